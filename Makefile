@@ -1,0 +1,45 @@
+# One word for everything a contributor does. Each target sets up .venv by itself; only python3 is assumed.
+
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.ready
+
+.PHONY: run test check fix bench soak clean help
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	@touch $@
+
+run: $(STAMP)  ## see the engine at work on a sample workspace, in a scripted minute
+	@$(BIN)/python examples/demo.py
+
+test: $(STAMP)  ## run every test, and say how many of each kind ran
+	@sh scripts/setup-tests.sh
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+check: $(STAMP)  ## format, lint, types, import contracts, tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	@$(MAKE) --no-print-directory test
+
+fix: $(STAMP)  ## format and repair what can be repaired
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP)  ## measure speed, as ratios against baselines of the same run
+	$(BIN)/python bench/run.py
+
+soak: $(STAMP)  ## the long runs: every property 3,000 times, races and kills at full length
+	@sh scripts/setup-tests.sh
+	SUREHOLD_SOAK=1 HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n auto --dist worksteal --timeout 3600
+
+clean:  ## remove everything that was built
+	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage src/*.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

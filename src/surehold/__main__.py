@@ -1,0 +1,6 @@
+"""`python -m surehold`."""
+
+from surehold.front.cli.main import entry
+
+if __name__ == "__main__":
+    entry()

@@ -1,0 +1,321 @@
+"""Every deliberate error of Surehold, in one tree.
+
+    SureholdError
+    ├─ InvalidRequest                          the caller must change the call
+    │  ├─ InvalidArgument       command_failed · invalid_argument      -32602
+    │  └─ NotEncodable          command_failed · not_encodable         -32018
+    ├─ PathError                               the path is the problem
+    │  ├─ NotFound              not_found · no_such_file               -32001
+    │  │  └─ NotAFile           not_found · is_a_directory, not_a_file -32003
+    │  ├─ AlreadyExists         already_exists · file                  -32006
+    │  ├─ PermissionDenied      permission_denied · os_denied          -32002
+    │  │  ├─ ProtectedPath      permission_denied · protected_path
+    │  │  └─ DeniedByRule       permission_denied · policy
+    │  ├─ OutsideWorkspace      outside_workspace · dotdot, absolute … -32007
+    │  ├─ BinaryFile            binary_file · nul_bytes                -32004
+    │  └─ FileTooLarge          file_too_large · size_limit            -32008
+    ├─ Stale                                   look again, then try again
+    │  ├─ StaleFile             stale_file · hash_mismatch             -32009
+    │  └─ UndoConflict          stale_file · undo_conflict
+    ├─ MatchError                              the text to replace is the problem
+    │  ├─ OldTextNotFound       old_text_not_found                     -32010
+    │  ├─ MultipleMatches       multiple_matches                       -32011
+    │  └─ OverlappingEdits      overlapping_edits                      -32012
+    └─ Unavailable                             the machine or our own state is the problem
+       ├─ LockTimeout           timeout · lock_timeout                 -32015
+       ├─ DiskFull              command_failed · disk_full             -32005
+       ├─ DiskFailed            command_failed · io_error              -32018
+       ├─ StateUnavailable      command_failed · audit_unavailable     -32018
+       │  ├─ StateTooNew        command_failed · state_too_new
+       │  └─ StateCorrupt       command_failed · state_corrupt
+       └─ RecoveryRequired      unknown · recovery_required            -32603
+
+`kind` is the closed set that callers switch on, `reason` the finer one; both are public and stable.
+A subclass only sets class attributes, so every error prints, pickles and serialises the same way.
+The message is one sentence; what to do next is a field of its own.
+"""
+
+from typing import Any, ClassVar, TypedDict
+
+
+class ErrorDict(TypedDict):
+    """The serialised form of any error."""
+
+    kind: str
+    reason: str
+    code: int
+    message: str
+    path: str | None
+    suggested_action: str
+    recoverable: bool
+    details: dict[str, Any]
+
+
+class SureholdError(Exception):
+    """Anything Surehold refuses or fails to do on purpose."""
+
+    kind: ClassVar[str] = "unknown"
+    code: ClassVar[int] = -32603
+    recoverable: ClassVar[bool] = True
+    default_reason: ClassVar[str] = "internal"
+    default_action: ClassVar[str] = ""
+
+    message: str
+    path: str | None
+    reason: str
+    action: str
+    details: dict[str, Any]
+
+    def __init__(
+        self,
+        message: str,
+        /,
+        *,
+        path: str | None = None,
+        reason: str | None = None,
+        action: str | None = None,
+        **details: Any,
+    ) -> None:
+        """Say what is wrong in one sentence, and hand over the data that goes with it."""
+        super().__init__(message)
+        self.message = message
+        self.path = path
+        self.reason = reason or self.default_reason
+        self.action = action if action is not None else self.default_action
+        self.details = details
+
+    def as_dict(self) -> ErrorDict:
+        """Return the error as plain data."""
+        return {
+            "kind": self.kind,
+            "reason": self.reason,
+            "code": self.code,
+            "message": self.message,
+            "path": self.path,
+            "suggested_action": self.action,
+            "recoverable": self.recoverable,
+            "details": self.details,
+        }
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.action}".rstrip()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {"path": self.path, "reason": self.reason, "action": self.action, "details": self.details}
+        return (type(self), (self.message,), state)
+
+
+class InvalidRequest(SureholdError):
+    """The caller must change the call."""
+
+    kind = "command_failed"
+    code = -32602
+    default_reason = "invalid_argument"
+
+
+class InvalidArgument(InvalidRequest):
+    """A value of the call cannot be used."""
+
+
+class NotEncodable(InvalidRequest):
+    """The file's encoding has no bytes for some of the new characters."""
+
+    code = -32018
+    default_reason = "not_encodable"
+    default_action = "Write those characters differently, or convert the file to UTF-8 first."
+
+
+class PathError(SureholdError):
+    """The path is the problem."""
+
+
+class NotFound(PathError):
+    """Nothing is there."""
+
+    kind = "not_found"
+    code = -32001
+    default_reason = "no_such_file"
+    default_action = "Check the path, or create the file first."
+
+
+class NotAFile(NotFound):
+    """Something is there, but it is not a regular file."""
+
+    code = -32003
+    default_reason = "not_a_file"
+    default_action = "Name a regular file."
+
+
+class AlreadyExists(PathError):
+    """Something is there that must not be."""
+
+    kind = "already_exists"
+    code = -32006
+    default_reason = "file"
+    default_action = "Choose another path, or read the file and write it with its sha256."
+
+
+class PermissionDenied(PathError):
+    """The operating system or a rule says no."""
+
+    kind = "permission_denied"
+    code = -32002
+    recoverable = False
+    default_reason = "os_denied"
+    default_action = "Ask the owner of the workspace to change the permissions."
+
+
+class ProtectedPath(PermissionDenied):
+    """The path configures tools or holds Surehold's own state."""
+
+    default_reason = "protected_path"
+    default_action = "Ask a person to make this change."
+
+
+class DeniedByRule(PermissionDenied):
+    """A deny rule of this workspace matches the path."""
+
+    default_reason = "policy"
+    default_action = "Work on another file, or ask the owner of the workspace to change the rule."
+
+
+class OutsideWorkspace(PathError):
+    """The path leads out of every root."""
+
+    kind = "outside_workspace"
+    code = -32007
+    recoverable = False
+    default_reason = "absolute"
+    default_action = "Use a path below a workspace root."
+
+
+class BinaryFile(PathError):
+    """A text operation met bytes that are not text."""
+
+    kind = "binary_file"
+    code = -32004
+    default_reason = "nul_bytes"
+    default_action = "Read it as binary, or name its encoding."
+
+
+class FileTooLarge(PathError):
+    """The file is above the size that this operation takes."""
+
+    kind = "file_too_large"
+    code = -32008
+    default_reason = "size_limit"
+    default_action = "Read a part of it, or raise max_file_bytes."
+
+
+class Stale(SureholdError):
+    """What the caller saw is no longer what is there."""
+
+    kind = "stale_file"
+    code = -32009
+
+
+class StaleFile(Stale):
+    """The file is not what the caller proved to have seen."""
+
+    default_reason = "hash_mismatch"
+    default_action = "Re-read the file to obtain the current sha256 and re-apply your edit."
+
+
+class UndoConflict(Stale):
+    """Later changes touch the same lines, so the undo cannot be proven clean."""
+
+    default_reason = "undo_conflict"
+    default_action = "Undo the later changes first, or edit the file by hand."
+
+
+class MatchError(SureholdError):
+    """The text to replace does not name exactly one place."""
+
+
+class OldTextNotFound(MatchError):
+    """The text to replace is not in the file."""
+
+    kind = "old_text_not_found"
+    code = -32010
+    default_reason = "no_match"
+    default_action = "Copy the text exactly as it stands in the file."
+
+
+class MultipleMatches(MatchError):
+    """The text to replace stands in several places."""
+
+    kind = "multiple_matches"
+    code = -32011
+    default_reason = "not_unique"
+    default_action = "Include more of the surrounding lines, or replace all of them."
+
+
+class OverlappingEdits(MatchError):
+    """Two edits of one call want the same bytes."""
+
+    kind = "overlapping_edits"
+    code = -32012
+    default_reason = "snapshot_overlap"
+    default_action = "Merge the two edits into one."
+
+
+class Unavailable(SureholdError):
+    """The machine or Surehold's own state is the problem; nothing was written."""
+
+    kind = "command_failed"
+    code = -32018
+
+
+class LockTimeout(Unavailable):
+    """Another writer held the file for longer than we wait."""
+
+    kind = "timeout"
+    code = -32015
+    default_reason = "lock_timeout"
+    default_action = "Try again; if it persists, look for a stuck process with `surehold doctor`."
+
+
+class DiskFull(Unavailable):
+    """There is no room for the new bytes."""
+
+    code = -32005
+    default_reason = "disk_full"
+    default_action = "Free some space, then try again."
+
+
+class DiskFailed(Unavailable):
+    """The operating system reported an input or output error."""
+
+    default_reason = "io_error"
+    default_action = "Check the disk, then try again."
+
+
+class StateUnavailable(Unavailable):
+    """Surehold cannot record the change, so it does not make it."""
+
+    default_reason = "audit_unavailable"
+    default_action = "Make the state directory writable, or name another one with --state-dir."
+
+
+class StateTooNew(StateUnavailable):
+    """A newer Surehold wrote this state directory."""
+
+    default_reason = "state_too_new"
+    default_action = "Upgrade Surehold, or name another state directory with --state-dir."
+
+
+class StateCorrupt(StateUnavailable):
+    """Recorded bytes do not match their own hash."""
+
+    default_reason = "state_corrupt"
+    default_action = "Run `surehold verify` to see what is affected."
+
+
+class RecoveryRequired(Unavailable):
+    """An interrupted change left a file that is neither its old nor its new version."""
+
+    kind = "unknown"
+    code = -32603
+    recoverable = False
+    default_reason = "recovery_required"
+    default_action = "Run `surehold recover`."

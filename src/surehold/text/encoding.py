@@ -1,0 +1,173 @@
+"""Which characters a file's bytes stand for.
+
+The decision is made in this order; the first that fits the bytes wins:
+byte order mark, the caller's word, a declaration (.editorconfig, PEP 263, XML, HTML), strict UTF-8, UTF-16 by its
+zero bytes, a detector if one was given, and else plain bytes, which are shown with escapes and edited with ASCII only.
+"""
+
+import codecs
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from surehold.errors import BinaryFile, InvalidArgument, NotEncodable
+
+SNIFF = 8192
+"""How many leading bytes decide whether a file is binary."""
+
+Detector = Callable[[bytes], str | None]
+Hint = Callable[[], str | None]
+"""Looks up what is configured for the file, when that is needed."""
+
+_BOMS = (  # the longer ones first: UTF-32-LE begins like UTF-16-LE
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_WIDTHS = {"utf-16-le": 2, "utf-16-be": 2, "utf-32-le": 4, "utf-32-be": 4}
+_STATEFUL = re.compile(
+    r"utf[-_]?7|hz|iso2022|iso-2022|escape|punycode|idna|cp65000|unicode_internal|undefined|mbcs|oem"
+)
+_PEP263 = re.compile(rb"\A(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
+_XML = re.compile(rb"\A\s*<\?xml[^>]*?\bencoding\s*=\s*[\"']([-\w.:]+)[\"']")
+_HTML = re.compile(rb"<meta[^>]{0,200}?\bcharset\s*=\s*[\"']?\s*([-\w.:]+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoding:
+    """How one file spells characters as bytes."""
+
+    name: str
+    """Python's name of the codec, without a byte order mark; `bytes` when no encoding fits."""
+    bom: bytes = b""
+    width: int = 1
+    """Bytes per code unit: 2 for UTF-16, 4 for UTF-32."""
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether the bytes fit no encoding and are shown with escapes."""
+        return self.name == "bytes"
+
+    def decode(self, data: bytes) -> str:
+        r"""Return the characters; bytes that stand for none are shown as `\xNN`."""
+        return data.decode("ascii" if self.is_raw else self.name, "backslashreplace")
+
+    def encode(self, text: str) -> bytes:
+        """Return the bytes, or refuse with `NotEncodable` naming the characters."""
+        try:
+            return text.encode("ascii" if self.is_raw else self.name)
+        except UnicodeEncodeError:
+            bad = sorted({c for c in text if not self._holds(c)})
+            shown = ", ".join(f"U+{ord(c):04X}" for c in bad[:8])
+            raise NotEncodable(
+                f"The file's encoding ({self.name}) cannot hold {shown}.",
+                characters=[f"U+{ord(c):04X}" for c in bad],
+                encoding=self.name,
+            ) from None
+
+    def newline(self, sign: str) -> bytes:
+        """Return the bytes of a line terminator."""
+        return sign.encode("ascii" if self.width == 1 else self.name)
+
+    def _holds(self, character: str) -> bool:
+        try:
+            character.encode("ascii" if self.is_raw else self.name)
+        except UnicodeEncodeError:
+            return False
+        return True
+
+
+UTF8 = Encoding(name="utf-8")
+RAW = Encoding(name="bytes")
+
+
+def named(name: str) -> Encoding:
+    """Return the encoding of that name, or refuse one that cannot be edited by splicing bytes."""
+    try:
+        info = codecs.lookup(name.strip())
+    except (LookupError, ValueError):
+        raise InvalidArgument(f"No encoding is called `{name}`.", action="Name one such as utf-8 or cp1252.") from None
+    canonical = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "utf-8-sig": "utf-8"}.get(info.name, info.name)
+    if canonical in _WIDTHS:
+        return Encoding(name=canonical, width=_WIDTHS[canonical])
+    if _STATEFUL.search(canonical) or not _extends_ascii(info):
+        raise InvalidArgument(
+            f"Text in `{name}` cannot be edited byte by byte.", action="Convert the file to UTF-8 first."
+        )
+    return Encoding(name=canonical)
+
+
+def detect(
+    data: bytes,
+    *,
+    requested: str | None = None,
+    configured: Hint | None = None,
+    detector: Detector | None = None,
+) -> Encoding:
+    """Decide the encoding of a file's bytes; `BinaryFile` when they are not text."""
+    for bom, name in _BOMS:
+        if data.startswith(bom):
+            found = Encoding(name=name, bom=bom, width=_WIDTHS.get(name, 1))
+            return found if _fits(data[len(bom) :], name) else RAW
+    if requested is not None:
+        encoding = named(requested)
+        if not _fits(data, encoding.name):
+            raise InvalidArgument(
+                f"The file's bytes are not valid {encoding.name}.",
+                action="Leave the encoding out, or name another one.",
+            )
+        return encoding
+    if b"\0" in data[:SNIFF]:
+        return _utf16_by_zeros(data)
+    for name in (configured and configured(), _declared(data)):
+        if name and (encoding := _usable(data, name)) is not None:
+            return encoding
+    if _fits(data, "utf-8"):
+        return UTF8
+    if detector is not None and (name := detector(data)) is not None:
+        return _usable(data, name) or RAW
+    return RAW
+
+
+def _declared(data: bytes) -> str | None:
+    head = data[:1024]
+    match = _PEP263.search(head) or _XML.search(head) or _HTML.search(head)
+    return match[1].decode("ascii") if match else None
+
+
+def _usable(data: bytes, name: str) -> Encoding | None:
+    try:
+        encoding = named(name)
+    except InvalidArgument:
+        return None
+    return encoding if _fits(data, encoding.name) else None
+
+
+def _utf16_by_zeros(data: bytes) -> Encoding:
+    sample = data[:SNIFF]
+    even, odd = sample[0::2].count(0), sample[1::2].count(0)
+    for name, zeros, others in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
+        mostly_ascii = zeros * 4 >= len(sample) // 2 and others * 20 <= zeros
+        if mostly_ascii and len(data) % 2 == 0 and _fits(data, name):
+            return Encoding(name=name, width=2)
+    raise BinaryFile("The file holds zero bytes and is not text.")
+
+
+def _extends_ascii(info: codecs.CodecInfo) -> bool:
+    ascii_text = "".join(map(chr, range(128)))
+    try:
+        return info.encode(ascii_text)[0] == ascii_text.encode()
+    except (UnicodeError, TypeError, AttributeError):
+        return False
+
+
+def _fits(data: bytes, name: str) -> bool:
+    if name not in _WIDTHS and data.isascii():
+        return True
+    try:
+        data.decode(name)
+    except UnicodeDecodeError:
+        return False
+    return True

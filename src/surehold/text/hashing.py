@@ -1,0 +1,40 @@
+"""Names for bytes. The only file that knows the algorithms.
+
+A file is named by its sha256. A line is named by a 64-bit xxh3 of its content without trailing blanks; leading blanks
+count, since indentation is identity.
+"""
+
+import hashlib
+from collections.abc import Iterable
+
+from surehold.text.encoding import Encoding
+
+DIGEST_DIGITS = 16
+
+
+def sha256(data: bytes) -> str:
+    """Return the name of some bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def line_digests(contents: list[bytes], encoding: Encoding, *, may_have_blanks: bool = True) -> list[int]:
+    """Return the digest of every line, in one pass over lines that have lost their terminators."""
+    from xxhash import xxh3_64_intdigest
+
+    if not may_have_blanks:
+        return list(map(xxh3_64_intdigest, contents))
+    return list(map(xxh3_64_intdigest, _without_trailing_blanks(contents, encoding)))
+
+
+def digest_text(digest: int) -> str:
+    """Spell a line digest as hexadecimal digits."""
+    return f"{digest:016x}"
+
+
+def _without_trailing_blanks(contents: list[bytes], encoding: Encoding) -> Iterable[bytes]:
+    if encoding.width == 1:
+        return (line.rstrip(b" \t") for line in contents)
+    return (
+        line.decode(encoding.name, "surrogatepass").rstrip(" \t").encode(encoding.name, "surrogatepass")
+        for line in contents
+    )

@@ -1,0 +1,137 @@
+"""The lines of a file, without losing a byte.
+
+1. LF and CRLF end lines. A lone CR does so only in a file that has no LF at all; else it is content.
+   U+2028, U+0085, VT and FF never do. Line numbers equal those of `grep -n`.
+2. Each line keeps its own terminator; joining all raw lines after the byte order mark gives the file.
+3. An empty file has no lines. A final terminator does not begin another line.
+"""
+
+from bisect import bisect_right
+from functools import cached_property
+from itertools import accumulate
+from typing import Literal
+
+from surehold.text.encoding import Encoding
+
+NewlineStyle = Literal["lf", "crlf", "cr", "mixed", "none"]
+
+
+class Lines:
+    """The line table of some bytes, computed in one linear pass when it is first needed."""
+
+    def __init__(self, data: bytes, encoding: Encoding) -> None:
+        self._data = data
+        self._encoding = encoding
+        self._lf = encoding.newline("\n")
+        self._cr = encoding.newline("\r")
+
+    @cached_property
+    def breaker(self) -> bytes:
+        """The bytes at which lines are cut: LF, or CR in a file that has no LF."""
+        if self._encoding.width > 1:
+            has_lf = self._find(self._lf, 0) >= 0
+            return self._cr if not has_lf and self._find(self._cr, 0) >= 0 else self._lf
+        return self._cr if b"\n" not in self._data and b"\r" in self._data else self._lf
+
+    @cached_property
+    def pieces(self) -> list[bytes]:
+        """Every line without its last terminator byte or unit: the CR of a CRLF is still there."""
+        body = self._data[len(self._encoding.bom) :] if self._encoding.bom else self._data
+        pieces = body.split(self.breaker) if self._encoding.width == 1 else self._aligned_split(body)
+        if not pieces[-1]:
+            pieces.pop()
+        return pieces
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The offset of every line, and at the end the offset behind the last one."""
+        step = len(self.breaker)
+        begin = len(self._encoding.bom)
+        starts = list(accumulate((len(p) + step for p in self.pieces), initial=begin))
+        starts[-1] = len(self._data)  # the last line may have no terminator
+        return starts
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+    @cached_property
+    def raw(self) -> list[bytes]:
+        """Every line with its terminator."""
+        lines = [piece + self.breaker for piece in self.pieces]
+        if lines and not self.final_newline:
+            lines[-1] = self.pieces[-1]
+        return lines
+
+    @property
+    def final_newline(self) -> bool:
+        """Whether the last line is terminated."""
+        begin = len(self._encoding.bom)
+        return len(self._data) > begin and self._data.endswith(self.breaker, begin)
+
+    @cached_property
+    def contents(self) -> list[bytes]:
+        """Every line without its terminator."""
+        if self.breaker == self._cr or self._cr not in self._data:
+            return self.pieces
+        step = len(self._cr)
+        cut = [p[:-step] if p.endswith(self._cr) else p for p in self.pieces]
+        if cut and not self.final_newline:
+            cut[-1] = self.pieces[-1]  # a CR at the very end of the file has no LF: it is content
+        return cut
+
+    def terminator(self, index: int) -> bytes:
+        """Return the terminator of the line with this 0-based index; empty for an unterminated last line."""
+        begin, end = self.starts[index], self.starts[index + 1]
+        return self._data[begin + len(self.contents[index]) : end]
+
+    def index_at(self, offset: int) -> int:
+        """Return the 0-based index of the line that holds the byte at `offset`."""
+        return max(0, min(bisect_right(self.starts, offset) - 1, len(self) - 1))
+
+    @cached_property
+    def style(self) -> NewlineStyle:
+        """Which terminators the file uses."""
+        lf, crlf = self._counts
+        if self.breaker == self._cr:
+            return "cr"
+        if not lf and not crlf:
+            return "none"
+        return "mixed" if lf and crlf else ("crlf" if crlf else "lf")
+
+    @cached_property
+    def dominant(self) -> bytes:
+        """The terminator that most lines use; LF in a file that has none."""
+        lf, crlf = self._counts
+        if self.breaker == self._cr:
+            return self._cr
+        return self._cr + self._lf if crlf > lf else self._lf
+
+    @cached_property
+    def _counts(self) -> tuple[int, int]:
+        if self._encoding.width == 1:
+            crlf = self._data.count(b"\r\n")
+            return self._data.count(b"\n") - crlf, crlf
+        ended = self.pieces if self.final_newline else self.pieces[:-1]
+        crlf = sum(piece.endswith(self._cr) for piece in ended)
+        return len(ended) - crlf, crlf
+
+    def _find(self, unit: bytes, start: int) -> int:
+        """Find a unit at an aligned offset of the body."""
+        width, begin = self._encoding.width, len(self._encoding.bom)
+        at = self._data.find(unit, max(start, begin))
+        while at >= 0 and (at - begin) % width:
+            at = self._data.find(unit, at + 1)
+        return at
+
+    def _aligned_split(self, body: bytes) -> list[bytes]:
+        width, unit = self._encoding.width, self.breaker
+        pieces: list[bytes] = []
+        begin = at = 0
+        while (at := body.find(unit, at)) >= 0:
+            if at % width:
+                at += 1
+                continue
+            pieces.append(body[begin:at])
+            begin = at = at + width
+        pieces.append(body[begin:])
+        return pieces

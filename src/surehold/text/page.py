@@ -1,0 +1,164 @@
+"""Some lines of a file that is too large to hold, with the facts about all of it, in one pass.
+
+The sha256, the size and the line count are of the whole file; only the asked lines are kept.
+"""
+
+import codecs
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from surehold.text.encoding import SNIFF, Encoding, detect
+from surehold.text.lines import NewlineStyle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Lines `start` to `start + len(rows) - 1` of a file, with their terminators."""
+
+    start: int
+    rows: tuple[bytes, ...]
+    cut: bool
+    """The last row is only the beginning of a line that is longer than the page."""
+    line_count: int
+    size: int
+    sha256: str
+    style: NewlineStyle
+    final_newline: bool
+    encoding: Encoding
+
+    @property
+    def next_line(self) -> int | None:
+        """The line to ask for next; None at the end."""
+        following = self.start + len(self.rows)
+        return following if following <= self.line_count else None
+
+    @property
+    def text(self) -> str:
+        """The rows as characters."""
+        return self.encoding.decode(b"".join(self.rows))
+
+
+@dataclass(slots=True)
+class _Window:
+    """Collects the asked lines while the file streams by, and counts the rest."""
+
+    start: int
+    count: int
+    max_bytes: int
+    breaker: bytes
+    line: int = 1
+    """Number of the line that the next byte belongs to."""
+    rows: list[bytes] = field(default_factory=list[bytes])
+    parts: list[bytes] = field(default_factory=list[bytes])
+    kept: int = 0
+    full: bool = False
+    cut: bool = False
+    open_line: bool = False
+
+    def feed(self, body: bytes) -> None:
+        at = 0
+        while at < len(body) and not self.full and self.line < self.start + self.count:
+            end = body.find(self.breaker, at)
+            stop = len(body) if end < 0 else end + len(self.breaker)
+            if self.line >= self.start:
+                self._keep(body[at:stop], ended=end >= 0)
+            self.open_line = end < 0
+            self.line += end >= 0
+            at = stop
+        if at < len(body):
+            self.line += body.count(self.breaker, at)
+            self.open_line = not body.endswith(self.breaker)
+
+    def _keep(self, piece: bytes, *, ended: bool) -> None:
+        room = self.max_bytes - self.kept
+        if len(piece) > room:
+            self.full = True
+            if self.rows:
+                self.parts = []
+                return
+            piece, self.cut, ended = piece[:room], True, True
+        self.parts.append(piece)
+        self.kept += len(piece)
+        if ended:
+            self.rows.append(b"".join(self.parts))
+            self.parts = []
+
+    def close(self) -> None:
+        if self.parts:
+            self.rows.append(b"".join(self.parts))
+
+
+def read_page(
+    chunks: Iterable[bytes],
+    *,
+    start: int = 1,
+    count: int = 2000,
+    max_bytes: int = 262_144,
+    encoding: Encoding | None = None,
+    breaker: bytes = b"\n",
+) -> Page:
+    r"""Take one page out of a stream of chunks. A file with lone CR as terminator needs `breaker=b"\r"`."""
+    digest, size, lf, crlf, last = hashlib.sha256(), 0, 0, 0, b""
+    window = _Window(start, count, max_bytes, breaker)
+    for chunk, body in _bodies(chunks, encoding_of := _Encodings(encoding)):
+        digest.update(chunk)
+        size += len(chunk)
+        lf += body.count(b"\n")
+        crlf += body.count(b"\r\n") + (last == b"\r" and body.startswith(b"\n"))
+        last = body[-1:] or last
+        window.feed(body)
+    window.close()
+    found = encoding_of.result()
+    return Page(
+        start=start,
+        rows=tuple(window.rows),
+        cut=window.cut,
+        line_count=window.line - 1 + window.open_line,
+        size=size,
+        sha256=digest.hexdigest(),
+        style=_style(lf - crlf, crlf, breaker, any_break=window.line > 1),
+        final_newline=last == breaker,
+        encoding=found,
+    )
+
+
+class _Encodings:
+    """Decides the encoding from the first chunk; wide encodings are shown as UTF-8."""
+
+    def __init__(self, given: Encoding | None) -> None:
+        self.source = given
+
+    def result(self) -> Encoding:
+        source = self.source or detect(b"")
+        return Encoding(name="utf-8", bom=source.bom) if source.width > 1 else source
+
+
+def _bodies(chunks: Iterable[bytes], encodings: _Encodings) -> Iterator[tuple[bytes, bytes]]:
+    """Pair every chunk with its bytes as an ASCII superset, without the byte order mark."""
+    decoder: codecs.IncrementalDecoder | None = None
+    for number, chunk in enumerate(chunks):
+        if number == 0:
+            encodings.source = encodings.source or _sniff(chunk)
+            body = chunk[len(encodings.source.bom) :]
+            if encodings.source.width > 1:
+                decoder = codecs.getincrementaldecoder(encodings.source.name)("backslashreplace")
+        else:
+            body = chunk
+        yield chunk, decoder.decode(body).encode() if decoder else body
+
+
+def _sniff(first: bytes) -> Encoding:
+    """Judge by the first chunk only; a character cut at its end must not count against it."""
+    if len(first) <= SNIFF:
+        return detect(first)
+    head = first[: max(first.rfind(b"\n") + 1, SNIFF)]
+    return detect(head if len(head) % 4 == 0 or b"\0" not in head[:SNIFF] else first[: len(first) // 4 * 4])
+
+
+def _style(lf: int, crlf: int, breaker: bytes, *, any_break: bool) -> NewlineStyle:
+    if breaker == b"\r":
+        return "cr" if any_break else "none"
+    if not lf and not crlf:
+        return "none"
+    return "mixed" if lf and crlf else ("crlf" if crlf else "lf")

@@ -1,0 +1,154 @@
+"""What an edit would do, before anything has happened."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from surehold.text.snapshot import ABSENT, Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """Bytes `start` to `end` of the file become `new`."""
+
+    start: int
+    end: int
+    new: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correction:
+    """Something fixed for the caller; always reported."""
+
+    type: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Horizon:
+    """The last line whose anchors still hold, and the first that must be read again."""
+
+    anchors_valid_through: int
+    must_refresh_from_line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineSpan:
+    """Where a match stood, and where its replacement stands: 1-based, inclusive."""
+
+    start_line: int
+    end_line: int
+    new_start_line: int
+    new_end_line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What one edit of a call did."""
+
+    index: int
+    occurrences: int
+    ranges: tuple[LineSpan, ...]
+    tier: str = "exact"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditPlan:
+    """Before, after, and the spans between them."""
+
+    before: Snapshot
+    after: Snapshot
+    spans: tuple[Span, ...] = ()
+    """Sorted and disjoint; empty when one side is absent."""
+    applied: tuple[Applied, ...] = ()
+    corrections: tuple[Correction, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def changes_bytes(self) -> bool:
+        """Whether anything would be different."""
+        return self.before != self.after
+
+    @property
+    def horizon(self) -> Horizon | None:
+        """Where anchors stop to hold; None when nothing changes or a side is absent."""
+        if not self.spans or not self.changes_bytes:
+            return None
+        first = self.after.line_number(_first_difference(self.spans[0], self.before))
+        return Horizon(anchors_valid_through=first - 1, must_refresh_from_line=first)
+
+    def offsets(self) -> list[tuple[int, int, int, int]]:
+        """List every span as (before start, before end, after start, after end)."""
+        shift, rows = 0, list[tuple[int, int, int, int]]()
+        for span in self.spans:
+            begin = span.start + shift
+            rows.append((span.start, span.end, begin, begin + len(span.new)))
+            shift += len(span.new) - (span.end - span.start)
+        return rows
+
+
+class Edit(Protocol):
+    """A pure recipe."""
+
+    def plan(self, before: Snapshot) -> EditPlan:
+        """Work out the result, or refuse."""
+        ...
+
+
+class Check(Protocol):
+    """Looks at a plan and warns or refuses."""
+
+    def __call__(self, plan: EditPlan) -> tuple[str, ...]:
+        """Return warnings; raise to refuse the plan."""
+        ...
+
+
+def splice(before: Snapshot, spans: Sequence[Span], **facts: Any) -> EditPlan:
+    """Build the plan that copies everything except the spans, which must be sorted and disjoint."""
+    pieces, at = list[bytes](), 0
+    for span in spans:
+        pieces += (before.data[at : span.start], span.new)
+        at = span.end
+    pieces.append(before.data[at:])
+    after = Snapshot(b"".join(pieces), meta=before.meta, encoding=before.encoding)
+    return EditPlan(before=before, after=after, spans=tuple(spans), **facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Splices:
+    """Replace known byte spans."""
+
+    spans: tuple[Span, ...]
+
+    def plan(self, before: Snapshot) -> EditPlan:
+        """Apply the spans as they are."""
+        return splice(before, self.spans)
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Leave nothing."""
+
+    def plan(self, before: Snapshot) -> EditPlan:
+        """Plan the absence."""
+        return EditPlan(before=before, after=ABSENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Leave the bytes as they are: the edit of a plain move."""
+
+    def plan(self, before: Snapshot) -> EditPlan:
+        """Plan no difference."""
+        return EditPlan(before=before, after=before)
+
+
+def _first_difference(span: Span, before: Snapshot) -> int:
+    """Skip what the span writes again, so that the horizon is the first line that really differs."""
+    old = before.data[span.start : span.end]
+    same = 0
+    for one, other in zip(old, span.new, strict=False):
+        if one != other:
+            break
+        same += 1
+    return span.start + same

@@ -1,0 +1,71 @@
+"""The difference between two versions of a file, as a unified diff and as spans."""
+
+from itertools import pairwise
+
+from surehold.errors import BinaryFile
+from surehold.text.align import Block, align
+from surehold.text.diff import UnifiedDiff, hunks, local_hunks, quote_name, render
+from surehold.text.encoding import Encoding
+from surehold.text.plan import EditPlan, Span
+from surehold.text.snapshot import Snapshot
+
+DIFF_LIMIT = 64 * 1024
+"""How many bytes of a diff are kept in the ledger and sent to a caller."""
+NOWHERE = "/dev/null"
+
+
+def diff_of(plan: EditPlan, *, from_name: str, to_name: str, limit: int | None = DIFF_LIMIT) -> UnifiedDiff:
+    """Return the difference that a plan makes. A plan knows its spans, so nothing is searched for."""
+    before, after = plan.before, plan.after
+    if not plan.changes_bytes:
+        return UnifiedDiff(text="", truncated=False)
+    if not plan.spans or not _is_text(before) or before.needs_table:
+        return diff_between(before, after, from_name=from_name, to_name=to_name, limit=limit)
+    found = local_hunks(before.data, after.data, plan.offsets())
+    return render(found, from_name=from_name, to_name=to_name, decode=before.encoding.decode, limit=limit)
+
+
+def diff_between(
+    before: Snapshot, after: Snapshot, *, from_name: str, to_name: str, limit: int | None = None
+) -> UnifiedDiff:
+    """Return the difference between two versions; a missing one is `/dev/null`."""
+    names = (from_name if before.exists else NOWHERE, to_name if after.exists else NOWHERE)
+    if not (_is_text(before) and _is_text(after)):
+        line = f"Binary files {quote_name(names[0])} and {quote_name(names[1])} differ\n" if before != after else ""
+        return UnifiedDiff(text=line, truncated=False)
+    encoding = before.encoding if before.exists else after.encoding
+    wide = before.encoding.width > 1 or after.encoding.width > 1
+    found = hunks(_rows(before), _rows(after))
+    decode = Encoding(name="utf-8").decode if wide else encoding.decode
+    return render(found, from_name=names[0], to_name=names[1], decode=decode, limit=limit)
+
+
+def spans_between(before: Snapshot, after: Snapshot) -> tuple[Span, ...]:
+    """Return the whole-line spans that turn one version into another."""
+    old, new = before.lines, Snapshot(after.data, encoding=before.encoding).lines
+    begin = len(before.encoding.bom)
+    blocks = [Block(0, 0, 0), *align(old.raw, new.raw), Block(len(old), len(new), 0)]
+    spans = list[Span]()
+    for one, other in pairwise(blocks):
+        start, end = old.starts[one.a + one.size], old.starts[other.a]
+        fresh = after.data[new.starts[one.b + one.size] : new.starts[other.b]]
+        if start != end or fresh:
+            spans.append(Span(start=max(start, begin), end=end, new=fresh))
+    return tuple(spans)
+
+
+def _rows(snapshot: Snapshot) -> list[bytes]:
+    """Return the raw lines, the byte order mark being part of the first; wide encodings as UTF-8."""
+    encoding = snapshot.encoding
+    if encoding.width > 1:
+        return [encoding.decode(line).encode() for line in snapshot.lines.raw]
+    rows = snapshot.lines.raw
+    return [encoding.bom + rows[0], *rows[1:]] if rows and encoding.bom else rows
+
+
+def _is_text(snapshot: Snapshot) -> bool:
+    try:
+        _ = snapshot.encoding
+    except BinaryFile:
+        return False
+    return True

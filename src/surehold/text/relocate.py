@@ -1,0 +1,248 @@
+"""Where lines of an earlier version are now, or why that cannot be known.
+
+A place counts as found only if two proofs agree:
+
+1. The alignment of both versions maps the lines, without a gap, to equal lines.
+2. The lines, with the context that is still around them, occur exactly once in both versions. In both, because the one
+   that is left of two may be the other one.
+3. Where the context next to the lines was edited, equal lines that the alignment leaves over are rivals: they may be the
+   ones that remained. None may stand near by, or anywhere with the very neighbours that the lines had.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from surehold.text.align import align
+
+Evidence = Literal["same", "block", "context", "above", "below"]
+
+_CONTEXT_STEPS = (0, 1, 2, 3, 5, 8, 13, 16)
+# With so many lines intact on both sides, other lines cannot have taken this place.
+_AMPLE_CONTEXT = 3
+# `}`, `else:` and blank lines are the same line only if a neighbour is the same as well.
+_TELLING_BYTES = 6
+# What occurs more often than this proves nothing, and would take long to compare.
+_MOST_CANDIDATES = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineRange:
+    """Lines `start` to `end` (0-based, half-open); an empty range is the gap before line `start`."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """The lines are now at `start` to `end`, which is `shift` lines further down than before."""
+
+    start: int
+    end: int
+    shift: int
+    evidence: Evidence
+    """What occurs once: the lines alone, with context on both sides or on one; or nothing changed at all."""
+    context: int
+    """How many lines of context the proof took on a side."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """The lines cannot be proven to be anywhere."""
+
+    reason: Literal["changed", "ambiguous", "disagree"]
+    """Edited or gone; equal lines exist that could be meant; or found, but not where they belong."""
+
+
+def relocate(base: Sequence[bytes], current: Sequence[bytes], ranges: Sequence[LineRange]) -> list[Moved | Lost]:
+    """Return for every range of `base` where its lines are in `current`; the lines there are equal, byte for byte."""
+    for wanted in ranges:
+        if not 0 <= wanted.start <= wanted.end <= len(base):
+            raise ValueError(f"{wanted} is not within {len(base)} lines.")
+    if not ranges:
+        return []
+    pair = _Pair(base, current)
+    if pair.base.ids == pair.current.ids:
+        return [Moved(start=each.start, end=each.end, shift=0, evidence="same", context=0) for each in ranges]
+    return [_find_gap(pair, each.start) if each.start == each.end else _find(pair, each) for each in ranges]
+
+
+def _find_gap(pair: "_Pair", line: int) -> Moved | Lost:
+    """Find a gap by the two lines around it, which must still touch; an edge of the file stands for a missing one."""
+    old, new = len(pair.base.ids), len(pair.current.ids)
+    if not old:
+        return Lost(reason="changed")
+    place = _find(pair, LineRange(start=max(line - 1, 0), end=min(line + 1, old)))
+    if isinstance(place, Lost):
+        return place
+    if (line == 0 and place.start > 0) or (line == old and place.end < new):
+        return Lost(reason="changed")
+    here = line + place.shift
+    return Moved(start=here, end=here, shift=place.shift, evidence=place.evidence, context=place.context)
+
+
+def _find(pair: "_Pair", wanted: LineRange) -> Moved | Lost:
+    start, end = wanted.start, wanted.end
+    here = pair.forward.get(start, end)
+    if here is None:
+        return Lost(reason="disagree" if pair.proves(start, end) else "changed")
+    if pair.from_below.get(start, end) != here:
+        return Lost(reason="ambiguous")
+    place = _Place(pair=pair, start=start, end=end, here=here)
+    for context in _CONTEXT_STEPS:
+        up, down = min(context, place.above), min(context, place.below)
+        if context > max(up, down):
+            break
+        if pair.proves(start - up, end + down):
+            evidence = "block" if not context else "context" if up and down else "above" if up else "below"
+            if context and place.has_rivals():
+                break
+            return Moved(start=here, end=here + end - start, shift=here - start, evidence=evidence, context=context)
+    return Lost(reason="ambiguous")
+
+
+class _Text:
+    """The lines of one version as numbers, and where each number stands."""
+
+    def __init__(self, ids: list[int]) -> None:
+        self.ids = ids
+        self.where: dict[int, list[int]] = {}
+        for place, number in enumerate(ids):
+            self.where.setdefault(number, []).append(place)
+
+    def count(self, number: int) -> int:
+        return len(self.where.get(number, ()))
+
+    def places(self, pattern: list[int], start: int = 0, end: int | None = None) -> list[int] | None:
+        """Return where the pattern begins, from `start` on and before `end`; None if that is too much to look at."""
+        rarest = min(range(len(pattern)), key=lambda index: self.count(pattern[index]))
+        candidates = self.where.get(pattern[rarest], [])
+        first = bisect_left(candidates, start + rarest)
+        last = len(candidates) if end is None else bisect_left(candidates, end + rarest)
+        if last - first > _MOST_CANDIDATES:
+            return None
+        begins = [place - rarest for place in candidates[first:last]]
+        return [begin for begin in begins if self.ids[begin : begin + len(pattern)] == pattern]
+
+
+class _Map:
+    """Where an alignment puts runs of lines."""
+
+    def __init__(self, runs: list[tuple[int, int, int]]) -> None:
+        self._runs = runs
+        self._starts = [run[0] for run in runs]
+
+    def get(self, start: int, end: int) -> int | None:
+        """Return where the lines went, if they went there together."""
+        index = bisect_right(self._starts, start) - 1
+        if index < 0:
+            return None
+        begin, there, size = self._runs[index]
+        return there + start - begin if end <= begin + size else None
+
+
+class _Pair:
+    """Both versions, indexed once for all ranges."""
+
+    def __init__(self, base: Sequence[bytes], current: Sequence[bytes]) -> None:
+        ids: dict[bytes, int] = {}
+        self.lines = base
+        self.base = _Text([ids.setdefault(line, len(ids)) for line in base])
+        self.current = _Text([ids.setdefault(line, len(ids)) for line in current])
+        self._blocks = align(base, current)
+        self.forward = _Map([(a, b, size) for a, b, size in self._blocks])
+        self.from_below = _Map(_align_from_below(base, current))
+        self.backward = _Map([(b, a, size) for a, b, size in self._blocks])
+
+    def proves(self, start: int, end: int) -> bool:
+        """Tell whether these lines of the base occur once in both versions, and say enough."""
+        if end - start == 1 and len(b"".join(self.lines[start].split())) < _TELLING_BYTES:
+            return False
+        pattern = self.base.ids[start:end]
+        return self.base.places(pattern) == [start] and len(self.current.places(pattern) or ()) == 1
+
+    @cached_property
+    def solid(self) -> tuple[list[int], list[int]]:
+        """Where the lines stand, in both versions, that occur once in both and are aligned: nothing crosses them."""
+        once = {number for number, places in self.base.where.items() if len(places) == self.current.count(number) == 1}
+        pairs = [
+            (place, block.b + place - block.a)
+            for block in self._blocks
+            for place in range(block.a, block.a + block.size)
+            if self.base.ids[place] in once
+        ]
+        return [old for old, _ in pairs], [new for _, new in pairs]
+
+
+def _align_from_below(base: Sequence[bytes], current: Sequence[bytes]) -> list[tuple[int, int, int]]:
+    blocks = align(base[::-1], current[::-1])
+    return [(len(base) - a - size, len(current) - b - size, size) for a, b, size in reversed(blocks)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """Lines `start` to `end` of the base, aligned with the lines from `here` on."""
+
+    pair: _Pair
+    start: int
+    end: int
+    here: int
+
+    @cached_property
+    def above(self) -> int:
+        """How many lines above are the same, as far as context goes."""
+        old, new = self.pair.base.ids, self.pair.current.ids
+        count, most = 0, min(_CONTEXT_STEPS[-1], self.start, self.here)
+        while count < most and old[self.start - count - 1] == new[self.here - count - 1]:
+            count += 1
+        return count
+
+    @cached_property
+    def below(self) -> int:
+        """How many lines below are the same, as far as context goes."""
+        old, new = self.pair.base.ids, self.pair.current.ids
+        there = self.here + self.end - self.start
+        count, most = 0, min(_CONTEXT_STEPS[-1], len(old) - self.end, len(new) - there)
+        while count < most and old[self.end + count] == new[there + count]:
+            count += 1
+        return count
+
+    def has_rivals(self) -> bool:
+        """Tell whether other lines, equal to these, may be the ones that remained here."""
+        if self._ample():
+            return False
+        pair, size = self.pair, self.end - self.start
+        solid_old, solid_new = pair.solid
+        return (
+            _left_over(pair.base, pair.forward, self.start, self.end, solid_old)
+            or _left_over(pair.current, pair.backward, self.here, self.here + size, solid_new)
+            or _taken(pair.base, pair.current, pair.backward, self.start, self.end)
+            or _taken(pair.current, pair.base, pair.forward, self.here, self.here + size)
+        )
+
+    def _ample(self) -> bool:
+        old_left, new_left = len(self.pair.base.ids) - self.end, len(self.pair.current.ids) - self.here
+        top = self.start == self.here == self.above
+        bottom = old_left == new_left - (self.end - self.start) == self.below
+        return (top or self.above >= _AMPLE_CONTEXT) and (bottom or self.below >= _AMPLE_CONTEXT)
+
+
+def _left_over(text: _Text, other: _Map, start: int, end: int, solid: list[int]) -> bool:
+    """Tell whether lines equal to these are aligned with nothing, and no solid line stands between."""
+    before, after = bisect_left(solid, start) - 1, bisect_left(solid, end)
+    first = solid[before] + 1 if before >= 0 else 0
+    last = solid[after] if after < len(solid) else len(text.ids)
+    size = end - start
+    places = text.places(text.ids[start:end], first, last)
+    return places is None or any(place != start and other.get(place, place + size) is None for place in places)
+
+
+def _taken(text: _Text, other: _Text, back: _Map, start: int, end: int) -> bool:
+    """Tell whether the other version has these lines with these neighbours where the alignment knows nothing of them."""
+    up, down = min(1, start), min(1, len(text.ids) - end)
+    size = end - start
+    places = other.places(text.ids[start - up : end + down])
+    return places is None or any(back.get(place + up, place + up + size) is None for place in places)

@@ -1,0 +1,116 @@
+"""Whole contents: create and overwrite."""
+
+import re
+from dataclasses import dataclass
+
+from surehold.text.align import align
+from surehold.text.plan import Correction, EditPlan, Span
+from surehold.text.snapshot import Snapshot
+
+_BREAK = re.compile(r"\r\n|\n|\r")
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class WriteBytes:
+    """Make the file exactly these bytes."""
+
+    data: bytes
+
+    def plan(self, before: Snapshot) -> EditPlan:
+        """Plan the bytes as they are, as one minimal span."""
+        return _replace_all(before, self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteText:
+    """Make the file say this text, in the encoding, byte order mark and line endings that it already has."""
+
+    text: str
+
+    def plan(self, before: Snapshot) -> EditPlan:
+        """Plan the text; a new file gets it as it was sent."""
+        encoding = before.encoding
+        text = self.text.removeprefix("\ufeff") if encoding.bom else self.text
+        if not before.exists or not before.data:
+            return _replace_all(before, encoding.bom + encoding.encode(text))
+        adapted = _adapt(before, text)
+        corrections = ()
+        if adapted != encoding.encode(text):
+            corrections = (
+                Correction(type="line_endings_kept", detail=f"Line endings follow the file ({before.lines.style})."),
+            )
+        return _replace_all(before, encoding.bom + adapted, corrections)
+
+
+def _adapt(before: Snapshot, text: str) -> bytes:
+    """Give the text's lines the terminators that the file uses."""
+    lines, encoding = before.lines, before.encoding
+    if lines.style == "none" or (lines.style == "lf" and "\r" not in text):
+        return encoding.encode(text)
+    rows = [encoding.encode(row) for row in _rows(text, lone_cr_breaks=lines.style == "cr")]
+    last = rows.pop()  # what stands behind the final break; empty when the text ends with one
+    if lines.style != "mixed":
+        return b"".join(row + lines.dominant for row in rows) + last
+    return b"".join(_keep_terminators(before, rows)) + last
+
+
+def _keep_terminators(before: Snapshot, rows: list[bytes]) -> list[bytes]:
+    """Let rows that the file already has keep their own terminator, and new ones take that of the row above."""
+    lines = before.lines
+    known: dict[int, bytes] = {}
+    for block in align(lines.contents, rows):
+        known.update((block.b + k, lines.terminator(block.a + k)) for k in range(block.size))
+    out, current = list[bytes](), lines.dominant
+    for number, row in enumerate(rows):
+        current = known.get(number) or current
+        out.append(row + current)
+    return out
+
+
+def _rows(text: str, *, lone_cr_breaks: bool) -> list[str]:
+    if lone_cr_breaks:
+        return _BREAK.split(text)
+    return text.replace("\r\n", "\n").split("\n")
+
+
+def _replace_all(before: Snapshot, data: bytes, corrections: tuple[Correction, ...] = ()) -> EditPlan:
+    if not before.exists:
+        return EditPlan(before=before, after=Snapshot(data), corrections=corrections)
+    old = before.data
+    head = common_prefix(old, data)
+    tail = common_suffix(old, data, limit=min(len(old), len(data)) - head)
+    span = Span(start=head, end=len(old) - tail, new=data[head : len(data) - tail])
+    if span.start == span.end and not span.new:
+        return EditPlan(before=before, after=before, corrections=corrections)
+    after = Snapshot(data, meta=before.meta)
+    return EditPlan(before=before, after=after, spans=(span,), corrections=corrections)
+
+
+def common_prefix(one: bytes, other: bytes) -> int:
+    """Return how many leading bytes are equal; slices are compared, so this runs at memory speed."""
+    end, at, step = min(len(one), len(other)), 0, _CHUNK
+    while at < end and step:
+        size = min(step, end - at)
+        if one[at : at + size] == other[at : at + size]:
+            at += size
+        elif size == 1:
+            break
+        else:
+            step = size // 2
+    return at
+
+
+def common_suffix(one: bytes, other: bytes, *, limit: int) -> int:
+    """Return how many trailing bytes are equal, at most `limit`."""
+    at, step = 0, _CHUNK
+    while at < limit and step:
+        size = min(step, limit - at)
+        first, second = len(one) - at, len(other) - at
+        if one[first - size : first] == other[second - size : second]:
+            at += size
+        elif size == 1:
+            break
+        else:
+            step = size // 2
+    return at

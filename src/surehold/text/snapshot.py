@@ -1,0 +1,116 @@
+"""One file at one moment."""
+
+from functools import cached_property
+
+from surehold.text.encoding import Detector, Encoding, Hint, detect
+from surehold.text.hashing import line_digests, sha256
+from surehold.text.lines import Lines
+from surehold.text.version import Meta, Version
+
+
+class Snapshot:
+    """One file's bytes at one moment, named by their sha256. A missing file is a Snapshot too.
+
+    Everything but the bytes is computed when it is first asked for, and only once.
+    """
+
+    def __init__(
+        self,
+        data: bytes | None,
+        *,
+        meta: Meta | None = None,
+        encoding: Encoding | str | None = None,
+        configured: Hint | None = None,
+        detector: Detector | None = None,
+    ) -> None:
+        self.data = data if data is not None else b""
+        self.exists = data is not None
+        self.meta = meta
+        self._encoding = encoding
+        self._configured = configured
+        self._detector = detector
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Snapshot) and (self.exists, self.data) == (other.exists, other.data)
+
+    def __hash__(self) -> int:
+        return hash(self.sha256)
+
+    def __repr__(self) -> str:
+        return f"Snapshot({self.sha256[:12] or 'absent'}, {len(self.data)} bytes)"
+
+    @cached_property
+    def sha256(self) -> str:
+        """The name of the bytes; empty for a missing file."""
+        return sha256(self.data) if self.exists else ""
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+        return len(self.data)
+
+    @property
+    def version(self) -> Version | None:
+        """What the ledger remembers of it."""
+        return Version(sha256=self.sha256, size=self.size, meta=self.meta) if self.exists else None
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        """How the bytes spell characters; `BinaryFile` when they do not."""
+        if isinstance(self._encoding, Encoding):
+            return self._encoding
+        return detect(self.data, requested=self._encoding, configured=self._configured, detector=self._detector)
+
+    @cached_property
+    def lines(self) -> Lines:
+        """The line table."""
+        return Lines(self.data, self.encoding)
+
+    @cached_property
+    def digests(self) -> list[int]:
+        """The digest of every line."""
+        blanks = self.encoding.width > 1 or any(s in self.data for s in (b" \n", b"\t\n", b" \r", b"\t\r"))
+        return line_digests(
+            self.lines.contents, self.encoding, may_have_blanks=blanks or self.data.endswith((b" ", b"\t"))
+        )
+
+    @property
+    def text(self) -> str:
+        """All characters, without the byte order mark."""
+        return self.encoding.decode(self.data[len(self.encoding.bom) :])
+
+    @property
+    def line_count(self) -> int:
+        """How many lines there are, without building the table for it."""
+        if self.needs_table or "pieces" in self.lines.__dict__:
+            return len(self.lines)
+        body = len(self.data) > len(self.encoding.bom)
+        return self.data.count(b"\n") + (body and not self.data.endswith(b"\n"))
+
+    def line_number(self, offset: int) -> int:
+        """Return the 1-based number of the line that holds this offset, without building the table for it."""
+        return LineCounter(self).line(offset)
+
+    @property
+    def needs_table(self) -> bool:
+        """Whether line numbers cannot be had by counting LF bytes."""
+        return self.encoding.width > 1 or self.lines.breaker == b"\r"
+
+
+class LineCounter:
+    """Line numbers of growing offsets: each byte is looked at once, and no table is built."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._data, self._at, self._line = snapshot.data, 0, 1
+        self._table = snapshot.lines if snapshot.needs_table else None
+
+    def line(self, offset: int) -> int:
+        """Return the 1-based line of an offset that is not before the last one asked for."""
+        if self._table is not None:
+            return self._table.index_at(offset) + 1
+        self._line += self._data.count(b"\n", self._at, offset)
+        self._at = max(self._at, offset)
+        return self._line
+
+
+ABSENT = Snapshot(None)

@@ -1,0 +1,201 @@
+"""Exact-string edits: replace text that is named by quoting it.
+
+1. An old text must stand exactly once, unless all of its places are asked for.
+2. New line breaks take the terminators they replace, else that of the line they stand in; a caller that quotes CR
+   itself has its line breaks written as sent.
+3. `SnapshotEdits`: every edit looks at the same file. `SequentialEdits`: every edit looks at the result of the one
+   before it. Both end in one plan, original to final.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from surehold.errors import InvalidArgument, MultipleMatches, OldTextNotFound, OverlappingEdits
+from surehold.text.matching import Haystack, Match, Matches
+from surehold.text.plan import Applied, EditPlan, LineSpan, Span, splice
+from surehold.text.rewrite import WriteBytes
+from surehold.text.snapshot import LineCounter, Snapshot
+
+_BREAK = re.compile(r"\r\n|\n")
+_SHOWN = 80
+_LISTED = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StringEdit:
+    """Replace `old` by `new`."""
+
+    old: str
+    new: str
+    replace_all: bool = False
+    expected_occurrences: int | None = None
+    """Replace all, but only when there are exactly so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotEdits:
+    """Edits that all look at the same file; two of them must not want the same bytes."""
+
+    edits: tuple[StringEdit, ...]
+
+    def plan(self, before: Snapshot) -> EditPlan:
+        """Find every edit in the original, then splice them all at once."""
+        _need_some(self.edits)
+        haystack = Haystack(before)
+        wanted = list[tuple[Span, int]]()
+        tiers = list[Matches]()
+        for index, edit in enumerate(self.edits):
+            matches = _find(haystack, before, edit, index)
+            tiers.append(matches)
+            wanted += ((span, index) for span in _spans(before, edit, matches))
+        wanted.sort(key=lambda pair: (pair[0].start, pair[0].end))
+        _refuse_overlap(wanted)
+        plan = splice(before, [span for span, _ in wanted])
+        ranges = _line_spans(plan, [index for _, index in wanted])
+        applied = tuple(
+            Applied(index=i, occurrences=len(ranges[i]), ranges=tuple(ranges[i]), tier=m.tier)
+            for i, m in enumerate(tiers)
+        )
+        return EditPlan(before=before, after=plan.after, spans=plan.spans, applied=applied)
+
+
+@dataclass(frozen=True, slots=True)
+class SequentialEdits:
+    """Edits that each look at the result of the one before."""
+
+    edits: tuple[StringEdit, ...]
+
+    def plan(self, before: Snapshot) -> EditPlan:
+        """Stage the edits one after the other; the plan goes from the original to the last stage."""
+        _need_some(self.edits)
+        staged, applied = before, list[Applied]()
+        for index, edit in enumerate(self.edits):
+            matches = _find(Haystack(staged), staged, edit, index)
+            plan = splice(staged, _spans(staged, edit, matches))
+            ranges = _line_spans(plan, [0] * len(plan.spans))[0]
+            applied.append(Applied(index=index, occurrences=len(ranges), ranges=tuple(ranges), tier=matches.tier))
+            staged = plan.after
+        whole = WriteBytes(staged.data).plan(before)
+        return EditPlan(before=before, after=staged, spans=whole.spans, applied=tuple(applied))
+
+
+def _need_some(edits: Sequence[StringEdit]) -> None:
+    if not edits:
+        raise InvalidArgument("There is no edit to apply.", reason="no_edits", action="Send at least one edit.")
+
+
+def _find(haystack: Haystack, snapshot: Snapshot, edit: StringEdit, index: int) -> Matches:
+    if not edit.old:
+        raise InvalidArgument(f"Edit {index} has no old text.", reason="empty_old_text", edit_index=index)
+    if edit.old == edit.new:
+        raise InvalidArgument(f"Edit {index} replaces a text by itself.", reason="same_text", edit_index=index)
+    matches = haystack.find(edit.old)
+    if not matches.found:
+        raise OldTextNotFound(
+            f"Edit {index}: this text is not in the file: `{_shown(edit.old)}`.",
+            edit_index=index,
+            old_text=edit.old,
+            already_applied=bool(edit.new) and haystack.find(edit.new).count == 1,
+            closest=_closest(snapshot, edit.old),
+        )
+    expected = edit.expected_occurrences
+    if expected is not None and len(matches.found) != expected:
+        raise MultipleMatches(
+            f"Edit {index}: expected {expected} places of `{_shown(edit.old)}`, found {len(matches.found)}.",
+            reason="other_count",
+            edit_index=index,
+            count=len(matches.found),
+            lines=_lines_of(snapshot, matches),
+        )
+    if matches.count > 1 and not edit.replace_all and expected is None:
+        raise MultipleMatches(
+            f"Edit {index}: this text stands in {matches.count} places: `{_shown(edit.old)}`.",
+            edit_index=index,
+            count=matches.count,
+            lines=_lines_of(snapshot, matches),
+        )
+    return matches
+
+
+def _spans(snapshot: Snapshot, edit: StringEdit, matches: Matches) -> list[Span]:
+    encoding = snapshot.encoding
+    as_sent = matches.tier == "exact" and "\r" in edit.old
+    rows = [encoding.encode(edit.new)] if as_sent else [encoding.encode(row) for row in _BREAK.split(edit.new)]
+    return [
+        Span(start=match.start, end=match.end, new=_with_terminators(snapshot, match, rows)) for match in matches.found
+    ]
+
+
+def _with_terminators(snapshot: Snapshot, match: Match, rows: list[bytes]) -> bytes:
+    if len(rows) == 1:
+        return rows[0]
+    style = snapshot.lines.style
+    if style in ("lf", "none"):
+        return snapshot.encoding.newline("\n").join(rows)
+    if style != "mixed":
+        return snapshot.lines.dominant.join(rows)
+    replaced = _terminators_in(snapshot, match)
+    last = replaced[-1] if replaced else _terminator_at(snapshot, match.start)
+    breaks = [*replaced, *[last] * len(rows)]
+    return b"".join(row + end for row, end in zip(rows[:-1], breaks, strict=False)) + rows[-1]
+
+
+def _terminators_in(snapshot: Snapshot, match: Match) -> list[bytes]:
+    lines = snapshot.lines
+    first, last = lines.index_at(match.start), lines.index_at(match.end)
+    return [end for i in range(first, last) if (end := lines.terminator(i))]
+
+
+def _terminator_at(snapshot: Snapshot, offset: int) -> bytes:
+    lines = snapshot.lines
+    index = lines.index_at(offset)
+    return lines.terminator(index) or (lines.terminator(index - 1) if index else b"") or lines.dominant
+
+
+def _refuse_overlap(wanted: list[tuple[Span, int]]) -> None:
+    for (one, first), (other, second) in pairwise(wanted):
+        if other.start < one.end:
+            pair = sorted((first, second))
+            raise OverlappingEdits(f"Edits {pair[0]} and {pair[1]} want the same bytes.", edit_indices=pair)
+
+
+def _line_spans(plan: EditPlan, owners: list[int]) -> dict[int, list[LineSpan]]:
+    """Return the line numbers of every span, before and after; each byte is looked at once."""
+    old, new = LineCounter(plan.before), LineCounter(plan.after)
+    spans: dict[int, list[LineSpan]] = {}
+    for owner, (start, end, new_start, new_end) in zip(owners, plan.offsets(), strict=True):
+        row = LineSpan(
+            start_line=old.line(start),
+            end_line=old.line(max(start, end - 1)),
+            new_start_line=new.line(new_start),
+            new_end_line=new.line(max(new_start, new_end - 1)),
+        )
+        spans.setdefault(owner, []).append(row)
+    return spans
+
+
+def _lines_of(snapshot: Snapshot, matches: Matches) -> list[int]:
+    counter = LineCounter(snapshot)
+    return [counter.line(match.start) for match in matches.found[:_LISTED]]
+
+
+def _closest(snapshot: Snapshot, old: str) -> list[dict[str, object]]:
+    """List lines that differ from the first quoted line in blanks only: the usual cause."""
+    quoted = next((row.strip() for row in old.splitlines() if row.strip()), "")
+    if not quoted:
+        return []
+    wanted = snapshot.encoding.decode(snapshot.encoding.encode(quoted))
+    shown = list[dict[str, object]]()
+    for number, content in enumerate(snapshot.lines.contents, start=1):
+        text = snapshot.encoding.decode(content)
+        if text.strip() == wanted:
+            shown.append({"line": number, "text": text[:_SHOWN]})
+            if len(shown) == 3:  # noqa: PLR2004 - three are enough to see the pattern
+                break
+    return shown
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

@@ -1,0 +1,93 @@
+import pytest
+
+from surehold.errors import BinaryFile, InvalidArgument, NotEncodable
+from surehold.text.encoding import RAW, UTF8, Encoding, detect, named
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"", UTF8),
+        (b"plain\n", UTF8),
+        ("é\n".encode(), UTF8),
+        (b"\xef\xbb\xbfx", Encoding(name="utf-8", bom=b"\xef\xbb\xbf")),
+        ("\ufeffx".encode("utf-16-le"), Encoding(name="utf-16-le", bom=b"\xff\xfe", width=2)),
+        ("\ufeffx".encode("utf-16-be"), Encoding(name="utf-16-be", bom=b"\xfe\xff", width=2)),
+        ("\ufeffx".encode("utf-32-le"), Encoding(name="utf-32-le", bom=b"\xff\xfe\0\0", width=4)),
+        ("plain text\n".encode("utf-16-le"), Encoding(name="utf-16-le", width=2)),
+        ("plain text\n".encode("utf-16-be"), Encoding(name="utf-16-be", width=2)),
+        (b"# -*- coding: latin-1 -*-\ns = '\xe9'\n", Encoding(name="iso8859-1")),
+        (b"#!/usr/bin/python\n# vim: set fileencoding=cp1252 :\n\x93\n", Encoding(name="cp1252")),
+        (b'<?xml version="1.0" encoding="ISO-8859-1"?>\n<a>\xe9</a>', Encoding(name="iso8859-1")),
+        (b'<html><meta charset="windows-1252">\x80</html>', Encoding(name="cp1252")),
+        (b"caf\xe9\n", RAW),
+        (b"# coding: nonsense\ncaf\xe9\n", RAW),
+        (b"# coding: utf-8\ncaf\xe9\n", RAW),
+        (b"\xef\xbb\xbf\xff\xff", RAW),
+    ],
+)
+def test_the_encoding_is_decided_in_the_documented_order(data: bytes, expected: Encoding) -> None:
+    assert detect(data) == expected
+
+
+def test_a_byte_order_mark_outranks_the_callers_word() -> None:
+    assert detect(b"\xef\xbb\xbfx", requested="latin-1").name == "utf-8"
+
+
+def test_the_callers_word_outranks_a_declaration() -> None:
+    assert detect(b"# coding: latin-1\n\xe9\n", requested="cp1252").name == "cp1252"
+
+
+def test_the_configured_charset_outranks_what_the_file_declares() -> None:
+    assert detect(b"# coding: cp1252\n\xe9\n", configured=lambda: "latin-1").name == "iso8859-1"
+
+
+def test_a_configured_charset_counts_also_while_the_file_is_plain_ascii() -> None:
+    assert detect(b"x\n", configured=lambda: "latin-1").name == "iso8859-1"
+
+
+def test_a_configured_charset_that_does_not_fit_is_passed_over() -> None:
+    assert detect("中".encode(), configured=lambda: "ascii") == UTF8
+
+
+def test_a_detector_is_asked_last() -> None:
+    assert detect(b"caf\xe9", detector=lambda _: "cp1252").name == "cp1252"
+    assert detect(b"caf\xe9", detector=lambda _: None) == RAW
+    assert detect("é".encode(), detector=lambda _: "cp1252") == UTF8
+
+
+@pytest.mark.parametrize("data", [b"a\0b", b"\x7fELF\x02\x01\0\0\0\0", b"\0" * 100, b"abc\n" * 1000 + b"\0"])
+def test_zero_bytes_near_the_start_without_utf16_are_binary(data: bytes) -> None:
+    with pytest.raises(BinaryFile):
+        detect(data)
+
+
+def test_a_zero_byte_behind_the_first_8_kib_does_not_make_a_file_binary() -> None:
+    assert detect(b"a" * 8192 + b"\0") == UTF8
+
+
+def test_an_encoding_that_does_not_fit_the_bytes_is_refused() -> None:
+    with pytest.raises(InvalidArgument):
+        detect(b"\xff", requested="utf-8")
+
+
+@pytest.mark.parametrize(
+    "name", ["nonsense", "utf-7", "iso2022_jp", "hz", "cp037", "rot13", "unicode_escape", "base64", "idna"]
+)
+def test_encodings_that_cannot_be_spliced_are_refused(name: str) -> None:
+    with pytest.raises(InvalidArgument):
+        named(name)
+
+
+def test_new_characters_that_do_not_fit_are_named() -> None:
+    with pytest.raises(NotEncodable) as refused:
+        Encoding(name="iso8859-1").encode("a€中€")
+
+    assert refused.value.details == {"characters": ["U+20AC", "U+4E2D"], "encoding": "iso8859-1"}
+
+
+def test_bytes_that_fit_nothing_are_shown_with_escapes_and_take_only_ascii() -> None:
+    assert RAW.decode(b"caf\xe9") == r"caf\xe9"
+    assert RAW.encode("plain") == b"plain"
+    with pytest.raises(NotEncodable):
+        RAW.encode("é")

@@ -1,0 +1,53 @@
+from surehold.text.plan import EditPlan, Splices
+from surehold.text.plan_diff import diff_of, spans_between
+from surehold.text.rebase import Conflict, Rebase, Rebased, rebase
+from surehold.text.snapshot import Snapshot
+from surehold.text.string_edits import SnapshotEdits, StringEdit
+
+BASE = b"".join(b"line %d\n" % n for n in range(1, 21))
+
+
+def plan_of(old: str, new: str) -> EditPlan:
+    return SnapshotEdits((StringEdit(old=old, new=new),)).plan(Snapshot(BASE))
+
+
+def test_a_plan_follows_its_line_over_lines_added_above() -> None:
+    current = Snapshot(b"new 1\nnew 2\n" + BASE)
+
+    rebased = rebase(plan_of("line 7\n", "LINE 7\n"), current)
+
+    assert isinstance(rebased, Rebased)
+    assert rebased.moves == (Rebase(from_line=7, to_line=9),)
+    assert rebased.plan.after.data == current.data.replace(b"line 7\n", b"LINE 7\n")
+
+
+def test_a_plan_for_a_line_that_changed_is_a_conflict() -> None:
+    current = Snapshot(BASE.replace(b"line 7\n", b"other\n"))
+
+    assert rebase(plan_of("line 7\n", "LINE 7\n"), current) == (Conflict(line=7, reason="changed"),)
+
+
+def test_an_insertion_between_two_lines_follows_them() -> None:
+    plan = Splices(spans_between(Snapshot(BASE), Snapshot(BASE.replace(b"line 5\n", b"line 5\nnew\n")))).plan(
+        Snapshot(BASE)
+    )
+    current = Snapshot(b"top\n" + BASE)
+
+    rebased = rebase(plan, current)
+
+    assert isinstance(rebased, Rebased)
+    assert rebased.plan.after.data == b"top\n" + BASE.replace(b"line 5\n", b"line 5\nnew\n")
+
+
+def test_spans_between_two_versions_turn_one_into_the_other() -> None:
+    for other in (b"", BASE[:50], b"x" + BASE + b"y", BASE[::-1], b"\n" * 5):
+        before = Snapshot(BASE)
+        assert Splices(spans_between(before, Snapshot(other))).plan(before).after.data == other
+
+
+def test_the_diff_of_a_plan_shows_its_lines_with_context() -> None:
+    diff = diff_of(plan_of("line 7\n", "LINE 7\n"), from_name="a.txt", to_name="a.txt")
+
+    assert diff.text == (
+        "--- a.txt\n+++ a.txt\n@@ -4,7 +4,7 @@\n line 4\n line 5\n line 6\n-line 7\n+LINE 7\n line 8\n line 9\n line 10\n"
+    )
