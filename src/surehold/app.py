@@ -1,0 +1,82 @@
+"""Wiring: settings become a workspace. The only file that picks a disk and a store."""
+
+import hashlib
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from surehold.disk.local import LocalDisk
+from surehold.errors import InvalidArgument, NotFound
+from surehold.stores.owner import current_owner
+from surehold.stores.sqlite import SqliteStore
+from surehold.text.encoding import Detector
+from surehold.workspace.ids import utc_now
+from surehold.workspace.policy import PROTECTED, Policy
+from surehold.workspace.workspace import Workspace
+from surehold.workspace.write_path import Limits
+
+Durability = Literal["full", "file", "none"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that can be chosen about a workspace."""
+
+    state_dir: Path | None = None
+    """Where Surehold keeps its memory; None for the user's state directory, one folder per root."""
+    durability: Durability = "full"
+    deny: tuple[str, ...] = ()
+    """Paths that are neither read nor written, in gitignore syntax."""
+    allow: tuple[str, ...] = ()
+    """Protected paths that may be written all the same, in gitignore syntax."""
+    protected: tuple[str, ...] = PROTECTED
+    limits: Limits = field(default_factory=Limits)
+    detector: Detector | None = None
+    """Guesses the encoding of text that nothing else explains."""
+
+
+def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = None) -> Workspace:
+    """Open one or several directories for editing; what a dead process left open there is closed first."""
+    chosen = settings or Settings()
+    if not roots:
+        raise InvalidArgument("A workspace needs at least one directory.", reason="no_roots")
+    given_roots: list[str] = [os.fspath(root) for root in roots]
+    paths = [os.path.realpath(root) for root in given_roots]
+    for given, path in zip(given_roots, paths, strict=True):
+        if not os.path.isdir(path):  # noqa: PTH112 - strings all the way: names need not be UTF-8
+            raise NotFound(
+                f"`{given}` is not a directory.",
+                path=path,
+                reason="no_such_root",
+                action="Name a directory.",
+            )
+    state_dir = chosen.state_dir or default_state_dir(paths[0])
+    disk = LocalDisk(given_roots, durability=chosen.durability)
+    store = SqliteStore(state_dir, clock=utc_now, durability="none" if chosen.durability == "none" else "full")
+    policy = Policy(
+        deny=chosen.deny, allow=chosen.allow, protected=chosen.protected, state_dir=_key_inside(state_dir, paths)
+    )
+    workspace = Workspace(
+        disk=disk, store=store, owner=current_owner, policy=policy, limits=chosen.limits, detector=chosen.detector
+    )
+    workspace.recover()
+    return workspace
+
+
+def default_state_dir(root: str) -> Path:
+    """Return the folder that remembers a root: outside of it, so that repositories stay clean."""
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    real = os.path.realpath(root)
+    digest = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
+    name = "".join(c if c.isascii() and c.isalnum() else "-" for c in Path(real).name) or "root"
+    return Path(base) / "surehold" / f"{name[:40]}-{digest}"
+
+
+def _key_inside(state_dir: Path, roots: list[str]) -> str:
+    """Return how tools would name the state directory, when it lies inside a root."""
+    state = Path(os.path.realpath(state_dir))
+    for number, root in enumerate(roots):
+        if state.is_relative_to(root):
+            return str(state.relative_to(root)) if number == 0 else str(state)
+    return ""

@@ -1,0 +1,1 @@
+"""Where the files are: resolving, reading, locking and changing them."""

@@ -1,0 +1,149 @@
+"""What a disk is: it resolves, reads, locks and changes files, and decides nothing.
+
+Rules for every disk:
+1. A `Target` comes from `Reader.resolve` and has no link left in it. Nobody else makes one.
+2. No operation follows a link, leaves the roots, or touches anything but a regular file.
+3. `Writer.apply` makes all of its steps visible, or none of them and raises.
+4. A step is applied only to the bytes it expects. Bytes that turn out to be others are put back, or handed to `keep`.
+5. Whatever a dead process staged carries the tag of its call, so that `sweep` finds it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from surehold.text.version import Meta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A path that has been resolved and lies inside a root."""
+
+    root: str
+    """The root it lies in: absolute, without links."""
+    parts: tuple[str, ...]
+    """The names below the root; never `.`, `..` or a link. Bytes that are not UTF-8 are surrogate-escaped."""
+    key: str
+    """How the store and people name it: relative to the first root, absolute below any other."""
+
+    def __str__(self) -> str:
+        return self.key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """One consistent read of a regular file."""
+
+    data: bytes
+    meta: Meta
+    links: int
+    """Number of names the file has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Create:
+    """Put bytes where nothing is; missing parent directories are made."""
+
+    target: Target
+    data: bytes
+    meta: Meta | None = None
+    """Facts to bring back (restore, undo); None for an ordinary new file."""
+    mode: int | None = None
+    """Permission bits for a new file; None follows the umask."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replace:
+    """Put other bytes where `expected` is; everything but the bytes stays."""
+
+    target: Target
+    data: bytes
+    expected: str
+    """sha256 of the bytes that must be there."""
+    mode: int | None = None
+    """New permission bits; None keeps them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remove:
+    """Take `expected` away."""
+
+    target: Target
+    expected: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rename:
+    """Give `expected` another name where nothing is; missing parent directories are made."""
+
+    source: Target
+    target: Target
+    expected: str
+
+
+Step = Create | Replace | Remove | Rename
+
+
+class Reader(Protocol):
+    """Finds and reads files."""
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The directories below which everything happens, the first one being the main one."""
+        ...
+
+    @property
+    def coherent(self) -> bool:
+        """Whether a read always sees the latest write of every process (not so on network mounts)."""
+        ...
+
+    def resolve(self, path: str) -> Target:
+        """Follow links inside the roots; refuse what leads out. The leaf need not exist."""
+        ...
+
+    def read(self, target: Target, *, limit: int) -> Stored | None:
+        """Return the whole file in one consistent read, or None when nothing is there."""
+        ...
+
+    def chunks(self, target: Target) -> Iterator[bytes]:
+        """Yield the file piece by piece, for files that should not be held in memory."""
+        ...
+
+
+class Locks(Protocol):
+    """Keeps other writers away."""
+
+    def hold(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
+        """Hold all targets, against other threads and processes; `LockTimeout` when it takes too long."""
+        ...
+
+
+class Writer(Protocol):
+    """Changes files."""
+
+    def apply(
+        self,
+        steps: Sequence[Step],
+        *,
+        tag: str,
+        fence: Callable[[], None],
+        keep: Callable[[bytes], None],
+    ) -> None:
+        """Stage every step, call `fence` (which may raise), then make all of them visible, or none.
+
+        `keep` receives bytes of an outside writer that could not stay at their path.
+        """
+        ...
+
+    def replaces_in_place(self, target: Target) -> bool:
+        """Tell whether a new version would have to be written into the same inode (hard links, foreign owner)."""
+        ...
+
+    def sweep(self, targets: Sequence[Target], *, tag: str, keep: Callable[[bytes], None]) -> None:
+        """Remove what a dead process staged for `tag`; bytes in it go to `keep` first."""
+        ...
+
+
+class Disk(Reader, Locks, Writer, Protocol):
+    """All three, as one object."""

@@ -1,0 +1,1 @@
+"""What Surehold remembers: the contract and the stores that fulfil it."""

@@ -1,0 +1,1 @@
+"""The heart: reading, the one write path, history and recovery."""

@@ -1,0 +1,168 @@
+"""One proposal worked out in memory: steps 3 to 6 of a write. Nothing here changes anything."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from surehold.disk.base import Create, Remove, Rename, Replace, Step, Target
+from surehold.errors import StaleFile, SureholdError
+from surehold.stores.base import Blob, Change, Sighting
+from surehold.text.plan import EditPlan
+from surehold.text.plan_diff import diff_of
+from surehold.text.snapshot import Snapshot
+from surehold.text.version import Version
+from surehold.workspace.proposal import Proposal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A proposal whose paths were resolved and allowed."""
+
+    proposal: Proposal
+    target: Target
+    to: Target | None = None
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """Every path it touches."""
+        return (self.target, self.to) if self.to else (self.target,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What a proposal comes to, given the files as they are now."""
+
+    place: Place
+    plan: EditPlan
+    displaced: Snapshot
+    change: Change
+    warnings: tuple[str, ...] = ()
+    already_applied: bool = False
+
+    @property
+    def changes(self) -> bool:
+        """Whether there is anything to do."""
+        return self.plan.changes_bytes or self.place.to is not None or self.change.before != self.change.after
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What the disk has to do."""
+        return _steps(self)
+
+    @property
+    def blobs(self) -> tuple[Blob, ...]:
+        """Every version that must be kept: what was there, what will be, and what is displaced."""
+        before, after = self.plan.before, self.plan.after
+        kept = [Blob(data=s.data, sha256=s.sha256) for s in (before, self.displaced) if s.exists]
+        if after.exists and after is not before:
+            kept.append(Blob(data=after.data, sha256=after.sha256, base=before.sha256))
+        return tuple(kept)
+
+
+def draft(
+    place: Place,
+    current: Snapshot,
+    displaced: Snapshot,
+    *,
+    seen: Sequence[Sighting],
+    base: bytes | None,
+    in_place: bool,
+    trash_id: str,
+) -> Draft:
+    """Check the proof, plan the edit, run the checks; raise when one of them refuses."""
+    proposal = place.proposal
+    already = False
+    try:
+        proposal.proof.check(place.target.key, current, seen)
+    except StaleFile as stale:
+        if place.to is not None or not _already_applied(proposal, current, base):
+            raise _with_verdict(stale, proposal, current) from None
+        already = True
+    if place.to is not None:
+        proposal.to_proof.check(place.to.key, displaced, ())
+    plan = EditPlan(before=current, after=current) if already else proposal.edit.plan(current)
+    warnings = tuple(w for check in proposal.checks for w in check(plan))
+    change = replace(_change(place, plan, displaced, trash_id), in_place=in_place)
+    return Draft(
+        place=place,
+        plan=plan,
+        displaced=displaced,
+        change=change,
+        warnings=(*plan.warnings, *warnings),
+        already_applied=already,
+    )
+
+
+def _already_applied(proposal: Proposal, current: Snapshot, base: bytes | None) -> bool:
+    """Tell whether the file already is what the call asked for, so that a repeated call is no conflict."""
+    try:
+        if not proposal.edit.plan(current).changes_bytes:
+            return True
+        return base is not None and proposal.edit.plan(Snapshot(base, encoding=current.encoding)).after == current
+    except SureholdError:
+        return base is not None and _replays(proposal, base, current)
+
+
+def _replays(proposal: Proposal, base: bytes, current: Snapshot) -> bool:
+    try:
+        return proposal.edit.plan(Snapshot(base)).after == current
+    except SureholdError:
+        return False
+
+
+def _with_verdict(stale: StaleFile, proposal: Proposal, current: Snapshot) -> StaleFile:
+    """Say whether the same edits would apply to the file as it is now."""
+    try:
+        plan = proposal.edit.plan(current)
+    except SureholdError:
+        still_apply = False
+    else:
+        still_apply = bool(plan.applied)
+    stale.details["edits_still_apply"] = still_apply
+    if still_apply:
+        stale.details["retry_with_sha256"] = current.sha256
+    return stale
+
+
+def _change(place: Place, plan: EditPlan, displaced: Snapshot, trash_id: str) -> Change:
+    proposal, to = place.proposal, place.to
+    removes = not plan.after.exists or displaced.exists
+    diff = diff_of(plan, from_name=place.target.key, to_name=to.key if to else place.target.key)
+    return Change(
+        path=place.target.key,
+        to_path=to.key if to else "",
+        before=plan.before.version,
+        after=_after_version(plan, proposal),
+        displaced=displaced.version,
+        diff=diff.text,
+        diff_truncated=diff.truncated,
+        trash_id=trash_id if removes and not proposal.permanent else "",
+    )
+
+
+def _after_version(plan: EditPlan, proposal: Proposal) -> Version | None:
+    version = plan.after.version
+    if version is None:
+        return None
+    source = proposal.restore or plan.before
+    meta = source.meta
+    if meta is not None and proposal.mode is not None:
+        meta = replace(meta, mode=proposal.mode)
+    return replace(version, meta=meta)
+
+
+def _steps(draft: Draft) -> tuple[Step, ...]:
+    place, plan, proposal = draft.place, draft.plan, draft.place.proposal
+    target, to = place.target, place.to
+    before, after = plan.before, plan.after
+    if to is not None:
+        vacate = (Remove(target=to, expected=draft.displaced.sha256),) if draft.displaced.exists else ()
+        if not plan.changes_bytes and proposal.mode is None:
+            return (*vacate, Rename(source=target, target=to, expected=before.sha256))
+        create = Create(target=to, data=after.data, meta=before.meta, mode=proposal.mode)
+        return (*vacate, create, Remove(target=target, expected=before.sha256))
+    if not after.exists:
+        return (Remove(target=target, expected=before.sha256),)
+    if not before.exists:
+        meta = proposal.restore.meta if proposal.restore else None
+        return (Create(target=target, data=after.data, meta=meta, mode=proposal.mode),)
+    return (Replace(target=target, data=after.data, expected=before.sha256, mode=proposal.mode),)

@@ -1,0 +1,249 @@
+"""The past of a workspace: look at it, take it back, bring it back. Everything that changes a file ends in `write`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from surehold.errors import InvalidArgument, NotFound, StaleFile, UndoConflict
+from surehold.stores.base import Call, Change, Entry, Operation, Pruned, Query, TrashItem, Verdict
+from surehold.text.plan import Delete, Edit, EditPlan, Keep, Splices
+from surehold.text.plan_diff import diff_between, spans_between
+from surehold.text.rebase import Rebased, rebase
+from surehold.text.rewrite import WriteBytes
+from surehold.text.snapshot import ABSENT, Snapshot
+from surehold.text.version import Version
+from surehold.workspace.proposal import Absent, Proposal, Sha256
+from surehold.workspace.receipt import Receipt
+from surehold.workspace.write_path import WritePath
+
+_ATTEMPTS = 5
+_MIN_REFERENCE = 4
+_SCAN = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeView:
+    """One change: its entries, and what became of it."""
+
+    id: str
+    entries: tuple[Entry, ...]
+    undone_by: str = ""
+    """The change that took it back and still stands; empty when it stands itself."""
+
+
+class History:
+    """What happened in a workspace, and the way back."""
+
+    def __init__(self, workspace: WritePath) -> None:
+        self._workspace = workspace
+        self._store = workspace.store
+
+    def log(self, query: Query | None = None) -> tuple[Entry, ...]:
+        """List entries, newest first."""
+        return self._store.entries(query or Query())
+
+    def show(self, reference: str) -> ChangeView:
+        """Return one change by its id, or by a unique beginning or end of it."""
+        change_id = self._find(reference)
+        entries = tuple(reversed(self._store.entries(Query(change_id=change_id, limit=_SCAN))))
+        return ChangeView(id=change_id, entries=entries, undone_by=self._undone_by(change_id))
+
+    def diff(self, reference: str) -> str:
+        """Return the whole difference that a change made, also where the ledger keeps only its beginning."""
+        parts = list[str]()
+        for entry in self.show(reference).entries:
+            change = entry.change
+            if not change.diff_truncated:
+                parts.append(change.diff)
+                continue
+            before, after = self._snapshot(change.before), self._snapshot(change.after)
+            parts.append(diff_between(before, after, from_name=change.path, to_name=change.to_path or change.path).text)
+        return "".join(parts)
+
+    def undo(self, reference: str = "", *, agent: str = "", session: str = "", dry_run: bool = False) -> Receipt:
+        """Take back one change, by default the newest that stands; later changes stay."""
+        view = self.show(reference) if reference else self._newest(undone=False)
+        return self._take_back(view, "undo", agent=agent, session=session, dry_run=dry_run)
+
+    def redo(self, reference: str = "", *, agent: str = "", session: str = "", dry_run: bool = False) -> Receipt:
+        """Make a change again that was undone, by default the one undone last."""
+        view = self.show(reference) if reference else self._newest(undone=True)
+        if not view.undone_by:
+            raise InvalidArgument(f"Change {view.id} was not undone.", reason="not_undone")
+        return self._take_back(self.show(view.undone_by), "redo", agent=agent, session=session, dry_run=dry_run)
+
+    def trash(self) -> tuple[TrashItem, ...]:
+        """List deleted files that can come back, newest first."""
+        return self._store.trash()
+
+    def restore(self, trash_id: str, *, to_path: str = "", agent: str = "", session: str = "") -> Receipt:
+        """Bring a deleted file back, with its mode and times, never over an existing file."""
+        item = self._trash_item(trash_id)
+        snapshot = self._snapshot(item.version)
+        proposal = Proposal(path=to_path or item.path, edit=WriteBytes(snapshot.data), proof=Absent(), restore=snapshot)
+        call = Call(
+            tool="restore", operation="restore", writer="restore", agent=agent, session=session, restores=item.id
+        )
+        return self._workspace.write(proposal, call=call)
+
+    def empty_trash(self, trash_ids: Sequence[str] = ()) -> int:
+        """Give up deleted files for good: all, or the named ones. Their bytes go with the next `gc`."""
+        ids = [self._trash_item(name).id for name in trash_ids] or [item.id for item in self._store.trash()]
+        return self._store.empty_trash(ids)
+
+    def verify(self, *, blobs: bool = True) -> Verdict:
+        """Check that nobody altered the ledger or the kept bytes."""
+        return self._store.verify(blobs=blobs)
+
+    def gc(self, *, keep: timedelta, dry_run: bool = False) -> Pruned:
+        """Drop bytes that only changes older than `keep` need."""
+        before: datetime = self._workspace.clock() - keep
+        return self._store.prune(before=before.isoformat(), dry_run=dry_run)
+
+    def _take_back(self, view: ChangeView, operation: Operation, *, agent: str, session: str, dry_run: bool) -> Receipt:
+        changes = [
+            entry.change for entry in view.entries if entry.ok and entry.call.operation not in ("external", "gc")
+        ]
+        if not changes:
+            raise InvalidArgument(f"Change {view.id} changed nothing.", reason="nothing_to_undo")
+        if view.undone_by:
+            raise InvalidArgument(
+                f"Change {view.id} was undone already, by {view.undone_by}.",
+                reason="already_undone",
+                action=f"To make it again: surehold redo {view.id}",
+            )
+        call = Call(tool=operation, operation=operation, writer=operation, agent=agent, session=session, undoes=view.id)
+        for attempt in range(_ATTEMPTS):
+            proposals = [proposal for change in reversed(changes) for proposal in self._inverse(change)]
+            try:
+                return self._workspace.write(*proposals, call=call, dry_run=dry_run)
+            except StaleFile:  # somebody wrote between our look and the lock: look again
+                if attempt == _ATTEMPTS - 1:
+                    raise
+        raise AssertionError
+
+    def _inverse(self, change: Change) -> list[Proposal]:
+        if change.to_path and change.displaced:
+            return [self._recreate(change), self._rewrite(change.to_path, before=change.displaced, after=change.after)]
+        if change.to_path:
+            return [self._move_back(change)]
+        if change.before is None:
+            return [self._remove(change)]
+        if change.after is None:
+            return [self._recreate(change)]
+        return [self._rewrite(change.path, before=change.before, after=change.after)]
+
+    def _remove(self, change: Change) -> Proposal:
+        current = self._current(change.path)
+        if change.after is None or current.sha256 != change.after.sha256:
+            raise _conflict(change.path, "it was changed after it was created" if current.exists else "it is gone")
+        return Proposal(path=change.path, edit=Delete(), proof=Sha256(current.sha256))
+
+    def _recreate(self, change: Change) -> Proposal:
+        if self._current(change.path).exists:
+            raise _conflict(change.path, "something else is there now")
+        snapshot = self._snapshot(change.before)
+        return Proposal(path=change.path, edit=WriteBytes(snapshot.data), proof=Absent(), restore=snapshot)
+
+    def _move_back(self, change: Change) -> Proposal:
+        current = self._current(change.to_path)
+        if not current.exists:
+            raise _conflict(change.to_path, "it is gone")
+        if self._current(change.path).exists:
+            raise _conflict(change.path, "something else is there now")
+        edit: Edit = Keep()
+        if change.before and change.after and change.before.sha256 != change.after.sha256:
+            edit = self._inverse_edit(change.to_path, change.before, change.after, current)
+        return Proposal(path=change.to_path, to_path=change.path, edit=edit, proof=Sha256(current.sha256))
+
+    def _rewrite(self, path: str, *, before: Version | None, after: Version | None) -> Proposal:
+        current = self._current(path)
+        if before is None or after is None or not current.exists:
+            raise _conflict(path, "it is gone")
+        edit = self._inverse_edit(path, before, after, current)
+        one, other = (v.meta.mode if v.meta else None for v in (before, after))
+        return Proposal(path=path, edit=edit, proof=Sha256(current.sha256), mode=one if one != other else None)
+
+    def _inverse_edit(self, path: str, before: Version, after: Version, current: Snapshot) -> Edit:
+        """Return the old bytes where nothing happened since; else carry the inverse over the later changes."""
+        old = self._snapshot(before)
+        if current.sha256 == after.sha256:
+            return WriteBytes(old.data)
+        new = replace_encoding(self._snapshot(after), current)
+        inverse = EditPlan(before=new, after=old, spans=spans_between(new, old))
+        match rebase(inverse, current):
+            case Rebased(plan=plan):
+                return Splices(plan.spans)
+            case conflicts:
+                lines = ", ".join(str(c.line) for c in conflicts)
+                raise _conflict(path, f"later changes touch the same lines ({lines})")
+
+    def _current(self, path: str) -> Snapshot:
+        try:
+            return self._workspace.read(path)
+        except NotFound:
+            return ABSENT
+
+    def _snapshot(self, version: Version | None) -> Snapshot:
+        if version is None:
+            return ABSENT
+        return Snapshot(self._store.blob(version.sha256), meta=version.meta)
+
+    def _find(self, reference: str) -> str:
+        if self._store.entries(Query(change_id=reference, limit=1)):
+            return reference
+        name = reference.lower()
+        if len(name) >= _MIN_REFERENCE:
+            ids = {e.change_id for e in self._store.entries(Query(limit=_SCAN))}
+            found = sorted(i for i in ids if i.startswith(name) or i.endswith(name))
+            if len(found) == 1:
+                return found[0]
+            if found:
+                raise InvalidArgument(
+                    f"`{reference}` names {len(found)} changes.", reason="ambiguous_change", candidates=found[:10]
+                )
+        raise NotFound(
+            f"No change is called `{reference}`.", reason="no_such_change", action="Look it up with `surehold log`."
+        )
+
+    def _undone_by(self, change_id: str) -> str:
+        for entry in self._store.entries(Query(undoes=change_id, ok_only=True, limit=_SCAN)):
+            if not self._undone_by(entry.change_id):
+                return entry.change_id
+        return ""
+
+    def _newest(self, *, undone: bool) -> ChangeView:
+        """Return the newest change of a caller (not an undo itself) that is, or is not, undone."""
+        before = 0
+        while rows := self._store.entries(Query(ok_only=True, before_seq=before, limit=100)):
+            for entry in rows:
+                plain = entry.call.operation not in ("undo", "redo", "external", "gc")
+                if plain and bool(self._undone_by(entry.change_id)) is undone:
+                    return self.show(entry.change_id)
+            before = rows[-1].seq
+        what = "was undone" if undone else "can be undone"
+        raise NotFound(f"No change {what}.", reason="no_such_change", action="Look at `surehold log`.")
+
+    def _trash_item(self, trash_id: str) -> TrashItem:
+        item = self._store.trash_item(trash_id)
+        if item is None:
+            found = [
+                i for i in self._store.trash() if i.id.endswith(trash_id.lower()) and len(trash_id) >= _MIN_REFERENCE
+            ]
+            item = found[0] if len(found) == 1 else None
+        if item is None or item.state == "emptied":
+            raise NotFound(
+                f"Nothing in the trash is called `{trash_id}`.",
+                reason="trash_entry_missing",
+                action="Look at `surehold trash list`.",
+            )
+        return item
+
+
+def replace_encoding(snapshot: Snapshot, like: Snapshot) -> Snapshot:
+    """Return the same bytes, read in the encoding of another version of the file."""
+    return Snapshot(snapshot.data, meta=snapshot.meta, encoding=like.encoding)
+
+
+def _conflict(path: str, why: str) -> UndoConflict:
+    return UndoConflict(f"`{path}` cannot be taken back: {why}.", path=path)

@@ -1,0 +1,56 @@
+"""What a caller gets back."""
+
+from dataclasses import dataclass
+
+from surehold.stores.base import Change, Entry
+from surehold.text.plan import EditPlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileReceipt:
+    """What became of one path."""
+
+    path: str
+    plan: EditPlan
+    change: Change
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything is different from before: bytes, place or mode."""
+        return bool(self.change.to_path) or self.change.before != self.change.after
+
+    @property
+    def before_sha256(self) -> str | None:
+        """Name of the bytes before; None when there were none."""
+        return self.change.before.sha256 if self.change.before else None
+
+    @property
+    def after_sha256(self) -> str | None:
+        """Name of the bytes after; None when there are none."""
+        return self.change.after.sha256 if self.change.after else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What one call did, and where it is recorded."""
+
+    change_id: str
+    """Empty when nothing had to be written."""
+    files: tuple[FileReceipt, ...]
+    entries: tuple[Entry, ...] = ()
+    dry_run: bool = False
+    replayed: bool = False
+    """The same call was made before; this is its first answer."""
+    already_applied: bool = False
+    """The file already was what the call asked for."""
+
+    @property
+    def diff(self) -> str:
+        """The unified diffs of all files."""
+        return "".join(receipt.change.diff for receipt in self.files)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the checks of all files said."""
+        return tuple(warning for receipt in self.files for warning in receipt.warnings)

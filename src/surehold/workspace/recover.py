@@ -1,0 +1,151 @@
+"""Closes what a dead process left open.
+
+1. The locks of all paths come first; then the intent is looked at again.
+2. All paths hold their new version: the change happened, so it is recorded (forward).
+3. Otherwise every path that holds its new version gets its old one back (backward).
+4. A path that holds neither is left alone, unless the change was being written into the same inode: then the bytes
+   are a torn write, and the old version comes back. Whatever is taken away is kept as a blob first.
+5. Safe to run twice, and safe to be killed itself: it decides by looking at the bytes.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from surehold.disk.base import Create, Disk, Remove, Rename, Replace, Step, Stored, Target
+from surehold.errors import SureholdError
+from surehold.stores.base import Blob, Change, Intent, Store
+from surehold.text.hashing import sha256
+from surehold.text.version import Version
+
+Direction = Literal["forward", "backward", "conflict", "gone"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """How an open intent was closed."""
+
+    change_id: str
+    direction: Direction
+    paths: tuple[str, ...]
+    conflicts: tuple[str, ...] = ()
+    """Paths that hold neither version; they were left as they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Spot:
+    """One path of an intent: what it was, what it should become, and what is there."""
+
+    target: Target
+    before: Version | None
+    after: Version | None
+    in_place: bool
+    now: Stored | None
+    name: str
+    """sha256 of what is there; empty when nothing is."""
+
+    @property
+    def at_after(self) -> bool:
+        return _is(self, self.after)
+
+    @property
+    def at_before(self) -> bool:
+        return _is(self, self.before)
+
+
+class Recovery:
+    """Settles open intents on one disk and one store."""
+
+    def __init__(self, disk: Disk, store: Store, *, limit: int, timeout: float) -> None:
+        self._disk = disk
+        self._store = store
+        self._limit = limit
+        self._timeout = timeout
+
+    def settle_dead(self) -> tuple[Settled, ...]:
+        """Settle every intent whose owner is dead; those of living owners are theirs."""
+        return tuple(self.settle(busy.intent) for busy in self._store.open_intents() if busy.owner_is_dead)
+
+    def settle(self, intent: Intent) -> Settled:
+        """Close one intent, forward or backward."""
+        targets = [self._disk.resolve(path) for change in intent.changes for path, _, _ in change.transitions()]
+        with self._disk.hold(targets, timeout=self._timeout):
+            return self.settle_held(intent)
+
+    def settle_held(self, intent: Intent, *, because: SureholdError | None = None) -> Settled:
+        """Close one intent whose paths are locked by the caller; `because` says why it failed, when that is known."""
+        paths = tuple(path for change in intent.changes for path, _, _ in change.transitions())
+        if not any(busy.intent.id == intent.id for busy in self._store.open_intents()):
+            return Settled(change_id=intent.id, direction="gone", paths=paths)
+        self._disk.sweep([self._disk.resolve(path) for path in paths], tag=intent.id, keep=self._keep)
+        spots = [self._look(change) for change in intent.changes]
+        if because is None and all(spot.at_after for pair in spots for spot in pair):
+            self._store.finish(intent.id)
+            return Settled(change_id=intent.id, direction="forward", paths=paths)
+        return self._back(intent, spots, paths, because)
+
+    def _back(
+        self, intent: Intent, spots: list[list[_Spot]], paths: tuple[str, ...], because: SureholdError | None
+    ) -> Settled:
+        steps = [
+            step for pair, change in zip(spots, intent.changes, strict=True) for step in self._inverse(pair, change)
+        ]
+        if steps:
+            self._disk.apply(steps[::-1], tag=f"{intent.id}r", fence=_no_fence, keep=self._keep)
+        stuck = [s for pair in spots for s in pair if not (s.at_before or s.at_after or s.in_place)]
+        conflicts = tuple(spot.target.key for spot in stuck)
+        message = because.message if because else "Interrupted; the old version was put back."
+        if conflicts:
+            message = f"Interrupted; left as they are, since they hold neither version: {', '.join(conflicts)}."
+        self._store.abort(intent.id, error_kind=because.kind if because else "unknown", message=message)
+        direction: Direction = "conflict" if conflicts else "backward"
+        return Settled(change_id=intent.id, direction=direction, paths=paths, conflicts=conflicts)
+
+    def _look(self, change: Change) -> list[_Spot]:
+        spots = list[_Spot]()
+        for path, before, after in change.transitions():
+            target = self._disk.resolve(path)
+            now = self._disk.read(target, limit=self._limit)
+            name = sha256(now.data) if now else ""
+            spots.append(_Spot(target=target, before=before, after=after, in_place=change.in_place, now=now, name=name))
+        return spots
+
+    def _inverse(self, spots: list[_Spot], change: Change) -> list[Step]:
+        """Return the steps that bring back what was there, for one change."""
+        is_plain_move = change.to_path and not change.displaced and change.before and change.after
+        if is_plain_move and all(s.at_after for s in spots) and change.before == change.after:
+            source, to = spots
+            return [Rename(source=to.target, target=source.target, expected=to.name)]
+        steps = list[Step]()
+        for spot in spots:
+            torn = spot.in_place and not spot.at_before and not spot.at_after
+            if torn and spot.now is not None:
+                self._keep(spot.now.data)
+            if (spot.at_after and not spot.at_before) or torn:
+                steps.append(self._bring_back(spot))
+        return steps
+
+    def _bring_back(self, spot: _Spot) -> Step:
+        if spot.before is None:
+            return Remove(target=spot.target, expected=spot.name)
+        data = self._store.blob(spot.before.sha256)
+        if spot.now is None:
+            return Create(target=spot.target, data=data, meta=spot.before.meta)
+        mode = spot.before.meta.mode if spot.before.meta else None
+        return Replace(target=spot.target, data=data, expected=spot.name, mode=mode)
+
+    def _keep(self, data: bytes) -> None:
+        self._store.keep(Blob(data=data, sha256=sha256(data)))
+
+
+def _is(spot: _Spot, version: Version | None) -> bool:
+    if version is None or spot.now is None:
+        return version is None and spot.now is None
+    if spot.name != version.sha256:
+        return False
+    one, other = (v.meta.mode if v and v.meta else None for v in (spot.before, spot.after))
+    mode_changes = one is not None and other is not None and one != other
+    return not mode_changes or (version.meta is not None and spot.now.meta.mode == version.meta.mode)
+
+
+def _no_fence() -> None:
+    """Recovery holds the locks, and the intent is its own."""

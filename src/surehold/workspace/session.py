@@ -1,0 +1,137 @@
+"""One agent's conversation with one workspace: what it is shown, and what it asks for."""
+
+from collections.abc import Sequence
+
+from surehold.errors import BinaryFile
+from surehold.stores.base import Blob, Call, Operation, SessionRow, Sighting
+from surehold.text.page import Page
+from surehold.text.plan import Delete, Keep
+from surehold.text.rewrite import WriteText
+from surehold.text.snapshot import Snapshot
+from surehold.text.string_edits import SnapshotEdits, StringEdit
+from surehold.workspace.history import History
+from surehold.workspace.proposal import Absent, Exact, Proof, Proposal, Seen, Sha256
+from surehold.workspace.receipt import Receipt
+from surehold.workspace.write_path import WritePath
+
+
+class Session:
+    """Reads and changes files on behalf of one agent, and remembers what it was shown.
+
+    A file that was not read in this session, or changed since, is not overwritten.
+    """
+
+    def __init__(self, workspace: WritePath, *, id: str, agent: str = "") -> None:  # noqa: A002 - it is the id
+        self.workspace = workspace
+        self.id = id
+        self.agent = agent
+        self.history = History(workspace)
+        workspace.store.open_session(SessionRow(id=id, agent=agent, opened=workspace.clock().isoformat()))
+
+    def read(self, path: str, *, encoding: str | None = None) -> Snapshot:
+        """Return a file as it is now; the session has then seen all of it."""
+        snapshot = self.workspace.read(path, encoding=encoding)
+        total = snapshot.line_count if _is_text(snapshot) else 0
+        self.saw(path, snapshot, spans=((1, total),) if total else (), whole=True)
+        return snapshot
+
+    def page(self, path: str, *, start: int = 1, count: int = 2000) -> Page:
+        """Return some lines of a file of any size; the session has then seen those."""
+        page = self.workspace.page(path, start=start, count=count)
+        shown = ((start, start + len(page.rows) - 1),) if page.rows else ()
+        whole = start == 1 and page.next_line is None and not page.cut
+        key = self.workspace.target(path).key
+        self.workspace.store.see([Sighting(session=self.id, path=key, sha256=page.sha256, spans=shown, whole=whole)])
+        return page
+
+    def saw(
+        self,
+        path: str,
+        snapshot: Snapshot,
+        *,
+        spans: tuple[tuple[int, int], ...],
+        whole: bool = False,
+        with_hashes: bool = False,
+    ) -> None:
+        """Remember that these lines of this version were shown."""
+        key = self.workspace.target(path).key
+        sighting = Sighting(
+            session=self.id, path=key, sha256=snapshot.sha256, spans=spans, whole=whole, with_hashes=with_hashes
+        )
+        small = snapshot.size <= self.workspace.limits.sighting_bytes
+        blobs = [Blob(data=snapshot.data, sha256=snapshot.sha256)] if small else []
+        self.workspace.store.see([sighting], blobs)
+
+    def create(self, path: str, text: str, *, reason: str = "", dry_run: bool = False) -> Receipt:
+        """Make a new file; one that exists is never overwritten."""
+        proposal = Proposal(path=path, edit=WriteText(text), proof=Absent())
+        return self._write("create", proposal, reason=reason, dry_run=dry_run)
+
+    def write(
+        self, path: str, text: str, *, expected_sha256: str = "", reason: str = "", dry_run: bool = False
+    ) -> Receipt:
+        """Overwrite a file that this session has read, or whose sha256 it names. Encoding and line endings stay."""
+        proof: Proof = Sha256(expected_sha256) if expected_sha256 else Seen(whole=True)
+        return self._write(
+            "write", Proposal(path=path, edit=WriteText(text), proof=proof), reason=reason, dry_run=dry_run
+        )
+
+    def edit(
+        self,
+        path: str,
+        *edits: StringEdit | tuple[str, str],
+        expected_sha256: str = "",
+        reason: str = "",
+        dry_run: bool = False,
+    ) -> Receipt:
+        """Replace quoted texts, each standing exactly once; all of them or none."""
+        proof: Proof = Sha256(expected_sha256) if expected_sha256 else Exact()
+        proposal = Proposal(path=path, edit=SnapshotEdits(_string_edits(edits)), proof=proof)
+        return self._write("edit", proposal, reason=reason, dry_run=dry_run)
+
+    def delete(self, path: str, *, expected_sha256: str = "", reason: str = "", dry_run: bool = False) -> Receipt:
+        """Move a file to the trash."""
+        proof: Proof = Sha256(expected_sha256) if expected_sha256 else Seen()
+        return self._write("delete", Proposal(path=path, edit=Delete(), proof=proof), reason=reason, dry_run=dry_run)
+
+    def move(
+        self, path: str, to_path: str, *, expected_sha256: str = "", reason: str = "", dry_run: bool = False
+    ) -> Receipt:
+        """Give a file another name; an existing file there is never overwritten."""
+        proof: Proof = Sha256(expected_sha256) if expected_sha256 else Exact()
+        proposal = Proposal(path=path, to_path=to_path, edit=Keep(), proof=proof)
+        return self._write("move", proposal, reason=reason, dry_run=dry_run)
+
+    def apply(self, *proposals: Proposal, reason: str = "", dry_run: bool = False) -> Receipt:
+        """Make several proposals happen as one change, all or none."""
+        return self._write("patch", *proposals, reason=reason, dry_run=dry_run)
+
+    def restore(self, trash_id: str, *, to_path: str = "") -> Receipt:
+        """Bring a deleted file back."""
+        return self.history.restore(trash_id, to_path=to_path, agent=self.agent, session=self.id)
+
+    def undo(self, change_id: str = "", *, dry_run: bool = False) -> Receipt:
+        """Take back a change, by default the newest that stands."""
+        return self.history.undo(change_id, agent=self.agent, session=self.id, dry_run=dry_run)
+
+    def redo(self, change_id: str = "", *, dry_run: bool = False) -> Receipt:
+        """Make a change again that was undone."""
+        return self.history.redo(change_id, agent=self.agent, session=self.id, dry_run=dry_run)
+
+    def _write(self, operation: Operation, *proposals: Proposal, reason: str, dry_run: bool) -> Receipt:
+        call = Call(
+            tool=operation, operation=operation, writer=operation, agent=self.agent, session=self.id, reason=reason
+        )
+        return self.workspace.write(*proposals, call=call, dry_run=dry_run)
+
+
+def _string_edits(edits: Sequence[StringEdit | tuple[str, str]]) -> tuple[StringEdit, ...]:
+    return tuple(e if isinstance(e, StringEdit) else StringEdit(old=e[0], new=e[1]) for e in edits)
+
+
+def _is_text(snapshot: Snapshot) -> bool:
+    try:
+        _ = snapshot.encoding
+    except BinaryFile:
+        return False
+    return True

@@ -1,0 +1,320 @@
+"""Reading, and the only path by which anything is written.
+
+The ten steps of a write:
+ 1 resolve and allow every path          6 run the checks
+ 2 lock them, in one order               7 checkpoint: old bytes and intent, durable
+ 3 read the files again                  8 change the disk, atomically
+ 4 check the caller's proof              9 ledger entries, heads, sightings: one commit
+ 5 plan the edit in memory              10 hand out the receipt
+Up to step 6 nothing has happened, and a refusal leaves nothing behind but a line in the ledger. From step 7 on a crash
+leaves an open intent, which anybody settles by looking at the bytes (see recover).
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+from surehold.disk.base import Disk, Target
+from surehold.errors import InvalidArgument, LockTimeout, NotFound, StaleFile, StateUnavailable, SureholdError
+from surehold.stores.base import (
+    Begun,
+    Blob,
+    Busy,
+    Call,
+    Change,
+    Entry,
+    Fenced,
+    Intent,
+    Owner,
+    Query,
+    Replay,
+    Sighting,
+    Store,
+)
+from surehold.text.encoding import Detector
+from surehold.text.hashing import sha256
+from surehold.text.page import Page, read_page
+from surehold.text.snapshot import ABSENT, Snapshot
+from surehold.workspace.draft import Draft, Place, draft
+from surehold.workspace.editorconfig import charset_of
+from surehold.workspace.ids import new_id, utc_now
+from surehold.workspace.policy import Policy
+from surehold.workspace.proposal import Proposal, Sha256
+from surehold.workspace.receipt import FileReceipt, Receipt
+from surehold.workspace.recover import Recovery, Settled
+from surehold.workspace.sightings import after_write
+
+_POLL = 0.005
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much, and how long."""
+
+    max_file_bytes: int = 1 << 30
+    """Larger files are not edited, and read only page by page."""
+    lock_timeout: float = 10.0
+    lease: float = 10.0
+    """How long an intent is ours without being renewed, for owners whose life cannot be seen."""
+    fence: float = 60.0
+    """On mounts that cache: how long an older version of ours counts as a stale cache, not as an outside edit."""
+    sighting_bytes: int = 4 << 20
+    """Versions up to this size are kept when they are shown, so that edits can be rebased."""
+
+
+class WritePath:
+    """Reads and changes the files of a workspace, and keeps its promises."""
+
+    def __init__(
+        self,
+        *,
+        disk: Disk,
+        store: Store,
+        owner: Callable[[], Owner],
+        policy: Policy | None = None,
+        limits: Limits | None = None,
+        detector: Detector | None = None,
+        clock: Callable[[], datetime] = utc_now,
+        new_id: Callable[[], str] = new_id,
+    ) -> None:
+        self.disk = disk
+        self.store = store
+        self.policy = policy or Policy()
+        self.limits = limits or Limits()
+        self.clock = clock
+        self.new_id = new_id
+        self._owner = owner
+        self._detector = detector
+        self._recovery = Recovery(disk, store, limit=self.limits.max_file_bytes, timeout=self.limits.lock_timeout)
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The directories below which everything happens."""
+        return self.disk.roots
+
+    def target(self, path: str) -> Target:
+        """Resolve a path that may be read."""
+        target = self.disk.resolve(path)
+        self.policy.check_read(path, target.key)
+        return target
+
+    def read(self, path: str, *, encoding: str | None = None) -> Snapshot:
+        """Return a file as it is now."""
+        self._recovery.settle_dead()
+        snapshot = self._snapshot(self.target(path), encoding)
+        if not snapshot.exists:
+            raise NotFound(f"`{path}` does not exist.", path=path)
+        return snapshot
+
+    def fingerprint(self, path: str) -> str:
+        """Return the sha256 of a file as it is now; empty when nothing is there."""
+        stored = self.disk.read(self.target(path), limit=self.limits.max_file_bytes)
+        return sha256(stored.data) if stored else ""
+
+    def page(self, path: str, *, start: int = 1, count: int = 2000, max_bytes: int = 262_144) -> Page:
+        """Return some lines of a file of any size, with the facts about all of it, in one pass."""
+        target = self.target(path)
+        page = read_page(self.disk.chunks(target), start=start, count=count, max_bytes=max_bytes)
+        if page.line_count > 1 or not page.rows or b"\r" not in page.rows[0]:
+            return page
+        chunks = self.disk.chunks(target)  # no LF in the whole file: here a lone CR ends lines
+        return read_page(chunks, start=start, count=count, max_bytes=max_bytes, breaker=b"\r")
+
+    def write(self, *proposals: Proposal, call: Call, dry_run: bool = False) -> Receipt:
+        """Make all proposals happen, or none of them."""
+        change_id = self.new_id()
+        try:
+            return self._write(proposals, call, change_id, dry_run=dry_run)
+        except SureholdError as error:
+            if not dry_run:
+                self._record_refusal(proposals, call, change_id, error)
+            raise
+
+    def recover(self) -> tuple[Settled, ...]:
+        """Close every change that a dead process left open. Safe to run twice."""
+        return self._recovery.settle_dead()
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _write(self, proposals: Sequence[Proposal], call: Call, change_id: str, *, dry_run: bool) -> Receipt:
+        places = self._places(proposals)  # 1
+        targets = [target for place in places for target in place.targets]
+        deadline = time.monotonic() + self.limits.lock_timeout
+        while True:
+            self._recovery.settle_dead()
+            with self.disk.hold(targets, timeout=max(deadline - time.monotonic(), 0)):  # 2
+                drafts = [self._draft(place, call) for place in places]  # 3 to 6
+                if dry_run or not any(one.changes for one in drafts):
+                    return _receipt(drafts, dry_run=dry_run)
+                intent = self._intent(change_id, call, drafts)
+                match self._begin(intent, drafts):  # 7
+                    case Begun():
+                        return self._commit(intent, drafts)  # 8 to 10
+                    case Replay(entries=entries):
+                        return Receipt(change_id=entries[0].change_id, files=(), entries=entries, replayed=True)
+                    case Fenced(path=path, head=head):
+                        raise _stale_cache(path, head.version.sha256 if head.version else "")
+                    case Busy(intent=other):
+                        _give_up_after(deadline, other)
+
+    def _places(self, proposals: Sequence[Proposal]) -> list[Place]:
+        if not proposals:
+            raise InvalidArgument("There is nothing to write.", action="Send at least one change.")
+        places = [self._place(proposal) for proposal in proposals]
+        keys = Counter(target.key for place in places for target in place.targets)
+        if twice := next((key for key, count in keys.items() if count > 1), None):
+            raise InvalidArgument(f"`{twice}` is named twice in one call.", path=twice, reason="duplicate_path")
+        return places
+
+    def _place(self, proposal: Proposal) -> Place:
+        target = self._writable(proposal.path)
+        return Place(
+            proposal=proposal, target=target, to=self._writable(proposal.to_path) if proposal.to_path else None
+        )
+
+    def _writable(self, path: str) -> Target:
+        target = self.disk.resolve(path)
+        self.policy.check_write(path, target.key)
+        return target
+
+    def _snapshot(self, target: Target, encoding: str | None = None) -> Snapshot:
+        stored = self.disk.read(target, limit=self.limits.max_file_bytes)
+        return Snapshot(
+            stored.data if stored else None,
+            meta=stored.meta if stored else None,
+            encoding=encoding,
+            configured=lambda: charset_of(self.disk, target),
+            detector=self._detector,
+        )
+
+    def _draft(self, place: Place, call: Call) -> Draft:
+        current = self._snapshot(place.target)
+        displaced = self._snapshot(place.to) if place.to else ABSENT
+        proof = place.proposal.proof
+        return draft(
+            place,
+            current,
+            displaced,
+            seen=self._seen(call, place.target),
+            base=self._base(proof.expected) if isinstance(proof, Sha256) and proof.expected != current.sha256 else None,
+            in_place=current.exists and self.disk.replaces_in_place(place.target),
+            trash_id=self.new_id(),
+        )
+
+    def _seen(self, call: Call, target: Target) -> tuple[Sighting, ...]:
+        return self.store.sightings(call.session, target.key) if call.session else ()
+
+    def _base(self, expected: str) -> bytes | None:
+        with suppress(SureholdError):
+            return self.store.blob(expected)
+        return None
+
+    def _intent(self, change_id: str, call: Call, drafts: Sequence[Draft]) -> Intent:
+        return Intent(
+            id=change_id,
+            call=call,
+            changes=tuple(one.change for one in drafts if one.changes),
+            owner=self._owner(),
+            began=self.clock().isoformat(),
+        )
+
+    def _begin(self, intent: Intent, drafts: Sequence[Draft]) -> Begun | Replay | Busy | Fenced:
+        blobs = [blob for one in drafts if one.changes for blob in one.blobs]
+        fence = 0.0 if self.disk.coherent else self.limits.fence
+        return self.store.begin(intent, blobs, lease=self.limits.lease, fence=fence)
+
+    def _commit(self, intent: Intent, drafts: Sequence[Draft]) -> Receipt:
+        began = time.monotonic()
+
+        def fence() -> None:
+            overdue = time.monotonic() - began > self.limits.lease / 2
+            if overdue and not self.store.renew(intent.id, lease=self.limits.lease):
+                raise StateUnavailable("This change took so long that another process settled it.", reason="lease_lost")
+
+        steps = [step for one in drafts if one.changes for step in one.steps]
+        try:
+            self.disk.apply(steps, tag=intent.id, fence=fence, keep=self._keep)
+            entries = self.store.finish(intent.id, sightings=self._sightings(intent.call, drafts))
+        except SureholdError as error:
+            self._abandon(intent, error)
+            raise
+        except BaseException:
+            self._recovery.settle_held(intent)
+            raise
+        return _receipt(drafts, entries=entries)
+
+    def _abandon(self, intent: Intent, error: SureholdError) -> None:
+        """Close an intent that failed; what cannot be closed now is closed by the next recovery."""
+        with suppress(SureholdError):
+            self._recovery.settle_held(intent, because=error)
+
+    def _sightings(self, call: Call, drafts: Sequence[Draft]) -> list[Sighting]:
+        if not call.session:
+            return []
+        rows = list[Sighting]()
+        for one in drafts:
+            target = one.place.to or one.place.target
+            seen = self._seen(call, one.place.target)
+            if sighting := after_write(one.plan, session=call.session, path=target.key, seen=seen):
+                rows.append(sighting)
+        return rows
+
+    def _keep(self, data: bytes) -> None:
+        self.store.keep(Blob(data=data, sha256=sha256(data)))
+
+    def _record_refusal(self, proposals: Sequence[Proposal], call: Call, change_id: str, error: SureholdError) -> None:
+        """Write a refused call into the ledger, unless closing its intent did so already."""
+        with suppress(SureholdError):  # the refusal itself is what the caller must hear about
+            if self.store.entries(Query(change_id=change_id, limit=1)):
+                return
+            for proposal in proposals:
+                change = Change(path=proposal.path, to_path=proposal.to_path, before=None, after=None)
+                self.store.record(
+                    call, change, change_id=change_id, ok=False, error_kind=error.kind, message=error.message
+                )
+
+
+def _receipt(drafts: Sequence[Draft], *, entries: tuple[Entry, ...] = (), dry_run: bool = False) -> Receipt:
+    files = tuple(
+        FileReceipt(path=one.place.target.key, plan=one.plan, change=one.change, warnings=one.warnings)
+        for one in drafts
+    )
+    return Receipt(
+        change_id=entries[0].change_id if entries else "",
+        files=files,
+        entries=entries,
+        dry_run=dry_run,
+        already_applied=any(one.already_applied for one in drafts),
+    )
+
+
+def _give_up_after(deadline: float, other: Intent) -> None:
+    if time.monotonic() > deadline:
+        raise LockTimeout(
+            f"Another change ({other.call.tool}, {other.id}) holds `{other.changes[0].path}`.",
+            path=other.changes[0].path,
+            holder=other.id,
+        )
+    time.sleep(_POLL)
+
+
+def _stale_cache(path: str, newest: str) -> StaleFile:
+    return StaleFile(
+        f"This mount still shows an older version of `{path}`.",
+        path=path,
+        reason="stale_cache",
+        action="Try again in a moment.",
+        newest_sha256=newest,
+    )
