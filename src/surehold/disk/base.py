@@ -147,3 +147,7 @@ class Writer(Protocol):
 
 class Disk(Reader, Locks, Writer, Protocol):
     """All three, as one object."""
+
+    def close(self) -> None:
+        """Let go of what is open."""
+        ...

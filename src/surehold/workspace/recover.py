@@ -17,7 +17,7 @@ from surehold.stores.base import Blob, Change, Intent, Store
 from surehold.text.hashing import sha256
 from surehold.text.version import Version
 
-Direction = Literal["forward", "backward", "conflict", "gone"]
+Direction = Literal["forward", "backward", "conflict", "gone", "failed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +29,8 @@ class Settled:
     paths: tuple[str, ...]
     conflicts: tuple[str, ...] = ()
     """Paths that hold neither version; they were left as they are."""
+    problem: str = ""
+    """Why it could not be closed now; it stays open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,25 +57,26 @@ class _Spot:
 class Recovery:
     """Settles open intents on one disk and one store."""
 
-    def __init__(self, disk: Disk, store: Store, *, limit: int, timeout: float) -> None:
+    def __init__(self, disk: Disk, store: Store, *, limit: int) -> None:
         self._disk = disk
         self._store = store
         self._limit = limit
-        self._timeout = timeout
 
-    def settle_dead(self) -> tuple[Settled, ...]:
-        """Settle every intent whose owner is dead; those of living owners are theirs."""
-        return tuple(self.settle(busy.intent) for busy in self._store.open_intents() if busy.owner_is_dead)
+    def settle_dead(self, *, timeout: float) -> tuple[Settled, ...]:
+        """Settle every intent whose owner is dead; one that cannot be settled is reported and stays open."""
+        return tuple(self._settle(busy.intent, timeout) for busy in self._store.open_intents() if busy.owner_is_dead)
 
-    def settle(self, intent: Intent) -> Settled:
-        """Close one intent, forward or backward."""
-        targets = [self._disk.resolve(path) for change in intent.changes for path, _, _ in change.transitions()]
-        with self._disk.hold(targets, timeout=self._timeout):
-            return self.settle_held(intent)
+    def _settle(self, intent: Intent, timeout: float) -> Settled:
+        paths = _paths(intent)
+        try:
+            with self._disk.hold([self._disk.resolve(path) for path in paths], timeout=timeout):
+                return self.settle_held(intent)
+        except SureholdError as error:
+            return Settled(change_id=intent.id, direction="failed", paths=paths, problem=str(error))
 
     def settle_held(self, intent: Intent, *, because: SureholdError | None = None) -> Settled:
         """Close one intent whose paths are locked by the caller; `because` says why it failed, when that is known."""
-        paths = tuple(path for change in intent.changes for path, _, _ in change.transitions())
+        paths = _paths(intent)
         if not any(busy.intent.id == intent.id for busy in self._store.open_intents()):
             return Settled(change_id=intent.id, direction="gone", paths=paths)
         self._disk.sweep([self._disk.resolve(path) for path in paths], tag=intent.id, keep=self._keep)
@@ -135,6 +138,10 @@ class Recovery:
 
     def _keep(self, data: bytes) -> None:
         self._store.keep(Blob(data=data, sha256=sha256(data)))
+
+
+def _paths(intent: Intent) -> tuple[str, ...]:
+    return tuple(path for change in intent.changes for path, _, _ in change.transitions())
 
 
 def _is(spot: _Spot, version: Version | None) -> bool:

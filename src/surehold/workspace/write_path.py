@@ -19,7 +19,15 @@ from datetime import datetime
 from typing import Self
 
 from surehold.disk.base import Disk, Target
-from surehold.errors import InvalidArgument, LockTimeout, NotFound, StaleFile, StateUnavailable, SureholdError
+from surehold.errors import (
+    InvalidArgument,
+    LockTimeout,
+    NotFound,
+    RecoveryRequired,
+    StaleFile,
+    StateUnavailable,
+    SureholdError,
+)
 from surehold.stores.base import (
     Begun,
     Blob,
@@ -49,6 +57,7 @@ from surehold.workspace.recover import Recovery, Settled
 from surehold.workspace.sightings import after_write
 
 _POLL = 0.005
+_BRIEFLY = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +98,7 @@ class WritePath:
         self.new_id = new_id
         self._owner = owner
         self._detector = detector
-        self._recovery = Recovery(disk, store, limit=self.limits.max_file_bytes, timeout=self.limits.lock_timeout)
+        self._recovery = Recovery(disk, store, limit=self.limits.max_file_bytes)
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -104,7 +113,7 @@ class WritePath:
 
     def read(self, path: str, *, encoding: str | None = None) -> Snapshot:
         """Return a file as it is now."""
-        self._recovery.settle_dead()
+        self._recovery.settle_dead(timeout=0)
         snapshot = self._snapshot(self.target(path), encoding)
         if not snapshot.exists:
             raise NotFound(f"`{path}` does not exist.", path=path)
@@ -136,11 +145,12 @@ class WritePath:
 
     def recover(self) -> tuple[Settled, ...]:
         """Close every change that a dead process left open. Safe to run twice."""
-        return self._recovery.settle_dead()
+        return self._recovery.settle_dead(timeout=self.limits.lock_timeout)
 
     def close(self) -> None:
         """Let go of files and connections."""
         self.store.close()
+        self.disk.close()
 
     def __enter__(self) -> Self:
         return self
@@ -153,7 +163,7 @@ class WritePath:
         targets = [target for place in places for target in place.targets]
         deadline = time.monotonic() + self.limits.lock_timeout
         while True:
-            self._recovery.settle_dead()
+            self._recovery.settle_dead(timeout=_BRIEFLY)
             with self.disk.hold(targets, timeout=max(deadline - time.monotonic(), 0)):  # 2
                 drafts = [self._draft(place, call) for place in places]  # 3 to 6
                 if dry_run or not any(one.changes for one in drafts):
@@ -166,8 +176,8 @@ class WritePath:
                         return Receipt(change_id=entries[0].change_id, files=(), entries=entries, replayed=True)
                     case Fenced(path=path, head=head):
                         raise _stale_cache(path, head.version.sha256 if head.version else "")
-                    case Busy(intent=other):
-                        _give_up_after(deadline, other)
+                    case Busy() as busy:
+                        _give_up_after(deadline, busy)
 
     def _places(self, proposals: Sequence[Proposal]) -> list[Place]:
         if not proposals:
@@ -300,7 +310,12 @@ def _receipt(drafts: Sequence[Draft], *, entries: tuple[Entry, ...] = (), dry_ru
     )
 
 
-def _give_up_after(deadline: float, other: Intent) -> None:
+def _give_up_after(deadline: float, busy: Busy) -> None:
+    other = busy.intent
+    if time.monotonic() > deadline and busy.owner_is_dead:
+        raise RecoveryRequired(
+            f"An interrupted change ({other.id}) still holds `{other.changes[0].path}`.", path=other.changes[0].path
+        )
     if time.monotonic() > deadline:
         raise LockTimeout(
             f"Another change ({other.call.tool}, {other.id}) holds `{other.changes[0].path}`.",

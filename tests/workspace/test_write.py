@@ -1,0 +1,264 @@
+import pytest
+
+from surehold.errors import (
+    AlreadyExists,
+    InvalidArgument,
+    NotFound,
+    OldTextNotFound,
+    OutsideWorkspace,
+    StaleFile,
+    SureholdError,
+)
+from surehold.stores.base import Query
+from surehold.text.hashing import sha256
+from surehold.text.plan import Delete, EditPlan, Keep
+from surehold.text.rewrite import WriteBytes, WriteText
+from surehold.text.string_edits import SnapshotEdits, StringEdit
+from surehold.workspace.proposal import Absent, Exact, Proof, Proposal, Sha256, Unproven
+from workspaces import Bench, call
+
+
+def edit(path: str, old: str, new: str, proof: Proof | None = None) -> Proposal:
+    return Proposal(path=path, edit=SnapshotEdits((StringEdit(old=old, new=new),)), proof=proof or Exact())
+
+
+def test_a_file_is_created_edited_moved_and_deleted(bench: Bench) -> None:
+    write = bench.workspace.write
+
+    write(Proposal(path="a/b.txt", edit=WriteText("one\n"), proof=Absent()), call=call("create"))
+    write(edit("a/b.txt", "one", "two"), call=call())
+    write(Proposal(path="a/b.txt", to_path="c.txt", edit=Keep(), proof=Exact()), call=call("move"))
+    assert (bench.get("a/b.txt"), bench.get("c.txt")) == (None, b"two\n")
+    write(Proposal(path="c.txt", edit=Delete(), proof=Exact()), call=call("delete"))
+
+    assert bench.get("c.txt") is None
+    assert [(e.call.operation, e.change.path, e.change.to_path) for e in bench.workspace.history.log()] == [
+        ("delete", "c.txt", ""),
+        ("move", "a/b.txt", "c.txt"),
+        ("edit", "a/b.txt", ""),
+        ("create", "a/b.txt", ""),
+    ]
+    assert bench.workspace.history.verify().ok
+
+
+def test_a_receipt_says_what_changed(bench: Bench) -> None:
+    bench.put("a.txt", b"one\ntwo\n")
+
+    receipt = bench.workspace.write(edit("a.txt", "two", "2"), call=call())
+
+    assert receipt.diff == "--- a.txt\n+++ a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
+    assert (receipt.files[0].before_sha256, receipt.files[0].after_sha256) == (
+        sha256(b"one\ntwo\n"),
+        sha256(b"one\n2\n"),
+    )
+    assert receipt.change_id == receipt.entries[0].change_id
+
+
+def test_a_wrong_sha256_is_refused_with_a_verdict(bench: Bench) -> None:
+    bench.put("a.txt", b"new one\n")
+
+    with pytest.raises(StaleFile) as refused:
+        bench.workspace.write(edit("a.txt", "one", "two", Sha256("0" * 64)), call=call())
+
+    assert bench.get("a.txt") == b"new one\n"
+    assert refused.value.details == {
+        "expected_sha256": "0" * 64,
+        "actual_sha256": sha256(b"new one\n"),
+        "edits_still_apply": True,
+        "retry_with_sha256": sha256(b"new one\n"),
+    }
+
+
+def test_the_verdict_says_when_the_edits_would_not_apply(bench: Bench) -> None:
+    bench.put("a.txt", b"other\n")
+
+    with pytest.raises(StaleFile) as refused:
+        bench.workspace.write(edit("a.txt", "one", "two", Sha256("0" * 64)), call=call())
+
+    assert refused.value.details["edits_still_apply"] is False
+
+
+def test_a_repeated_call_whose_result_is_already_there_succeeds(bench: Bench) -> None:
+    bench.put("a.txt", b"one\n")
+    proposal = edit("a.txt", "one", "two", Sha256(sha256(b"one\n")))
+    bench.workspace.write(proposal, call=call())
+
+    again = bench.workspace.write(proposal, call=call())
+
+    assert (again.already_applied, again.change_id, bench.get("a.txt")) == (True, "", b"two\n")
+
+
+def test_a_whole_write_whose_result_is_already_there_succeeds(bench: Bench) -> None:
+    bench.put("a.txt", b"two\n")
+
+    receipt = bench.workspace.write(
+        Proposal(path="a.txt", edit=WriteText("two\n"), proof=Sha256("1" * 64)), call=call("write")
+    )
+
+    assert receipt.already_applied is True
+
+
+@pytest.mark.parametrize("bad", ["", "abc", "g" * 64, "A" * 64, "0" * 63])
+def test_a_malformed_sha256_is_refused_before_anything_is_looked_at(bad: str) -> None:
+    with pytest.raises(InvalidArgument) as refused:
+        Sha256(bad)
+
+    assert refused.value.reason == "malformed_sha256"
+
+
+def test_writing_what_is_there_already_writes_nothing(bench: Bench) -> None:
+    bench.put("a.txt", b"same\n")
+
+    receipt = bench.workspace.write(Proposal(path="a.txt", edit=WriteText("same\n"), proof=Exact()), call=call("write"))
+
+    assert (receipt.change_id, receipt.files[0].changed) == ("", False)
+    assert bench.workspace.history.log() == ()
+
+
+def test_creating_over_an_existing_file_is_refused(bench: Bench) -> None:
+    bench.put("a.txt", b"mine")
+
+    with pytest.raises(AlreadyExists):
+        bench.workspace.write(Proposal(path="a.txt", edit=WriteText("x"), proof=Absent()), call=call("create"))
+
+    assert bench.get("a.txt") == b"mine"
+
+
+def test_moving_over_an_existing_file_is_refused_unless_its_sha256_is_named(bench: Bench) -> None:
+    bench.put("a.txt", b"a")
+    bench.put("b.txt", b"b")
+    plain = Proposal(path="a.txt", to_path="b.txt", edit=Keep(), proof=Exact())
+    with pytest.raises(AlreadyExists):
+        bench.workspace.write(plain, call=call("move"))
+    assert (bench.get("a.txt"), bench.get("b.txt")) == (b"a", b"b")
+
+    named = Proposal(path="a.txt", to_path="b.txt", edit=Keep(), proof=Exact(), to_proof=Sha256(sha256(b"b")))
+    bench.workspace.write(named, call=call("move"))
+
+    assert (bench.get("a.txt"), bench.get("b.txt")) == (None, b"a")
+    assert [item.path for item in bench.workspace.history.trash()] == ["b.txt"]
+
+
+def test_a_move_may_edit_on_the_way(bench: Bench) -> None:
+    bench.put("a.txt", b"one\n")
+    proposal = Proposal(
+        path="a.txt", to_path="d/b.txt", edit=SnapshotEdits((StringEdit(old="one", new="two"),)), proof=Exact()
+    )
+
+    bench.workspace.write(proposal, call=call("move"))
+
+    assert (bench.get("a.txt"), bench.get("d/b.txt")) == (None, b"two\n")
+
+
+def test_many_files_change_together_or_not_at_all(bench: Bench) -> None:
+    for name in "abc":
+        bench.put(name, name.encode())
+
+    with pytest.raises(OldTextNotFound):
+        bench.workspace.write(edit("a", "a", "1"), edit("b", "b", "2"), edit("c", "x", "3"), call=call("patch"))
+    assert [bench.get(name) for name in "abc"] == [b"a", b"b", b"c"]
+
+    receipt = bench.workspace.write(edit("a", "a", "1"), edit("b", "b", "2"), edit("c", "c", "3"), call=call("patch"))
+    assert [bench.get(name) for name in "abc"] == [b"1", b"2", b"3"]
+    assert {entry.change_id for entry in receipt.entries} == {receipt.change_id}
+
+
+def test_a_path_named_twice_in_one_call_is_refused(bench: Bench) -> None:
+    bench.put("a", b"a")
+
+    with pytest.raises(InvalidArgument) as refused:
+        bench.workspace.write(edit("a", "a", "b"), edit("./a", "a", "c"), call=call("patch"))
+
+    assert refused.value.reason == "duplicate_path"
+
+
+def test_a_call_without_changes_is_refused(bench: Bench) -> None:
+    with pytest.raises(InvalidArgument):
+        bench.workspace.write(call=call())
+
+
+def test_a_dry_run_says_everything_and_does_nothing(bench: Bench) -> None:
+    bench.put("a", b"a")
+
+    receipt = bench.workspace.write(edit("a", "a", "b"), call=call(), dry_run=True)
+
+    assert (receipt.dry_run, receipt.change_id, bench.get("a")) == (True, "", b"a")
+    assert "+b" in receipt.diff
+    assert bench.workspace.history.log() == ()
+
+
+def test_a_refused_call_is_in_the_ledger(bench: Bench) -> None:
+    with pytest.raises(NotFound):
+        bench.workspace.write(edit("missing", "a", "b"), call=call(agent="me"))
+
+    (entry,) = bench.workspace.history.log()
+    assert (entry.ok, entry.error_kind, entry.change.path, entry.call.agent) == (False, "not_found", "missing", "me")
+
+
+def test_a_path_that_leads_out_is_refused_and_recorded(bench: Bench) -> None:
+    with pytest.raises(OutsideWorkspace):
+        bench.workspace.write(Proposal(path="../x", edit=WriteBytes(b""), proof=Unproven()), call=call())
+
+    assert bench.workspace.history.log()[0].error_kind == "outside_workspace"
+
+
+def test_a_check_can_refuse_a_plan(bench: Bench) -> None:
+    bench.put("a", b"a")
+
+    def never(plan: EditPlan) -> tuple[str, ...]:
+        raise SureholdError("No.")
+
+    proposal = Proposal(path="a", edit=WriteText("b"), proof=Exact(), checks=(never,))
+    with pytest.raises(SureholdError):
+        bench.workspace.write(proposal, call=call())
+
+    assert bench.get("a") == b"a"
+
+
+def test_a_check_can_warn(bench: Bench) -> None:
+    bench.put("a", b"a")
+    proposal = Proposal(path="a", edit=WriteText("b"), proof=Exact(), checks=(lambda _: ("careful",),))
+
+    assert bench.workspace.write(proposal, call=call()).warnings == ("careful",)
+
+
+def test_the_same_idempotency_key_returns_the_first_answer(bench: Bench) -> None:
+    bench.put("a", b"x\n")
+    add = Proposal(path="a", edit=SnapshotEdits((StringEdit(old="x", new="x\nx2", replace_all=True),)), proof=Exact())
+
+    first = bench.workspace.write(add, call=call(idempotency_key="k"))
+    second = bench.workspace.write(add, call=call(idempotency_key="k"))
+
+    assert (second.replayed, second.change_id) == (True, first.change_id)
+    assert bench.get("a") == b"x\nx2\n"
+
+
+def test_an_outside_edit_between_two_of_ours_gets_an_entry_of_its_own(bench: Bench) -> None:
+    bench.put("a", b"one\n")
+    bench.workspace.write(edit("a", "one", "two"), call=call())
+    bench.put("a", b"two\noutside\n")
+
+    bench.workspace.write(edit("a", "two", "three"), call=call())
+
+    rows = [(e.call.operation, e.call.writer) for e in bench.workspace.history.log(Query(path="a"))]
+    assert rows == [("edit", "edit"), ("external", "external"), ("edit", "edit")]
+    assert bench.get("a") == b"three\noutside\n"
+
+
+def test_a_file_put_back_to_an_older_version_by_somebody_else_can_still_be_edited(bench: Bench) -> None:
+    bench.put("a", b"one\n")
+    bench.workspace.write(edit("a", "one", "two"), call=call())
+    bench.put("a", b"one\n")  # as `git checkout` does
+
+    bench.workspace.write(edit("a", "one", "three"), call=call())
+
+    assert bench.get("a") == b"three\n"
+
+
+def test_line_endings_encoding_and_damage_survive_an_edit(bench: Bench) -> None:
+    data = b"\xef\xbb\xbfcaf\xc3\xa9\r\nold\nlast\r\n\xff no newline"
+    bench.put("a", data)
+
+    bench.workspace.write(edit("a", "old", "new"), call=call())
+
+    assert bench.get("a") == data.replace(b"old", b"new")
