@@ -58,7 +58,7 @@ class SureholdError(Exception):
     code: ClassVar[int] = -32603
     recoverable: ClassVar[bool] = True
     default_reason: ClassVar[str] = "internal"
-    default_action: ClassVar[str] = ""
+    default_action: ClassVar[str] = "Look at `surehold log`, then try again."
 
     message: str
     path: str | None
@@ -111,6 +111,7 @@ class InvalidRequest(SureholdError):
     kind = "command_failed"
     code = -32602
     default_reason = "invalid_argument"
+    default_action = "Correct the call and try again."
 
 
 class InvalidArgument(InvalidRequest):

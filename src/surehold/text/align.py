@@ -26,7 +26,7 @@ _SHALLOWEST_SEARCH = 12
 # Smaller regions are left to Myers, which is exact and cheap there.
 _RUNS_AS_ANCHORS_FROM = 512
 _LONGEST_RUN = 32
-_LINES_PER_ANCHOR = 32
+_LINES_PER_ANCHOR = 2
 
 
 class Block(NamedTuple):

@@ -15,6 +15,8 @@ from surehold.errors import BinaryFile, InvalidArgument, NotEncodable
 SNIFF = 8192
 """How many leading bytes decide whether a file is binary."""
 
+_SLICE = 1 << 16
+
 Detector = Callable[[bytes], str | None]
 Hint = Callable[[], str | None]
 """Looks up what is configured for the file, when that is needed."""
@@ -167,7 +169,18 @@ def _fits(data: bytes, name: str) -> bool:
     if name not in _WIDTHS and data.isascii():
         return True
     try:
-        data.decode(name)
+        if name == "utf-8":
+            _check_utf8(data)
+        else:
+            data.decode(name)
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _check_utf8(data: bytes) -> None:
+    """Decode slice by slice: the characters of a large file are not wanted, and would take twice its memory."""
+    view, at = memoryview(data), 0
+    while at < len(view):
+        _, used = codecs.utf_8_decode(view[at : at + _SLICE], "strict", at + _SLICE >= len(view))
+        at += used

@@ -6,6 +6,7 @@ count, since indentation is identity.
 
 import hashlib
 from collections.abc import Iterable
+from itertools import repeat
 
 from surehold.text.encoding import Encoding
 
@@ -17,12 +18,10 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def line_digests(contents: list[bytes], encoding: Encoding, *, may_have_blanks: bool = True) -> list[int]:
+def line_digests(contents: list[bytes], encoding: Encoding) -> list[int]:
     """Return the digest of every line, in one pass over lines that have lost their terminators."""
     from xxhash import xxh3_64_intdigest
 
-    if not may_have_blanks:
-        return list(map(xxh3_64_intdigest, contents))
     return list(map(xxh3_64_intdigest, _without_trailing_blanks(contents, encoding)))
 
 
@@ -33,7 +32,7 @@ def digest_text(digest: int) -> str:
 
 def _without_trailing_blanks(contents: list[bytes], encoding: Encoding) -> Iterable[bytes]:
     if encoding.width == 1:
-        return (line.rstrip(b" \t") for line in contents)
+        return map(bytes.rstrip, contents, repeat(b" \t"))
     return (
         line.decode(encoding.name, "surrogatepass").rstrip(" \t").encode(encoding.name, "surrogatepass")
         for line in contents

@@ -8,7 +8,7 @@
 
 from bisect import bisect_right
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, repeat
 from typing import Literal
 
 from surehold.text.encoding import Encoding
@@ -73,8 +73,7 @@ class Lines:
         """Every line without its terminator."""
         if self.breaker == self._cr or self._cr not in self._data:
             return self.pieces
-        step = len(self._cr)
-        cut = [p[:-step] if p.endswith(self._cr) else p for p in self.pieces]
+        cut = list(map(bytes.removesuffix, self.pieces, repeat(self._cr)))
         if cut and not self.final_newline:
             cut[-1] = self.pieces[-1]  # a CR at the very end of the file has no LF: it is content
         return cut
@@ -91,9 +90,11 @@ class Lines:
     @cached_property
     def style(self) -> NewlineStyle:
         """Which terminators the file uses."""
-        lf, crlf = self._counts
         if self.breaker == self._cr:
             return "cr"
+        if self._encoding.width == 1 and b"\r" not in self._data:  # the usual case needs no counting
+            return "lf" if b"\n" in self._data else "none"
+        lf, crlf = self._counts
         if not lf and not crlf:
             return "none"
         return "mixed" if lf and crlf else ("crlf" if crlf else "lf")
@@ -101,9 +102,9 @@ class Lines:
     @cached_property
     def dominant(self) -> bytes:
         """The terminator that most lines use; LF in a file that has none."""
-        lf, crlf = self._counts
         if self.breaker == self._cr:
             return self._cr
+        lf, crlf = self._counts
         return self._cr + self._lf if crlf > lf else self._lf
 
     @cached_property

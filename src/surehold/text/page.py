@@ -99,13 +99,13 @@ def read_page(
     breaker: bytes = b"\n",
 ) -> Page:
     r"""Take one page out of a stream of chunks. A file with lone CR as terminator needs `breaker=b"\r"`."""
-    digest, size, lf, crlf, last = hashlib.sha256(), 0, 0, 0, b""
+    digest, size, crlf, last = hashlib.sha256(), 0, 0, b""
     window = _Window(start, count, max_bytes, breaker)
     for chunk, body in _bodies(chunks, encoding_of := _Encodings(encoding)):
         digest.update(chunk)
         size += len(chunk)
-        lf += body.count(b"\n")
-        crlf += body.count(b"\r\n") + (last == b"\r" and body.startswith(b"\n"))
+        if last == b"\r" or b"\r" in body:
+            crlf += body.count(b"\r\n") + (last == b"\r" and body.startswith(b"\n"))
         last = body[-1:] or last
         window.feed(body)
     window.close()
@@ -117,7 +117,7 @@ def read_page(
         line_count=window.line - 1 + window.open_line,
         size=size,
         sha256=digest.hexdigest(),
-        style=_style(lf - crlf, crlf, breaker, any_break=window.line > 1),
+        style=_style(window.line - 1, crlf, breaker),
         final_newline=last == breaker,
         encoding=found,
     )
@@ -156,9 +156,9 @@ def _sniff(first: bytes) -> Encoding:
     return detect(head if len(head) % 4 == 0 or b"\0" not in head[:SNIFF] else first[: len(first) // 4 * 4])
 
 
-def _style(lf: int, crlf: int, breaker: bytes, *, any_break: bool) -> NewlineStyle:
-    if breaker == b"\r":
-        return "cr" if any_break else "none"
-    if not lf and not crlf:
+def _style(breaks: int, crlf: int, breaker: bytes) -> NewlineStyle:
+    if not breaks:
         return "none"
-    return "mixed" if lf and crlf else ("crlf" if crlf else "lf")
+    if breaker == b"\r":
+        return "cr"
+    return "lf" if not crlf else ("crlf" if crlf == breaks else "mixed")

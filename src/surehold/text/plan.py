@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from surehold.text.snapshot import ABSENT, Snapshot
+from surehold.text.snapshot import ABSENT, LineCounter, Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +66,12 @@ class EditPlan:
 
     @property
     def changes_bytes(self) -> bool:
-        """Whether anything would be different."""
-        return self.before != self.after
+        """Whether anything would be different; outside of the spans nothing can be."""
+        if not self.spans:
+            return self.before != self.after
+        begin, end = self.spans[0].start, self.spans[-1].end
+        grown = self.after.size - self.before.size
+        return self.before.data[begin:end] != self.after.data[begin : end + grown]
 
     @property
     def horizon(self) -> Horizon | None:
@@ -85,6 +89,19 @@ class EditPlan:
             rows.append((span.start, span.end, begin, begin + len(span.new)))
             shift += len(span.new) - (span.end - span.start)
         return rows
+
+    def line_spans(self) -> list[LineSpan]:
+        """List every span in line numbers."""
+        old, new = LineCounter(self.before), LineCounter(self.after)
+        return [
+            LineSpan(
+                start_line=old.line(start),
+                end_line=old.line(max(start, end - 1)),
+                new_start_line=new.line(new_start),
+                new_end_line=new.line(max(new_start, new_end - 1)),
+            )
+            for start, end, new_start, new_end in self.offsets()
+        ]
 
 
 class Edit(Protocol):
@@ -105,11 +122,11 @@ class Check(Protocol):
 
 def splice(before: Snapshot, spans: Sequence[Span], **facts: Any) -> EditPlan:
     """Build the plan that copies everything except the spans, which must be sorted and disjoint."""
-    pieces, at = list[bytes](), 0
+    view, pieces, at = memoryview(before.data), list[bytes | memoryview](), 0
     for span in spans:
-        pieces += (before.data[at : span.start], span.new)
+        pieces += (view[at : span.start], span.new)
         at = span.end
-    pieces.append(before.data[at:])
+    pieces.append(view[at:])
     after = Snapshot(b"".join(pieces), meta=before.meta, encoding=before.encoding)
     return EditPlan(before=before, after=after, spans=tuple(spans), **facts)
 

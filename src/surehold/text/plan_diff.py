@@ -2,7 +2,6 @@
 
 from itertools import pairwise
 
-from surehold.errors import BinaryFile
 from surehold.text.align import Block, align
 from surehold.text.diff import UnifiedDiff, hunks, local_hunks, quote_name, render
 from surehold.text.encoding import Encoding
@@ -19,7 +18,7 @@ def diff_of(plan: EditPlan, *, from_name: str, to_name: str, limit: int | None =
     before, after = plan.before, plan.after
     if not plan.changes_bytes:
         return UnifiedDiff(text="", truncated=False)
-    if not plan.spans or not _is_text(before) or before.needs_table:
+    if not plan.spans or not before.is_text or before.needs_table:
         return diff_between(before, after, from_name=from_name, to_name=to_name, limit=limit)
     found = local_hunks(before.data, after.data, plan.offsets())
     return render(found, from_name=from_name, to_name=to_name, decode=before.encoding.decode, limit=limit)
@@ -30,7 +29,7 @@ def diff_between(
 ) -> UnifiedDiff:
     """Return the difference between two versions; a missing one is `/dev/null`."""
     names = (from_name if before.exists else NOWHERE, to_name if after.exists else NOWHERE)
-    if not (_is_text(before) and _is_text(after)):
+    if not (before.is_text and after.is_text):
         line = f"Binary files {quote_name(names[0])} and {quote_name(names[1])} differ\n" if before != after else ""
         return UnifiedDiff(text=line, truncated=False)
     encoding = before.encoding if before.exists else after.encoding
@@ -61,11 +60,3 @@ def _rows(snapshot: Snapshot) -> list[bytes]:
         return [encoding.decode(line).encode() for line in snapshot.lines.raw]
     rows = snapshot.lines.raw
     return [encoding.bom + rows[0], *rows[1:]] if rows and encoding.bom else rows
-
-
-def _is_text(snapshot: Snapshot) -> bool:
-    try:
-        _ = snapshot.encoding
-    except BinaryFile:
-        return False
-    return True

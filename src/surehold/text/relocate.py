@@ -5,7 +5,8 @@ A place counts as found only if two proofs agree:
 1. The alignment of both versions maps the lines, without a gap, to equal lines.
 2. The lines, with the context that is still around them, occur exactly once in both versions. In both, because the one
    that is left of two may be the other one.
-3. Where the context next to the lines was edited, equal lines that the alignment leaves over are rivals: they may be the
+3. The alignment must not depend on where it starts: from below it maps the lines to the same place.
+4. Where the context next to the lines was edited, equal lines that the alignment leaves over are rivals: they may be the
    ones that remained. None may stand near by, or anywhere with the very neighbours that the lines had.
 """
 
@@ -24,6 +25,8 @@ _CONTEXT_STEPS = (0, 1, 2, 3, 5, 8, 13, 16)
 _AMPLE_CONTEXT = 3
 # `}`, `else:` and blank lines are the same line only if a neighbour is the same as well.
 _TELLING_BYTES = 6
+# Of a block so long that was the only one, a second one is a copy, and the copy may be the one that kept its context.
+_LINES_OF_A_COPY = 3
 # What occurs more often than this proves nothing, and would take long to compare.
 _MOST_CANDIDATES = 256
 
@@ -87,20 +90,23 @@ def _find_gap(pair: "_Pair", line: int) -> Moved | Lost:
 def _find(pair: "_Pair", wanted: LineRange) -> Moved | Lost:
     start, end = wanted.start, wanted.end
     here = pair.forward.get(start, end)
-    if here is None:
-        return Lost(reason="disagree" if pair.proves(start, end) else "changed")
     if pair.from_below.get(start, end) != here:
         return Lost(reason="ambiguous")
+    if here is None:
+        return Lost(reason="disagree" if pair.counts(start, end) == (1, 1) else "changed")
     place = _Place(pair=pair, start=start, end=end, here=here)
     for context in _CONTEXT_STEPS:
         up, down = min(context, place.above), min(context, place.below)
         if context > max(up, down):
             break
-        if pair.proves(start - up, end + down):
-            evidence = "block" if not context else "context" if up and down else "above" if up else "below"
-            if context and place.has_rivals():
+        counts = pair.counts(start - up, end + down)
+        if counts == (1, 1) and pair.says_enough(start - up, end + down):
+            if place.has_rivals():
                 break
+            evidence = "block" if not context else "context" if up and down else "above" if up else "below"
             return Moved(start=here, end=here + end - start, shift=here - start, evidence=evidence, context=context)
+        if counts[0] == 1 < counts[1] and up + end - start + down >= _LINES_OF_A_COPY:
+            break
     return Lost(reason="ambiguous")
 
 
@@ -149,7 +155,7 @@ class _Pair:
 
     def __init__(self, base: Sequence[bytes], current: Sequence[bytes]) -> None:
         ids: dict[bytes, int] = {}
-        self.lines = base
+        self._lines = base
         self.base = _Text([ids.setdefault(line, len(ids)) for line in base])
         self.current = _Text([ids.setdefault(line, len(ids)) for line in current])
         self._blocks = align(base, current)
@@ -157,12 +163,16 @@ class _Pair:
         self.from_below = _Map(_align_from_below(base, current))
         self.backward = _Map([(b, a, size) for a, b, size in self._blocks])
 
-    def proves(self, start: int, end: int) -> bool:
-        """Tell whether these lines of the base occur once in both versions, and say enough."""
-        if end - start == 1 and len(b"".join(self.lines[start].split())) < _TELLING_BYTES:
-            return False
+    def says_enough(self, start: int, end: int) -> bool:
+        """Tell whether these lines of the base can be told from any others by what they say."""
+        return end - start > 1 or len(b"".join(self._lines[start].split())) >= _TELLING_BYTES
+
+    def counts(self, start: int, end: int) -> tuple[int, int]:
+        """Return how often these lines of the base occur in it, and in the current version."""
         pattern = self.base.ids[start:end]
-        return self.base.places(pattern) == [start] and len(self.current.places(pattern) or ()) == 1
+        places = self.base.places(pattern), self.current.places(pattern)
+        old, new = (_MOST_CANDIDATES if found is None else len(found) for found in places)
+        return old, new
 
     @cached_property
     def solid(self) -> tuple[list[int], list[int]]:
@@ -212,22 +222,36 @@ class _Place:
 
     def has_rivals(self) -> bool:
         """Tell whether other lines, equal to these, may be the ones that remained here."""
-        if self._ample():
+        size = self.end - self.start
+        suspects = [
+            *([] if self._ample_above else [(self.start, self.start + 1)]),
+            *([] if self._ample_below else [(self.end - 1, self.end)]),
+        ]
+        if not suspects:
             return False
-        pair, size = self.pair, self.end - self.start
-        solid_old, solid_new = pair.solid
+        pair = self.pair
         return (
-            _left_over(pair.base, pair.forward, self.start, self.end, solid_old)
-            or _left_over(pair.current, pair.backward, self.here, self.here + size, solid_new)
+            any(self._left_over(start, end) for start, end in (*suspects, (self.start, self.end)))
             or _taken(pair.base, pair.current, pair.backward, self.start, self.end)
             or _taken(pair.current, pair.base, pair.forward, self.here, self.here + size)
         )
 
-    def _ample(self) -> bool:
-        old_left, new_left = len(self.pair.base.ids) - self.end, len(self.pair.current.ids) - self.here
-        top = self.start == self.here == self.above
-        bottom = old_left == new_left - (self.end - self.start) == self.below
-        return (top or self.above >= _AMPLE_CONTEXT) and (bottom or self.below >= _AMPLE_CONTEXT)
+    def _left_over(self, start: int, end: int) -> bool:
+        pair, shift = self.pair, self.here - self.start
+        old, new = pair.solid
+        return _left_over(pair.base, pair.forward, start, end, old) or _left_over(
+            pair.current, pair.backward, start + shift, end + shift, new
+        )
+
+    @property
+    def _ample_above(self) -> bool:
+        return self.above >= _AMPLE_CONTEXT or self.start == self.here == self.above
+
+    @property
+    def _ample_below(self) -> bool:
+        old_left = len(self.pair.base.ids) - self.end
+        new_left = len(self.pair.current.ids) - self.end - self.here + self.start
+        return self.below >= _AMPLE_CONTEXT or old_left == new_left == self.below
 
 
 def _left_over(text: _Text, other: _Map, start: int, end: int, solid: list[int]) -> bool:

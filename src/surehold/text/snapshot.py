@@ -2,6 +2,7 @@
 
 from functools import cached_property
 
+from surehold.errors import BinaryFile
 from surehold.text.encoding import Detector, Encoding, Hint, detect
 from surehold.text.hashing import line_digests, sha256
 from surehold.text.lines import Lines
@@ -61,6 +62,15 @@ class Snapshot:
             return self._encoding
         return detect(self.data, requested=self._encoding, configured=self._configured, detector=self._detector)
 
+    @property
+    def is_text(self) -> bool:
+        """Whether the bytes spell characters at all."""
+        try:
+            _ = self.encoding
+        except BinaryFile:
+            return False
+        return True
+
     @cached_property
     def lines(self) -> Lines:
         """The line table."""
@@ -69,10 +79,7 @@ class Snapshot:
     @cached_property
     def digests(self) -> list[int]:
         """The digest of every line."""
-        blanks = self.encoding.width > 1 or any(s in self.data for s in (b" \n", b"\t\n", b" \r", b"\t\r"))
-        return line_digests(
-            self.lines.contents, self.encoding, may_have_blanks=blanks or self.data.endswith((b" ", b"\t"))
-        )
+        return line_digests(self.lines.contents, self.encoding)
 
     @property
     def text(self) -> str:

@@ -162,16 +162,9 @@ def _refuse_overlap(wanted: list[tuple[Span, int]]) -> None:
 
 
 def _line_spans(plan: EditPlan, owners: list[int]) -> dict[int, list[LineSpan]]:
-    """Return the line numbers of every span, before and after; each byte is looked at once."""
-    old, new = LineCounter(plan.before), LineCounter(plan.after)
+    """Return the line numbers of every span, by the edit that made it."""
     spans: dict[int, list[LineSpan]] = {}
-    for owner, (start, end, new_start, new_end) in zip(owners, plan.offsets(), strict=True):
-        row = LineSpan(
-            start_line=old.line(start),
-            end_line=old.line(max(start, end - 1)),
-            new_start_line=new.line(new_start),
-            new_end_line=new.line(max(new_start, new_end - 1)),
-        )
+    for owner, row in zip(owners, plan.line_spans(), strict=True):
         spans.setdefault(owner, []).append(row)
     return spans
 

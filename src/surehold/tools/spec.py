@@ -14,11 +14,13 @@ are an error that lists the allowed names.
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, Protocol, TypeVar, get_type_hints
+from typing import Any, Generic, Literal, Protocol, TypeVar, cast, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
 from surehold.errors import InvalidArgument, SureholdError
+from surehold.tools.schema import slim_schema
 from surehold.workspace.session import Session
 
 Kind = Literal["read", "edit", "delete", "move", "search", "other"]
@@ -112,7 +114,7 @@ class Tool(Generic[P, R]):
         try:
             return self.params.model_validate({k: v for k, v in arguments.items() if k in known}), warnings
         except ValidationError as invalid:
-            raise _invalid_argument(self.name, invalid) from None
+            raise _invalid_argument(self.name, self.params, invalid) from None
 
 
 def tool(name: str, *, hints: Hints, wire: Wire) -> Callable[[Callable[[Session, P], R]], Tool[P, R]]:
@@ -133,9 +135,10 @@ def tool(name: str, *, hints: Hints, wire: Wire) -> Callable[[Callable[[Session,
     return make
 
 
-def _invalid_argument(name: str, invalid: ValidationError) -> InvalidArgument:
+def _invalid_argument(name: str, params: type[Params], invalid: ValidationError) -> InvalidArgument:
     problems = [
-        {"argument": ".".join(map(str, e["loc"])) or "(arguments)", "problem": e["msg"]} for e in invalid.errors()
+        {"argument": ".".join(map(str, error["loc"])) or "(arguments)", "problem": _problem(params, error)}
+        for error in invalid.errors()
     ]
     first = problems[0]
     return InvalidArgument(
@@ -143,3 +146,20 @@ def _invalid_argument(name: str, invalid: ValidationError) -> InvalidArgument:
         action="Correct the arguments and call again.",
         problems=problems,
     )
+
+
+def _problem(params: type[Params], error: ErrorDetails) -> str:
+    if error["type"] != "extra_forbidden":
+        return error["msg"]
+    allowed = _keys_at(slim_schema(params), error["loc"][:-1])
+    return f"Unknown key; allowed are {', '.join(allowed)}" if allowed else "Unknown key"
+
+
+def _keys_at(schema: Json, location: tuple[int | str, ...]) -> list[str]:
+    """Return the keys that an object at this place of the arguments may have."""
+    for step in location:
+        inner = schema.get("items") if isinstance(step, int) else schema.get("properties", {}).get(step)
+        if not isinstance(inner, dict):
+            return []
+        schema = cast("Json", inner)
+    return sorted(schema.get("properties", {}))

@@ -74,6 +74,8 @@ def draft(
     try:
         proposal.proof.check(place.target.key, current, seen)
     except StaleFile as stale:
+        if stale.reason != "hash_mismatch":
+            raise
         if place.to is not None or not _already_applied(proposal, current, base):
             raise _with_verdict(stale, proposal, current) from None
         already = True
@@ -81,7 +83,8 @@ def draft(
         proposal.to_proof.check(place.to.key, displaced, ())
     plan = EditPlan(before=current, after=current) if already else proposal.edit.plan(current)
     warnings = tuple(w for check in proposal.checks for w in check(plan))
-    change = replace(_change(place, plan, displaced, trash_id), in_place=in_place)
+    replaces = place.to is None and plan.before.exists and plan.after.exists
+    change = replace(_change(place, plan, displaced, trash_id), in_place=in_place and replaces)
     return Draft(
         place=place,
         plan=plan,

@@ -3,8 +3,8 @@
 1. The locks of all paths come first; then the intent is looked at again.
 2. All paths hold their new version: the change happened, so it is recorded (forward).
 3. Otherwise every path that holds its new version gets its old one back (backward).
-4. A path that holds neither is left alone, unless the change was being written into the same inode: then the bytes
-   are a torn write, and the old version comes back. Whatever is taken away is kept as a blob first.
+4. A path that holds neither is left alone, unless that is our own doing: bytes torn by a write into the same inode,
+   or nothing where a move had to take something away first. Then the old version comes back; torn bytes are kept.
 5. Safe to run twice, and safe to be killed itself: it decides by looking at the bytes.
 """
 
@@ -41,6 +41,8 @@ class _Spot:
     before: Version | None
     after: Version | None
     in_place: bool
+    vacated: bool
+    """A move takes away what is here before its own bytes arrive."""
     now: Stored | None
     name: str
     """sha256 of what is there; empty when nothing is."""
@@ -52,6 +54,12 @@ class _Spot:
     @property
     def at_before(self) -> bool:
         return _is(self, self.before)
+
+    @property
+    def half_way(self) -> bool:
+        """Whether it holds neither version, and that is our own doing."""
+        ours = self.in_place or (self.vacated and self.now is None)
+        return ours and not self.at_before and not self.at_after
 
 
 class Recovery:
@@ -94,7 +102,7 @@ class Recovery:
         ]
         if steps:
             self._disk.apply(steps[::-1], tag=f"{intent.id}r", fence=_no_fence, keep=self._keep)
-        stuck = [s for pair in spots for s in pair if not (s.at_before or s.at_after or s.in_place)]
+        stuck = [s for pair in spots for s in pair if not (s.at_before or s.at_after or s.half_way)]
         conflicts = tuple(spot.target.key for spot in stuck)
         message = because.message if because else "Interrupted; the old version was put back."
         if conflicts:
@@ -109,7 +117,18 @@ class Recovery:
             target = self._disk.resolve(path)
             now = self._disk.read(target, limit=self._limit)
             name = sha256(now.data) if now else ""
-            spots.append(_Spot(target=target, before=before, after=after, in_place=change.in_place, now=now, name=name))
+            vacated = change.displaced is not None and path == change.to_path
+            spots.append(
+                _Spot(
+                    target=target,
+                    before=before,
+                    after=after,
+                    in_place=change.in_place,
+                    vacated=vacated,
+                    now=now,
+                    name=name,
+                )
+            )
         return spots
 
     def _inverse(self, spots: list[_Spot], change: Change) -> list[Step]:
@@ -120,10 +139,9 @@ class Recovery:
             return [Rename(source=to.target, target=source.target, expected=to.name)]
         steps = list[Step]()
         for spot in spots:
-            torn = spot.in_place and not spot.at_before and not spot.at_after
-            if torn and spot.now is not None:
+            if spot.half_way and spot.now is not None:
                 self._keep(spot.now.data)
-            if (spot.at_after and not spot.at_before) or torn:
+            if (spot.at_after and not spot.at_before) or spot.half_way:
                 steps.append(self._bring_back(spot))
         return steps
 

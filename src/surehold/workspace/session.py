@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from surehold.errors import BinaryFile
 from surehold.stores.base import Blob, Call, Operation, SessionRow, Sighting
 from surehold.text.page import Page
 from surehold.text.plan import Delete, Keep
@@ -12,6 +11,7 @@ from surehold.text.string_edits import SnapshotEdits, StringEdit
 from surehold.workspace.history import History
 from surehold.workspace.proposal import Absent, Exact, Proof, Proposal, Seen, Sha256
 from surehold.workspace.receipt import Receipt
+from surehold.workspace.sightings import merged
 from surehold.workspace.write_path import WritePath
 
 
@@ -31,7 +31,7 @@ class Session:
     def read(self, path: str, *, encoding: str | None = None) -> Snapshot:
         """Return a file as it is now; the session has then seen all of it."""
         snapshot = self.workspace.read(path, encoding=encoding)
-        total = snapshot.line_count if _is_text(snapshot) else 0
+        total = snapshot.line_count if snapshot.is_text else 0
         self.saw(path, snapshot, spans=((1, total),) if total else (), whole=True)
         return snapshot
 
@@ -39,9 +39,11 @@ class Session:
         """Return some lines of a file of any size; the session has then seen those."""
         page = self.workspace.page(path, start=start, count=count)
         shown = ((start, start + len(page.rows) - 1),) if page.rows else ()
-        whole = start == 1 and page.next_line is None and not page.cut
         key = self.workspace.target(path).key
-        self.workspace.store.see([Sighting(session=self.id, path=key, sha256=page.sha256, spans=shown, whole=whole)])
+        earlier = next((s for s in self.workspace.store.sightings(self.id, key) if s.sha256 == page.sha256), None)
+        spans = merged([*shown, *(earlier.spans if earlier else ())])
+        whole = spans == ((1, page.line_count),) and not page.cut
+        self.workspace.store.see([Sighting(session=self.id, path=key, sha256=page.sha256, spans=spans, whole=whole)])
         return page
 
     def saw(
@@ -127,11 +129,3 @@ class Session:
 
 def _string_edits(edits: Sequence[StringEdit | tuple[str, str]]) -> tuple[StringEdit, ...]:
     return tuple(e if isinstance(e, StringEdit) else StringEdit(old=e[0], new=e[1]) for e in edits)
-
-
-def _is_text(snapshot: Snapshot) -> bool:
-    try:
-        _ = snapshot.encoding
-    except BinaryFile:
-        return False
-    return True

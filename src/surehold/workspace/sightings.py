@@ -14,11 +14,13 @@ def after_write(plan: EditPlan, *, session: str, path: str, seen: Sequence[Sight
     if not plan.after.exists:
         return None
     known = next((s for s in seen if s.sha256 == plan.before.sha256), None)
-    total = plan.after.line_count
+    total = plan.after.line_count if plan.after.is_text and plan.before.is_text else 0
     everything = not plan.before.exists or (known is not None and known.whole)
     if everything:
         spans: LineSpans = ((1, total),) if total else ()
         return Sighting(session=session, path=path, sha256=plan.after.sha256, spans=spans, whole=True)
+    if not total:
+        return Sighting(session=session, path=path, sha256=plan.after.sha256, spans=(), whole=plan.after.size == 0)
     spans = merged([*_carried(plan, known.spans if known else ()), *_written(plan)])
     whole = spans == ((1, total),)
     return Sighting(session=session, path=path, sha256=plan.after.sha256, spans=spans, whole=whole)

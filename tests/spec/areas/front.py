@@ -1,0 +1,86 @@
+"""SPEC 10, and the shell of SPEC 5."""
+
+from spec.model import section
+
+FRONT = (
+    *section(
+        "SPEC 10, issue 2",
+        {
+            "front:cli:log": "`surehold log` lists what happened, newest first.",
+            "front:cli:show": "`surehold show CHANGE` shows one change with its diff.",
+            "front:cli:diff": "`surehold diff CHANGE` prints a diff that other tools can apply.",
+            "front:cli:undo": "`surehold undo CHANGE` takes back any earlier change, or the newest.",
+            "front:cli:redo": "`surehold redo CHANGE` makes an undone change again.",
+            "front:cli:trash": "`surehold trash list|restore|empty` shows, brings back and gives up deleted files.",
+            "front:cli:restore": "`surehold restore` brings a deleted file back.",
+            "front:cli:verify": "`surehold verify` exits 0 on a whole ledger, and names the first broken entry with exit code 1.",
+            "front:cli:recover": "`surehold recover` closes what dead processes left, and says what it did.",
+            "front:cli:doctor": "`surehold doctor` tries the mechanisms on the user's file system and says which promise holds there.",
+            "front:cli:gc": "`surehold gc --keep 30d` prunes and says what it removed.",
+            "front:cli:version": "`surehold version` prints the version.",
+            "front:cli:json": "Every command takes `--json` and then prints one JSON document.",
+            "front:cli:root": "The workspace is `--root DIR` or the current directory; `--state-dir` names the state.",
+            "front:cli:terminal": "Colour and fitted tables appear on a terminal only; pipes get plain, uncut text.",
+            "front:cli:safe_text": "Nothing from a file, a name or an agent reaches the terminal unescaped.",
+            "front:exit:done": "Exit code 0 means done.",
+            "front:exit:refused": "Exit code 1 means refused, with the message and the next step on standard error.",
+            "front:exit:usage": "Exit code 2 means wrong usage.",
+            "front:exit:bug": "Exit code 3 means a bug in Surehold itself, not a refusal.",
+            "front:exit:interrupted": "Exit code 130 means interrupted, and nothing is half done.",
+            "front:make:run": "The demonstration behind `make run` shows the real thing at work and ends by itself.",
+            "front:library:open_workspace": "`open_workspace(root…)` and `workspace.session(agent=…)` give typed methods to read, change and undo.",
+        },
+    ),
+    *section(
+        "SPEC 10",
+        {
+            "front:make:serve": "`make serve` keeps the real server running; `make run` drives it as an agent would.",
+            "front:mcp:flags": "`surehold mcp` takes roots, `--tools`, `--http`, `--mode`, `--state-dir`, `--contract-errors` and `--lean`.",
+            "front:mcp:stdio": "`surehold mcp ROOT…` speaks MCP over stdio, with logs on standard error only.",
+            "front:mcp:http": "`--http HOST:PORT` speaks streamable HTTP.",
+            "front:mcp:eras": "Both protocol eras are served: initialize (2025-06-18, 2025-11-25) and stateless 2026-07-28.",
+            "front:mcp:error_planes": "Tool failures are results with `isError`; unknown tools and malformed requests are protocol errors.",
+            "front:mcp:robust": "Surrogates, stray prints, junk lines, 10 MB arguments and disconnects neither kill nor block the server.",
+            "front:mcp:cancel": "A cancelled call leaves no half write.",
+            "front:mcp:resources": "Workspace files and the ledger are resources, with subscriptions for outside changes.",
+            "front:mcp:safe_http": "HTTP binds to loopback, checks Origin and Host, and wants a token elsewhere.",
+            "front:serve:mcp": "`surehold serve ROOT…` serves HTTP MCP at `/mcp` on 127.0.0.1, token-protected and origin-checked.",
+            "front:cli:tool": "`surehold tool NAME --json '{…}'` runs any tool once.",
+            "front:cli:schema": "`surehold schema --format openai|anthropic|mcp` exports the tools.",
+            "front:library:tools": "A session has a typed method for every tool.",
+            "front:library:adapters": "Tool lists for OpenAI and Anthropic come from the same definitions.",
+            "front:docs:clients": "Every install snippet for a client works with the real flags.",
+        },
+        deferred="issue 3",
+    ),
+    *section(
+        "SPEC 10",
+        {
+            "front:cli:read": "`surehold read [--hashes] FILE` prints a file, with anchors when asked.",
+            "front:cli:edit": "`surehold edit FILE` applies operations as JSON from a file or standard input, with `--dry-run`.",
+            "front:cli:prompt": "`surehold prompt` prints the system-prompt section.",
+        },
+        deferred="issue 4",
+    ),
+    *section(
+        "SPEC 1, issue 5",
+        {
+            "front:acp:agent": "`surehold acp ROOT…` is an ACP agent without a model that runs the tool calls of a prompt."
+        },
+        deferred="issue 5",
+    ),
+    *section(
+        "SPEC 10, issue 6",
+        {
+            "front:cli:grep": "`surehold grep` searches contents for people.",
+            "front:cli:glob": "`surehold glob` finds files for people.",
+            "front:cli:view": "`surehold view` summarises images and PDF pages on a terminal.",
+        },
+        deferred="issue 6",
+    ),
+    *section(
+        "SPEC 1, SPEC 10",
+        {"front:serve:page": "`surehold serve` shows a page at `/` to review, approve and undo what agents did."},
+        deferred="issue 6: no open issue names the review page, so the last one decides",
+    ),
+)

@@ -1,0 +1,26 @@
+"""SPEC 8: what reaches the model."""
+
+from spec.model import section
+
+HOST = (
+    *section(
+        "SPEC 8",
+        {
+            "host:result:reading_is_text": "Reading and searching tools answer with text only.",
+            "host:result:modifying_is_both": "Modifying tools answer with text and structured content that each suffice alone.",
+            "host:result:meta": 'Every result carries its full structured form in `_meta["surehold/result"]`.',
+            "host:schema:errors_fit": "Every output schema also accepts the error object.",
+            "host:schema:slim": "Schemas on the wire have no titles and no `$ref`.",
+            "host:schema:described": "Limits, defaults and units stand in the descriptions.",
+            "host:arguments:unknown_top_level": "An unknown top-level argument is ignored with a warning in the result.",
+            "host:arguments:unknown_nested": "An unknown key inside an operation or edit is an error with the allowed names.",
+            "host:arguments:aliases": "Common aliases are accepted silently where they cannot be misread.",
+            "host:budget:page": "A read fits 2,000 lines and 40,000 characters a page, and any result 20,000 estimated tokens, settable.",
+            "host:budget:by_client": "The budget is lower for hosts that are known to cut earlier, by client name.",
+            "host:budget:never_cut": "What does not fit is paged with the next call named, or saved to a readable place and named.",
+            "host:text:valid_utf8": "No string leaves the server that is not valid UTF-8.",
+            "host:text:escaped": "Control and bidi characters in names and diffs are shown escaped.",
+        },
+        deferred="issue 3",
+    ),
+)

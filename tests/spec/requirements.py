@@ -1,0 +1,39 @@
+"""Every requirement of SPEC.md as data.
+
+A requirement that is not deferred has at least one test that carries `@requirement(id)`; test_coverage checks it in
+both directions. The issue that delivers deferred ones removes their `deferred`. The sentences stand in `areas/`, one
+file per area; where we differ from a seed, `divergences.py` says what we do instead and why.
+"""
+
+from dataclasses import replace
+
+from spec.areas.anchored import ANCHORED
+from spec.areas.claude import CLAUDE
+from spec.areas.engine import ENGINE
+from spec.areas.files import FILES
+from spec.areas.front import FRONT
+from spec.areas.host import HOST
+from spec.areas.multi_edit import MULTI_EDIT
+from spec.areas.promise import PROMISE
+from spec.areas.session import SESSION
+from spec.areas.stores import STORES
+from spec.areas.text import TEXT
+from spec.divergences import DIVERGENCES
+from spec.model import Requirement
+
+_SENTENCES = (
+    *PROMISE,
+    *TEXT,
+    *ANCHORED,
+    *FILES,
+    *MULTI_EDIT,
+    *CLAUDE,
+    *HOST,
+    *SESSION,
+    *FRONT,
+    *ENGINE,
+    *STORES,
+)
+
+REQUIREMENTS: tuple[Requirement, ...] = tuple(replace(r, divergence=DIVERGENCES.get(r.id, "")) for r in _SENTENCES)
+IDS = frozenset(r.id for r in REQUIREMENTS)

@@ -1,0 +1,116 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from surehold.errors import DeniedByRule, ProtectedPath, SureholdError
+from surehold.workspace.policy import PROTECTED, Policy
+from surehold.workspace.workspace import Workspace
+from workspaces import make_bench, real_workspace
+
+RULES = Policy(deny=("secrets/", "*.pem", "!public.pem"), allow=(".vscode/settings.json",))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".git/config",
+        "sub/.git/hooks/pre-commit",
+        ".GIT/config",
+        ".gitconfig",
+        ".bashrc",
+        ".zshrc",
+        ".mcp.json",
+        ".claude.json",
+    ],
+)
+def test_configuration_of_other_programs_is_protected_wherever_it_lies(name: str) -> None:
+    RULES.check_read(name, name)
+    with pytest.raises(ProtectedPath):
+        RULES.check_write(name, name)
+
+
+@pytest.mark.parametrize("name", ["secrets/a", "x/secrets/a", "key.pem", "KEY.PEM", "a/b/key.pem"])
+def test_a_denied_path_is_neither_read_nor_written(name: str) -> None:
+    for check in (RULES.check_read, RULES.check_write):
+        with pytest.raises(DeniedByRule):
+            check(name, name)
+
+
+@pytest.mark.parametrize(
+    "name", ["public.pem", "a.txt", "gitconfig", "src/main.py", ".gitignore", ".github/workflows/ci.yml"]
+)
+def test_everything_else_is_open(name: str) -> None:
+    RULES.check_write(name, name)
+
+
+def test_an_allow_rule_opens_a_protected_path() -> None:
+    RULES.check_write(".vscode/settings.json", ".vscode/settings.json")
+    with pytest.raises(ProtectedPath):
+        RULES.check_write(".vscode/tasks.json", ".vscode/tasks.json")
+
+
+def test_an_allow_rule_does_not_open_a_denied_path() -> None:
+    both = Policy(deny=("a",), allow=("a",))
+    with pytest.raises(DeniedByRule):
+        both.check_write("a", "a")
+
+
+def test_the_requested_and_the_final_path_are_both_asked() -> None:
+    for requested, final in (("link", "secrets/a"), ("secrets/a", "plain")):
+        with pytest.raises(DeniedByRule):
+            RULES.check_read(requested, final)
+
+
+def test_the_rule_that_decides_is_named() -> None:
+    with pytest.raises(DeniedByRule) as refused:
+        RULES.check_read("a.pem", "a.pem")
+
+    assert refused.value.details == {"rule": "*.pem"}
+
+
+def test_a_link_to_a_denied_file_does_not_open_it(tmp_path: Path) -> None:
+    bench = make_bench("memory", "local", tmp_path, policy=Policy(deny=("secret",)))
+    bench.put("secret", b"x")
+    (bench.root / "innocent").symlink_to("secret")
+
+    with pytest.raises(DeniedByRule):
+        bench.workspace.read("innocent")
+    bench.workspace.close()
+
+
+@pytest.mark.parametrize("name", ["./.env/../.git/config", ".git//config", "a/../.git/config", ".git/./config"])
+def test_other_spellings_of_a_protected_path_are_protected(tmp_path: Path, name: str) -> None:
+    bench = make_bench("memory", "local", tmp_path)
+    (bench.root / ".env").mkdir()
+    (bench.root / "a").mkdir()
+
+    with pytest.raises(ProtectedPath):
+        bench.workspace.session().create(name, "x")
+    bench.workspace.close()
+
+
+def test_the_state_directory_inside_a_root_is_closed_to_every_tool(tmp_path: Path) -> None:
+    with real_workspace(tmp_path, state=tmp_path / "inside" / "state") as workspace:
+        workspace.session().create("a", "x")
+
+        for attempt in _attempts(workspace, "inside/state/state.db"):
+            with pytest.raises(SureholdError) as refused:
+                attempt()
+            assert refused.value.reason == "protected_path"
+
+
+def _attempts(workspace: Workspace, path: str) -> list[Callable[[], object]]:
+    session = workspace.session()
+    return [
+        lambda: session.read(path),
+        lambda: session.edit(path, ("a", "b")),
+        lambda: session.create(path, "x"),
+        lambda: session.delete(path, expected_sha256="0" * 64),
+        lambda: session.move(path, "b"),
+        lambda: session.move("a", path),
+    ]
+
+
+def test_the_seeds_five_protected_files_are_the_minimum() -> None:
+    assert {".gitconfig", ".bashrc", ".zshrc", ".mcp.json", ".claude.json"} <= set(PROTECTED)

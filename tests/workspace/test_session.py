@@ -1,0 +1,163 @@
+import pytest
+
+from surehold.errors import AlreadyExists, NotFound, StaleFile
+from surehold.stores.base import Sighting
+from surehold.text.hashing import sha256
+from surehold.workspace.sightings import merged
+from workspaces import Bench
+
+
+def test_a_file_that_was_not_read_is_not_overwritten(bench: Bench) -> None:
+    bench.put("a", b"one\n")
+
+    with pytest.raises(StaleFile) as refused:
+        bench.workspace.session().write("a", "two\n")
+
+    assert (refused.value.reason, bench.get("a")) == ("not_read", b"one\n")
+
+
+def test_a_file_that_changed_since_it_was_read_is_not_overwritten(bench: Bench) -> None:
+    bench.put("a", b"one\n")
+    session = bench.workspace.session()
+    session.read("a")
+    bench.put("a", b"outside\n")
+
+    with pytest.raises(StaleFile):
+        session.write("a", "two\n")
+
+    assert bench.get("a") == b"outside\n"
+
+
+def test_a_file_that_was_read_can_be_overwritten_and_again_after_that(bench: Bench) -> None:
+    bench.put("a", b"one\n")
+    session = bench.workspace.session(agent="me")
+    session.read("./a")
+
+    session.write("a", "two\n")
+    session.edit("a", ("two", "three"))
+    session.write("a", "four\n")
+
+    assert bench.get("a") == b"four\n"
+    assert {entry.call.agent for entry in bench.workspace.history.log()} == {"me"}
+
+
+def test_a_part_that_was_read_does_not_allow_to_overwrite_the_whole(bench: Bench) -> None:
+    bench.put("a", b"1\n2\n3\n4\n")
+    session = bench.workspace.session()
+    session.page("a", start=2, count=2)
+
+    with pytest.raises(StaleFile) as refused:
+        session.write("a", "x")
+    assert (refused.value.reason, refused.value.details) == ("partially_read", {"seen_lines": [[2, 3]]})
+
+    session.page("a", start=1, count=1)
+    session.page("a", start=4, count=1)
+    session.write("a", "all\n")
+    assert bench.get("a") == b"all\n"
+
+
+def test_what_one_session_read_is_no_evidence_for_another(bench: Bench) -> None:
+    bench.put("a", b"one\n")
+    bench.workspace.session().read("a")
+
+    with pytest.raises(StaleFile):
+        bench.workspace.session().write("a", "two\n")
+
+
+def test_a_session_goes_on_under_its_id(bench: Bench) -> None:
+    bench.put("a", b"one\n")
+    bench.workspace.session(id="s1").read("a")
+
+    bench.workspace.session(id="s1").write("a", "two\n")
+
+    assert bench.get("a") == b"two\n"
+
+
+def test_own_edits_move_the_lines_that_were_seen(bench: Bench) -> None:
+    bench.put("a", b"".join(b"line %d\n" % n for n in range(1, 11)))
+    session = bench.workspace.session(id="s")
+    session.page("a", start=5, count=3)
+
+    session.edit("a", ("line 2\n", "two\nand a half\n"))
+
+    newest = bench.store.sightings("s", "a")[0]
+    assert newest.spans == ((2, 3), (6, 8))
+    assert newest.sha256 == sha256(bench.get("a") or b"")
+
+
+def test_an_edit_above_and_below_keeps_both_sides_seen(bench: Bench) -> None:
+    bench.put("a", b"1\n2\n3\n4\n5\n")
+    session = bench.workspace.session(id="s")
+    session.read("a")
+
+    session.edit("a", ("2\n", ""), ("4\n", "4a\n4b\n"))
+
+    newest = bench.store.sightings("s", "a")[0]
+    assert (newest.whole, newest.spans) == (True, ((1, 5),))
+
+
+def test_every_method_of_a_session_can_be_tried_without_doing_it(bench: Bench) -> None:
+    bench.put("a", b"one\n")
+    session = bench.workspace.session()
+    session.read("a")
+
+    session.create("n", "x", dry_run=True)
+    session.write("a", "two\n", dry_run=True)
+    session.edit("a", ("one", "two"), dry_run=True)
+    session.delete("a", dry_run=True)
+    session.move("a", "b", dry_run=True)
+
+    assert (bench.get("a"), bench.get("b"), bench.get("n")) == (b"one\n", None, None)
+
+
+def test_sha256_is_evidence_enough_without_a_read(bench: Bench) -> None:
+    bench.put("a", b"one\n")
+    session = bench.workspace.session()
+
+    session.write("a", "two\n", expected_sha256=sha256(b"one\n"))
+    session.delete("a", expected_sha256=sha256(b"two\n"))
+
+    assert bench.get("a") is None
+
+
+def test_missing_and_existing_files_are_told_apart(bench: Bench) -> None:
+    bench.put("here", b"x")
+    session = bench.workspace.session()
+
+    for attempt in (
+        lambda: session.read("gone"),
+        lambda: session.write("gone", "x"),
+        lambda: session.edit("gone", ("a", "b")),
+    ):
+        with pytest.raises(NotFound):
+            attempt()
+    with pytest.raises(AlreadyExists):
+        session.create("here", "x")
+
+
+def test_deleted_files_come_back_through_the_session(bench: Bench) -> None:
+    bench.put("a", b"x")
+    session = bench.workspace.session(agent="me")
+    session.read("a")
+    session.delete("a")
+
+    session.restore(bench.workspace.history.trash()[0].id)
+    assert bench.get("a") == b"x"
+    session.undo()
+    assert bench.get("a") is None
+    session.redo()
+    assert bench.get("a") == b"x"
+
+
+def test_spans_that_touch_are_one() -> None:
+    assert merged([(5, 6), (1, 2), (3, 3), (9, 9), (6, 7)]) == ((1, 3), (5, 7), (9, 9))
+
+
+def test_a_binary_file_is_seen_as_a_whole(bench: Bench) -> None:
+    bench.put("a", b"\0\1\2")
+
+    bench.workspace.session(id="s").read("a")
+
+    assert bench.store.sightings("s", "a") == (
+        Sighting(session="s", path="a", sha256=sha256(b"\0\1\2"), spans=(), whole=True),
+    )

@@ -1,0 +1,92 @@
+from surehold.stores.base import Blob, Change, Intent, Owner
+from surehold.text.hashing import sha256
+from surehold.text.version import Version
+from surehold.workspace.recover import Settled
+from workspaces import Bench, call
+
+DEAD = Owner(host="elsewhere", boot="", pid=1, started="")
+
+
+def abandon(bench: Bench, before: bytes, after: bytes) -> Intent:
+    """Leave an intent open, as a process does that is killed between its two commits."""
+    versions = [Version(sha256=sha256(d), size=len(d)) for d in (before, after)]
+    change = Change(path="a", before=versions[0], after=versions[1])
+    intent = Intent(id="dead", call=call(), changes=(change,), owner=DEAD, began=bench.clock().isoformat())
+    blobs = [Blob(data=d, sha256=sha256(d)) for d in (before, after)]
+    bench.store.begin(intent, blobs, lease=-1, fence=0)
+    return intent
+
+
+def test_an_open_checkpoint_is_listed_with_its_old_bytes(bench: Bench) -> None:
+    bench.put("a", b"old")
+    intent = abandon(bench, b"old", b"new")
+    checkpoints = bench.workspace.checkpoints
+
+    assert checkpoints.open() == (intent,)
+    assert (checkpoints.old_bytes(intent, "a"), checkpoints.old_bytes(intent, "b")) == (b"old", None)
+
+
+def test_an_abandoned_checkpoint_whose_bytes_arrived_is_closed_forward(bench: Bench) -> None:
+    bench.put("a", b"new")
+    abandon(bench, b"old", b"new")
+
+    assert bench.workspace.checkpoints.roll_back_abandoned() == (
+        Settled(change_id="dead", direction="forward", paths=("a",)),
+    )
+    assert bench.workspace.history.log()[0].ok is True
+    assert bench.workspace.recover() == ()
+
+
+def test_an_abandoned_checkpoint_whose_bytes_did_not_arrive_is_closed_backward(bench: Bench) -> None:
+    bench.put("a", b"old")
+    abandon(bench, b"old", b"new")
+
+    assert bench.workspace.recover() == (Settled(change_id="dead", direction="backward", paths=("a",)),)
+    assert (bench.get("a"), bench.workspace.history.log()[0].ok) == (b"old", False)
+
+
+def test_a_file_that_holds_neither_version_is_left_alone_and_reported(bench: Bench) -> None:
+    bench.put("a", b"third")
+    abandon(bench, b"old", b"new")
+
+    assert bench.workspace.recover() == (
+        Settled(change_id="dead", direction="conflict", paths=("a",), conflicts=("a",)),
+    )
+    assert bench.get("a") == b"third"
+
+
+def test_an_abandoned_checkpoint_does_not_stand_in_the_way_of_the_next_write(bench: Bench) -> None:
+    bench.put("a", b"old")
+    abandon(bench, b"old", b"new")
+
+    bench.workspace.session().edit("a", ("old", "newer"))
+
+    assert bench.get("a") == b"newer"
+
+
+def test_the_last_writer_is_known_and_an_outsider_is_noticed(bench: Bench) -> None:
+    bench.put("a", b"one\n")
+    writers, session = bench.workspace.writers, bench.workspace.session()
+    assert writers.last_writer("a") == ""
+
+    session.edit("a", ("one", "two"))
+    assert writers.last_writer("a") == "edit"
+
+    bench.put("a", b"outside\n")
+    assert writers.last_writer("a") == "external"
+    session.edit("a", ("outside", "three"))
+    assert writers.writers_since("a", 0) == ("edit", "external")
+
+
+def test_the_baseline_is_clean_while_only_edit_writes(bench: Bench) -> None:
+    bench.put("a", b"one\n")
+    session = bench.workspace.session(id="s")
+    session.saw("a", session.read("a"), spans=((1, 1),), whole=True, with_hashes=True)
+    session.edit("a", ("one", "two"))
+    assert bench.workspace.writers.baseline_continuity("a", "s") == "clean"
+
+    session.write("a", "three\n")
+    assert bench.workspace.writers.baseline_continuity("a", "s") == "mixed"
+
+    session.saw("a", session.read("a"), spans=((1, 1),), whole=True, with_hashes=True)
+    assert bench.workspace.writers.baseline_continuity("a", "s") == "clean"
