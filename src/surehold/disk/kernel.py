@@ -1,0 +1,181 @@
+"""The system calls that Python lacks, each with a way to live without it.
+
+Rules:
+1. Importing this module calls nothing. The C library is loaded when the first call needs it.
+2. A mechanism that is missing raises `Unsupported`, never a plain `OSError`: callers decide what to do instead.
+3. A `Kernel` can only switch mechanisms off. Tests use that to run everything on the fallbacks.
+"""
+
+import ctypes
+import errno
+import os
+import sys
+from dataclasses import dataclass
+from functools import cache
+
+_SYS_OPENAT2 = ctypes.c_long(437)  # the same number on every architecture, as for all calls since Linux 5.1
+_SYS_RENAMEAT2 = {"x86_64": 316, "aarch64": 276, "riscv64": 276}
+_RESOLVE_NO_MAGICLINKS = 0x02
+_RESOLVE_NO_SYMLINKS = 0x04
+_RESOLVE_BENEATH = 0x08
+_RENAME_NOREPLACE = 1
+_RENAME_EXCHANGE = 2
+_DARWIN_RENAME_SWAP = 2
+_DARWIN_RENAME_EXCL = 4
+_DARWIN_F_FULLFSYNC = 51
+_RETRIES = 128
+# File systems without the flag answer with any of these.
+_WITHOUT_FLAG = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOTTY})
+# A kernel before O_TMPFILE takes it for O_DIRECTORY and says EISDIR or ENOENT; others say EOPNOTSUPP.
+_WITHOUT_TMPFILE = _WITHOUT_FLAG | {errno.EISDIR}
+
+O_PATH = getattr(os, "O_PATH", 0)
+O_DIRECTORY = getattr(os, "O_DIRECTORY", 0)
+O_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+O_NONBLOCK = getattr(os, "O_NONBLOCK", 0)
+O_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
+_O_TMPFILE = getattr(os, "O_TMPFILE", 0)
+
+
+class Unsupported(Exception):
+    """This system, or this file system, lacks the mechanism."""
+
+
+class _OpenHow(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+_SIZE_OF_HOW = ctypes.c_size_t(ctypes.sizeof(_OpenHow))
+
+
+@cache
+def _how(flags: int) -> _OpenHow:
+    return _OpenHow(flags, 0, _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """The mechanisms that may be used."""
+
+    openat2: bool = True
+    exchange: bool = True
+    noreplace: bool = True
+    tmpfile: bool = True
+
+    def open_beneath(self, dir_fd: int, path: str, flags: int) -> int:
+        """Open `path` below `dir_fd` in one call, without following any link."""
+        if not self.openat2 or not has_openat2():
+            raise Unsupported
+        return _openat2(dir_fd, path, flags | O_CLOEXEC)
+
+    def open_nameless(self, dir_fd: int, mode: int) -> int:
+        """Open a new file that has no name yet; it vanishes by itself unless `name` gives it one."""
+        if not self.tmpfile or not _O_TMPFILE or not _has_proc_fd():
+            raise Unsupported
+        try:
+            return os.open(".", os.O_RDWR | _O_TMPFILE | O_CLOEXEC, mode, dir_fd=dir_fd)
+        except OSError as error:
+            if error.errno in _WITHOUT_TMPFILE:
+                raise Unsupported from error
+            raise
+
+    def name(self, fd: int, dir_fd: int, name: str) -> None:
+        """Give a nameless file its name; EEXIST when the name is taken."""
+        os.link(f"/proc/self/fd/{fd}", name, dst_dir_fd=dir_fd, follow_symlinks=True)
+
+    def rename_new(self, source_fd: int, source: str, dir_fd: int, name: str) -> None:
+        """Rename to a name that nothing has; EEXIST when it is taken."""
+        if not self.noreplace:
+            raise Unsupported
+        _rename(source_fd, source, dir_fd, name, linux=_RENAME_NOREPLACE, darwin=_DARWIN_RENAME_EXCL)
+
+    def swap(self, dir_fd: int, one: str, other: str) -> None:
+        """Let two names of one directory trade places in one step; ENOENT when either is missing."""
+        if not self.exchange:
+            raise Unsupported
+        _rename(dir_fd, one, dir_fd, other, linux=_RENAME_EXCHANGE, darwin=_DARWIN_RENAME_SWAP)
+
+
+def sync(fd: int) -> None:
+    """Return when the file or directory has reached the medium."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        fcntl.fcntl(fd, _DARWIN_F_FULLFSYNC)
+    else:
+        os.fsync(fd)
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL(None, use_errno=True)
+    except (OSError, TypeError) as error:
+        raise Unsupported from error
+
+
+def _openat2(dir_fd: int, path: str, flags: int) -> int:
+    name = os.fsencode(path)
+    how = ctypes.byref(_how(flags))
+    call = _libc().syscall
+    code = errno.EAGAIN
+    # EAGAIN: something was renamed while the kernel walked. EINTR: a signal came.
+    for _ in range(_RETRIES):
+        fd = call(_SYS_OPENAT2, dir_fd, name, how, _SIZE_OF_HOW)
+        if fd >= 0:
+            return int(fd)
+        code = ctypes.get_errno()
+        if code not in {errno.EAGAIN, errno.EINTR}:
+            break
+    # EXDEV is how BENEATH says that the way led out; only a link can do that, so it gets the name of one.
+    code = errno.ELOOP if code == errno.EXDEV else code
+    raise OSError(code, os.strerror(code), path)
+
+
+@cache
+def has_openat2() -> bool:
+    """Try it once: old kernels say ENOSYS, some containers say EPERM."""
+    if sys.platform != "linux":
+        return False
+    try:
+        base = os.open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        os.close(_openat2(base, ".", O_PATH | O_DIRECTORY | O_CLOEXEC))
+    except (OSError, Unsupported):
+        return False
+    finally:
+        os.close(base)
+    return True
+
+
+@cache
+def _has_proc_fd() -> bool:
+    return os.path.isdir("/proc/self/fd")  # noqa: PTH112  # no pathlib in the hot path
+
+
+def _rename(source_fd: int, source: str, dir_fd: int, name: str, *, linux: int, darwin: int) -> None:
+    old, new = os.fsencode(source), os.fsencode(name)
+    for _ in range(_RETRIES):
+        if _rename_call(source_fd, old, dir_fd, new, linux=linux, darwin=darwin) == 0:
+            return
+        code = ctypes.get_errno()
+        if code in _WITHOUT_FLAG:
+            raise Unsupported
+        if code != errno.EINTR:
+            raise OSError(code, os.strerror(code), source, None, name)
+    raise OSError(errno.EINTR, os.strerror(errno.EINTR), source, None, name)
+
+
+def _rename_call(source_fd: int, old: bytes, dir_fd: int, new: bytes, *, linux: int, darwin: int) -> int:
+    libc = _libc()
+    if sys.platform == "linux":
+        if hasattr(libc, "renameat2"):
+            return int(libc.renameat2(source_fd, old, dir_fd, new, ctypes.c_uint(linux)))
+        number = _SYS_RENAMEAT2.get(os.uname().machine)
+        if number is not None:
+            return int(libc.syscall(ctypes.c_long(number), source_fd, old, dir_fd, new, ctypes.c_uint(linux)))
+    elif hasattr(libc, "renameatx_np"):
+        return int(libc.renameatx_np(source_fd, old, dir_fd, new, ctypes.c_uint(darwin)))
+    raise Unsupported

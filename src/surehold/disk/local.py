@@ -1,0 +1,165 @@
+"""The disk of this machine. What writes is loaded by the first write: most commands only look."""
+
+import errno
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from surehold.disk import paths
+from surehold.disk.base import Step, Stored, Target
+from surehold.disk.content import READING, is_regular, pieces, read_all, same_moment
+from surehold.disk.facts import meta_of
+from surehold.disk.failures import not_a_file, translate, translated
+from surehold.disk.kernel import Kernel
+from surehold.disk.locks import DirectoryLocks
+from surehold.disk.mounts import is_coherent
+from surehold.disk.tree import Tree
+from surehold.errors import FileTooLarge, NotFound, StaleFile
+
+if TYPE_CHECKING:
+    from surehold.disk.staging import Durability
+
+_ATTEMPTS = 3
+
+
+class LocalDisk:
+    """Files below one or more directories; safe to be used by several threads."""
+
+    def __init__(
+        self,
+        roots: Sequence[str | os.PathLike[str]],
+        *,
+        durability: "Durability" = "full",
+        kernel: Kernel | None = None,
+        lock_dir: str | None = None,
+    ) -> None:
+        self._tree = Tree([os.fspath(root) for root in roots], kernel=kernel or Kernel())
+        self._durability: Durability = durability
+        self._coherent: bool | None = None
+        self._locks = DirectoryLocks(self._tree, fallback_dir=lock_dir)
+
+    def close(self) -> None:
+        """Let go of the roots."""
+        self._tree.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The directories below which everything happens, without links."""
+        return tuple(root.path for root in self._tree.roots)
+
+    @property
+    def coherent(self) -> bool:
+        """Whether every root is on a file system of this machine alone."""
+        if self._coherent is None:
+            self._coherent = all(is_coherent(root) for root in self.roots)
+        return self._coherent
+
+    def resolve(self, path: str) -> Target:
+        """Follow links inside the roots; refuse what leads out."""
+        return paths.resolve(self._tree, path)
+
+    def read(self, target: Target, *, limit: int) -> Stored | None:
+        """Return the whole file in one consistent read, or None when nothing is there."""
+        for _ in range(_ATTEMPTS):
+            fd = self._open(target)
+            if fd is None:
+                return None
+            try:
+                with translated(target.key):
+                    stored = _read_once(fd, target, limit)
+            finally:
+                os.close(fd)
+            if stored is not None:
+                return stored
+        raise _unstable(target)
+
+    def chunks(self, target: Target) -> Iterator[bytes]:
+        """Yield the file in pieces; `StaleFile` at the end when it changed meanwhile."""
+        fd = self._open(target)
+        if fd is None:
+            raise NotFound(f"There is no file `{target}`.", path=target.key)
+        try:
+            with translated(target.key):
+                before = _regular(fd, target)
+                yield from pieces(fd)
+                if not same_moment(before, os.fstat(fd)):
+                    raise _unstable(target)
+        finally:
+            os.close(fd)
+
+    def _open(self, target: Target) -> int | None:
+        try:
+            return self._tree.open(target, READING)
+        except OSError as error:
+            if error.errno in {errno.ENOENT, errno.ENOTDIR}:
+                return None
+            raise translate(error, target.key) from error
+
+    def hold(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
+        """Hold all targets, against other threads and processes."""
+        return self._locks.hold(targets, timeout=timeout)
+
+    def apply(
+        self,
+        steps: Sequence[Step],
+        *,
+        tag: str,
+        fence: Callable[[], None],
+        keep: Callable[[bytes], None],
+    ) -> None:
+        """Stage every step, call `fence`, then make all of them visible, or none."""
+        from surehold.disk import writer
+
+        writer.apply(self._tree, steps, tag=tag, fence=fence, keep=keep, durability=self._durability)
+
+    def replaces_in_place(self, target: Target) -> bool:
+        """Tell whether a new version would have to be written into the same inode."""
+        from surehold.disk import writer
+
+        return writer.replaces_in_place(self._tree, target)
+
+    def sweep(self, targets: Sequence[Target], *, tag: str, keep: Callable[[bytes], None]) -> None:
+        """Remove what a dead process staged for `tag`; bytes in it go to `keep` first."""
+        from surehold.disk import writer
+
+        writer.sweep(self._tree, targets, tag=tag, keep=keep)
+
+
+def _regular(fd: int, target: Target) -> os.stat_result:
+    status = os.fstat(fd)
+    if not is_regular(status):
+        raise not_a_file(status.st_mode, target.key)
+    return status
+
+
+def _read_once(fd: int, target: Target, limit: int) -> Stored | None:
+    before = _regular(fd, target)
+    size = before.st_size
+    data = read_all(fd, size=size, limit=limit) if size <= limit else b""
+    if size > limit or len(data) > limit:
+        size = max(size, len(data))
+        raise FileTooLarge(f"`{target}` has {size} bytes, more than {limit}.", path=target.key, size=size, limit=limit)
+    meta = meta_of(fd, before)
+    # The attributes are read before the second look, so they belong to the same moment.
+    if not same_moment(before, os.fstat(fd)):
+        return None
+    return Stored(data=data, meta=meta, links=before.st_nlink)
+
+
+def _unstable(target: Target) -> StaleFile:
+    return StaleFile(
+        f"`{target}` kept changing while it was read.",
+        path=target.key,
+        reason="unstable_read",
+        action="Read it again when the other program is done.",
+    )

@@ -1,0 +1,141 @@
+"""Keeping other writers away from a file: its directory is locked while a change is under way.
+
+Rules:
+1. The lock is an advisory lock of the operating system on the directory itself. It needs no lock file, works across
+   state directories, roots and users, and dies with the process that holds it.
+2. Directories are locked in the order of (device, inode), so two callers cannot wait for each other.
+3. Below a directory that does not exist yet, the nearest one above it is locked.
+4. After the lock is held, the path must still lead to the locked directory; otherwise everything is done again.
+5. Not reentrant: who holds a directory and asks for it again waits for himself until the timeout.
+"""
+
+import errno
+import os
+import stat
+import sys
+import time
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from surehold.disk.base import Target
+from surehold.disk.failures import translate, translated
+from surehold.disk.kernel import O_CLOEXEC, O_NOFOLLOW
+from surehold.disk.tree import DIRECTORY, LISTED_DIRECTORY, Tree
+from surehold.errors import DiskFailed, LockTimeout
+
+if sys.platform != "win32":
+    import fcntl
+
+_SHORTEST_WAIT = 0.0002
+_LONGEST_WAIT = 0.01
+_BUSY = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
+_WITHOUT_LOCKS = frozenset({errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS})
+
+Identity = tuple[int, int]
+
+
+class DirectoryLocks:
+    """Locks on the directories of a tree."""
+
+    def __init__(self, tree: Tree, *, fallback_dir: str | None = None) -> None:
+        self._tree = tree
+        self._fallback_dir = fallback_dir
+
+    @contextmanager
+    def hold(self, targets: Sequence[Target], *, timeout: float) -> Generator[None]:
+        """Hold the directories of all targets; `LockTimeout` when it takes longer than `timeout` seconds."""
+        deadline = time.monotonic() + timeout
+        while True:
+            with ExitStack() as stack:
+                if self._acquire(targets, stack, timeout, deadline):
+                    yield
+                    return
+
+    def _acquire(self, targets: Sequence[Target], stack: ExitStack, timeout: float, deadline: float) -> bool:
+        """Lock everything; False when a path leads elsewhere by the time its lock is held."""
+        wanted: dict[Identity, tuple[int, Target]] = {}
+        for target in targets:
+            identity, fd = self._open(target, stack)
+            wanted.setdefault(identity, (fd, target))
+        for identity in sorted(wanted):
+            fd, target = wanted[identity]
+            if not self._lock(fd, target, timeout, deadline):
+                self._lock(self._open_fallback(identity, stack), target, timeout, deadline)
+        return all(self._identity(target) in wanted for target in targets)
+
+    def _open(self, target: Target, stack: ExitStack) -> tuple[Identity, int]:
+        with translated(target.key):
+            fd = self._open_nearest(target)
+            stack.callback(os.close, fd)
+            status = os.fstat(fd)
+        return (status.st_dev, status.st_ino), fd
+
+    def _open_nearest(self, target: Target) -> int:
+        root = self._tree.root_of(target)
+        parts = target.parts[:-1]
+        while True:
+            try:
+                return self._tree.open_parts(root, parts, LISTED_DIRECTORY)
+            except (FileNotFoundError, NotADirectoryError):
+                if not parts:
+                    raise
+                parts = parts[:-1]
+            except PermissionError:
+                # Not readable, so it cannot be locked itself; its identity is enough for the fallback.
+                return self._tree.open_parts(root, parts, DIRECTORY)
+
+    def _identity(self, target: Target) -> Identity:
+        with translated(target.key):
+            fd = self._open_nearest(target)
+            try:
+                status = os.fstat(fd)
+            finally:
+                os.close(fd)
+        return status.st_dev, status.st_ino
+
+    def _lock(self, fd: int, target: Target, timeout: float, deadline: float) -> bool:
+        """Wait for one lock; False when this kind of file cannot be locked."""
+        wait = _SHORTEST_WAIT
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno in _WITHOUT_LOCKS:
+                    return False
+                if error.errno not in _BUSY:
+                    raise translate(error, target.key) from error
+            else:
+                return True
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise LockTimeout(
+                    f"Another writer held the directory of `{target}` for more than {timeout:g} s.",
+                    path=target.key,
+                    seconds=timeout,
+                )
+            import random
+
+            time.sleep(min(left, wait * random.uniform(0.5, 1.5)))  # noqa: S311  # spreads the waiters, keeps no secret
+            wait = min(wait * 1.5, _LONGEST_WAIT)
+
+    def _open_fallback(self, identity: Identity, stack: ExitStack) -> int:
+        directory = Path(self._fallback_dir) if self._fallback_dir else _private_directory()
+        name = f"{identity[0]:x}-{identity[1]:x}.lock"
+        with translated(name):
+            fd = os.open(directory / name, os.O_RDWR | os.O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        stack.callback(os.close, fd)
+        return fd
+
+
+def _private_directory() -> Path:
+    """Return a directory for lock files that only this user can write to."""
+    import tempfile
+
+    directory = Path(tempfile.gettempdir()) / f"surehold-locks-{os.geteuid()}"
+    with translated(str(directory)):
+        directory.mkdir(mode=0o700, exist_ok=True)
+        status = directory.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
+        raise DiskFailed(f"`{directory}` belongs to somebody else.", path=str(directory), reason="lock_directory")
+    return directory

@@ -1,0 +1,252 @@
+"""A disk in memory: the same promises without the machine, for tests and dry runs."""
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+from surehold.disk.base import Create, Remove, Rename, Replace, Step, Stored, Target
+from surehold.disk.failures import displaced, not_a_directory, not_a_file, taken, vanished
+from surehold.disk.paths import check_spelling
+from surehold.disk.staging import check_tag
+from surehold.disk.tree import components
+from surehold.errors import FileTooLarge, InvalidArgument, LockTimeout, NotFound, OutsideWorkspace
+from surehold.text.version import Meta
+
+Parts = tuple[str, ...]
+_DIRECTORY = 0o040000
+_FILE = 0o100000
+_PIECE = 1 << 20
+
+
+@dataclass(slots=True, kw_only=True)
+class _Tree:
+    """All files and directories at one moment."""
+
+    files: dict[Parts, Stored] = field(default_factory=dict[Parts, Stored])
+    directories: set[Parts] = field(default_factory=set[Parts])
+
+    def copy(self) -> "_Tree":
+        return _Tree(files=dict(self.files), directories=set(self.directories))
+
+    def put(self, parts: Parts, stored: Stored) -> None:
+        self.files[parts] = stored
+        self.directories |= {parts[:depth] for depth in range(len(parts))}
+
+    def check_free(self, target: Target) -> None:
+        if target.parts in self.files:
+            raise taken(_FILE, target.key)
+        if target.parts in self.directories:
+            raise taken(_DIRECTORY, target.key)
+        if any(target.parts[:depth] in self.files for depth in range(len(target.parts))):
+            raise not_a_directory(target.key)
+
+    def existing(self, target: Target, expected: str) -> Stored:
+        if target.parts in self.directories:
+            raise not_a_file(_DIRECTORY, target.key)
+        stored = self.files.get(target.parts)
+        if stored is None:
+            raise vanished(target.key, expected)
+        return stored
+
+    def expected(self, target: Target, expected: str) -> Stored:
+        stored = self.existing(target, expected)
+        actual = hashlib.sha256(stored.data).hexdigest()
+        if actual != expected:
+            raise displaced(target.key, expected, actual)
+        return stored
+
+
+class MemoryDisk:
+    """Files that exist in this process alone; safe to be used by several threads."""
+
+    def __init__(self, files: Mapping[str, bytes] | None = None, *, root: str = "/memory") -> None:
+        self._root = root
+        self._changing = threading.RLock()
+        self._freed = threading.Condition()
+        self._held: set[Parts] = set()
+        self._clock = 0
+        self._tree = _Tree(directories={()})
+        for path, data in (files or {}).items():
+            self.poke(path, data)
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The one directory below which everything happens."""
+        return (self._root,)
+
+    @property
+    def coherent(self) -> bool:
+        """Whether a read sees the latest write: always."""
+        return True
+
+    def close(self) -> None:
+        """Let go of what is open: nothing."""
+
+    def resolve(self, path: str) -> Target:
+        """Walk to the path; there are no links, but files are in the way as ever."""
+        spelled = check_spelling(path)
+        names = components(spelled)
+        if spelled.startswith("/"):
+            root = components(self._root)
+            if names[: len(root)] != root:
+                raise OutsideWorkspace(f"`{path}` lies in none of the workspace roots.", path=path, reason="absolute")
+            names = names[len(root) :]
+        with self._changing:
+            parts = self._walk(names, path)
+            if spelled.endswith(("/", "/.")) and parts not in self._tree.directories:
+                raise InvalidArgument(
+                    f"`{path}` ends in a slash, but no directory is there.",
+                    path=path,
+                    reason="trailing_slash",
+                    action="Leave the slash out to name a file.",
+                )
+        return Target(root=self._root, parts=parts, key="/".join(parts) or ".")
+
+    def _walk(self, names: Parts, path: str) -> Parts:
+        parts: Parts = ()
+        for index, name in enumerate(names):
+            if name == "..":
+                if not parts:
+                    raise OutsideWorkspace(f"`..` in `{path}` leads out of the workspace.", path=path, reason="dotdot")
+                parts = parts[:-1]
+                continue
+            parts = (*parts, name)
+            rest = names[index + 1 :]
+            if rest and parts in self._tree.files:
+                raise not_a_directory(path)
+            if ".." in rest and parts not in self._tree.directories:
+                raise NotFound(f"There is no directory `{name}` in `{path}`.", path=path)
+        return parts
+
+    def read(self, target: Target, *, limit: int) -> Stored | None:
+        """Return the whole file, or None when nothing is there."""
+        with self._changing:
+            if target.parts in self._tree.directories:
+                raise not_a_file(_DIRECTORY, target.key)
+            stored = self._tree.files.get(target.parts)
+        if stored is not None and len(stored.data) > limit:
+            size = len(stored.data)
+            message = f"`{target}` has {size} bytes, more than {limit}."
+            raise FileTooLarge(message, path=target.key, size=size, limit=limit)
+        return stored
+
+    def chunks(self, target: Target) -> Iterator[bytes]:
+        """Yield the file piece by piece."""
+        stored = self.read(target, limit=1 << 62)
+        if stored is None:
+            raise NotFound(f"There is no file `{target}`.", path=target.key)
+        for start in range(0, len(stored.data), _PIECE):
+            yield stored.data[start : start + _PIECE]
+
+    @contextmanager
+    def hold(self, targets: Sequence[Target], *, timeout: float) -> Generator[None]:
+        """Hold the directories of all targets at once; not reentrant."""
+        wanted = {target.parts[:-1] for target in targets}
+        deadline = time.monotonic() + timeout
+        with self._freed:
+            while busy := wanted & self._held:
+                if not self._freed.wait(max(0.0, deadline - time.monotonic())) and wanted & self._held:
+                    raise _lock_timeout(next(each for each in targets if each.parts[:-1] in busy), timeout)
+            self._held |= wanted
+        try:
+            yield
+        finally:
+            with self._freed:
+                self._held -= wanted
+                self._freed.notify_all()
+
+    def apply(
+        self,
+        steps: Sequence[Step],
+        *,
+        tag: str,
+        fence: Callable[[], None],
+        keep: Callable[[bytes], None],
+    ) -> None:
+        """Apply all steps to a copy of the tree, then make the copy the tree."""
+        check_tag(tag)
+        del keep  # nothing is displaced before it is looked at
+        with self._changing:
+            self._run(self._tree.copy(), steps, look_only=True)
+        fence()
+        with self._changing:
+            tree = self._tree.copy()
+            self._run(tree, steps, look_only=False)
+            self._tree = tree
+
+    def _run(self, tree: _Tree, steps: Sequence[Step], *, look_only: bool) -> None:
+        find = tree.existing if look_only else tree.expected
+        for step in steps:
+            if not step.target.parts:
+                raise not_a_file(_DIRECTORY, step.target.key)
+            match step:
+                case Create():
+                    tree.check_free(step.target)
+                    tree.put(step.target.parts, self._new(step))
+                case Replace():
+                    old = find(step.target, step.expected)
+                    mode = old.meta.mode if step.mode is None else step.mode
+                    meta = replace(old.meta, mode=mode, mtime_ns=self._now())
+                    tree.put(step.target.parts, replace(old, data=step.data, meta=meta))
+                case Remove():
+                    find(step.target, step.expected)
+                    del tree.files[step.target.parts]
+                case Rename():
+                    moved = find(step.source, step.expected)
+                    tree.check_free(step.target)
+                    del tree.files[step.source.parts]
+                    tree.put(step.target.parts, moved)
+                case _:
+                    assert_never(step)
+
+    def _new(self, step: Create) -> Stored:
+        meta = step.meta or Meta(mode=0o644, mtime_ns=self._now())
+        if step.mode is not None:
+            meta = replace(meta, mode=step.mode)
+        return Stored(data=step.data, meta=meta, links=1)
+
+    def _now(self) -> int:
+        self._clock += 1
+        return self._clock
+
+    def replaces_in_place(self, target: Target) -> bool:
+        """Tell whether a file must keep its inode: never, it has none."""
+        del target
+        return False
+
+    def sweep(self, targets: Sequence[Target], *, tag: str, keep: Callable[[bytes], None]) -> None:
+        """Do nothing: what a dead process staged here died with it."""
+
+    def poke(self, path: str, data: bytes | None) -> None:
+        """Write or remove a file as an outside program would, past every check."""
+        target = self.resolve(path)
+        with self._changing:
+            if data is None:
+                self._tree.files.pop(target.parts, None)
+                return
+            old = self._tree.files.get(target.parts)
+            mode = old.meta.mode if old else 0o644
+            stored = Stored(data=data, meta=Meta(mode=mode, mtime_ns=self._now()), links=1)
+            self._tree.put(target.parts, stored)
+
+    def peek(self, path: str) -> bytes | None:
+        """Return the bytes at a path, None when nothing is there."""
+        stored = self._tree.files.get(self.resolve(path).parts)
+        return None if stored is None else stored.data
+
+    def listing(self) -> dict[str, bytes]:
+        """Return every file and its bytes."""
+        with self._changing:
+            return {"/".join(parts): stored.data for parts, stored in sorted(self._tree.files.items())}
+
+
+def _lock_timeout(target: Target, timeout: float) -> LockTimeout:
+    return LockTimeout(
+        f"Another writer held the directory of `{target}` for more than {timeout:g} s.",
+        path=target.key,
+        seconds=timeout,
+    )

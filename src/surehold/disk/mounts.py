@@ -1,0 +1,44 @@
+"""Which kind of file system a directory lies on."""
+
+import os
+from pathlib import Path
+
+_SHARED = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "afs", "lustre", "gpfs", "glusterfs", "vboxsf", "prl_fs"}
+    | {"virtiofs", "ncpfs", "coda", "ocfs2", "gfs2", "beegfs", "davfs", "drvfs", "hgfs", "vmhgfs", "orangefs"}
+)
+_ESCAPES = (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\"))
+
+
+def is_coherent(path: str, *, table: str = "/proc/self/mountinfo") -> bool:
+    """Tell whether every read sees the latest write of every machine: not so on network and FUSE mounts."""
+    try:
+        lines = Path(table).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        status = os.stat(path)  # noqa: PTH116  # the device number is all we want
+    except OSError:
+        return True
+    kind = _kind(lines, path, f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}")
+    return kind not in _SHARED and not kind.startswith("fuse")
+
+
+def _kind(lines: list[str], path: str, device: str) -> str:
+    """Find the mount by its device, else (a subvolume has its own device) by the longest mount point."""
+    best, kind = -1, ""
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        fields = before.split(" ")
+        if len(fields) < 5 or not after:  # noqa: PLR2004  # id, parent, device, root, mount point
+            continue
+        name = after.split(" ", 1)[0]
+        if fields[2] == device:
+            return name
+        point = _plain(fields[4]).rstrip("/")
+        if (path == point or path.startswith(f"{point}/")) and len(point) >= best:
+            best, kind = len(point), name
+    return kind
+
+
+def _plain(field: str) -> str:
+    for escaped, character in _ESCAPES:
+        field = field.replace(escaped, character)
+    return field

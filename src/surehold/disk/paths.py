@@ -1,0 +1,273 @@
+"""From what somebody typed to a `Target`, or to a refusal.
+
+Rules:
+1. Nothing is expanded: no tilde, no variable, no URL. What is typed is what is looked for.
+2. Names are compared component by component, never as the beginning of a string.
+3. `..` means the parent of the real directory that the walk has reached.
+4. A link is followed as long as it stays below a root, at most 40 of them. Otherwise the path is refused.
+5. The answer may be outdated at once. It has no link in it, and `Tree.open` follows none, so it cannot lead out.
+"""
+
+import errno
+import os
+import stat
+from functools import cache
+
+from surehold.disk.base import Target
+from surehold.disk.failures import escape, not_a_directory, translate
+from surehold.disk.kernel import O_NOFOLLOW, Unsupported
+from surehold.disk.tree import DIRECTORY, Root, Tree, components
+from surehold.errors import InvalidArgument, NotFound, OutsideWorkspace, SureholdError
+
+_MAX_HOPS = 40
+_MAX_PATH_BYTES = 4096
+_MAX_NAME_BYTES = 255
+_MAX_RACES = 100
+
+
+def resolve(tree: Tree, path: str) -> Target:
+    """Return the target that `path` leads to. The leaf, and directories above it, need not exist."""
+    spelled = check_spelling(path)
+    root, names = _start(tree, spelled, path)
+    try:
+        target = _resolve_plain(tree, root, names)
+        if target is None:
+            target = _Walk(tree, path).run(root, names)
+        if _says_directory(spelled) and target.parts:
+            _check_directory(tree, target, path)
+    except OSError as error:
+        raise translate(error, path) from error
+    return target
+
+
+def check_spelling(path: str) -> str:
+    """Return the path in its one spelling, or refuse what no file system can name."""
+    if not path:
+        raise InvalidArgument("The path is empty.", reason="empty_path", action="Name a file.")
+    if "\0" in path:
+        raise InvalidArgument("The path contains a NUL character.", reason="nul_in_path")
+    try:
+        raw = path.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(
+            "The path contains half a character (a lone surrogate).", reason="lone_surrogate"
+        ) from error
+    if len(raw) > _MAX_PATH_BYTES:
+        raise _too_long(path, f"The path has {len(raw)} bytes, more than {_MAX_PATH_BYTES}.", "path_too_long")
+    for name in raw.split(b"/"):
+        if len(name) > _MAX_NAME_BYTES:
+            message = f"A name in the path has {len(name)} bytes, more than {_MAX_NAME_BYTES}."
+            raise _too_long(path, message, "name_too_long")
+    # Escaped bytes that do form a character must not make a second name for the same file.
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def _too_long(path: str, message: str, reason: str) -> InvalidArgument:
+    return InvalidArgument(message, path=f"{path[:80]}…", reason=reason, action="Use a shorter path.")
+
+
+def _start(tree: Tree, spelled: str, path: str) -> tuple[Root, list[str]]:
+    names = components(spelled)
+    if not spelled.startswith("/"):
+        return tree.roots[0], list(names)
+    found = _below_root(tree, names)
+    if found is None:
+        raise OutsideWorkspace(f"`{path}` lies in none of the workspace roots.", path=path, reason="absolute")
+    return found
+
+
+def _below_root(tree: Tree, names: tuple[str, ...]) -> tuple[Root, list[str]] | None:
+    """Find the outermost root that these absolute names lie in, so that `..` may move between nested roots."""
+    spellings = [(spelling, root) for root in tree.roots for spelling in root.spellings]
+    fitting = [(spelling, root) for spelling, root in spellings if names[: len(spelling)] == spelling]
+    if not fitting:
+        return None
+    spelling, root = min(fitting, key=lambda pair: len(pair[0]))
+    return root, list(names[len(spelling) :])
+
+
+def _resolve_plain(tree: Tree, root: Root, names: list[str]) -> Target | None:
+    """Resolve a path without `..` and links in two system calls; None when it is not that simple."""
+    if not names:
+        return tree.target(root.names)
+    if ".." in names:
+        return None
+    try:
+        parent = tree.kernel.open_beneath(root.fd, "/".join(names[:-1]) or ".", DIRECTORY)
+    except Unsupported:
+        return None
+    except OSError as error:
+        # ENOENT: no link came before what is missing, or the answer were ELOOP.
+        if error.errno == errno.ENOENT:
+            return tree.target((*root.names, *names))
+        if error.errno == errno.ELOOP:
+            return None
+        raise
+    try:
+        leaf = os.stat(names[-1], dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return tree.target((*root.names, *names))
+    finally:
+        os.close(parent)
+    return None if stat.S_ISLNK(leaf.st_mode) else tree.target((*root.names, *names))
+
+
+def _says_directory(spelled: str) -> bool:
+    return spelled.endswith(("/", "/."))
+
+
+def _check_directory(tree: Tree, target: Target, path: str) -> None:
+    try:
+        os.close(tree.open(target, DIRECTORY))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InvalidArgument(
+            f"`{path}` ends in a slash, but no directory is there.",
+            path=path,
+            reason="trailing_slash",
+            action="Leave the slash out to name a file.",
+        ) from error
+
+
+class _Walk:
+    """One careful walk, a name at a time."""
+
+    def __init__(self, tree: Tree, path: str) -> None:
+        self.tree = tree
+        self.path = path
+        self.hops = 0
+        self.races = 0
+
+    def run(self, root: Root, names: list[str]) -> Target:
+        self.root = root
+        self.parts: list[str] = []
+        self.pending = names[::-1]
+        self.typed = len(names)
+        self.fd = self._open_here()
+        try:
+            while self.pending:
+                self._step()
+        finally:
+            os.close(self.fd)
+        return self.tree.target((*self.root.names, *self.parts))
+
+    def _step(self) -> None:
+        """Take one name; what a link says counts as names still to be taken."""
+        from_link = len(self.pending) > self.typed
+        name = self.pending.pop()
+        self.typed = min(self.typed, len(self.pending))
+        if name == "..":
+            self._climb(from_link=from_link)
+            return
+        try:
+            status = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            self._take_missing(name)
+            return
+        if stat.S_ISLNK(status.st_mode):
+            self._follow(name, status)
+        elif stat.S_ISDIR(status.st_mode):
+            self._descend(name)
+        elif self.pending:
+            raise not_a_directory(self.path)
+        else:
+            self.parts.append(name)
+
+    def _take_missing(self, name: str) -> None:
+        """Below what is missing nothing can be a link, and nothing has a parent."""
+        rest = self.pending[::-1]
+        if ".." in rest:
+            raise NotFound(f"There is no directory `{name}` in `{self.path}`.", path=self.path)
+        self.parts += [name, *rest]
+        self.pending.clear()
+
+    def _descend(self, name: str) -> None:
+        try:
+            below = os.open(name, DIRECTORY | O_NOFOLLOW, dir_fd=self.fd)
+        except (FileNotFoundError, NotADirectoryError):
+            self._race(name)
+            return
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            self._race(name)
+            return
+        os.close(self.fd)
+        self.fd = below
+        self.parts.append(name)
+
+    def _race(self, name: str) -> None:
+        """Look at a name again that changed between two looks."""
+        self.races += 1
+        if self.races > _MAX_RACES:
+            raise escape(self.path)
+        self.pending.append(name)
+
+    def _climb(self, *, from_link: bool) -> None:
+        if self.parts:
+            self.parts.pop()
+            self._move(self._open_here())
+        elif not from_link:
+            raise OutsideWorkspace(
+                f"`..` in `{self.path}` leads out of the workspace.", path=self.path, reason="dotdot"
+            )
+        else:
+            # A link between two roots may climb out of one and come down in the other.
+            above = list(self.root.names[:-1])
+            while self.pending and self.pending[-1] == "..":
+                self.pending.pop()
+                above = above[:-1]
+            self._enter((*above, *self.pending[::-1]))
+
+    def _follow(self, name: str, status: os.stat_result) -> None:
+        self.hops += 1
+        if self.hops > _MAX_HOPS:
+            raise self._loop()
+        if status.st_dev == _proc_device():
+            raise escape(self.path)
+        try:
+            goal = os.readlink(name, dir_fd=self.fd)
+        except OSError as error:
+            if error.errno not in {errno.EINVAL, errno.ENOENT}:
+                raise
+            self._race(name)
+            return
+        names = components(goal)
+        if goal.startswith("/"):
+            self._enter((*names, *self.pending[::-1]))
+        else:
+            self.pending += names[::-1]
+
+    def _enter(self, names: tuple[str, ...]) -> None:
+        """Go on at an absolute path that a link gave."""
+        found = _below_root(self.tree, names)
+        if found is None:
+            raise escape(self.path)
+        self.root, rest = found
+        self.parts = []
+        self.pending = rest[::-1]
+        self.typed = min(self.typed, len(rest))
+        self._move(self._open_here())
+
+    def _open_here(self) -> int:
+        return self.tree.open_parts(self.root, tuple(self.parts), DIRECTORY)
+
+    def _move(self, fd: int) -> None:
+        os.close(self.fd)
+        self.fd = fd
+
+    def _loop(self) -> SureholdError:
+        return NotFound(
+            f"`{self.path}` passes through more than {_MAX_HOPS} symbolic links.",
+            path=self.path,
+            reason="symlink_loop",
+            action="Name the file itself.",
+        )
+
+
+@cache
+def _proc_device() -> int:
+    """Return the device of /proc: its links are doors, not texts."""
+    try:
+        return os.stat("/proc").st_dev  # noqa: PTH116  # no pathlib in the hot path
+    except OSError:
+        return -1

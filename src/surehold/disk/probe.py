@@ -1,0 +1,362 @@
+"""Tries, on a real directory, the mechanisms that the promises rest on.
+
+Rules:
+1. Everything happens in a directory of our own inside the one that is asked about, and it is removed afterwards.
+2. A trial uses the same calls as the disk does. What cannot be tried is reported, never raised.
+3. `ok` is about the mechanism alone; `fallback` says what happens without it. Without both, a promise does not hold.
+"""
+
+import errno
+import os
+import shutil
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from surehold.disk.facts import ACL
+from surehold.disk.kernel import O_DIRECTORY, O_NOFOLLOW, Kernel, Unsupported, sync
+from surehold.disk.mounts import is_coherent
+
+PREFIX = ".surehold-doctor-"
+_LITTLE_SPACE = 64 << 20
+_ROUNDS = 5
+_PATIENCE = 20
+# A system that lacks something says one of these; anything else is trouble that no fallback mends.
+_LACKING = frozenset(
+    {errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EPERM, errno.EACCES, errno.ENOTTY}
+    | {errno.EBADF, errno.ENOLCK, errno.EMLINK, errno.EXDEV, errno.EISDIR}
+)
+_NOBODY = 0xFFFFFFFF
+_TRY_LOCK = """
+import fcntl, os, sys
+fd = os.open(sys.argv[1], os.O_RDONLY)
+try:
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+except OSError:
+    sys.exit(7)
+"""
+_REFUSED_LOCK = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What one trial found."""
+
+    name: str
+    ok: bool
+    detail: str
+    fallback: str = ""
+    """What is done instead where the mechanism is missing; empty when nothing can be."""
+
+
+def probe(directory: Path, *, kernel: Kernel | None = None) -> tuple[Finding, ...]:
+    """Try everything that files need, inside `directory`; `OSError` when nothing can be made there."""
+    trials = _Trials(kernel or Kernel())
+    with _own_directory(directory) as place:
+        return tuple(_tried(name, trial, fallback, place) for name, trial, fallback in trials.table())
+
+
+def probe_state(directory: Path) -> tuple[Finding, ...]:
+    """Try everything that the history needs, inside `directory`; `OSError` when nothing can be made there."""
+    with _own_directory(directory) as place:
+        return (
+            _tried("state_database", _database, "", place),
+            _tried("state_sync", _sync_file, "", place),
+            _tried("state_mount", _mount, "the history should lie on a local disk; name one with --state-dir", place),
+            _tried("state_space", _space, _SPACE_FALLBACK, place),
+        )
+
+
+class _Missing(Exception):
+    """The trial ran, and the mechanism is not there."""
+
+
+_SYNC_FALLBACK = "this file system has nothing to sync in a directory"
+_SPACE_FALLBACK = "a change that does not fit is refused before anything is written"
+
+Trial = Callable[[Path], str]
+
+
+@contextmanager
+def _own_directory(directory: Path) -> Generator[Path]:
+    place = Path(tempfile.mkdtemp(prefix=PREFIX, dir=directory))
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _tried(name: str, trial: Trial, fallback: str, place: Path) -> Finding:
+    ground = place / name
+    try:
+        ground.mkdir()
+        detail = trial(ground)
+    except _Missing as missing:
+        return Finding(name=name, ok=False, detail=str(missing), fallback=fallback)
+    except Unsupported:
+        return Finding(name=name, ok=False, detail="not available here", fallback=fallback)
+    except OSError as error:
+        lacking = error.errno in _LACKING
+        return Finding(name=name, ok=False, detail=error.strerror or str(error), fallback=fallback if lacking else "")
+    return Finding(name=name, ok=True, detail=detail)
+
+
+class _Trials:
+    """The trials of a workspace directory."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+
+    def table(self) -> tuple[tuple[str, Trial, str], ...]:
+        """List every trial: its name, how it goes, and what happens where it fails."""
+        return (
+            ("contained_open", self._contained_open, _walk_fallback()),
+            (
+                "exchange",
+                self._exchange,
+                "look, then rename: a program that saves in that very moment may be overwritten",
+            ),
+            ("no_replace", self._no_replace, "a hard link, which never replaces anything either"),
+            ("nameless_file", self._nameless_file, "a temporary name beside the file, swept by `surehold recover`"),
+            ("sync_file", _sync_file, ""),
+            ("sync_directory", _sync_directory, _SYNC_FALLBACK),
+            ("attributes", _attributes, "files have none here, so none can be lost"),
+            ("access_lists", _access_lists, "files have none here, so none can be lost"),
+            ("hard_links", _hard_links, "files have one name here, so none can be split off"),
+            ("letter_case", _letter_case, "rules ignore case; two spellings of one file have two histories"),
+            ("unicode_names", _unicode_names, "two spellings of one file have two histories"),
+            ("lock", _lock, "a lock file in the temporary directory, for this user on this machine"),
+            ("mount", _mount, "our own older versions are recognised by their content and not taken for news"),
+            ("space", _space, _SPACE_FALLBACK),
+        )
+
+    def _contained_open(self, place: Path) -> str:
+        (place / "inside").mkdir()
+        (place / "way-out").symlink_to("..")
+        with _opened(place) as fd:
+            os.close(self.kernel.open_beneath(fd, "inside", os.O_RDONLY))
+            for escape in ("way-out", "inside/../.."):
+                try:
+                    os.close(self.kernel.open_beneath(fd, escape, os.O_RDONLY))
+                except OSError:
+                    continue
+                raise _Missing("the kernel followed a way out")
+        return "openat2 follows no link and no way out"
+
+    def _exchange(self, place: Path) -> str:
+        _fill(place, one=b"1", other=b"2")
+        with _opened(place) as fd:
+            self.kernel.swap(fd, "one", "other")
+        if _contents(place) != {"one": b"2", "other": b"1"}:
+            raise _Missing("the two files did not trade places")
+        return "two files trade names in one step"
+
+    def _no_replace(self, place: Path) -> str:
+        _fill(place, one=b"1", other=b"2")
+        with _opened(place) as fd:
+            try:
+                self.kernel.rename_new(fd, "one", fd, "other")
+            except FileExistsError:
+                self.kernel.rename_new(fd, "one", fd, "third")
+        if _contents(place) != {"other": b"2", "third": b"1"}:
+            raise _Missing("a rename replaced a file")
+        return "a rename refuses a name that is taken"
+
+    def _nameless_file(self, place: Path) -> str:
+        with _opened(place) as fd:
+            new = self.kernel.open_nameless(fd, 0o600)
+            try:
+                os.write(new, b"1")
+                self.kernel.name(new, fd, "named")
+            finally:
+                os.close(new)
+        if _contents(place) != {"named": b"1"}:
+            raise _Missing("the file did not get its name")
+        return "a new file gets its name when it is complete"
+
+
+def _walk_fallback() -> str:
+    return (
+        "a walk that opens one name at a time and follows no link"
+        if O_NOFOLLOW and os.open in os.supports_dir_fd
+        else ""
+    )
+
+
+def _sync_file(place: Path) -> str:
+    with (place / "file").open("wb") as file:
+        return f"{_measured(file.fileno(), lambda: _dirty(file.fileno())):.1f} ms"
+
+
+def _dirty(fd: int) -> None:
+    os.pwrite(fd, os.urandom(4096), 0)
+
+
+def _sync_directory(place: Path) -> str:
+    with _opened(place) as fd:
+        return f"{_measured(fd, lambda: Path(tempfile.mkdtemp(dir=place)).rmdir()):.1f} ms"
+
+
+def _measured(fd: int, change: Callable[[], None]) -> float:
+    """Return how long it takes until a change has reached the medium, in milliseconds."""
+    rounds = list[float]()
+    for _ in range(_ROUNDS):
+        change()
+        began = time.perf_counter()
+        sync(fd)
+        rounds.append((time.perf_counter() - began) * 1000)
+    return statistics.median(rounds)
+
+
+def _attributes(place: Path) -> str:
+    _fill(place, file=b"")
+    _set_attribute(place / "file", "user.surehold", b"1")
+    return "extended attributes can be set and read"
+
+
+def _access_lists(place: Path) -> str:
+    _fill(place, file=b"")
+    # (tag, bits, id): the owner, one more user, the group, the mask that such a list needs, and all others.
+    entries = ((0x01, 6, _NOBODY), (0x02, 4, os.getuid()), (0x04, 4, _NOBODY), (0x10, 6, _NOBODY), (0x20, 4, _NOBODY))
+    packed = b"".join(struct.pack("<HHI", *entry) for entry in entries)
+    _set_attribute(place / "file", ACL, struct.pack("<I", 2) + packed)
+    return "access lists can be set and read"
+
+
+def _set_attribute(path: Path, name: str, value: bytes) -> None:
+    if not hasattr(os, "setxattr"):
+        raise Unsupported
+    os.setxattr(path, name, value)
+    if os.getxattr(path, name) != value:
+        raise _Missing("what was set does not come back")
+
+
+def _hard_links(place: Path) -> str:
+    _fill(place, one=b"1")
+    (place / "two").hardlink_to(place / "one")
+    if (place / "one").stat().st_nlink != 2:  # noqa: PLR2004 - the two names
+        raise _Missing("the number of names is not counted")
+    return "a file may have several names, and they are counted"
+
+
+def _letter_case(place: Path) -> str:
+    _fill(place, A=b"")
+    if (place / "a").exists():
+        raise _Missing("`A` and `a` are the same file")
+    return "`A` and `a` are two files"
+
+
+def _unicode_names(place: Path) -> str:
+    composed, decomposed = "\u00e9", "e\u0301"
+    _fill(place, **{composed: b""})
+    if (place / decomposed).exists():
+        raise _Missing("two spellings of `é` are the same file")
+    if os.listdir(place) != [composed]:  # noqa: PTH208 - the name as the file system says it
+        raise _Missing("the file system changes the spelling of names")
+    return "names are kept as they are spelled"
+
+
+def _lock(place: Path) -> str:
+    if sys.platform == "win32":
+        raise Unsupported
+    import fcntl
+
+    with _opened(place) as fd, _opened(place) as second:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES}:
+                raise
+        else:
+            raise _Missing("two threads held the same lock")
+        if not _other_process_waits(place):
+            raise _Missing("two processes held the same lock")
+    return "a locked directory keeps threads and processes out"
+
+
+def _other_process_waits(place: Path) -> bool:
+    command = [sys.executable, "-I", "-S", "-c", _TRY_LOCK, str(place)]
+    return subprocess.run(command, check=False, timeout=_PATIENCE, capture_output=True).returncode == _REFUSED_LOCK  # noqa: S603 - our own words
+
+
+def _mount(place: Path) -> str:
+    kind = mount_kind(str(place))
+    if not is_coherent(str(place)):
+        raise _Missing(f"{kind}: a read may show an older version for a while")
+    return f"{kind}: every read sees the latest write"
+
+
+def mount_kind(path: str, *, table: str = "/proc/self/mountinfo") -> str:
+    """Return the name of the file system that a path lies on."""
+    best, kind = "", "unknown file system"
+    try:
+        lines = Path(table).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return kind
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        fields = before.split(" ")
+        if len(fields) < 5 or not after:  # noqa: PLR2004 - id, parent, device, root, mount point
+            continue
+        point = fields[4].replace("\\040", " ").rstrip("/")
+        if len(point) >= len(best) and (path == point or path.startswith(f"{point}/")):
+            best, kind = point, after.split(" ")[0]
+    return kind
+
+
+def _space(place: Path) -> str:
+    usage = shutil.disk_usage(place)
+    free = f"{usage.free / (1 << 30):.1f} GB free"
+    if usage.free < _LITTLE_SPACE:
+        raise _Missing(f"only {usage.free / (1 << 20):.0f} MB free")
+    if hasattr(os, "statvfs"):
+        names = os.statvfs(place)
+        if names.f_files and not names.f_favail:
+            raise _Missing("no room for another file name")
+    return free
+
+
+def _database(place: Path) -> str:
+    import sqlite3
+    from contextlib import closing
+
+    path = place / "trial.db"
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as one:
+            mode = one.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+            if mode != "wal":
+                raise _Missing(f"the write-ahead log cannot be used ({mode})")
+            one.execute("CREATE TABLE trial (number)")
+            one.execute("INSERT INTO trial VALUES (1)")
+            with closing(sqlite3.connect(path)) as other:
+                if other.execute("SELECT number FROM trial").fetchone() != (1,):
+                    raise _Missing("a second reader does not see what was written")
+    except sqlite3.Error as error:
+        raise _Missing(str(error)) from error
+    return f"SQLite {sqlite3.sqlite_version} with a write-ahead log"
+
+
+@contextmanager
+def _opened(place: Path) -> Generator[int]:
+    fd = os.open(place, os.O_RDONLY | O_DIRECTORY)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _fill(place: Path, **files: bytes) -> None:
+    for name, data in files.items():
+        (place / name).write_bytes(data)
+
+
+def _contents(place: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in place.iterdir()}

@@ -1,0 +1,216 @@
+"""Other programs that ignore every lock and strike between two system calls."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from disk.suite import LocalWorld, local_world, sha
+from surehold.disk.kernel import Kernel
+from surehold.errors import StaleFile
+
+Turn = Callable[[], object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meddling(Kernel):
+    """A kernel that gives other programs a turn before each of its renames."""
+
+    turns: list[Turn] = field(default_factory=list[Turn])
+
+    def swap(self, dir_fd: int, one: str, other: str) -> None:
+        self._turn()
+        Kernel.swap(self, dir_fd, one, other)
+
+    def rename_new(self, source_fd: int, source: str, dir_fd: int, name: str) -> None:
+        self._turn()
+        Kernel.rename_new(self, source_fd, source, dir_fd, name)
+
+    def _turn(self) -> None:
+        if self.turns:
+            self.turns.pop(0)()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    world: LocalWorld
+    turns: list[Turn]
+
+    def put(self, path: str, data: bytes) -> Turn:
+        """Return an outside save, done as editors do it: a new file renamed over the old."""
+
+        def save() -> None:
+            (self.world.outside / "save").write_bytes(data)
+            (self.world.outside / "save").replace(self.world.root / path)
+
+        return save
+
+    def write(self, path: str, data: bytes) -> Turn:
+        """Return an outside save into the same file."""
+        return lambda: self.world.put(path, data)
+
+    def delete(self, path: str) -> Turn:
+        return lambda: self.world.put(path, None)
+
+
+def nothing() -> None:
+    """Let this turn pass."""
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    kernel = Meddling()
+    return Scene(world=local_world(tmp_path, kernel), turns=kernel.turns)
+
+
+def save_kinds(scene: Scene) -> list[Callable[[str, bytes], Turn]]:
+    return [scene.put, scene.write]
+
+
+@pytest.mark.parametrize("kind", [0, 1], ids=["renamed over", "written into"])
+def test_a_save_just_before_the_swap_stays_at_the_path(scene: Scene, kind: int) -> None:
+    world = scene.world
+    world.put("a", b"old")
+    scene.turns[:] = [save_kinds(scene)[kind]("a", b"theirs")]
+    with pytest.raises(StaleFile) as caught:
+        world.apply(world.replace("a", b"ours", expected=b"old"))
+    assert caught.value.details == {"expected": sha(b"old"), "actual": sha(b"theirs")}
+    assert (world.listing(), world.kept) == ({"a": b"theirs"}, [])
+
+
+@pytest.mark.parametrize("kind", [0, 1], ids=["renamed over", "written into"])
+def test_a_second_save_before_the_swap_back_is_the_newest_and_the_first_is_kept(scene: Scene, kind: int) -> None:
+    world = scene.world
+    world.put("a", b"old")
+    save = save_kinds(scene)[kind]
+    scene.turns[:] = [save("a", b"first"), save("a", b"second")]
+    with pytest.raises(StaleFile):
+        world.apply(world.replace("a", b"ours", expected=b"old"))
+    assert (world.listing(), world.kept) == ({"a": b"second"}, [b"first"])
+
+
+def test_a_third_save_is_the_newest(scene: Scene) -> None:
+    world = scene.world
+    world.put("a", b"old")
+    scene.turns[:] = [scene.put("a", name) for name in (b"first", b"second", b"third")]
+    with pytest.raises(StaleFile):
+        world.apply(world.replace("a", b"ours", expected=b"old"))
+    assert world.listing() == {"a": b"third"}
+    assert world.kept == [b"second"]  # the third save itself replaced the first, which was back at the path
+
+
+def test_a_program_that_never_stops_saving_is_left_alone_in_the_end(scene: Scene) -> None:
+    world = scene.world
+    world.put("a", b"old")
+    scene.turns[:] = [scene.put("a", str(number).encode()) for number in range(100)]
+    with pytest.raises(StaleFile):
+        world.apply(world.replace("a", b"ours", expected=b"old"))
+    assert list(world.listing()) == ["a"]
+    assert len(world.kept) == 1
+
+
+def test_a_deletion_before_the_swap_back_stays_and_the_bytes_are_kept(scene: Scene) -> None:
+    world = scene.world
+    world.put("a", b"old")
+    scene.turns[:] = [scene.put("a", b"theirs"), scene.delete("a")]
+    with pytest.raises(StaleFile):
+        world.apply(world.replace("a", b"ours", expected=b"old"))
+    assert (world.listing(), world.kept) == ({}, [b"theirs"])
+
+
+def test_a_save_of_a_published_file_survives_the_undo_of_the_batch(scene: Scene) -> None:
+    world = scene.world
+    world.put("a", b"a")
+    world.put("b", b"b")
+
+    def strike() -> None:
+        scene.put("a", b"their a")()
+        scene.put("b", b"their b")()
+
+    scene.turns[:] = [nothing, strike]
+    with pytest.raises(StaleFile):
+        world.apply(world.replace("a", b"new", expected=b"a"), world.replace("b", b"new", expected=b"b"))
+    assert (world.listing(), world.kept) == ({"a": b"their a", "b": b"their b"}, [b"a"])
+
+
+def test_a_save_of_a_published_hard_link_survives_the_undo_of_the_batch(scene: Scene) -> None:
+    world = scene.world
+    world.put("a", b"old")
+    os.link(world.root / "a", world.root / "b")
+    world.put("c", b"c")
+
+    def strike() -> None:
+        scene.write("b", b"theirs")()
+        scene.write("c", b"their c")()
+
+    scene.turns[:] = [strike]
+    with pytest.raises(StaleFile):
+        world.apply(world.replace("a", b"new", expected=b"old"), world.replace("c", b"new", expected=b"c"))
+    assert (world.listing(), world.kept) == ({"a": b"theirs", "b": b"theirs", "c": b"their c"}, [b"old"])
+
+
+def test_a_save_of_a_created_file_survives_the_undo_of_the_batch(scene: Scene) -> None:
+    world = scene.world
+    world.put("b", b"b")
+
+    def strike() -> None:
+        scene.write("d/a", b"their a")()
+        scene.put("b", b"their b")()
+
+    scene.turns[:] = [strike]
+    with pytest.raises(StaleFile):
+        world.apply(world.create("d/a", b"new"), world.replace("b", b"new", expected=b"b"))
+    assert world.listing() == {"b": b"their b", "d/a": b"their a"}
+
+
+def test_a_file_that_appears_where_one_was_removed_stays_and_the_removed_is_kept(scene: Scene) -> None:
+    world = scene.world
+    world.put("a", b"old")
+    scene.turns[:] = [scene.put("a", b"theirs"), scene.put("a", b"newest")]
+    with pytest.raises(StaleFile):
+        world.apply(world.remove("a", expected=b"old"))
+    assert (world.listing(), world.kept) == ({"a": b"newest"}, [b"theirs"])
+
+
+def test_a_save_just_before_a_rename_goes_back_to_its_path(scene: Scene) -> None:
+    world = scene.world
+    world.put("a", b"old")
+    scene.turns[:] = [scene.put("a", b"theirs")]
+    with pytest.raises(StaleFile):
+        world.apply(world.rename("a", "d/b", expected=b"old"))
+    assert (world.entries(), world.kept) == (["a"], [])
+    assert world.listing() == {"a": b"theirs"}
+
+
+def test_a_file_that_appears_where_one_was_renamed_from_stays(scene: Scene) -> None:
+    world = scene.world
+    world.put("a", b"old")
+    scene.turns[:] = [scene.put("a", b"theirs"), scene.put("a", b"newest")]
+    with pytest.raises(StaleFile):
+        world.apply(world.rename("a", "b", expected=b"old"))
+    assert (world.listing(), world.kept) == ({"a": b"newest"}, [b"theirs"])
+
+
+def test_a_write_into_the_displaced_file_is_kept(scene: Scene) -> None:
+    world = scene.world
+    world.put("a", b"old")
+    world.put("b", b"b")
+    with (world.root / "a").open("r+b", buffering=0) as editor:
+        scene.turns[:] = [nothing, lambda: editor.write(b"late words")]
+        world.apply(world.replace("a", b"new", expected=b"old"), world.replace("b", b"new b", expected=b"b"))
+    assert (world.listing(), world.kept) == ({"a": b"new", "b": b"new b"}, [b"late words"])
+
+
+def test_bytes_that_cannot_be_kept_stay_in_the_temporary_file(scene: Scene) -> None:
+    world = scene.world
+    world.put("a", b"old")
+    scene.turns[:] = [scene.put("a", b"first"), scene.put("a", b"second")]
+
+    def refuse(data: bytes) -> None:
+        raise StaleFile(f"no room for {data!r}")
+
+    with pytest.raises(Exception, match="could not be brought back"):
+        world.disk.apply([world.replace("a", b"ours", expected=b"old")], tag="t1", fence=nothing, keep=refuse)
+    assert world.listing() == {".surehold-t1-0.tmp": b"first", "a": b"second"}

@@ -1,0 +1,145 @@
+"""The trials of the doctor, on this disk and on one that lacks everything."""
+
+import errno
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from surehold.disk import probe as probing
+from surehold.disk.kernel import Kernel
+from surehold.disk.probe import Finding, mount_kind, probe, probe_state
+
+BARE = Kernel(openat2=False, exchange=False, noreplace=False, tmpfile=False)
+NAMES = [
+    *("contained_open", "exchange", "no_replace", "nameless_file", "sync_file", "sync_directory", "attributes"),
+    *("access_lists", "hard_links", "letter_case", "unicode_names", "lock", "mount", "space"),
+]
+
+
+def named(findings: tuple[Finding, ...]) -> dict[str, Finding]:
+    return {finding.name: finding for finding in findings}
+
+
+def test_every_trial_reports_and_nothing_is_left_behind(tmp_path: Path) -> None:
+    findings = probe(tmp_path)
+
+    assert [finding.name for finding in findings] == NAMES
+    assert all(finding.detail for finding in findings)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_any_linux_disk_can_do_works(tmp_path: Path) -> None:
+    findings = named(probe(tmp_path))
+
+    assert all(findings[name].ok for name in ("sync_file", "sync_directory", "hard_links", "lock", "space"))
+    assert findings["sync_file"].detail.endswith(" ms")
+
+
+def test_a_kernel_that_lacks_everything_is_reported_with_its_fallbacks(tmp_path: Path) -> None:
+    findings = named(probe(tmp_path, kernel=BARE))
+
+    missing = [findings[name] for name in ("contained_open", "exchange", "no_replace", "nameless_file")]
+    assert all(not one.ok and one.detail == "not available here" and one.fallback for one in missing)
+    assert findings["hard_links"].ok
+
+
+def test_the_history_is_tried_too(tmp_path: Path) -> None:
+    findings = named(probe_state(tmp_path))
+
+    assert list(findings) == ["state_database", "state_sync", "state_mount", "state_space"]
+    assert findings["state_database"].ok
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_of_the_medium_has_no_fallback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(fd: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(probing, "sync", failing)
+
+    findings = named(probe(tmp_path))
+    for name in ("sync_file", "sync_directory"):
+        assert findings[name] == Finding(name=name, ok=False, detail="Input/output error", fallback="")
+
+
+def test_a_directory_that_cannot_be_synced_has_nothing_to_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unable(fd: int) -> None:
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(probing, "sync", unable)
+
+    findings = named(probe(tmp_path))
+    assert findings["sync_directory"].fallback
+    assert not findings["sync_file"].fallback
+
+
+def test_missing_attributes_cannot_be_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unable(*_: object, **__: object) -> None:
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    monkeypatch.setattr(os, "setxattr", unable)
+
+    findings = named(probe(tmp_path))
+    for name in ("attributes", "access_lists"):
+        assert (findings[name].ok, bool(findings[name].fallback)) == (False, True)
+
+
+def test_a_lock_that_does_not_lock_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import fcntl
+
+    def agreeable(fd: int, operation: int) -> None:
+        """Say yes to everybody."""
+
+    monkeypatch.setattr(fcntl, "flock", agreeable)
+
+    assert named(probe(tmp_path))["lock"].detail == "two threads held the same lock"
+
+
+def test_a_mount_that_shows_old_bytes_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def incoherent(_: str) -> bool:
+        return False
+
+    monkeypatch.setattr(probing, "is_coherent", incoherent)
+
+    found = named(probe(tmp_path))["mount"]
+    assert not found.ok
+    assert "older version" in found.detail
+
+
+def test_a_full_disk_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probing, "_LITTLE_SPACE", 1 << 80)
+
+    found = named(probe(tmp_path))["space"]
+    assert not found.ok
+    assert found.fallback == "a change that does not fit is refused before anything is written"
+
+
+def test_a_database_that_cannot_be_used_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> sqlite3.Connection:
+        raise sqlite3.OperationalError("unable to open database file")
+
+    monkeypatch.setattr(sqlite3, "connect", broken)
+
+    found = named(probe_state(tmp_path))["state_database"]
+    assert found == Finding(name="state_database", ok=False, detail="unable to open database file")
+
+
+def test_a_directory_in_which_nothing_can_be_made_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        probe(tmp_path / "missing")
+
+
+def test_the_kind_of_a_mount_is_that_of_the_longest_mount_point(tmp_path: Path) -> None:
+    table = tmp_path / "mountinfo"
+    table.write_text(
+        "22 1 8:1 / / rw - ext4 /dev/a rw\n"
+        "23 22 0:5 / /home/my\\040files rw shared:1 - nfs4 host:/x rw\n"
+        "24 22 0:6 / /home rw - btrfs /dev/b rw\n"
+        "damaged\n"
+    )
+
+    kinds = [mount_kind(path, table=str(table)) for path in ("/etc", "/home/x", "/home/my files/x", "/homework")]
+    assert kinds == ["ext4", "btrfs", "nfs4", "ext4"]
+    assert mount_kind("/", table=str(tmp_path / "missing")) == "unknown file system"
