@@ -1,0 +1,351 @@
+"""What Surehold remembers: the contract that every store fulfils.
+
+`read → check → blobs → begin(intent) → disk → finish(intent)`
+
+Rules for every store:
+1. An intent is the lock of its paths, the write-ahead record and the idempotency record at once.
+2. `begin`, `finish`, `abort` and `record` are one durable transaction each. Sightings and sessions may be lost in a
+   power failure: the agent then reads again.
+3. The ledger only grows. Every entry carries the hash of the one before it.
+4. An intent of a living owner is never settled by somebody else.
+5. A blob is immutable, named by its sha256 and checked against it when it is read.
+6. Safe from several threads and several processes at once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from surehold.text.version import Version
+
+Operation = Literal["create", "write", "edit", "delete", "move", "patch", "restore", "undo", "redo", "external", "gc"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """The process that holds an intent."""
+
+    host: str
+    boot: str
+    pid: int
+    started: str
+    """When the process started, in the kernel's own words: tells a reused pid from the old one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """Who asked for a change, and how."""
+
+    tool: str
+    operation: Operation
+    writer: str
+    """The tool family that writes: `edit`, `write_file`, `undo` …, or `external`."""
+    agent: str = ""
+    session: str = ""
+    reason: str = ""
+    idempotency_key: str = ""
+    undoes: str = ""
+    """The change that this one takes back."""
+    restores: str = ""
+    """The trash item that this change brings back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One path before and after."""
+
+    path: str
+    before: Version | None
+    after: Version | None
+    to_path: str = ""
+    """Where it went, when the change is a move: `before` was at `path`, `after` is at `to_path`."""
+    displaced: Version | None = None
+    """What a move overwrote at `to_path`."""
+    diff: str = ""
+    diff_truncated: bool = False
+    trash_id: str = ""
+    """Under which id the removed (or displaced) bytes lie in the trash; empty when they do not."""
+
+    in_place: bool = False
+    """The new bytes go into the same inode (hard links, foreign owner), so a crash can leave a torn file."""
+
+    def transitions(self) -> tuple[tuple[str, Version | None, Version | None], ...]:
+        """List every path this change touches, as (path, before, after)."""
+        if not self.to_path:
+            return ((self.path, self.before, self.after),)
+        return ((self.path, self.before, None), (self.to_path, self.displaced, self.after))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blob:
+    """Bytes to keep, with a hint which earlier version they resemble."""
+
+    data: bytes
+    sha256: str
+    base: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """All changes of one call, recorded before the first of them happens. Its id is the change id."""
+
+    id: str
+    call: Call
+    changes: tuple[Change, ...]
+    owner: Owner
+    began: str
+    """UTC, ISO 8601."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One line of the ledger: one change that happened, one call that was refused, or one outside edit."""
+
+    seq: int
+    change_id: str
+    index: int
+    """Position inside its call."""
+    timestamp: str
+    call: Call
+    change: Change
+    ok: bool = True
+    error_kind: str = ""
+    message: str = ""
+    previous: str = ""
+    hash: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """What the ledger last knew of a path."""
+
+    path: str
+    version: Version | None
+    writer: str
+    seq: int
+    timestamp: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """The intent is open and its paths are ours. `external` are outside edits noticed on the way."""
+
+    external: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """The same idempotency key was finished before; these are its entries."""
+
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Busy:
+    """Another intent holds one of the paths, or the same idempotency key is still under way."""
+
+    intent: Intent
+    owner_is_dead: bool
+    """Provably dead, or its lease is over: anybody may settle it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fenced:
+    """The bytes that were read are an older version of ours, and too recent to be anything but a stale cache."""
+
+    path: str
+    head: Head
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """Which entries to list, newest first."""
+
+    path: str = ""
+    """Exact path, as source or destination."""
+    under: str = ""
+    """A directory: everything below it."""
+    session: str = ""
+    agent: str = ""
+    change_id: str = ""
+    operation: str = ""
+    undoes: str = ""
+    """Only changes that take this one back."""
+    before_seq: int = 0
+    """Only entries older than this one; 0 for no limit."""
+    after_seq: int = 0
+    limit: int = 50
+    ok_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a check of the ledger and the blobs found."""
+
+    entries: int
+    blobs: int
+    broken_seq: int = 0
+    """The first entry that does not fit the chain; 0 when all do."""
+    broken_blobs: tuple[str, ...] = ()
+    problem: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is broken."""
+        return not (self.broken_seq or self.broken_blobs or self.problem)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrashItem:
+    """A deleted file that can come back."""
+
+    id: str
+    path: str
+    version: Version
+    change_id: str
+    trashed: str
+    agent: str = ""
+    session: str = ""
+    state: Literal["kept", "restored", "emptied"] = "kept"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRow:
+    """One agent's conversation with one workspace."""
+
+    id: str
+    agent: str
+    opened: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """A session was shown these lines of this version."""
+
+    session: str
+    path: str
+    sha256: str
+    spans: tuple[tuple[int, int], ...]
+    """Line numbers shown, as inclusive pairs, sorted and merged."""
+    whole: bool = False
+    """Every line was shown."""
+    with_hashes: bool = False
+    """The lines were shown with their anchors."""
+    seq: int = 0
+    """The newest entry of the ledger when it was shown; filled in by the store."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruned:
+    """What a clean-up removed."""
+
+    blobs: int
+    bytes: int
+    sightings: int
+    details: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Store(Protocol):
+    """The memory of a workspace."""
+
+    # The intent contract.
+    def begin(
+        self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float
+    ) -> Begun | Replay | Busy | Fenced:
+        """Open an intent, or say why not.
+
+        Notices outside edits: where a head differs from a change's `before`, an `external` entry is written first.
+        When that `before` is an older version of ours and the head is younger than `fence` seconds, it is `Fenced`.
+        """
+        ...
+
+    def renew(self, intent_id: str, *, lease: float) -> bool:
+        """Extend the lease; False when the intent was settled by somebody else."""
+        ...
+
+    def finish(self, intent_id: str, *, sightings: Sequence[Sighting] = ()) -> tuple[Entry, ...]:
+        """Turn the intent into ledger entries, heads, trash items and sightings. `StateUnavailable` if it is gone."""
+        ...
+
+    def abort(self, intent_id: str, *, error_kind: str, message: str) -> tuple[Entry, ...]:
+        """Close the intent as failed and record that; nothing of it is visible on the disk any more."""
+        ...
+
+    def open_intents(self) -> tuple[Busy, ...]:
+        """List every open intent, oldest first, with whether its owner is dead."""
+        ...
+
+    # Truth.
+    def head(self, path: str) -> Head | None:
+        """Return what the ledger last knew of a path."""
+        ...
+
+    def knows(self, path: str, sha256: str) -> bool:
+        """Tell whether these bytes were ever a version of this path."""
+        ...
+
+    # The ledger.
+    def record(
+        self, call: Call, change: Change, *, change_id: str, ok: bool, error_kind: str = "", message: str = ""
+    ) -> Entry:
+        """Write an entry for something that had no intent: a refused call, an outside edit, a clean-up."""
+        ...
+
+    def entries(self, query: Query) -> tuple[Entry, ...]:
+        """List entries, newest first."""
+        ...
+
+    def verify(self, *, blobs: bool = True) -> Verdict:
+        """Check the whole chain, and every blob against its name."""
+        ...
+
+    # Blobs.
+    def keep(self, blob: Blob) -> None:
+        """Store bytes durably; storing them twice is nothing."""
+        ...
+
+    def blob(self, sha256: str) -> bytes:
+        """Return stored bytes; `NotFound` (reason `blob_missing`) or `StateCorrupt`."""
+        ...
+
+    def has_blob(self, sha256: str) -> bool:
+        """Tell whether these bytes are stored."""
+        ...
+
+    def prune(self, *, before: str, dry_run: bool = False) -> Pruned:
+        """Drop bytes that only entries older than `before` need. Heads, kept trash and open intents keep theirs."""
+        ...
+
+    # Trash.
+    def trash(self, *, state: str = "kept") -> tuple[TrashItem, ...]:
+        """List trash items, newest first."""
+        ...
+
+    def trash_item(self, trash_id: str) -> TrashItem | None:
+        """Return one item."""
+        ...
+
+    def empty_trash(self, trash_ids: Sequence[str]) -> int:
+        """Mark items as emptied, so that `prune` may drop their bytes; return how many there were."""
+        ...
+
+    # Sessions.
+    def open_session(self, session: SessionRow) -> None:
+        """Remember a session; opening it again is nothing."""
+        ...
+
+    def session(self, session_id: str) -> SessionRow | None:
+        """Return one session."""
+        ...
+
+    def see(self, sightings: Sequence[Sighting], blobs: Sequence[Blob] = ()) -> None:
+        """Remember what was shown. Bounded: old versions of a path, and old sessions, are forgotten."""
+        ...
+
+    def sightings(self, session: str, path: str) -> tuple[Sighting, ...]:
+        """List what a session was shown of a path, newest version first."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        ...

@@ -1,0 +1,207 @@
+"""Connections to the database: who may use one, how a transaction begins and ends.
+
+1. A connection serves one caller at a time; idle ones wait in a pool.
+2. A connection never crosses a fork. The child opens its own and neither uses nor closes those of its parent:
+   closing them could remove a log file that the parent still writes.
+3. Writers hold the turn (`turns`) from BEGIN to COMMIT. Readers wait for nobody.
+4. Nothing here opens the database file except SQLite: closing such a file would drop SQLite's own locks.
+5. A connection that raised is closed, not reused.
+"""
+
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from surehold.errors import StateUnavailable
+from surehold.stores import faults, schema
+from surehold.stores.turns import turn
+
+Durability = Literal["full", "none"]
+
+_PATIENCE = 30.0  # seconds; a turn takes milliseconds
+_CHECKPOINT_PAGES = 500  # 2 MB of log: a log that is written over, not longer, is cheaper to bring to the disk
+_LOG_LIMIT = 64 * 1024 * 1024
+
+_databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
+
+
+@dataclass(slots=True)
+class _Link:
+    """A connection and the durability it is set to."""
+
+    connection: sqlite3.Connection
+    synchronous: str = ""
+
+
+class Database:
+    """The SQLite file of one state directory."""
+
+    def __init__(self, state_dir: Path, *, durability: Durability) -> None:
+        self.path = state_dir / "state.db"
+        self._lock = state_dir / "state.lock"
+        self._durable = "FULL" if durability == "full" else "OFF"
+        self._relaxed = "NORMAL" if durability == "full" else "OFF"
+        self._idle: list[_Link] = []
+        self._all: dict[int, _Link] = {}
+        self._guard = threading.Lock()
+        self._closed = False
+        _databases.add(self)
+        self._prepare(state_dir)
+
+    @contextmanager
+    def reading(self) -> Generator[sqlite3.Connection]:
+        """Lend a connection whose queries all see the same moment."""
+        with self._lend() as link:
+            link.connection.execute("BEGIN")
+            yield link.connection
+            link.connection.execute("COMMIT")
+
+    @contextmanager
+    def writing(self, *, durable: bool = True) -> Generator[sqlite3.Connection]:
+        """Lend a connection inside the one write transaction; it commits when the body returns."""
+        with self._lend() as link, turn(self._lock, database=self.path, patience=_PATIENCE):
+            synchronous = self._durable if durable else self._relaxed
+            if link.synchronous != synchronous:
+                link.connection.execute(f"PRAGMA synchronous = {synchronous}")
+                link.synchronous = synchronous
+            link.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield link.connection
+                link.connection.execute("COMMIT")
+            except BaseException:
+                # Inside the turn, so that the next in line does not meet our lock.
+                _roll_back(link.connection)
+                raise
+
+    def close(self) -> None:
+        """Close every idle connection; one in use is closed when it comes back."""
+        with self._guard:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for link in idle:
+            self._drop(link)
+
+    def abandon(self) -> None:
+        """Forget every connection without closing it: they belong to the process that forked us."""
+        if self._all:
+            import ctypes
+
+            for link in self._all.values():  # never to be freed, not even when the interpreter ends: freeing closes
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(link.connection))
+        self._guard = threading.Lock()
+        self._idle = []
+        self._all = {}
+
+    @contextmanager
+    def _lend(self) -> Generator[_Link]:
+        try:
+            link = self._take()
+            try:
+                yield link
+            except BaseException as error:
+                _roll_back(link.connection)
+                if isinstance(error, sqlite3.Error):
+                    self._drop(link)
+                else:
+                    self._give_back(link)
+                raise
+            self._give_back(link)
+        except sqlite3.ProgrammingError:
+            raise  # a bug of ours, and no news about the database
+        except sqlite3.Error as error:
+            raise faults.from_sqlite(error, self.path) from error
+
+    def _take(self) -> _Link:
+        with self._guard:
+            if self._closed:
+                raise StateUnavailable("The store is closed.", reason="store_closed", action="Open it again.")
+            if self._idle:
+                return self._idle.pop()
+        return self._connect()
+
+    def _give_back(self, link: _Link) -> None:
+        with self._guard:
+            if not self._closed and id(link) in self._all:
+                self._idle.append(link)
+                return
+        self._drop(link)
+
+    def _drop(self, link: _Link) -> None:
+        if self._all.pop(id(link), None) is not None:
+            with suppress(sqlite3.Error):
+                link.connection.close()
+
+    def _connect(self) -> _Link:
+        connection = sqlite3.connect(
+            self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+        try:
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+            connection.execute(f"PRAGMA journal_size_limit = {_LOG_LIMIT}")
+        except BaseException:
+            connection.close()
+            raise
+        link = _Link(connection)
+        self._all[id(link)] = link
+        return link
+
+    def _prepare(self, state_dir: Path) -> None:
+        try:
+            self._make_folder(state_dir)
+            if self.path.exists():
+                with self._lend() as link:
+                    if schema.is_current(link.connection, self.path):
+                        return
+            with turn(self._lock, database=self.path, patience=_PATIENCE):
+                if not self.path.exists():
+                    self._create()
+                with self._lend() as link:
+                    schema.migrate(link.connection, self.path)
+        except OSError as error:
+            self.close()
+            raise faults.from_os(error, state_dir) from error
+        except BaseException:
+            self.close()
+            raise
+
+    def _make_folder(self, state_dir: Path) -> None:
+        missing = [folder for folder in (state_dir, *state_dir.parents) if not folder.exists()]
+        state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self._durable == "FULL":
+            for folder in missing:  # a history whose directory a power failure takes away is no history
+                sync_folder(folder.parent)
+
+    def _create(self) -> None:
+        # SQLite would let the umask decide who may read the history; its side files copy this file's mode.
+        with suppress(FileExistsError):
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a directory to the disk."""
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(place)
+    finally:
+        os.close(place)
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    with suppress(sqlite3.Error):
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _abandon_in_child() -> None:
+    for database in tuple(_databases):
+        database.abandon()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_in_child)

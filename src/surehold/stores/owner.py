@@ -1,0 +1,72 @@
+"""Who holds an intent, and whether that process is provably gone.
+
+1. "Dead" is said only when it is proven; every doubt means "alive", and the lease decides.
+2. A pid means something only inside its pid namespace, so a namespace of its own is part of the host's name.
+"""
+
+import os
+from functools import lru_cache
+from pathlib import Path
+
+from surehold.stores.base import Owner
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_PID_NAMESPACE = Path("/proc/self/ns/pid")
+_FIRST_PID_NAMESPACE = "pid:[4026531836]"  # a constant of Linux: the namespace of the machine itself
+_STATE, _THREADS, _STARTED = 0, 17, 19  # fields 3, 20 and 22 of /proc/<pid>/stat, counted behind the name
+
+
+def current_owner() -> Owner:
+    """Name this process; after a fork, the child."""
+    return _describe(os.getpid())
+
+
+def is_dead(owner: Owner) -> bool:
+    """Tell whether the owner provably no longer runs."""
+    here = current_owner()
+    if owner.host != here.host:
+        return False
+    if owner.boot and here.boot and owner.boot != here.boot:
+        return True
+    try:
+        os.kill(owner.pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return True
+    except OSError:
+        pass  # it exists, and belongs to somebody else
+    facts = _stat(owner.pid)
+    if facts is None:
+        return False
+    zombie = facts[_STATE] in {"Z", "X"} and int(facts[_THREADS]) <= 1
+    return zombie or (owner.started not in {"", facts[_STARTED]})
+
+
+@lru_cache(maxsize=1)
+def _describe(pid: int) -> Owner:
+    facts = _stat(pid)
+    return Owner(host=_host(), boot=_boot(), pid=pid, started=facts[_STARTED] if facts else "")
+
+
+def _host() -> str:
+    name = os.uname().nodename
+    try:
+        namespace = str(_PID_NAMESPACE.readlink())
+    except OSError:
+        return name
+    return name if namespace == _FIRST_PID_NAMESPACE else f"{name}/{namespace}"
+
+
+def _boot() -> str:
+    try:
+        return _BOOT_ID.read_text().strip()
+    except OSError:
+        return ""
+
+
+def _stat(pid: int) -> list[str] | None:
+    try:
+        line = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    # The name in brackets may hold anything, also brackets and blanks.
+    return line.rpartition(b")")[2].decode("ascii").split()

@@ -1,0 +1,75 @@
+"""Sightings in SQLite; every function works inside the caller's transaction."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+
+from surehold.stores.base import Sighting
+from surehold.stores.rows import key
+from surehold.stores.sightings import PATHS_PER_SESSION, VERSIONS_PER_PATH, merge
+
+_SELECT = "SELECT sha256, spans, whole, with_hashes, seq FROM sightings WHERE session = ? AND path = ?"
+_PUT = (
+    "INSERT OR REPLACE INTO sightings (session, path, sha256, spans, whole, with_hashes, seq, shown)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+def put(connection: sqlite3.Connection, sightings: Sequence[Sighting], *, seq: int, shown: str) -> None:
+    """Add sightings to those of the same version, and forget the oldest beyond the bounds."""
+    for sighting in sightings:
+        place = (key(sighting.session), key(sighting.path))
+        rows = connection.execute(f"{_SELECT} AND sha256 = ?", (*place, sighting.sha256)).fetchall()
+        known = _sighting(sighting.session, sighting.path, rows[0]) if rows else None
+        merged = merge(known, sighting, seq=seq)
+        facts = (merged.sha256, json.dumps(merged.spans), int(merged.whole), int(merged.with_hashes), seq, shown)
+        connection.execute(_PUT, (*place, *facts))
+        if known is None:
+            _forget(connection, place)
+
+
+def of_path(connection: sqlite3.Connection, session: str, path: str) -> tuple[Sighting, ...]:
+    """List what a session was shown of a path, newest version first."""
+    rows = connection.execute(f"{_SELECT} ORDER BY number DESC", (key(session), key(path)))
+    return tuple(_sighting(session, path, row) for row in rows)
+
+
+def _sighting(session: str, path: str, row: tuple[str, str, int, int, int]) -> Sighting:
+    sha256, spans, whole, with_hashes, seq = row
+    return Sighting(
+        session=session,
+        path=path,
+        sha256=sha256,
+        spans=tuple(map(tuple, json.loads(spans))),
+        whole=bool(whole),
+        with_hashes=bool(with_hashes),
+        seq=seq,
+    )
+
+
+def _forget(connection: sqlite3.Connection, place: tuple[bytes, bytes]) -> None:
+    counted = connection.execute("SELECT COUNT(*) FROM sightings WHERE session = ? AND path = ?", place)
+    versions = counted.fetchone()[0]
+    if versions > VERSIONS_PER_PATH:
+        _forget_versions(connection, place)
+    elif versions == 1:
+        _forget_paths(connection, place[0])
+
+
+def _forget_versions(connection: sqlite3.Connection, place: tuple[bytes, bytes]) -> None:
+    connection.execute(
+        "DELETE FROM sightings WHERE number IN (SELECT number FROM sightings WHERE session = ? AND path = ?"
+        " ORDER BY number DESC LIMIT -1 OFFSET ?)",
+        (*place, VERSIONS_PER_PATH),
+    )
+
+
+def _forget_paths(connection: sqlite3.Connection, session: bytes) -> None:
+    counted = connection.execute("SELECT COUNT(DISTINCT path) FROM sightings WHERE session = ?", (session,))
+    surplus = counted.fetchone()[0] - PATHS_PER_SESSION
+    if surplus > 0:
+        connection.execute(
+            "DELETE FROM sightings WHERE session = ? AND path IN (SELECT path FROM sightings WHERE session = ?"
+            " GROUP BY path ORDER BY MAX(number) LIMIT ?)",
+            (session, session, surplus),
+        )

@@ -1,0 +1,106 @@
+"""Entries as JSON and the hash that ties them together."""
+
+from dataclasses import fields
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spec.marks import requirement
+from stores.scenes import ELSEWHERE
+from surehold.stores import chain
+from surehold.stores.base import Call, Change, Entry, Intent
+from surehold.text.version import Meta, Version
+
+META = Meta(mode=0o644, uid=1, gid=2, mtime_ns=3, xattrs=(("user.a\udc80", b"\xff\x00"),))
+FULL = Version(sha256="ab" * 32, size=5, meta=META)
+BARE = Version(sha256="cd" * 32, size=0)
+CALL = Call(
+    tool="t",
+    operation="edit",
+    writer="w",
+    agent="a",
+    session="s",
+    reason="r",
+    idempotency_key="k",
+    undoes="u",
+    restores="t",
+)
+CHANGE = Change(
+    path="p\udcff",
+    before=FULL,
+    after=BARE,
+    to_path="q",
+    displaced=FULL,
+    diff="d",
+    diff_truncated=True,
+    trash_id="x",
+    in_place=True,
+)
+ENTRY = Entry(
+    seq=1,
+    change_id="c",
+    index=2,
+    timestamp="2026",
+    call=CALL,
+    change=CHANGE,
+    ok=False,
+    error_kind="e",
+    message="m",
+    previous="p",
+    hash="h",
+)
+
+
+def test_the_examples_set_every_field() -> None:
+    for example in (META, CALL, CHANGE, ENTRY):
+        left_out = [each.name for each in fields(example) if getattr(example, each.name) == each.default]
+        assert left_out == [], f"{type(example).__name__} has a field that this test does not know"
+
+
+@requirement("engine:ledger:entry")
+def test_an_entry_and_an_intent_survive_as_json() -> None:
+    text = chain.dumps(chain.entry_to_json(ENTRY))
+    intent = Intent(
+        id="i", call=CALL, changes=(CHANGE, Change(path="", before=None, after=None)), owner=ELSEWHERE, began="b"
+    )
+
+    assert chain.entry_from_json(chain.loads(text), previous="p", hash="h") == ENTRY
+    assert chain.intent_from_json(chain.loads(chain.dumps(chain.intent_to_json(intent)))) == intent
+
+
+@requirement("engine:ledger:chained")
+def test_the_hash_of_an_entry_never_changes() -> None:
+    sealed, body = chain.seal(chain.Tip(seq=6, hash="00" * 32), ENTRY)
+
+    assert body == (
+        '{"call":{"agent":"a","idempotency_key":"k","operation":"edit","reason":"r","restores":"t","session":"s","tool":"t",'
+        '"undoes":"u","writer":"w"},"change":{"after":{"sha256":"'
+        + "cd"
+        * 32
+        + '","size":0},"before":{"meta":{"gid":2,'
+        '"mode":420,"mtime_ns":3,"uid":1,"xattrs":[["user.a\\udc80","ff00"]]},"sha256":"' + "ab" * 32 + '","size":5},'
+        '"diff":"d","diff_truncated":true,"displaced":{"meta":{"gid":2,"mode":420,"mtime_ns":3,"uid":1,"xattrs":'
+        '[["user.a\\udc80","ff00"]]},"sha256":"'
+        + "ab"
+        * 32
+        + '","size":5},"in_place":true,"path":"p\\udcff","to_path":"q",'
+        '"trash_id":"x"},"change_id":"c","error_kind":"e","index":2,"message":"m","ok":false,"seq":7,"timestamp":"2026"}'
+    )
+    assert (sealed.seq, sealed.previous, sealed.hash) == (
+        7,
+        "00" * 32,
+        "0c7f078e37b57752e367740d3dbc126cdb2e2c7501675025643c20f7e9be02a0",
+    )
+
+
+@given(text=st.text(st.characters(exclude_categories=[])).filter(lambda text: text == _joined(text)))
+def test_any_string_survives(text: str) -> None:
+    data = {"text": text}
+
+    assert chain.loads(chain.dumps(data)) == data
+    assert chain.dumps(data).isascii()
+
+
+def _joined(text: str) -> str:
+    # A high and a low surrogate side by side are one character to JSON; Python alone tells them apart.
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")

@@ -1,0 +1,289 @@
+"""Opening, renewing and closing an intent, on every store."""
+
+import pytest
+
+from spec.marks import requirement
+from stores.scenes import ELSEWHERE, Author, Clock, blob, call, change, intent, version
+from surehold.errors import StateUnavailable
+from surehold.stores.base import Begun, Busy, Change, Entry, Fenced, Head, Query, Replay, Store
+from surehold.stores.outcome import EXTERNAL
+
+
+def begin(store: Store, name: str, *changes: Change, fence: float = 0, key: str = "", owner: object = None) -> object:
+    asked = call(idempotency_key=key)
+    wanted = intent(name, *changes, asked=asked, owner=ELSEWHERE if owner is ELSEWHERE else None)
+    return store.begin(wanted, (), lease=10, fence=fence)
+
+
+@requirement("engine:store:intent")
+def test_a_finished_intent_is_an_entry_a_head_and_a_known_version(store: Store, clock: Clock) -> None:
+    made = change("a.txt", None, b"one", diff="+one")
+    wanted = intent("c1", made, asked=call("create", agent="ada", session="s", reason="because"))
+
+    assert store.begin(wanted, [blob(b"one")], lease=10, fence=0) == Begun()
+    assert store.open_intents() == (Busy(intent=wanted, owner_is_dead=False),)
+    assert store.head("a.txt") is None
+    entries = store.finish("c1")
+
+    assert entries == (
+        Entry(
+            seq=1,
+            change_id="c1",
+            index=0,
+            timestamp=clock.text,
+            call=wanted.call,
+            change=made,
+            previous="",
+            hash=entries[0].hash,
+        ),
+    )
+    assert store.open_intents() == ()
+    assert store.head("a.txt") == Head(
+        path="a.txt", version=version(b"one"), writer="files", seq=1, timestamp=clock.text
+    )
+    assert store.knows("a.txt", version(b"one").sha256)
+    assert not store.knows("b.txt", version(b"one").sha256)
+    assert store.blob(version(b"one").sha256) == b"one"
+    assert store.entries(Query()) == entries
+    assert store.verify().ok
+
+
+@requirement("engine:ledger:chained")
+def test_every_change_of_a_call_is_an_entry_in_order(store: Store) -> None:
+    changes = [change(f"{name}.txt", None, b"x") for name in "abc"]
+
+    assert begin(store, "c1", *changes) == Begun()
+    entries = store.finish("c1")
+
+    assert [(entry.seq, entry.index, entry.change) for entry in entries] == [
+        (number + 1, number, made) for number, made in enumerate(changes)
+    ]
+    assert [entry.previous for entry in entries[1:]] == [entry.hash for entry in entries[:-1]]
+
+
+@requirement("engine:store:abort")
+def test_an_aborted_intent_leaves_failed_entries_and_no_head(store: Store) -> None:
+    begin(store, "c1", change("a", None, b"x"), change("b", None, b"y"))
+
+    entries = store.abort("c1", error_kind="disk_full", message="No room.")
+
+    assert [(entry.ok, entry.error_kind, entry.message) for entry in entries] == [(False, "disk_full", "No room.")] * 2
+    assert store.open_intents() == ()
+    assert store.head("a") is None
+    assert not store.knows("a", version(b"x").sha256)
+    assert begin(store, "c2", change("a", None, b"z")) == Begun()
+
+
+@requirement("engine:store:settled_once")
+@pytest.mark.parametrize("how", ["finish", "abort"])
+def test_an_intent_that_somebody_settled_cannot_be_closed_again(store: Store, how: str) -> None:
+    begin(store, "c1", change("a", None, b"x"))
+    store.abort("c1", error_kind="unknown", message="Settled by recovery.")
+
+    with pytest.raises(StateUnavailable) as caught:
+        store.finish("c1") if how == "finish" else store.abort("c1", error_kind="", message="")
+
+    assert caught.value.reason == "intent_gone"
+    assert not store.renew("c1", lease=10)
+    assert len(store.entries(Query())) == 1
+
+
+@requirement("engine:store:exclusive")
+def test_a_path_belongs_to_one_intent_at_a_time(store: Store) -> None:
+    first = intent("c1", change("a", None, b"x"), change("b", None, b"y"))
+    store.begin(first, (), lease=10, fence=0)
+
+    assert begin(store, "c2", change("c", None, b"z"), change("b", None, b"z")) == Busy(
+        intent=first, owner_is_dead=False
+    )
+    assert begin(store, "c3", change("c", None, b"z")) == Begun()
+    store.finish("c1")
+    assert begin(store, "c2", change("b", b"y", b"z")) == Begun()
+
+
+@requirement("engine:store:exclusive")
+def test_a_move_locks_both_of_its_paths(store: Store) -> None:
+    begin(store, "c1", change("a", b"x", b"x", to_path="b"))
+
+    assert isinstance(begin(store, "c2", change("a", None, b"")), Busy)
+    assert isinstance(begin(store, "c3", change("b", None, b"")), Busy)
+
+
+def test_the_same_intent_cannot_be_opened_twice(store: Store) -> None:
+    begin(store, "c1", change("a", None, b"x"))
+
+    assert isinstance(begin(store, "c1", change("b", None, b"x")), Busy)
+
+
+@requirement("engine:store:lease")
+def test_a_lease_that_is_over_makes_an_unreachable_owner_dead(store: Store, clock: Clock) -> None:
+    begin(store, "c1", change("a", None, b"x"), owner=ELSEWHERE)
+
+    clock.turn(seconds=9.9)
+    assert [busy.owner_is_dead for busy in store.open_intents()] == [False]
+    clock.turn(seconds=0.1)
+    assert [busy.owner_is_dead for busy in store.open_intents()] == [True]
+    second = begin(store, "c2", change("a", None, b"y"))
+    assert isinstance(second, Busy)
+    assert second.owner_is_dead
+
+
+@requirement("engine:store:lease")
+def test_a_renewed_lease_counts_from_now(store: Store, clock: Clock) -> None:
+    begin(store, "c1", change("a", None, b"x"), owner=ELSEWHERE)
+
+    clock.turn(seconds=9)
+    assert store.renew("c1", lease=10)
+    clock.turn(seconds=9)
+    assert [busy.owner_is_dead for busy in store.open_intents()] == [False]
+    clock.turn(seconds=1)
+    assert [busy.owner_is_dead for busy in store.open_intents()] == [True]
+
+
+def test_a_clock_that_goes_back_only_makes_a_lease_longer(store: Store, clock: Clock) -> None:
+    begin(store, "c1", change("a", None, b"x"), owner=ELSEWHERE)
+
+    clock.turn(hours=-1)
+
+    assert [busy.owner_is_dead for busy in store.open_intents()] == [False]
+    assert len(store.finish("c1")) == 1
+    assert store.verify().ok
+
+
+def test_open_intents_are_listed_oldest_first(store: Store) -> None:
+    for name in ("c2", "c1", "c3"):
+        begin(store, name, change(name, None, b"x"))
+    store.renew("c2", lease=99)
+
+    assert [busy.intent.id for busy in store.open_intents()] == ["c2", "c1", "c3"]
+
+
+@requirement("engine:store:retry")
+def test_a_retry_gets_the_first_answer(store: Store) -> None:
+    begin(store, "c1", change("a", None, b"x"), change("b", None, b"y"), key="once")
+    entries = store.finish("c1")
+
+    assert begin(store, "c2", change("a", None, b"x"), key="once") == Replay(entries=entries)
+    assert isinstance(begin(store, "c3", change("a", b"x", b"z"), key="twice"), Begun)
+
+
+@requirement("engine:store:retry_waits")
+def test_a_retry_waits_while_the_first_attempt_is_under_way(store: Store) -> None:
+    begin(store, "c1", change("a", None, b"x"), key="once")
+
+    answer = begin(store, "c2", change("elsewhere", None, b"x"), key="once")
+
+    assert isinstance(answer, Busy)
+    assert answer.intent.id == "c1"
+
+
+@requirement("engine:store:retry_waits")
+def test_a_retry_after_a_failure_is_a_first_attempt(store: Store) -> None:
+    begin(store, "c1", change("a", None, b"x"), key="once")
+    store.abort("c1", error_kind="unknown", message="")
+
+    assert begin(store, "c2", change("a", None, b"x"), key="once") == Begun()
+
+
+@requirement("engine:store:external")
+@pytest.mark.parametrize(
+    ("ours", "found"), [(b"ours", b"theirs"), (b"ours", None), (None, b"theirs")], ids=["edit", "delete", "create"]
+)
+def test_an_outside_edit_becomes_an_entry_before_ours(
+    store: Store, author: Author, clock: Clock, ours: bytes | None, found: bytes | None
+) -> None:
+    author.write("a", b"first")
+    author.write("a", ours) if ours is not None else author.delete("a")
+    clock.turn(seconds=5)
+
+    answer = store.begin(intent("c9", change("a", found, b"new")), [], lease=10, fence=0)
+
+    assert isinstance(answer, Begun)
+    (external,) = answer.external
+    assert (external.seq, external.change_id, external.call) == (3, "c9-x0", EXTERNAL)
+    assert external.change == change("a", ours, found)
+    expected = None if found is None else version(found)
+    assert store.head("a") == Head(path="a", version=expected, writer="external", seq=3, timestamp=clock.text)
+    assert found is None or store.knows("a", version(found).sha256)
+    assert store.finish("c9")[0].previous == external.hash
+    assert store.verify().ok
+
+
+def test_only_the_first_step_on_a_path_speaks_of_the_disk(store: Store, author: Author) -> None:
+    author.write("a", b"one")
+    moved, made = change("a", b"one", b"one", to_path="b"), change("a", None, b"two")
+
+    assert begin(store, "c9", moved, made) == Begun()
+    store.finish("c9")
+
+    heads = [store.head(path) for path in ("a", "b")]
+    assert [head and head.version for head in heads] == [version(b"two"), version(b"one")]
+
+
+@requirement("engine:store:fence")
+def test_older_bytes_of_ours_are_a_stale_cache_while_the_head_is_young(
+    store: Store, author: Author, clock: Clock
+) -> None:
+    author.write("a", b"one")
+    author.write("a", b"two")
+    head = store.head("a")
+    assert head is not None
+
+    clock.turn(seconds=2)
+    assert begin(store, "c9", change("a", b"one", b"x"), fence=3) == Fenced(path="a", head=head)
+    assert len(store.entries(Query())) == 2
+    clock.turn(seconds=1)
+    assert isinstance(begin(store, "c9", change("a", b"one", b"x"), fence=3), Begun)
+
+
+@requirement("engine:store:fence")
+def test_unknown_bytes_are_never_fenced(store: Store, author: Author) -> None:
+    author.write("a", b"one")
+    author.write("a", b"two")
+
+    answer = begin(store, "c9", change("a", b"theirs", b"x"), fence=3)
+
+    assert isinstance(answer, Begun)
+    assert len(answer.external) == 1
+
+
+def test_a_fenced_call_records_nothing_of_its_other_paths(store: Store, author: Author) -> None:
+    author.write("a", b"one")
+    author.write("b", b"one")
+    author.write("b", b"two")
+
+    answer = begin(store, "c9", change("a", b"theirs", b"x"), change("b", b"one", b"x"), fence=3)
+
+    assert isinstance(answer, Fenced)
+    assert len(store.entries(Query())) == 3
+    assert store.open_intents() == ()
+
+
+def test_a_clock_that_was_set_back_does_not_fence_for_ever(store: Store, author: Author, clock: Clock) -> None:
+    author.write("a", b"one")
+    author.write("a", b"two")
+
+    clock.turn(days=-1)
+
+    assert isinstance(begin(store, "c9", change("a", b"one", b"x"), fence=3), Begun)
+
+
+def test_a_move_over_a_file_changes_both_heads(store: Store, author: Author) -> None:
+    author.write("a", b"mine")
+    author.write("b", b"other")
+    moved = change("a", b"mine", b"mine", to_path="b", displaced=version(b"other"), trash_id="t1")
+
+    assert begin(store, "c9", moved) == Begun()
+    store.finish("c9")
+
+    heads = [store.head(path) for path in ("a", "b")]
+    assert [head and (head.version, head.seq) for head in heads] == [(None, 3), (version(b"mine"), 3)]
+    (item,) = store.trash()
+    assert (item.id, item.path, item.version, item.change_id) == ("t1", "b", version(b"other"), "c9")
+
+
+def test_a_deleted_path_has_a_head_without_a_version(store: Store, author: Author, clock: Clock) -> None:
+    author.write("a", b"one")
+    author.delete("a")
+
+    assert store.head("a") == Head(path="a", version=None, writer="files", seq=2, timestamp=clock.text)

@@ -1,0 +1,138 @@
+"""The ledger on every store: records, filters, paging."""
+
+from dataclasses import replace
+
+import pytest
+
+from spec.marks import requirement
+from stores.scenes import Author, Clock, call, change, intent, version
+from surehold.stores.base import Begun, Entry, Query, Store
+from surehold.stores.outcome import EXTERNAL
+from surehold.text.version import Meta, Version
+
+ODD = "dir/caf\udce9 \N{SNOWMAN}.txt"  # a name that is not UTF-8
+
+
+@requirement("engine:ledger:entry")
+def test_a_refused_call_is_recorded_without_a_head(store: Store, clock: Clock) -> None:
+    refused = change("a", b"old", b"new")
+
+    entry = store.record(call(), refused, change_id="c1", ok=False, error_kind="stale_file", message="Changed.")
+
+    assert entry == Entry(
+        seq=1,
+        change_id="c1",
+        index=0,
+        timestamp=clock.text,
+        call=call(),
+        change=refused,
+        ok=False,
+        error_kind="stale_file",
+        message="Changed.",
+        hash=entry.hash,
+    )
+    assert store.entries(Query()) == (entry,)
+    assert store.head("a") is None
+
+
+def test_a_recorded_outside_edit_is_the_new_head(store: Store, author: Author) -> None:
+    author.write("a", b"one")
+
+    store.record(EXTERNAL, change("a", b"one", b"two"), change_id="x", ok=True)
+
+    head = store.head("a")
+    assert head is not None
+    assert (head.version, head.writer) == (version(b"two"), "external")
+
+
+@pytest.fixture
+def history(store: Store, author: Author) -> Store:
+    author.write("src/a.py", b"1", session="s1", agent="ada")  # 1
+    author.write("src/b.py", b"1", session="s2", agent="ada")  # 2
+    author.write("srcs/c.py", b"1", session="s1", agent="bob")  # 3
+    moved = change("src/a.py", b"1", b"1", to_path="lib/a.py")
+    author.do(moved, b"1", b"1", asked=call("move", session="s1", agent="ada"))  # 4
+    store.record(call("edit", agent="bob"), change("src/b.py", b"1", b"2"), change_id="x", ok=False)  # 5
+    author.write("lib/a.py/deep/d", b"1", session="s3", undoes="change-3")  # 6
+    return store
+
+
+@requirement("engine:history:log")
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (Query(), [6, 5, 4, 3, 2, 1]),
+        (Query(path="src/a.py"), [4, 1]),
+        (Query(path="lib/a.py"), [4]),
+        (Query(path="nowhere"), []),
+        (Query(under="src"), [5, 4, 2, 1]),
+        (Query(under="src/"), [5, 4, 2, 1]),
+        (Query(under="lib"), [6, 4]),
+        (Query(under="lib/a.py"), [6]),
+        (Query(session="s1"), [4, 3, 1]),
+        (Query(agent="ada"), [4, 2, 1]),
+        (Query(session="s1", agent="ada", path="src/a.py"), [4, 1]),
+        (Query(change_id="change-3"), [3]),
+        (Query(operation="move"), [4]),
+        (Query(undoes="change-3"), [6]),
+        (Query(undoes="change-4"), []),
+        (Query(ok_only=True), [6, 4, 3, 2, 1]),
+        (Query(under="src", ok_only=True, operation="write"), [2, 1]),
+        (Query(before_seq=4), [3, 2, 1]),
+        (Query(after_seq=4), [6, 5]),
+        (Query(before_seq=5, after_seq=2), [4, 3]),
+        (Query(limit=2), [6, 5]),
+        (Query(limit=1, path="src/a.py"), [4]),
+        (Query(limit=1, path="src/a.py", before_seq=4), [1]),
+        (Query(limit=0), []),
+    ],
+    ids=repr,
+)
+def test_entries_are_found_newest_first_by(history: Store, query: Query, expected: list[int]) -> None:
+    assert [entry.seq for entry in history.entries(query)] == expected
+
+
+def test_pages_follow_each_other_without_gap_or_overlap(store: Store, author: Author) -> None:
+    for number in range(25):
+        author.write("a", b"%d" % number)
+
+    pages: list[int] = []
+    while page := store.entries(Query(path="a", before_seq=pages[-1] if pages else 0, limit=4)):
+        pages += [entry.seq for entry in page]
+
+    assert pages == list(range(25, 0, -1))
+
+
+@requirement("engine:ledger:entry")
+def test_names_that_are_not_text_and_every_fact_survive(store: Store) -> None:
+    meta = Meta(mode=0o640, uid=7, gid=8, mtime_ns=9, xattrs=(("user.\udcff", b"\x00\xff"), ("user.z", b"")))
+    after = Version(sha256=version(b"x").sha256, size=1, meta=meta)
+    made = change(ODD, None, None, diff="+\udcff\n", diff_truncated=True, in_place=True)
+    made = replace(made, after=after)
+    asked = call("restore", agent="\ud800", session="\udc80", reason="\x00", undoes="u", idempotency_key="\udcff")
+
+    assert store.begin(intent("c1", made, asked=asked), [], lease=10, fence=0) == Begun()
+    (entry,) = store.finish("c1")
+
+    assert (entry.change, entry.call) == (made, asked)
+    assert store.entries(Query(path=ODD)) == (entry,)
+    assert store.entries(Query(under="dir", session="\udc80", agent="\ud800")) == (entry,)
+    head = store.head(ODD)
+    assert head is not None
+    assert head.version == after
+    assert store.verify().ok
+
+
+def test_a_call_with_a_path_that_no_file_can_have_is_still_recorded(store: Store) -> None:
+    entry = store.record(call(), change("\ud800\x00", None, None), change_id="c", ok=False)
+
+    assert store.entries(Query(path="\ud800\x00")) == (entry,)
+
+
+def test_a_clock_that_goes_back_does_not_break_the_chain(store: Store, author: Author, clock: Clock) -> None:
+    author.write("a", b"1")
+    clock.turn(days=-400)
+    author.write("a", b"2")
+
+    assert [entry.seq for entry in store.entries(Query())] == [2, 1]
+    assert store.verify().ok

@@ -1,0 +1,199 @@
+"""The clean-up drops what nobody needs, and nothing else."""
+
+# One of these reaches inside, to come between two steps of the store.
+# pyright: reportPrivateUsage=false
+
+import os
+import random
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from spec.marks import requirement
+from stores.scenes import Author, Clock, blob, change, intent, sha, version
+from surehold.errors import NotFound
+from surehold.stores.base import Pruned, Query, SessionRow, Sighting, Store
+from surehold.stores.outcome import hashes, stamp
+from surehold.stores.sqlite import SqliteStore
+
+OLD = b"old bytes\n" * 50
+
+
+def later(clock: Clock) -> str:
+    return stamp(clock.now + timedelta(seconds=1))
+
+
+@requirement("engine:gc:keeps", "engine:gc:recorded")
+def test_bytes_that_only_old_entries_need_go(store: Store, author: Author, clock: Clock) -> None:
+    author.write("a", OLD)
+    author.write("a", b"new")
+    clock.turn(days=40)
+
+    pruned = store.prune(before=stamp(clock.now - timedelta(days=30)))
+
+    assert (pruned.blobs, pruned.sightings, pruned.bytes > 0) == (1, 0, True)
+    assert store.blob(sha(b"new")) == b"new"
+    with pytest.raises(NotFound):
+        store.blob(sha(OLD))
+    (entry, *_) = store.entries(Query(limit=1))
+    assert (entry.seq, entry.call.operation, entry.change_id, entry.ok) == (3, "gc", "gc-3", True)
+    assert "Removed 1 blobs" in entry.message
+    assert store.verify().ok
+
+
+@requirement("engine:gc:recorded")
+def test_a_dry_run_counts_the_same_and_removes_nothing(store: Store, author: Author, clock: Clock) -> None:
+    author.write("a", OLD)
+    author.write("a", b"new")
+    before = later(clock)
+
+    planned = store.prune(before=before, dry_run=True)
+
+    assert store.has_blob(sha(OLD))
+    assert len(store.entries(Query())) == 2
+    assert store.prune(before=before) == planned
+
+
+def test_a_clean_up_that_finds_nothing_leaves_no_entry(store: Store, author: Author, clock: Clock) -> None:
+    author.write("a", b"new")
+
+    nothing = Pruned(blobs=0, bytes=0, sightings=0, details={"rebased": 0, "sessions": 0, "answers": 0})
+    assert store.prune(before=later(clock)) == nothing
+    assert len(store.entries(Query())) == 1
+
+
+@requirement("engine:gc:keeps", "engine:trash:empty")
+def test_kept_trash_keeps_its_bytes_until_it_is_emptied(store: Store, author: Author, clock: Clock) -> None:
+    author.write("a", OLD)
+    author.delete("a", trash_id="t1")
+
+    assert store.prune(before=later(clock)).blobs == 0
+    store.empty_trash(["t1"])
+    assert store.prune(before=later(clock)).blobs == 1
+    assert not store.has_blob(sha(OLD))
+
+
+@requirement("engine:gc:keeps")
+def test_an_open_intent_keeps_its_bytes(store: Store, clock: Clock) -> None:
+    moved = change("a", OLD, OLD, to_path="b", displaced=version(b"displaced"))
+    store.begin(intent("c1", moved), [blob(OLD), blob(b"displaced")], lease=10, fence=0)
+
+    assert store.prune(before=later(clock)).blobs == 0
+    store.abort("c1", error_kind="unknown", message="")
+    assert store.prune(before=later(clock)).blobs == 2
+
+
+@requirement("session:store:bounded")
+def test_what_a_session_was_shown_is_kept_until_the_session_is_forgotten(store: Store, clock: Clock) -> None:
+    row = SessionRow(id="s", agent="ada", opened=clock.text)
+    store.open_session(row)
+    store.see([Sighting(session="s", path="a", sha256=sha(OLD), spans=())], [blob(OLD)])
+
+    clock.turn(days=29)
+    assert store.prune(before=later(clock)).blobs == 0
+    clock.turn(days=2)
+    pruned = store.prune(before=later(clock))
+
+    assert (pruned.blobs, pruned.sightings, pruned.details["sessions"]) == (1, 1, 1)
+    assert store.session("s") is None
+    assert store.sightings("s", "a") == ()
+
+
+def test_a_session_in_use_is_not_forgotten(store: Store, clock: Clock) -> None:
+    for name in ("reads", "opens", "neither"):
+        store.open_session(SessionRow(id=name, agent="", opened=clock.text))
+        store.see([Sighting(session=name, path="a", sha256=sha(OLD), spans=())])
+    clock.turn(days=31)
+    store.see([Sighting(session="reads", path="b", sha256=sha(OLD), spans=())])
+    store.open_session(SessionRow(id="opens", agent="", opened=clock.text))
+
+    assert store.prune(before=clock.text).sightings == 1
+    assert [store.session(name) is not None for name in ("reads", "opens", "neither")] == [True, True, False]
+
+
+def test_bytes_kept_a_moment_ago_stay_though_nothing_names_them_yet(store: Store, clock: Clock) -> None:
+    store.keep(blob(OLD))
+    clock.turn(days=40)
+    store.keep(blob(OLD))
+
+    assert store.prune(before=clock.text).blobs == 0
+    assert store.prune(before=later(clock)).blobs == 1
+
+
+def test_an_answer_is_remembered_as_long_as_its_entries(store: Store, author: Author, clock: Clock) -> None:
+    author.write("a", b"x", idempotency_key="once")
+
+    assert store.prune(before=clock.text).details["answers"] == 0
+    assert store.prune(before=later(clock)).details["answers"] == 1
+
+
+@pytest.mark.parametrize("spelling", ["2026-01-02T00:00:00Z", "2026-01-02", "2026-01-02T01:00:00+01:00"])
+def test_any_spelling_of_a_moment_will_do(store: Store, author: Author, clock: Clock, spelling: str) -> None:
+    author.write("a", OLD)
+    author.write("a", b"new")
+    clock.turn(days=1)
+    author.write("a", b"newer")
+
+    assert store.prune(before=spelling).blobs == 1
+    assert [store.has_blob(sha(data)) for data in (OLD, b"new", b"newer")] == [False, True, True]
+
+
+@requirement("engine:gc:keeps")
+@pytest.mark.parametrize("size", [3_000, 200_000])
+def test_every_entry_in_retention_still_has_both_of_its_versions(
+    store: Store, author: Author, clock: Clock, size: int
+) -> None:
+    source = random.Random(size)
+    moments: list[str] = []
+    for _ in range(40):
+        clock.turn(days=1)
+        moments.append(clock.text)
+        path = source.choice("ab")
+        data = bytearray(author.files.get(path) or source.randbytes(size))
+        data[source.randrange(len(data))] ^= 255
+        author.write(path, bytes(data))
+
+    for before in (moments[10], moments[23], moments[24], moments[39]):
+        assert store.prune(before=before).blobs > 0
+        for entry in store.entries(Query(limit=99)):
+            for sha256 in hashes(entry.change) if entry.timestamp >= before else ():
+                assert sha(store.blob(sha256)) == sha256
+        for path, data in author.files.items():
+            assert store.blob(sha(data)) == data, path
+        assert store.verify().ok
+
+
+def test_files_without_a_row_and_forgotten_temporary_files_go(
+    sqlite: SqliteStore, tmp_path: Path, clock: Clock
+) -> None:
+    noise = random.Random(2).randbytes(200_000)
+    sqlite.keep(blob(noise))
+    folder = tmp_path / "state" / "blobs" / sha(noise)[:2]
+    for name in ("orphan", "old.tmp", "young.tmp"):
+        (folder / name).write_bytes(b"x")
+    os.utime(folder / "old.tmp", (0, 0))
+    os.utime(folder / "young.tmp", (clock.now.timestamp(), clock.now.timestamp()))
+
+    sqlite.prune(before=clock.text)
+    assert sorted(path.name for path in folder.iterdir()) == sorted([sha(noise), "young.tmp"])
+    sqlite.prune(before=later(clock))
+    assert [path.name for path in folder.iterdir()] == ["young.tmp"]
+
+
+@pytest.mark.parametrize("size", [3_000, 200_000])
+def test_a_clean_up_between_packing_and_storing_takes_nothing_away(
+    sqlite: SqliteStore, clock: Clock, size: int
+) -> None:
+    base = random.Random(size).randbytes(size)
+    child = base + b"edit"
+    sqlite.keep(blob(base))
+    prepared = sqlite._prepare([blob(base), blob(child, base)])  # the base is there, the child a delta to it
+    assert sqlite.prune(before=later(clock)).blobs == 1
+
+    with sqlite._database.writing() as connection:
+        sqlite._blobs.insert(connection, [prepared[1]], stored=clock.text)
+        sqlite._blobs.insert(connection, [prepared[0]], stored=clock.text)
+
+    assert (sqlite.blob(sha(child)), sqlite.blob(sha(base))) == (child, base)
+    assert sqlite.verify().ok

@@ -1,0 +1,239 @@
+"""Opening the state directory: what is made there, and what is said when it cannot be used."""
+
+# Some of these reach inside, to stop the store in the middle.
+# pyright: reportPrivateUsage=false
+
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from spec.marks import requirement
+from stores.scenes import Author, Clock, blob, call, change, sha
+from surehold.errors import DiskFull, LockTimeout, StateCorrupt, StateTooNew, StateUnavailable
+from surehold.stores import database, schema
+from surehold.stores.base import Query
+from surehold.stores.sqlite import SqliteStore
+
+
+def fill(state: Path, clock: Clock) -> None:
+    store = SqliteStore(state, clock=clock, durability="none")
+    author = Author(store)
+    for number in range(50):
+        author.write(f"{number}", os.urandom(2_000))
+    store.close()
+
+
+@requirement("engine:state:private")
+def test_the_directory_is_private_and_explains_itself(tmp_path: Path, clock: Clock) -> None:
+    state = tmp_path / "not" / "there" / "yet"
+    store = SqliteStore(state, clock=clock)
+    Author(store).write("a", b"x")
+
+    assert {path.name: oct(path.stat().st_mode & 0o777) for path in (state, *state.iterdir())} == {
+        "yet": "0o700",
+        "README": "0o600",
+        "state.db": "0o600",
+        "state.db-shm": "0o600",
+        "state.db-wal": "0o600",
+        "state.lock": "0o600",
+    }
+    assert "surehold undo" in (state / "README").read_text()
+    store.close()
+
+
+def test_a_history_outlives_its_store(tmp_path: Path, clock: Clock) -> None:
+    fill(tmp_path, clock)
+
+    store = SqliteStore(tmp_path, clock=clock)
+    assert len(store.entries(Query(limit=99))) == 50
+    assert store.verify().ok
+    store.close()
+
+
+def test_a_closed_store_says_so(sqlite: SqliteStore) -> None:
+    sqlite.close()
+    sqlite.close()
+
+    with pytest.raises(StateUnavailable) as caught:
+        sqlite.head("a")
+    assert caught.value.reason == "store_closed"
+
+
+@requirement("engine:bad_input:state_too_new")
+def test_a_newer_database_is_left_alone(tmp_path: Path, clock: Clock) -> None:
+    fill(tmp_path, clock)
+    raw = sqlite3.connect(tmp_path / "state.db", isolation_level=None)
+    raw.execute(f"PRAGMA user_version = {schema.LATEST + 1}")
+    raw.close()
+    before = (tmp_path / "state.db").read_bytes()
+
+    with pytest.raises(StateTooNew) as caught:
+        SqliteStore(tmp_path, clock=clock)
+
+    assert "Upgrade" in caught.value.action
+    assert (tmp_path / "state.db").read_bytes() == before
+
+
+@requirement("engine:bad_input:truncated_database")
+@pytest.mark.parametrize("size", [0, 1, 50, 100, 4096, 4097, 40_000])
+def test_a_cut_database_is_not_taken_for_a_new_one(tmp_path: Path, clock: Clock, size: int) -> None:
+    fill(tmp_path, clock)
+    os.truncate(tmp_path / "state.db", size)
+
+    with pytest.raises(StateCorrupt) as caught:
+        SqliteStore(tmp_path, clock=clock)
+
+    assert str(tmp_path) in caught.value.action
+
+
+def test_a_missing_database_in_a_used_directory_is_not_a_new_one(tmp_path: Path, clock: Clock) -> None:
+    fill(tmp_path, clock)
+    (tmp_path / "state.db").unlink()
+
+    with pytest.raises(StateCorrupt):
+        SqliteStore(tmp_path, clock=clock)
+
+
+@requirement("engine:bad_input:truncated_database")
+def test_rubbish_is_not_a_database(tmp_path: Path, clock: Clock) -> None:
+    (tmp_path / "state.db").write_bytes(b"This is not a database. " * 500)
+
+    with pytest.raises(StateCorrupt) as caught:
+        SqliteStore(tmp_path, clock=clock)
+
+    assert "aside" in caught.value.action
+
+
+def test_a_database_whose_pages_were_overwritten_is_corrupt(tmp_path: Path, clock: Clock) -> None:
+    fill(tmp_path, clock)
+    size = (tmp_path / "state.db").stat().st_size
+    with (tmp_path / "state.db").open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (size - 4096))
+
+    store = SqliteStore(tmp_path, clock=clock)
+    with pytest.raises(StateCorrupt):
+        store.verify()
+    with pytest.raises(StateCorrupt):
+        Author(store).write("a", b"x")
+    store.close()
+
+
+def test_a_directory_below_a_file_is_unavailable(tmp_path: Path, clock: Clock) -> None:
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(StateUnavailable) as caught:
+        SqliteStore(tmp_path / "file" / "state", clock=clock)
+
+    assert "--state-dir" in caught.value.action
+
+
+READ_ONLY = """
+import os, sys
+from datetime import datetime, UTC
+from pathlib import Path
+from surehold.errors import SureholdError
+from surehold.stores.base import Call, Change
+from surehold.stores.sqlite import SqliteStore
+os.setgid(65534); os.setuid(65534)
+try:
+    store = SqliteStore(Path(sys.argv[1]), clock=lambda: datetime.now(UTC))
+    call = Call(tool="t", operation="edit", writer="w")
+    store.record(call, Change(path="a", before=None, after=None), change_id="c", ok=True)
+except SureholdError as error:
+    print(type(error).__name__)
+"""
+
+
+@requirement("engine:bad_input:state_not_writable")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become nobody")
+@pytest.mark.parametrize("used", [False, True])
+def test_a_directory_of_somebody_else_is_unavailable(clock: Clock, used: bool) -> None:
+    # Not below tmp_path, whose parents nobody may enter.
+    with tempfile.TemporaryDirectory() as folder:
+        state = Path(folder)
+        if used:
+            fill(state, clock)
+        for path in (state, *state.iterdir()):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+
+        command = [sys.executable, "-c", READ_ONLY, folder]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert (result.stdout, result.stderr) == ("StateUnavailable\n", "")
+
+
+def test_a_full_disk_loses_nothing_that_was_there(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path, clock)
+    store = SqliteStore(tmp_path, clock=clock)
+    (link,) = store._database._all.values()
+    link.connection.execute("PRAGMA max_page_count = 1")  # SQLite takes the present size instead
+
+    with pytest.raises(DiskFull):
+        store.record(call(), change("a", None, None, diff="x" * 999_000), change_id="large", ok=False)
+
+    assert store.verify().ok
+    store.record(call(), change("a", None, None), change_id="later", ok=False)
+    assert store.verify().ok
+    store.close()
+
+
+def test_a_writer_that_does_not_get_its_turn_is_told_so(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_PATIENCE", 0.2)
+    store = SqliteStore(tmp_path, clock=clock)
+    with store._database.writing():
+        with pytest.raises(LockTimeout) as caught:
+            store.keep(blob(b"x"))
+        assert store.has_blob(sha(b"x")) is False  # readers do not wait
+    assert caught.value.reason == "state_locked"
+
+    store.keep(blob(b"x"))
+    store.close()
+
+
+def test_a_foreign_program_that_holds_the_database_is_reported_as_a_lock(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_PATIENCE", 0.2)
+    store = SqliteStore(tmp_path, clock=clock)
+    raw = sqlite3.connect(tmp_path / "state.db", isolation_level=None)
+    raw.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LockTimeout) as caught:
+        store.keep(blob(b"x"))
+    raw.execute("ROLLBACK")
+    raw.close()
+
+    assert caught.value.reason == "state_locked"
+    store.keep(blob(b"x"))
+    store.close()
+
+
+def test_a_migration_that_fails_leaves_nothing(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "bad.sql").write_text("CREATE TABLE x (a);\nCREATE TABLE x (a);\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "_FOLDER", tmp_path / "scripts")
+        patch.setattr(schema, "MIGRATIONS", ("bad.sql",))
+        with pytest.raises(StateCorrupt):
+            SqliteStore(tmp_path / "state", clock=clock)
+
+    store = SqliteStore(tmp_path / "state", clock=clock)
+    assert store.verify().ok
+    store.close()
+
+
+def test_heavy_libraries_wait_until_they_are_needed() -> None:
+    code = "import sys, surehold.stores.sqlite; print('zstandard' in sys.modules)"
+
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert result.stdout == "False\n"

@@ -1,0 +1,123 @@
+"""Trash, sessions and sightings on every store."""
+
+from dataclasses import replace
+
+from spec.marks import requirement
+from stores.scenes import Author, Clock, blob, call, change, intent, version
+from surehold.stores.base import SessionRow, Sighting, Store, TrashItem
+from surehold.stores.sightings import PATHS_PER_SESSION
+
+
+def sighting(path: str, data: bytes, *spans: tuple[int, int], session: str = "s", seq: int = 0) -> Sighting:
+    return Sighting(session=session, path=path, sha256=version(data).sha256, spans=spans, seq=seq)
+
+
+@requirement("engine:trash:list")
+def test_a_deleted_file_waits_in_the_trash(store: Store, author: Author, clock: Clock) -> None:
+    author.write("a", b"one")
+    author.delete("a", trash_id="t1", agent="ada", session="s")
+
+    item = TrashItem(
+        id="t1",
+        path="a",
+        version=version(b"one"),
+        change_id="change-2",
+        trashed=clock.text,
+        agent="ada",
+        session="s",
+    )
+    assert store.trash() == (item,)
+    assert store.trash_item("t1") == item
+    assert store.trash_item("t2") is None
+
+
+def test_trash_is_listed_newest_first(store: Store, author: Author) -> None:
+    for name in ("t1", "t3", "t2"):
+        author.write(name, b"x")
+        author.delete(name, trash_id=name)
+
+    assert [item.id for item in store.trash()] == ["t2", "t3", "t1"]
+
+
+def test_a_restored_item_leaves_the_trash_but_is_remembered(store: Store, author: Author) -> None:
+    author.write("a", b"one")
+    author.delete("a", trash_id="t1")
+    author.write("b", b"one", restores="t1")
+
+    assert store.trash() == ()
+    assert [item.id for item in store.trash(state="restored")] == ["t1"]
+    assert store.empty_trash(["t1"]) == 0
+
+
+def test_a_failed_delete_puts_nothing_into_the_trash(store: Store, author: Author) -> None:
+    author.write("a", b"one")
+    store.begin(intent("c9", change("a", b"one", None, trash_id="t1"), asked=call("delete")), [], lease=9, fence=0)
+    store.abort("c9", error_kind="unknown", message="")
+
+    assert store.trash() == ()
+
+
+@requirement("engine:trash:empty")
+def test_emptying_counts_what_was_there(store: Store, author: Author) -> None:
+    for name in ("t1", "t2", "t3"):
+        author.write(name, b"x")
+        author.delete(name, trash_id=name)
+
+    assert store.empty_trash(["t1", "t3", "nothing", "t1"]) == 2
+    assert [item.id for item in store.trash()] == ["t2"]
+    assert [item.id for item in store.trash(state="emptied")] == ["t3", "t1"]
+
+
+def test_a_session_is_remembered_as_it_was_opened_first(store: Store) -> None:
+    row = SessionRow(id="s\udcff", agent="ada", opened="2026-01-01T00:00:00Z")
+    store.open_session(row)
+    store.open_session(replace(row, agent="eve"))
+
+    assert store.session("s\udcff") == row
+    assert store.session("other") is None
+
+
+def test_sightings_of_one_version_merge(store: Store, author: Author) -> None:
+    author.write("a", b"one")
+    store.see([sighting("a", b"one", (5, 7), (1, 2))], [blob(b"one")])
+    store.see([replace(sighting("a", b"one", (3, 3), (20, 30)), whole=True)])
+    store.see([replace(sighting("a", b"one", (6, 9)), with_hashes=True)])
+
+    expected = replace(sighting("a", b"one", (1, 3), (5, 9), (20, 30), seq=1), whole=True, with_hashes=True)
+    assert store.sightings("s", "a") == (expected,)
+    assert store.sightings("other", "a") == ()
+    assert store.sightings("s", "b") == ()
+
+
+@requirement("session:store:bounded")
+def test_the_newest_version_comes_first_and_eight_are_kept(store: Store) -> None:
+    for number in range(10):
+        store.see([sighting("a", b"%d" % number, (1, 1))])
+    store.see([sighting("a", b"4", (2, 2))])
+
+    found = store.sightings("s", "a")
+
+    assert [each.sha256 for each in found] == [version(b"%d" % number).sha256 for number in (4, 9, 8, 7, 6, 5, 3, 2)]
+    assert found[0].spans == ((1, 2),)
+
+
+@requirement("session:store:bounded")
+def test_a_session_forgets_the_paths_it_saw_longest_ago(store: Store) -> None:
+    store.see([sighting("other", b"x", session="t")])
+    store.see([sighting(f"{number}", b"x", (1, 1)) for number in range(PATHS_PER_SESSION)])
+    store.see([sighting("0", b"x", (2, 2))])
+    store.see([sighting("one more", b"x"), sighting("and another", b"x")])
+
+    assert store.sightings("s", "1") == ()
+    assert store.sightings("s", "2") == ()
+    for path in ("0", "3", "one more", "and another"):
+        assert len(store.sightings("s", path)) == 1
+    assert len(store.sightings("t", "other")) == 1
+
+
+@requirement("engine:store:intent")
+def test_a_finished_edit_was_seen_by_its_author(store: Store) -> None:
+    store.begin(intent("c1", change("a", None, b"one")), [blob(b"one")], lease=10, fence=0)
+    store.finish("c1", sightings=[sighting("a", b"one", (1, 1))])
+
+    assert store.sightings("s", "a") == (sighting("a", b"one", (1, 1), seq=1),)
