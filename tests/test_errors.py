@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from spec.marks import requirement
 from surehold import errors
 from surehold.errors import SureholdError
 
@@ -35,6 +36,7 @@ def tree(kind: type[SureholdError]) -> Iterator[type[SureholdError]]:
 ALL = tuple(tree(SureholdError))
 
 
+@requirement("engine:errors:same_everywhere")
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
 def test_every_error_prints_pickles_and_serialises_the_same_way(kind: type[SureholdError]) -> None:
     error = kind("It went wrong.", path="a.txt", action="Try again.", lines=[1, 2])
@@ -46,6 +48,7 @@ def test_every_error_prints_pickles_and_serialises_the_same_way(kind: type[Sureh
     assert again.as_dict() == error.as_dict() == json.loads(json.dumps(error.as_dict()))
 
 
+@requirement("engine:errors:kinds")
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
 def test_every_kind_is_of_the_closed_set_and_every_error_stands_in_the_drawn_tree(kind: type[SureholdError]) -> None:
     assert kind.kind in CLOSED_SET
@@ -53,6 +56,7 @@ def test_every_kind_is_of_the_closed_set_and_every_error_stands_in_the_drawn_tre
     assert kind.__name__ in errors.__doc__
 
 
+@requirement("engine:errors:sentence", "promise:refusal:next_step")
 def test_an_error_carries_what_to_do_next_apart_from_what_is_wrong() -> None:
     error = errors.StaleFile("`a` is not the version you saw.", path="a", expected_sha256="x")
 
@@ -68,6 +72,7 @@ def test_an_error_carries_what_to_do_next_apart_from_what_is_wrong() -> None:
     }
 
 
+@requirement("promise:refusal:next_step")
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
 def test_every_refusal_says_what_to_do_next(kind: type[SureholdError]) -> None:
     assert kind("It went wrong.").action.endswith((".", "`."))

@@ -32,6 +32,8 @@ class Settings:
     """Protected paths that may be written all the same, in gitignore syntax."""
     protected: tuple[str, ...] = PROTECTED
     limits: Limits = field(default_factory=Limits)
+    recover_on_open: bool = True
+    """Close what dead processes left open before anything else happens."""
     detector: Detector | None = None
     """Guesses the encoding of text that nothing else explains."""
 
@@ -60,7 +62,8 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
     workspace = Workspace(
         disk=disk, store=store, owner=current_owner, policy=policy, limits=chosen.limits, detector=chosen.detector
     )
-    workspace.recover()
+    if chosen.recover_on_open:
+        workspace.recover()
     return workspace
 
 

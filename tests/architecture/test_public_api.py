@@ -5,13 +5,16 @@ import sys
 import pytest
 
 import surehold
+from spec.marks import requirement
 
 
+@requirement("engine:api:all")
 def test_the_public_names_are_sorted_and_all_of_them_exist() -> None:
     assert surehold.__all__ == sorted(surehold.__all__)
     assert {name: getattr(surehold, name).__name__ for name in surehold.__all__} == {n: n for n in surehold.__all__}
 
 
+@requirement("engine:api:all")
 @pytest.mark.parametrize("name", surehold.__all__)
 def test_every_public_name_and_method_is_documented(name: str) -> None:
     thing = getattr(surehold, name)
@@ -32,10 +35,12 @@ def loaded_by(code: str) -> set[str]:
     return set(done.stdout.split())
 
 
+@requirement("engine:api:light_import")
 def test_importing_the_package_loads_nothing_but_itself() -> None:
     assert {name for name in loaded_by("import surehold") if name.startswith("surehold")} == {"surehold"}
 
 
+@requirement("engine:api:light_import")
 def test_using_the_library_loads_no_protocol_image_or_pdf_library() -> None:
     loaded = loaded_by("from surehold import open_workspace, Session, Workspace")
 

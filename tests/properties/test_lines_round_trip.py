@@ -1,12 +1,14 @@
 from hypothesis import given
 
 from properties.strategies import Sample, any_bytes, samples
+from spec.marks import requirement
 from surehold.text.encoding import RAW, UTF8
 from surehold.text.lines import Lines
 from surehold.text.page import read_page
 from surehold.text.snapshot import Snapshot
 
 
+@requirement("text:line:own_terminator")
 @given(samples())
 def test_raw_lines_after_the_byte_order_mark_join_to_the_file(sample: Sample) -> None:
     snapshot = Snapshot(sample.data, encoding=sample.encoding)
@@ -14,12 +16,14 @@ def test_raw_lines_after_the_byte_order_mark_join_to_the_file(sample: Sample) ->
     assert sample.encoding.bom + b"".join(snapshot.lines.raw) == sample.data
 
 
+@requirement("text:line:own_terminator")
 @given(any_bytes())
 def test_raw_lines_of_damaged_bytes_join_to_the_file(data: bytes) -> None:
     assert b"".join(Lines(data, RAW).raw) == data
     assert b"".join(Lines(data, UTF8).raw) == data
 
 
+@requirement("text:line:own_terminator", "text:line:lone_cr", "text:line:lf_crlf")
 @given(samples())
 def test_every_line_keeps_its_content_and_its_own_terminator(sample: Sample) -> None:
     lines = Snapshot(sample.data, encoding=sample.encoding).lines
@@ -33,6 +37,7 @@ def test_every_line_keeps_its_content_and_its_own_terminator(sample: Sample) -> 
     assert found == expected
 
 
+@requirement("text:line:numbers")
 @given(samples(("utf-8", "latin-1", "gbk"), styles=("lf", "crlf", "mixed", "stray")))
 def test_line_numbers_are_those_of_grep(sample: Sample) -> None:
     snapshot = Snapshot(sample.data, encoding=sample.encoding)
@@ -47,6 +52,7 @@ def test_line_numbers_are_those_of_grep(sample: Sample) -> None:
     )
 
 
+@requirement("text:sha256:sliced")
 @given(samples(("utf-8", "cp1252", "shift_jis", "utf-16-le", "utf-16-be"), styles=("lf", "crlf", "mixed")))
 def test_a_streamed_page_says_the_same_as_the_whole_file(sample: Sample) -> None:
     snapshot = Snapshot(sample.data, encoding=sample.encoding)

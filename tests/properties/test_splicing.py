@@ -2,6 +2,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from properties.strategies import Sample, any_bytes, samples
+from spec.marks import requirement
 from surehold.errors import SureholdError
 from surehold.text.encoding import RAW
 from surehold.text.plan import EditPlan
@@ -21,6 +22,7 @@ def outside_is_untouched(plan: EditPlan) -> bool:
     return before[at_before:] == after[at_after:]
 
 
+@requirement("text:splice:outside")
 @given(samples(), st.data())
 def test_bytes_outside_the_replaced_text_stay(sample: Sample, data: st.DataObject) -> None:
     assume(any(sample.rows))
@@ -33,6 +35,7 @@ def test_bytes_outside_the_replaced_text_stay(sample: Sample, data: st.DataObjec
     assert plan.applied[0].occurrences == len(plan.spans) >= 1
 
 
+@requirement("text:splice:outside", "text:splice:final_newline", "text:strings:exact")
 @given(samples(styles=("lf", "crlf", "cr")), st.data())
 def test_an_edit_says_what_plain_string_replacement_says(sample: Sample, data: st.DataObject) -> None:
     unique = [r for r in sample.rows if r and sample.text.count(r) == 1 and (r + r)[1:-1].count(r) == 0]
@@ -46,6 +49,7 @@ def test_an_edit_says_what_plain_string_replacement_says(sample: Sample, data: s
     assert plan.after.data == sample.encoding.bom + sample.text.replace(row, "Zz").encode(sample.encoding.name)
 
 
+@requirement("text:strings:line_ends")
 @given(samples(), st.data())
 def test_a_quote_over_several_lines_matches_whatever_the_line_endings_are(sample: Sample, data: st.DataObject) -> None:
     snapshot = Snapshot(sample.data, encoding=sample.encoding)
@@ -64,6 +68,7 @@ def test_a_quote_over_several_lines_matches_whatever_the_line_endings_are(sample
         assert plan.after.lines.style == snapshot.lines.style
 
 
+@requirement("text:splice:damaged_bytes", "text:splice:outside")
 @given(any_bytes(), st.text("abX\n", min_size=1, max_size=4))
 def test_damaged_bytes_are_edited_with_ascii_and_keep_everything_else(data: bytes, new: str) -> None:
     snapshot = Snapshot(data, encoding=RAW)
@@ -74,6 +79,7 @@ def test_damaged_bytes_are_edited_with_ascii_and_keep_everything_else(data: byte
     assert outside_is_untouched(plan)
 
 
+@requirement("text:rewrite:bytes")
 @given(samples(), samples())
 def test_writing_bytes_gives_exactly_these_bytes_by_one_minimal_span(one: Sample, other: Sample) -> None:
     plan = WriteBytes(other.data).plan(Snapshot(one.data))
@@ -83,6 +89,7 @@ def test_writing_bytes_gives_exactly_these_bytes_by_one_minimal_span(one: Sample
     assert len(plan.spans) <= 1
 
 
+@requirement("text:rewrite:same_text")
 @given(samples())
 def test_writing_a_files_own_text_changes_nothing(sample: Sample) -> None:
     snapshot = Snapshot(sample.data, encoding=sample.encoding)
@@ -91,6 +98,7 @@ def test_writing_a_files_own_text_changes_nothing(sample: Sample) -> None:
     assert WriteText(sample.text.replace("\r\n", "\n")).plan(snapshot).changes_bytes is False
 
 
+@requirement("text:rewrite:keeps_style")
 @given(samples(styles=("lf", "crlf", "mixed")))
 def test_rewriting_keeps_the_terminator_of_every_line_that_stays(sample: Sample) -> None:
     snapshot = Snapshot(sample.data, encoding=sample.encoding)
@@ -102,6 +110,7 @@ def test_rewriting_keeps_the_terminator_of_every_line_that_stays(sample: Sample)
     assert plan.after.data.endswith(sample.data[len(sample.encoding.bom) :])
 
 
+@requirement("text:strings:sequential_mode")
 @given(
     samples(("utf-8", "gbk", "utf-16-le")),
     st.lists(st.tuples(st.text("ab é", max_size=3), st.text("abX", max_size=3)), min_size=1, max_size=4),
@@ -122,6 +131,7 @@ def test_sequential_edits_end_where_one_replacement_after_the_other_ends(
     assert outside_is_untouched(plan)
 
 
+@requirement("text:rewrite:bytes")
 @given(st.binary(max_size=300), st.binary(max_size=300), st.binary(max_size=300))
 def test_common_ends_are_found_exactly(one: bytes, middle: bytes, other: bytes) -> None:
     left, right = one + middle, one + other

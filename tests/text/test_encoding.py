@@ -1,9 +1,13 @@
 import pytest
 
+from spec.marks import requirement
 from surehold.errors import BinaryFile, InvalidArgument, NotEncodable
 from surehold.text.encoding import RAW, UTF8, Encoding, detect, named
 
 
+@requirement(
+    "text:encoding:bom", "text:encoding:in_file", "text:encoding:utf8", "text:encoding:utf16", "text:encoding:raw"
+)
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
@@ -30,14 +34,17 @@ def test_the_encoding_is_decided_in_the_documented_order(data: bytes, expected: 
     assert detect(data) == expected
 
 
+@requirement("text:encoding:bom")
 def test_a_byte_order_mark_outranks_the_callers_word() -> None:
     assert detect(b"\xef\xbb\xbfx", requested="latin-1").name == "utf-8"
 
 
+@requirement("text:encoding:caller")
 def test_the_callers_word_outranks_a_declaration() -> None:
     assert detect(b"# coding: latin-1\n\xe9\n", requested="cp1252").name == "cp1252"
 
 
+@requirement("text:encoding:editorconfig")
 def test_the_configured_charset_outranks_what_the_file_declares() -> None:
     assert detect(b"# coding: cp1252\n\xe9\n", configured=lambda: "latin-1").name == "iso8859-1"
 
@@ -50,35 +57,43 @@ def test_a_configured_charset_that_does_not_fit_is_passed_over() -> None:
     assert detect("中".encode(), configured=lambda: "ascii") == UTF8
 
 
+@requirement("text:encoding:detector")
 def test_a_detector_is_asked_last() -> None:
     assert detect(b"caf\xe9", detector=lambda _: "cp1252").name == "cp1252"
     assert detect(b"caf\xe9", detector=lambda _: None) == RAW
     assert detect("é".encode(), detector=lambda _: "cp1252") == UTF8
 
 
+@requirement("text:binary:nul")
 @pytest.mark.parametrize("data", [b"a\0b", b"\x7fELF\x02\x01\0\0\0\0", b"\0" * 100, b"abc\n" * 1000 + b"\0"])
 def test_zero_bytes_near_the_start_without_utf16_are_binary(data: bytes) -> None:
     with pytest.raises(BinaryFile):
         detect(data)
 
 
+@requirement("text:binary:later_nul")
 def test_a_zero_byte_behind_the_first_8_kib_does_not_make_a_file_binary() -> None:
     assert detect(b"a" * 8192 + b"\0") == UTF8
 
 
+@requirement("text:encoding:caller")
 def test_an_encoding_that_does_not_fit_the_bytes_is_refused() -> None:
     with pytest.raises(InvalidArgument):
         detect(b"\xff", requested="utf-8")
 
 
+@requirement("text:encoding:not_spliceable")
 @pytest.mark.parametrize(
     "name", ["nonsense", "utf-7", "iso2022_jp", "hz", "cp037", "rot13", "unicode_escape", "base64", "idna"]
 )
 def test_encodings_that_cannot_be_spliced_are_refused(name: str) -> None:
-    with pytest.raises(InvalidArgument):
+    with pytest.raises(InvalidArgument) as refused:
         named(name)
 
+    assert f"`{name}`" in refused.value.message
 
+
+@requirement("text:encoding:unencodable")
 def test_new_characters_that_do_not_fit_are_named() -> None:
     with pytest.raises(NotEncodable) as refused:
         Encoding(name="iso8859-1").encode("a€中€")
@@ -86,6 +101,7 @@ def test_new_characters_that_do_not_fit_are_named() -> None:
     assert refused.value.details == {"characters": ["U+20AC", "U+4E2D"], "encoding": "iso8859-1"}
 
 
+@requirement("text:encoding:raw")
 def test_bytes_that_fit_nothing_are_shown_with_escapes_and_take_only_ascii() -> None:
     assert RAW.decode(b"caf\xe9") == r"caf\xe9"
     assert RAW.encode("plain") == b"plain"

@@ -1,6 +1,10 @@
+import tracemalloc
+
 import pytest
 
+from spec.marks import requirement
 from surehold.errors import BinaryFile
+from surehold.text.hashing import sha256
 from surehold.text.page import read_page
 
 
@@ -8,6 +12,7 @@ def pages(data: bytes, size: int = 7) -> list[bytes]:
     return [data[i : i + size] for i in range(0, len(data), size)]
 
 
+@requirement("text:sha256:sliced")
 def test_a_page_holds_the_asked_lines_and_the_facts_of_the_whole_file() -> None:
     data = b"".join(b"line %d\r\n" % n for n in range(1, 101))
 
@@ -15,6 +20,19 @@ def test_a_page_holds_the_asked_lines_and_the_facts_of_the_whole_file() -> None:
 
     assert page.rows == (b"line 10\r\n", b"line 11\r\n", b"line 12\r\n")
     assert (page.line_count, page.size, page.style, page.next_line) == (100, len(data), "crlf", 13)
+    assert page.sha256 == sha256(data)
+
+
+@requirement("text:page:streamed")
+def test_a_page_of_a_huge_file_is_read_in_one_pass_and_holds_only_itself() -> None:
+    chunk, count = b"0123456789abcde\n" * 4096, 1000
+    tracemalloc.start()
+    page = read_page((chunk for _ in range(count)), start=2_000_000, count=2)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert (page.rows, page.line_count, page.size) == ((chunk[:16],) * 2, 4096 * count, len(chunk) * count)
+    assert peak < len(chunk) * 4
 
 
 def test_a_page_stops_at_whole_lines_when_it_is_full() -> None:
@@ -23,6 +41,7 @@ def test_a_page_stops_at_whole_lines_when_it_is_full() -> None:
     assert (page.rows, page.cut, page.next_line, page.line_count) == ((b"aaaa\n", b"bbbb\n"), False, 3, 3)
 
 
+@requirement("text:page:long_line")
 def test_a_line_longer_than_the_page_is_cut_and_said_so() -> None:
     page = read_page(pages(b"x" * 50 + b"\ny\n"), max_bytes=10)
 

@@ -1,3 +1,6 @@
+import pytest
+
+from spec.marks import requirement
 from surehold.text.plan import EditPlan, Splices
 from surehold.text.plan_diff import diff_of, spans_between
 from surehold.text.rebase import Conflict, Rebase, Rebased, rebase
@@ -11,6 +14,7 @@ def plan_of(old: str, new: str) -> EditPlan:
     return SnapshotEdits((StringEdit(old=old, new=new),)).plan(Snapshot(BASE))
 
 
+@requirement("text:rebase:follows")
 def test_a_plan_follows_its_line_over_lines_added_above() -> None:
     current = Snapshot(b"new 1\nnew 2\n" + BASE)
 
@@ -21,12 +25,14 @@ def test_a_plan_follows_its_line_over_lines_added_above() -> None:
     assert rebased.plan.after.data == current.data.replace(b"line 7\n", b"LINE 7\n")
 
 
+@requirement("text:rebase:touched")
 def test_a_plan_for_a_line_that_changed_is_a_conflict() -> None:
     current = Snapshot(BASE.replace(b"line 7\n", b"other\n"))
 
     assert rebase(plan_of("line 7\n", "LINE 7\n"), current) == (Conflict(line=7, reason="changed"),)
 
 
+@requirement("text:rebase:follows")
 def test_an_insertion_between_two_lines_follows_them() -> None:
     plan = Splices(spans_between(Snapshot(BASE), Snapshot(BASE.replace(b"line 5\n", b"line 5\nnew\n")))).plan(
         Snapshot(BASE)
@@ -37,6 +43,19 @@ def test_an_insertion_between_two_lines_follows_them() -> None:
 
     assert isinstance(rebased, Rebased)
     assert rebased.plan.after.data == b"top\n" + BASE.replace(b"line 5\n", b"line 5\nnew\n")
+
+
+@requirement("text:rebase:two_proofs")
+@pytest.mark.parametrize(
+    ("current", "reason"),
+    [
+        (BASE.replace(b"line 7\n", b"") + b"line 7\n", "disagree"),
+        (BASE.replace(b"line 7\n", b"line 7\nline 7\n"), "ambiguous"),
+    ],
+    ids=["moved across others", "copied"],
+)
+def test_a_plan_whose_line_cannot_be_proven_to_be_the_same_is_a_conflict(current: bytes, reason: str) -> None:
+    assert rebase(plan_of("line 7\n", "LINE 7\n"), Snapshot(current)) == (Conflict(line=7, reason=reason),)
 
 
 def test_spans_between_two_versions_turn_one_into_the_other() -> None:

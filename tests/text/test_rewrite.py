@@ -1,11 +1,14 @@
 import pytest
 
+from spec.marks import requirement
 from surehold.errors import NotEncodable
-from surehold.text.plan import Correction, Delete, Horizon, Keep
+from surehold.text.plan import Correction, Delete, Edit, Horizon, Keep, Span, Splices
 from surehold.text.rewrite import WriteBytes, WriteText
 from surehold.text.snapshot import ABSENT, Snapshot
+from surehold.text.string_edits import SequentialEdits, SnapshotEdits, StringEdit
 
 
+@requirement("text:rewrite:keeps_style", "text:splice:byte_order_mark")
 @pytest.mark.parametrize(
     ("old", "text", "expected"),
     [
@@ -26,12 +29,33 @@ def test_overwriting_keeps_encoding_mark_and_line_endings(old: bytes, text: str,
     assert WriteText(text).plan(Snapshot(old)).after.data == expected
 
 
+@requirement("text:new_line:neighbour", "text:new_line:dominant")
+@pytest.mark.parametrize(
+    ("old", "text", "expected"),
+    [
+        (b"a\r\nb\nc\n", "a\nnew\nb\nc\n", b"a\r\nnew\r\nb\nc\n"),
+        (b"a\nb\r\nc\r\n", "a\nnew\nb\nc\n", b"a\nnew\nb\r\nc\r\n"),
+        (b"a\r\nb\nc\n", "new\na\nb\nc\n", b"new\r\na\r\nb\nc\n"),
+        (b"a\r\nb\r\nc\n", "x\ny\n", b"x\r\ny\r\n"),
+        (b"a\r\nb\nc\n", "x\ny\n", b"x\ny\n"),
+        (b"a", "a\nb\n", b"a\nb\n"),
+    ],
+    ids=["above", "above again", "below", "dominant", "dominant again", "none"],
+)
+def test_a_new_line_ends_like_the_one_above_else_the_one_below_else_like_most(
+    old: bytes, text: str, expected: bytes
+) -> None:
+    assert WriteText(text).plan(Snapshot(old)).after.data == expected
+
+
+@requirement("text:plan:corrections")
 def test_changed_line_endings_are_reported() -> None:
     plan = WriteText("a\nB\n").plan(Snapshot(b"a\r\nb\r\n"))
 
     assert plan.corrections == (Correction(type="line_endings_kept", detail="Line endings follow the file (crlf)."),)
 
 
+@requirement("text:rewrite:new_file")
 def test_a_new_file_gets_the_text_as_it_was_sent() -> None:
     assert WriteText("é\r\n").plan(ABSENT).after.data == "é\r\n".encode()
 
@@ -41,10 +65,43 @@ def test_text_that_the_file_cannot_hold_is_refused() -> None:
         WriteText("中").plan(Snapshot(b"caf\xe9"))
 
 
+@requirement("text:plan:horizon")
 def test_the_horizon_is_the_first_line_that_really_differs() -> None:
     plan = WriteBytes(b"1\n2\n3 changed\n4\n").plan(Snapshot(b"1\n2\n3\n4\n"))
 
     assert plan.horizon == Horizon(anchors_valid_through=2, must_refresh_from_line=3)
+
+
+@requirement("text:plan:horizon")
+def test_an_edit_that_writes_the_same_bytes_again_does_not_bring_the_horizon_closer() -> None:
+    same = StringEdit(old="1\n2", new="1\r\n2")  # in a file with CRLF, both are the same bytes
+    plan = SnapshotEdits((same, StringEdit(old="4", new="four"))).plan(Snapshot(b"1\r\n2\r\n3\r\n4\r\n"))
+
+    assert plan.horizon == Horizon(anchors_valid_through=3, must_refresh_from_line=4)
+
+
+@requirement("text:plan:pure")
+@pytest.mark.parametrize(
+    "edit",
+    [
+        WriteText("a\nnew\n"),
+        WriteBytes(b"\0"),
+        SnapshotEdits((StringEdit(old="a", new="b"), StringEdit(old="c", new="d\ne"))),
+        SequentialEdits((StringEdit(old="a", new="b"), StringEdit(old="b", new="x", replace_all=True))),
+        Splices((Span(start=0, end=1, new=b"z"),)),
+        Delete(),
+        Keep(),
+    ],
+    ids=lambda edit: type(edit).__name__,
+)
+def test_planning_changes_nothing_and_gives_the_same_plan_again(edit: Edit) -> None:
+    data = b"a\r\nc\r\n"
+    snapshot = Snapshot(data)
+
+    plan = edit.plan(snapshot)
+
+    assert plan == edit.plan(snapshot) == edit.plan(Snapshot(data))
+    assert (snapshot.data, plan.before) == (data, snapshot)
 
 
 def test_deleting_and_keeping_are_plans_too() -> None:

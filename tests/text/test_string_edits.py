@@ -1,5 +1,6 @@
 import pytest
 
+from spec.marks import requirement
 from surehold.errors import InvalidArgument, MultipleMatches, NotEncodable, OldTextNotFound, OverlappingEdits
 from surehold.text.plan import Applied, LineSpan
 from surehold.text.snapshot import Snapshot
@@ -11,6 +12,13 @@ def edited(data: bytes, old: str, new: str, **options: object) -> bytes:
     return SnapshotEdits((edit,)).plan(Snapshot(data)).after.data
 
 
+@requirement(
+    "text:strings:exact",
+    "text:strings:line_ends",
+    "text:new_line:neighbour",
+    "text:splice:byte_order_mark",
+    "text:splice:final_newline",
+)
 @pytest.mark.parametrize(
     ("data", "old", "new", "expected"),
     [
@@ -37,6 +45,7 @@ def test_only_the_quoted_bytes_change_and_line_breaks_follow_the_file(
     assert edited(data, old, new) == expected
 
 
+@requirement("text:strings:characters")
 def test_a_backslash_is_not_found_inside_a_shift_jis_character() -> None:
     text = "# coding: shift_jis\n表\\n\n"
     snapshot = Snapshot(text.encode("shift_jis"))
@@ -46,6 +55,7 @@ def test_a_backslash_is_not_found_inside_a_shift_jis_character() -> None:
     assert plan.after.data == text.replace("\\", "/").encode("shift_jis")
 
 
+@requirement("text:strings:characters")
 def test_utf16_is_matched_between_its_units_only() -> None:
     data = "\u6100\u0061b".encode("utf-16-le")  # the bytes 61 00 stand also across two units
     snapshot = Snapshot(data, encoding="utf-16-le")
@@ -53,6 +63,7 @@ def test_utf16_is_matched_between_its_units_only() -> None:
     assert SnapshotEdits((StringEdit(old="a", new="x"),)).plan(snapshot).after.text == "\u6100xb"
 
 
+@requirement("text:strings:unique")
 def test_text_that_overlaps_itself_is_ambiguous() -> None:
     with pytest.raises(MultipleMatches) as refused:
         edited(b"aaa", "aa", "b")
@@ -60,6 +71,7 @@ def test_text_that_overlaps_itself_is_ambiguous() -> None:
     assert refused.value.details["count"] == 2
 
 
+@requirement("text:strings:unique", "promise:refusal:carries_data")
 def test_several_places_are_refused_with_their_lines() -> None:
     with pytest.raises(MultipleMatches) as refused:
         edited(b"x\ny\nx\n", "x", "z")
@@ -67,10 +79,12 @@ def test_several_places_are_refused_with_their_lines() -> None:
     assert refused.value.details == {"edit_index": 0, "count": 2, "lines": [1, 3]}
 
 
+@requirement("text:strings:replace_all")
 def test_all_places_are_replaced_when_asked() -> None:
     assert edited(b"x\ny\nx\n", "x", "zz", replace_all=True) == b"zz\ny\nzz\n"
 
 
+@requirement("text:strings:replace_all")
 def test_an_expected_number_of_places_must_be_met() -> None:
     assert edited(b"x x", "x", "z", expected_occurrences=2) == b"z z"
     with pytest.raises(MultipleMatches) as refused:
@@ -78,6 +92,7 @@ def test_an_expected_number_of_places_must_be_met() -> None:
     assert refused.value.reason == "other_count"
 
 
+@requirement("text:strings:not_found")
 def test_a_text_that_is_missing_is_explained_by_lines_that_differ_in_blanks() -> None:
     with pytest.raises(OldTextNotFound) as refused:
         edited(b"def f():\n\treturn 1\n", "    return 1", "    return 2")
@@ -85,6 +100,7 @@ def test_a_text_that_is_missing_is_explained_by_lines_that_differ_in_blanks() ->
     assert refused.value.details["closest"] == [{"line": 2, "text": "\treturn 1"}]
 
 
+@requirement("text:strings:not_found")
 def test_a_text_that_is_missing_because_the_edit_was_done_already_is_said_so() -> None:
     with pytest.raises(OldTextNotFound) as refused:
         edited(b"port = 4000\n", "port = 3000", "port = 4000")
@@ -92,6 +108,7 @@ def test_a_text_that_is_missing_because_the_edit_was_done_already_is_said_so() -
     assert refused.value.details["already_applied"] is True
 
 
+@requirement("text:strings:empty")
 @pytest.mark.parametrize(("old", "new", "reason"), [("", "x", "empty_old_text"), ("a", "a", "same_text")])
 def test_edits_that_say_nothing_are_refused(old: str, new: str, reason: str) -> None:
     with pytest.raises(InvalidArgument) as refused:
@@ -100,23 +117,27 @@ def test_edits_that_say_nothing_are_refused(old: str, new: str, reason: str) -> 
     assert refused.value.reason == reason
 
 
+@requirement("text:strings:empty")
 @pytest.mark.parametrize("kind", [SnapshotEdits, SequentialEdits])
 def test_no_edits_are_refused(kind: type[SnapshotEdits] | type[SequentialEdits]) -> None:
     with pytest.raises(InvalidArgument):
         kind(()).plan(Snapshot(b"a"))
 
 
+@requirement("text:encoding:unencodable")
 def test_characters_that_the_file_cannot_hold_are_refused() -> None:
     with pytest.raises(NotEncodable):
         edited(b"# coding: latin-1\n\xe9 x\n", "x", "€")
 
 
+@requirement("text:strings:snapshot_mode")
 def test_snapshot_edits_all_look_at_the_original() -> None:
     edits = SnapshotEdits((StringEdit(old="a", new="b"), StringEdit(old="b", new="c")))
 
     assert edits.plan(Snapshot(b"a b")).after.data == b"b c"
 
 
+@requirement("text:strings:snapshot_mode")
 def test_snapshot_edits_of_the_same_bytes_are_refused_naming_both() -> None:
     with pytest.raises(OverlappingEdits) as refused:
         SnapshotEdits((StringEdit(old="bc", new="1"), StringEdit(old="ab", new="2"))).plan(Snapshot(b"abc"))
@@ -124,6 +145,7 @@ def test_snapshot_edits_of_the_same_bytes_are_refused_naming_both() -> None:
     assert refused.value.details == {"edit_indices": [0, 1]}
 
 
+@requirement("text:strings:sequential_mode", "text:strings:line_ranges")
 def test_sequential_edits_look_at_the_result_of_the_one_before() -> None:
     edits = SequentialEdits((StringEdit(old="AAA", new="BBB"), StringEdit(old="BBB", new="CCC")))
 
@@ -137,6 +159,7 @@ def test_sequential_edits_look_at_the_result_of_the_one_before() -> None:
     )
 
 
+@requirement("text:strings:line_ranges")
 def test_lines_of_a_match_do_not_include_the_line_behind_its_final_break() -> None:
     plan = SnapshotEdits((StringEdit(old="b\nc\n", new="x\n"),)).plan(Snapshot(b"a\nb\nc\nd\n"))
 

@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 from pydantic import Field
 
+from spec.marks import requirement
 from surehold.errors import InvalidArgument, SureholdError
 from surehold.tools.schema import slim_schema
 from surehold.tools.spec import Answer, Hints, Params, Part, Result, tool
@@ -35,7 +36,7 @@ class CountParams(Params):
 
 
 class CountResult(Result):
-    line_count: int = Field(alias="lineCount")
+    line_count: int = Field(serialization_alias="lineCount")
 
 
 @tool("count_lines", hints=Hints(kind="read", read_only=True), wire=PlainWire())
@@ -54,17 +55,20 @@ def session(tmp_path: Any) -> Session:
     return bench.workspace.session()
 
 
+@requirement("engine:tool:once")
 def test_a_tool_is_a_typed_function(session: Session) -> None:
     assert count_lines(session, CountParams(path="a")) == CountResult(line_count=2)
     assert count_lines.description == "Count the lines of a file.\n\nThe count is that of `grep -c`."
 
 
+@requirement("engine:tool:once")
 def test_a_tool_is_called_with_plain_data_and_answers_in_its_dialect(session: Session) -> None:
     assert count_lines.call(session, {"path": "a"}) == Answer(
         ok=True, data={"ok": True, "data": {"lineCount": 2}, "warnings": []}
     )
 
 
+@requirement("engine:tool:refusal")
 def test_a_refusal_is_an_answer_too(session: Session) -> None:
     answer = count_lines.call(session, {"path": "missing"})
 
@@ -74,12 +78,14 @@ def test_a_refusal_is_an_answer_too(session: Session) -> None:
     )
 
 
+@requirement("engine:tool:unknown_top_level")
 def test_an_unknown_argument_at_the_top_is_ignored_with_a_warning(session: Session) -> None:
     answer = count_lines.call(session, {"path": "a", "wait_for_previous": True})
 
     assert (answer.ok, answer.warnings) == (True, ("Unknown argument `wait_for_previous` was ignored.",))
 
 
+@requirement("engine:tool:unknown_nested")
 def test_an_unknown_key_inside_an_object_is_an_error_that_lists_the_allowed_ones() -> None:
     with pytest.raises(InvalidArgument) as refused:
         count_lines.parse({"path": "a", "words": [{"text": "x", "txet": "y"}]})
@@ -96,6 +102,7 @@ def test_a_missing_argument_is_named() -> None:
     assert "`path`" in refused.value.message
 
 
+@requirement("engine:tool:schema")
 def test_schemas_are_slim_and_say_what_each_argument_is() -> None:
     assert slim_schema(CountParams) == {
         "type": "object",

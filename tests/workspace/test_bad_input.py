@@ -3,16 +3,20 @@
 import os
 import socket
 import sqlite3
-from collections.abc import Iterator
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from spec.marks import requirement
 from surehold.errors import (
     BinaryFile,
     FileTooLarge,
     InvalidArgument,
     NotAFile,
+    NotEncodable,
     NotFound,
     OutsideWorkspace,
     StateCorrupt,
@@ -23,6 +27,8 @@ from surehold.errors import (
 from surehold.workspace.workspace import Workspace
 from surehold.workspace.write_path import Limits
 from workspaces import real_workspace
+
+only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make devices and become somebody else")
 
 
 @pytest.fixture
@@ -76,12 +82,21 @@ def make_socket(root: Path) -> str:
     return "odd"
 
 
+def make_device(root: Path) -> str:
+    os.mknod(root / "odd", 0o600 | stat.S_IFCHR, os.makedev(1, 5))  # /dev/zero, which never ends
+    return "odd"
+
+
 def make_directory(root: Path) -> str:
     (root / "odd").mkdir()
     return "odd"
 
 
-def link(target: str) -> object:
+def named(path: str) -> Callable[[Path], str]:
+    return lambda _: path
+
+
+def link(target: str) -> Callable[[Path], str]:
     def make(root: Path) -> str:
         (root / "odd").symlink_to(target)
         return "odd"
@@ -89,44 +104,117 @@ def link(target: str) -> object:
     return make
 
 
+@requirement(
+    "engine:bad_input:missing",
+    "engine:bad_input:directory",
+    "engine:bad_input:special",
+    "engine:bad_input:dangling_link",
+    "engine:bad_input:looping_link",
+    "engine:bad_input:dotdot",
+    "engine:bad_input:nul",
+    "engine:bad_input:long_path",
+    "engine:bad_input:nothing_left",
+    "promise:contained:dotdot",
+    "promise:contained:links",
+    "promise:contained:spelling",
+    "promise:refusal:next_step",
+)
 @pytest.mark.parametrize(
-    ("make", "kind"),
+    ("make", "kind", "reason"),
     [
-        (lambda _: "missing.txt", NotFound),
-        (lambda _: "missing/deep/er.txt", NotFound),
-        (make_directory, NotAFile),
-        (make_fifo, NotAFile),
-        (make_socket, NotAFile),
-        (link("/dev/zero"), OutsideWorkspace),
-        (link("nowhere"), NotFound),
-        (link("odd"), SureholdError),
-        (link("/etc/hostname"), OutsideWorkspace),
-        (lambda _: "../root-evil/a.txt", OutsideWorkspace),
-        (lambda _: "..", OutsideWorkspace),
-        (lambda _: "/etc/hostname", OutsideWorkspace),
-        (lambda _: "~/a.txt", NotFound),
-        (lambda _: "a\0b", InvalidArgument),
-        (lambda _: "x" * 5000, InvalidArgument),
-        (lambda _: "x" * 300, InvalidArgument),
-        (lambda _: "", InvalidArgument),
-        (lambda _: "a.txt/b.txt", NotFound),
-        (lambda _: "\ud800", InvalidArgument),
+        (named("missing.txt"), NotFound, "no_such_file"),
+        (named("missing/deep/er.txt"), NotFound, "no_such_file"),
+        (make_directory, NotAFile, "is_a_directory"),
+        (make_fifo, NotAFile, "not_a_file"),
+        (make_socket, NotAFile, "not_a_file"),
+        pytest.param(make_device, NotAFile, "not_a_file", marks=only_root),
+        (link("/dev/zero"), OutsideWorkspace, "symlink_escape"),
+        (link("nowhere"), NotFound, "no_such_file"),
+        (link("odd"), NotFound, "symlink_loop"),
+        (link("/etc/hostname"), OutsideWorkspace, "symlink_escape"),
+        (named("../root-evil/a.txt"), OutsideWorkspace, "dotdot"),
+        (named(".."), OutsideWorkspace, "dotdot"),
+        (named("/etc/hostname"), OutsideWorkspace, "absolute"),
+        (named("~/a.txt"), NotFound, "no_such_file"),
+        (named("a\0b"), InvalidArgument, "nul_in_path"),
+        (named("x" * 5000), InvalidArgument, "path_too_long"),
+        (named("x" * 300), InvalidArgument, "name_too_long"),
+        (named(""), InvalidArgument, "empty_path"),
+        (named("a.txt/b.txt"), NotFound, "not_a_directory"),
+        (named("\ud800"), InvalidArgument, "lone_surrogate"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_a_path_that_names_no_file_is_refused_everywhere(
-    workspace: Workspace, root: Path, make: object, kind: type[SureholdError]
+    workspace: Workspace, root: Path, make: Callable[[Path], str], kind: type[SureholdError], reason: str
 ) -> None:
-    path = make(root)  # type: ignore[operator]  # a function that prepares the path
+    path = make(root)
     before = contents(root)
 
     said = refuse(workspace, path)
 
-    assert all(isinstance(error, kind) for error in said), said
+    assert {(type(error), error.reason) for error in said} == {(kind, reason)}
     assert all(error.message.endswith(".") and error.action for error in said)
     assert contents(root) == before
 
 
+@requirement("engine:bad_input:special", "promise:contained:devices")
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (make_fifo, "a FIFO"),
+        (make_socket, "a socket"),
+        pytest.param(make_device, "a character device", marks=only_root),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_what_is_no_regular_file_is_refused_by_name_and_at_once(
+    workspace: Workspace, root: Path, make: Callable[[Path], str], name: str
+) -> None:
+    path = make(root)
+
+    messages = {error.message for error in refuse(workspace, path)}
+
+    assert messages == {f"`odd` is {name}, not a regular file."}
+
+
+@requirement("engine:bad_input:dangling_link", "promise:contained:links")
+def test_nothing_is_created_behind_a_link_that_leads_out(workspace: Workspace, root: Path, tmp_path: Path) -> None:
+    (root / "odd").symlink_to(tmp_path / "new.txt")
+
+    with pytest.raises(OutsideWorkspace):
+        workspace.session().create("odd", "x")
+
+    assert not (tmp_path / "new.txt").exists()
+    assert (root / "odd").is_symlink()
+
+
+@requirement("engine:bad_input:content_not_utf8", "text:encoding:raw", "text:encoding:unencodable")
+def test_content_that_is_not_utf8_is_edited_with_ascii_only(workspace: Workspace, root: Path) -> None:
+    (root / "a.txt").write_bytes(b"caf\xe9 one\n")
+    session = workspace.session()
+    assert session.read("a.txt").text == "caf\\xe9 one\n"
+
+    with pytest.raises(NotEncodable) as refused:
+        session.edit("a.txt", ("one", "größe"))
+    assert refused.value.details == {"characters": ["U+00DF", "U+00F6"], "encoding": "bytes"}
+    session.edit("a.txt", ("one", "two"))
+
+    assert contents(root) == {"a.txt": b"caf\xe9 two\n"}
+
+
+@requirement("engine:bad_input:unreadable")
+@only_root
+def test_a_file_that_may_not_be_read_is_permission_denied(root: Path) -> None:
+    (root / "a.txt").chmod(0)
+
+    said = as_nobody(root, lambda workspace: workspace.session().read("a.txt"))
+
+    assert said == "permission_denied os_denied"
+
+
+@requirement("text:binary:nul")
 def test_a_binary_file_is_not_edited_as_text_but_can_be_moved_and_deleted(workspace: Workspace, root: Path) -> None:
     (root / "b.bin").write_bytes(b"\0one\0")
     session = workspace.session()
@@ -141,6 +229,7 @@ def test_a_binary_file_is_not_edited_as_text_but_can_be_moved_and_deleted(worksp
     assert (root / "c.bin").read_bytes() == b"\0one\0"
 
 
+@requirement("engine:bad_input:too_large")
 def test_a_file_above_the_limit_is_read_page_by_page_only(root: Path) -> None:
     with (root / "big").open("wb") as file:
         file.write(b"first\n")
@@ -149,10 +238,11 @@ def test_a_file_above_the_limit_is_read_page_by_page_only(root: Path) -> None:
         session = workspace.session()
         with pytest.raises(FileTooLarge) as refused:
             session.edit("big", ("first", "second"))
-        assert refused.value.details["size"] == 2 << 30
+        assert refused.value.details == {"size": 2 << 30, "limit": 1 << 30}
     (root / "big").unlink()
 
 
+@requirement("engine:bad_input:too_large")
 def test_the_limit_can_be_chosen(root: Path) -> None:
     with real_workspace(root, limits=Limits(max_file_bytes=3)) as workspace:
         with pytest.raises(FileTooLarge):
@@ -160,6 +250,7 @@ def test_the_limit_can_be_chosen(root: Path) -> None:
         assert workspace.page("a.txt").rows == (b"one\n",)
 
 
+@requirement("engine:bad_input:name_not_utf8")
 def test_a_name_that_is_not_utf8_works_like_any_other(workspace: Workspace, root: Path) -> None:
     name = os.fsdecode(b"caf\xe9.txt")
     session = workspace.session()
@@ -172,6 +263,7 @@ def test_a_name_that_is_not_utf8_works_like_any_other(workspace: Workspace, root
     assert workspace.history.log()[0].change.path == name
 
 
+@requirement("engine:bad_input:state_not_writable")
 def test_a_state_directory_that_cannot_be_made_is_said_before_anything_is_written(root: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
 
@@ -182,6 +274,7 @@ def test_a_state_directory_that_cannot_be_made_is_said_before_anything_is_writte
     assert contents(root) == {"a.txt": b"one\n"}
 
 
+@requirement("engine:bad_input:state_too_new")
 def test_a_state_from_a_newer_version_is_refused(root: Path, tmp_path: Path) -> None:
     real_workspace(root, state=tmp_path / "state").close()
     with sqlite3.connect(tmp_path / "state" / "state.db") as database:
@@ -192,6 +285,7 @@ def test_a_state_from_a_newer_version_is_refused(root: Path, tmp_path: Path) -> 
         real_workspace(root, state=tmp_path / "state")
 
 
+@requirement("engine:bad_input:truncated_database")
 @pytest.mark.parametrize("damage", [b"", b"garbage" * 100])
 def test_a_damaged_database_is_said_and_the_files_stay(root: Path, tmp_path: Path, damage: bytes) -> None:
     with real_workspace(root, state=tmp_path / "state") as workspace:
@@ -205,6 +299,7 @@ def test_a_damaged_database_is_said_and_the_files_stay(root: Path, tmp_path: Pat
     assert contents(root) == {"a.txt": b"two\n"}
 
 
+@requirement("engine:bad_input:corrupt_blob")
 def test_a_damaged_blob_is_named_when_it_is_needed(root: Path, tmp_path: Path) -> None:
     with real_workspace(root, state=tmp_path / "state") as workspace:
         change = workspace.session().edit("a.txt", ("one", "two")).change_id
@@ -220,12 +315,22 @@ def test_a_damaged_blob_is_named_when_it_is_needed(root: Path, tmp_path: Path) -
     assert contents(root) == {"a.txt": b"two\n"}
 
 
+@requirement("engine:bad_input:read_only_directory")
 def test_a_read_only_directory_is_refused_without_litter(root: Path) -> None:
-    """Root may write anywhere, so the attempt is made by a child that is somebody else."""
     root.chmod(0o555)
     (root / "a.txt").chmod(0o444)
+
+    said = as_nobody(root, lambda workspace: workspace.session().create("new.txt", "x"))
+
+    assert said == "permission_denied os_denied"
+    assert {path.name: path.read_bytes() for path in root.iterdir()} == {"a.txt": b"one\n"}
+
+
+def as_nobody(root: Path, attempt: Callable[[Workspace], object]) -> str:
+    """Root may do anything, so the attempt is made by a child that is somebody else; return what it was told."""
     for parent in (root.parent, *root.parent.parents[:3]):
-        parent.chmod(parent.stat().st_mode | 0o055) if parent.stat().st_uid == os.getuid() else None
+        if parent.stat().st_uid == os.getuid():
+            parent.chmod(parent.stat().st_mode | 0o055)
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
@@ -234,18 +339,10 @@ def test_a_read_only_directory_is_refused_without_litter(root: Path) -> None:
             if os.getuid() == 0:
                 os.setgid(65534)
                 os.setuid(65534)
-            state = Path("/tmp") / f"surehold-test-{os.getpid()}"
-            workspace = real_workspace(root, state=state)
-            try:
-                workspace.session().create("new.txt", "x")
-                said = "created"
-            except SureholdError as error:
-                said = f"{error.kind} {error.reason}"
-            finally:
-                workspace.close()
-                import shutil
-
-                shutil.rmtree(state)
+            with tempfile.TemporaryDirectory() as state, real_workspace(root, state=Path(state)) as workspace:
+                said = repr(attempt(workspace))
+        except SureholdError as error:
+            said = f"{error.kind} {error.reason}"
         except BaseException as error:  # noqa: BLE001 - the parent must hear about anything
             said = repr(error)
         os.write(write_end, said.encode())
@@ -254,6 +351,4 @@ def test_a_read_only_directory_is_refused_without_litter(root: Path) -> None:
     with os.fdopen(read_end) as pipe:
         said = pipe.read()
     os.waitpid(child, 0)
-
-    assert said == "permission_denied os_denied"
-    assert sorted(p.name for p in root.iterdir()) == ["a.txt"]
+    return said

@@ -1,16 +1,21 @@
+import os
+import sqlite3
+import stat
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
-from surehold.errors import AlreadyExists, InvalidArgument, NotFound, UndoConflict
-from surehold.stores.base import Query
+from spec.marks import requirement
+from surehold.errors import AlreadyExists, InvalidArgument, NotFound, StateCorrupt, UndoConflict
+from surehold.stores.base import Operation, Query
 from surehold.text.hashing import sha256
 from surehold.text.plan import Delete, Keep
-from surehold.text.rewrite import WriteText
+from surehold.text.rewrite import WriteBytes, WriteText
 from surehold.text.string_edits import SnapshotEdits, StringEdit
 from surehold.workspace.proposal import Absent, Exact, Proposal, Sha256
 from surehold.workspace.receipt import Receipt
-from workspaces import Bench, call
+from workspaces import Bench, call, make_bench
 
 TEXT = b"".join(b"line %d\n" % n for n in range(1, 21))
 
@@ -20,6 +25,7 @@ def edit(bench: Bench, path: str, old: str, new: str) -> Receipt:
     return bench.workspace.write(proposal, call=call())
 
 
+@requirement("engine:undo:itself", "promise:nothing_lost:undo")
 def test_undo_brings_back_the_bytes_and_redo_the_change(bench: Bench) -> None:
     bench.put("a", TEXT)
     change = edit(bench, "a", "line 5\n", "five\n").change_id
@@ -35,6 +41,7 @@ def test_undo_brings_back_the_bytes_and_redo_the_change(bench: Bench) -> None:
     assert [e.call.operation for e in history.log()] == ["undo", "redo", "undo", "edit"]
 
 
+@requirement("engine:undo:selective")
 def test_an_earlier_change_is_undone_and_later_ones_stay(bench: Bench) -> None:
     bench.put("a", TEXT)
     first = edit(bench, "a", "line 3\n", "three\n").change_id
@@ -45,6 +52,7 @@ def test_an_earlier_change_is_undone_and_later_ones_stay(bench: Bench) -> None:
     assert bench.get("a") == TEXT.replace(b"line 15\n", b"fifteen\nand more\n")
 
 
+@requirement("engine:undo:selective")
 def test_an_undo_over_an_outside_edit_elsewhere_in_the_file_keeps_it(bench: Bench) -> None:
     bench.put("a", TEXT)
     change = edit(bench, "a", "line 10\n", "ten\n").change_id
@@ -55,18 +63,21 @@ def test_an_undo_over_an_outside_edit_elsewhere_in_the_file_keeps_it(bench: Benc
     assert bench.get("a") == b"outside\n" + TEXT
 
 
+@requirement("engine:undo:conflict")
 def test_an_undo_that_later_lines_forbid_is_refused_and_changes_nothing(bench: Bench) -> None:
     bench.put("a", TEXT)
     first = edit(bench, "a", "line 5\n", "five\n").change_id
     edit(bench, "a", "five\n", "FIVE\n")
     now = bench.get("a")
 
-    with pytest.raises(UndoConflict):
+    with pytest.raises(UndoConflict) as refused:
         bench.workspace.history.undo(first)
 
+    assert refused.value.message == "`a` cannot be taken back: later changes touch the same lines (5)."
     assert bench.get("a") == now
 
 
+@requirement("engine:undo:once")
 def test_a_change_is_undone_once(bench: Bench) -> None:
     bench.put("a", TEXT)
     change = edit(bench, "a", "line 5\n", "five\n").change_id
@@ -88,6 +99,7 @@ def test_a_change_that_stands_cannot_be_redone(bench: Bench) -> None:
     assert refused.value.reason == "not_undone"
 
 
+@requirement("engine:undo:newest")
 def test_undo_without_a_name_walks_back_through_the_changes(bench: Bench) -> None:
     bench.put("a", b"0\n")
     for n in range(3):
@@ -103,6 +115,7 @@ def test_undo_without_a_name_walks_back_through_the_changes(bench: Bench) -> Non
         bench.workspace.history.undo()
 
 
+@requirement("engine:undo:every_operation")
 def test_creating_deleting_and_moving_can_be_undone(bench: Bench) -> None:
     write, history = bench.workspace.write, bench.workspace.history
     created = write(Proposal(path="n/a", edit=WriteText("x"), proof=Absent()), call=call("create"))
@@ -119,6 +132,7 @@ def test_creating_deleting_and_moving_can_be_undone(bench: Bench) -> None:
     assert (bench.get("b"), bench.get("c/d")) == (b"bytes\0", None)
 
 
+@requirement("engine:undo:every_operation", "promise:nothing_lost:undo")
 def test_a_move_that_overwrote_a_file_is_undone_for_both(bench: Bench) -> None:
     bench.put("a", b"A")
     bench.put("b", b"B")
@@ -130,6 +144,7 @@ def test_a_move_that_overwrote_a_file_is_undone_for_both(bench: Bench) -> None:
     assert (bench.get("a"), bench.get("b")) == (b"A", b"B")
 
 
+@requirement("engine:undo:every_operation")
 def test_a_change_of_many_files_is_undone_as_one(bench: Bench) -> None:
     for name in "abc":
         bench.put(name, name.encode())
@@ -155,6 +170,7 @@ def test_an_undo_can_be_tried_without_doing_it(bench: Bench) -> None:
     assert ("+1" in receipt.diff, bench.get("a")) == (True, b"2\n")
 
 
+@requirement("engine:trash:list", "engine:trash:elsewhere", "promise:nothing_lost:trash")
 def test_a_deleted_file_comes_back_from_the_trash(bench: Bench) -> None:
     bench.put("a", b"precious")
     bench.workspace.write(Proposal(path="a", edit=Delete(), proof=Exact()), call=call("delete"))
@@ -166,6 +182,7 @@ def test_a_deleted_file_comes_back_from_the_trash(bench: Bench) -> None:
     assert bench.workspace.history.trash() == ()
 
 
+@requirement("engine:trash:restore")
 def test_restoring_never_overwrites(bench: Bench) -> None:
     bench.put("a", b"old")
     bench.workspace.write(Proposal(path="a", edit=Delete(), proof=Exact()), call=call("delete"))
@@ -177,6 +194,7 @@ def test_restoring_never_overwrites(bench: Bench) -> None:
     assert bench.get("a") == b"new"
 
 
+@requirement("engine:trash:permanent")
 def test_a_permanent_delete_is_not_in_the_trash_but_can_be_undone(bench: Bench) -> None:
     bench.put("a", b"x")
     gone = bench.workspace.write(Proposal(path="a", edit=Delete(), proof=Exact(), permanent=True), call=call("delete"))
@@ -187,6 +205,7 @@ def test_a_permanent_delete_is_not_in_the_trash_but_can_be_undone(bench: Bench) 
     assert bench.get("a") == b"x"
 
 
+@requirement("engine:trash:empty", "engine:trash:list")
 def test_emptied_trash_is_gone(bench: Bench) -> None:
     bench.put("a", b"x")
     bench.workspace.write(Proposal(path="a", edit=Delete(), proof=Exact()), call=call("delete"))
@@ -198,6 +217,7 @@ def test_emptied_trash_is_gone(bench: Bench) -> None:
     assert refused.value.reason == "trash_entry_missing"
 
 
+@requirement("engine:gc:keeps")
 def test_clean_up_drops_old_bytes_and_says_so_when_they_are_asked_for(bench: Bench) -> None:
     bench.put("a", b"one\n")
     old = edit(bench, "a", "one", "two").change_id
@@ -215,18 +235,21 @@ def test_clean_up_drops_old_bytes_and_says_so_when_they_are_asked_for(bench: Ben
     assert bench.workspace.history.verify().ok
 
 
+@requirement("engine:history:show")
 def test_a_change_is_found_by_a_unique_part_of_its_id(bench: Bench) -> None:
     bench.put("a", b"1\n")
     change = edit(bench, "a", "1", "2").change_id
     edit(bench, "a", "2", "3")
 
     assert bench.workspace.history.show(change[2:]).id == change
-    with pytest.raises(InvalidArgument):
+    with pytest.raises(InvalidArgument) as refused:
         bench.workspace.history.show("id00")
+    assert refused.value.details == {"candidates": sorted({e.change_id for e in bench.workspace.history.log()})}
     with pytest.raises(NotFound):
         bench.workspace.history.show("nonsense")
 
 
+@requirement("engine:history:diff", "engine:ledger:bounded_diff")
 def test_a_large_diff_is_cut_in_the_ledger_and_whole_when_asked_for(bench: Bench) -> None:
     bench.put("a", b"".join(b"row number %d\n" % n for n in range(10_000)))
     text = "".join(f"ROW number {n}\n" for n in range(10_000))
@@ -235,3 +258,105 @@ def test_a_large_diff_is_cut_in_the_ledger_and_whole_when_asked_for(bench: Bench
     (entry,) = bench.workspace.history.log(Query(change_id=change.change_id))
     assert (entry.change.diff_truncated, len(entry.change.diff) <= 65536) == (True, True)
     assert bench.workspace.history.diff(change.change_id).count("\n+ROW") == 10_000
+
+
+def several(*proposals: Proposal, operation: Operation) -> tuple[tuple[Proposal, ...], Operation]:
+    return proposals, operation
+
+
+@requirement("engine:undo:every_operation", "promise:nothing_lost:undo")
+@pytest.mark.parametrize(
+    ("proposals", "operation"),
+    [
+        several(Proposal(path="new", edit=WriteText("x"), proof=Absent()), operation="create"),
+        several(Proposal(path="text", edit=WriteText("other\n"), proof=Exact()), operation="write"),
+        several(Proposal(path="binary", edit=WriteBytes(b"\0other"), proof=Exact()), operation="write"),
+        several(Proposal(path="damaged", edit=WriteBytes(b""), proof=Exact()), operation="write"),
+        several(
+            Proposal(path="damaged", edit=SnapshotEdits((StringEdit(old="a", new="b\nc"),)), proof=Exact()),
+            operation="edit",
+        ),
+        several(Proposal(path="binary", edit=Delete(), proof=Exact()), operation="delete"),
+        several(Proposal(path="binary", to_path="d/e", edit=Keep(), proof=Exact()), operation="move"),
+        several(
+            Proposal(path="text", to_path="d/e", edit=WriteText("other\n"), proof=Exact()),
+            Proposal(path="binary", edit=Delete(), proof=Exact()),
+            Proposal(path="new", edit=WriteText("x"), proof=Absent()),
+            operation="patch",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_every_operation_is_undone_to_the_byte_and_redone(
+    bench: Bench, proposals: tuple[Proposal, ...], operation: Operation
+) -> None:
+    files = {"text": b"one\r\ntwo", "binary": b"\0\1\2", "damaged": b"\xef\xbb\xbf\xffa\r\n\n"}
+    for name, data in files.items():
+        bench.put(name, data)
+    paths = (*files, "new", "d/e")
+    before = {path: bench.get(path) for path in paths}
+
+    change = bench.workspace.write(*proposals, call=call(operation)).change_id
+    after = {path: bench.get(path) for path in paths}
+    bench.workspace.history.undo(change)
+    undone = {path: bench.get(path) for path in paths}
+    bench.workspace.history.redo(change)
+
+    assert after != before
+    assert undone == before
+    assert {path: bench.get(path) for path in paths} == after
+
+
+@requirement("engine:undo:once")
+def test_a_change_that_changed_nothing_cannot_be_undone(bench: Bench) -> None:
+    with pytest.raises(NotFound):
+        edit(bench, "missing", "a", "b")
+    (refusal,) = bench.workspace.history.log()
+
+    with pytest.raises(InvalidArgument) as refused:
+        bench.workspace.history.undo(refusal.change_id)
+
+    assert refused.value.reason == "nothing_to_undo"
+
+
+@requirement("engine:trash:restore")
+def test_a_restored_file_has_its_mode_and_times_back(tmp_path: Path) -> None:
+    bench = make_bench("sqlite", "local", tmp_path)
+    bench.put("a", b"precious")
+    (bench.root / "a").chmod(0o751)
+    os.utime(bench.root / "a", ns=(1, 1_000_000_007))
+    bench.workspace.write(Proposal(path="a", edit=Delete(), proof=Exact()), call=call("delete"))
+
+    bench.workspace.history.restore(bench.workspace.history.trash()[0].id)
+
+    found = (bench.root / "a").stat()
+    assert (stat.S_IMODE(found.st_mode), found.st_mtime_ns, bench.get("a")) == (0o751, 1_000_000_007, b"precious")
+    bench.workspace.close()
+
+
+@requirement("engine:trash:restore", "engine:bad_input:corrupt_blob")
+def test_a_damaged_file_is_not_restored(tmp_path: Path) -> None:
+    bench = make_bench("sqlite", "local", tmp_path)
+    bench.put("a", b"precious")
+    bench.workspace.write(Proposal(path="a", edit=Delete(), proof=Exact()), call=call("delete"))
+    with sqlite3.connect(tmp_path / "state" / "state.db") as database:
+        database.execute("UPDATE blobs SET data = zeroblob(length(data))")
+    database.close()
+
+    with pytest.raises(StateCorrupt):
+        bench.workspace.history.restore(bench.workspace.history.trash()[0].id)
+
+    assert os.listdir(bench.root) == []
+    bench.workspace.close()
+
+
+@requirement("engine:trash:empty")
+def test_named_items_of_the_trash_are_given_up_and_the_others_stay(bench: Bench) -> None:
+    for name in "abc":
+        bench.put(name, name.encode())
+        bench.workspace.write(Proposal(path=name, edit=Delete(), proof=Exact()), call=call("delete"))
+    _, b, _ = bench.workspace.history.trash()
+
+    assert bench.workspace.history.empty_trash([b.id]) == 1
+
+    assert [item.path for item in bench.workspace.history.trash()] == ["c", "a"]

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from spec.marks import requirement
 from surehold.errors import DeniedByRule, ProtectedPath, SureholdError
 from surehold.workspace.policy import PROTECTED, Policy
 from surehold.workspace.workspace import Workspace
@@ -11,6 +12,7 @@ from workspaces import make_bench, real_workspace
 RULES = Policy(deny=("secrets/", "*.pem", "!public.pem"), allow=(".vscode/settings.json",))
 
 
+@requirement("engine:policy:protected", "engine:policy:case")
 @pytest.mark.parametrize(
     "name",
     [
@@ -22,6 +24,10 @@ RULES = Policy(deny=("secrets/", "*.pem", "!public.pem"), allow=(".vscode/settin
         ".zshrc",
         ".mcp.json",
         ".claude.json",
+        ".claude/settings.json",
+        ".vscode/tasks.json",
+        "sub/.npmrc",
+        "pip.conf",
     ],
 )
 def test_configuration_of_other_programs_is_protected_wherever_it_lies(name: str) -> None:
@@ -30,6 +36,7 @@ def test_configuration_of_other_programs_is_protected_wherever_it_lies(name: str
         RULES.check_write(name, name)
 
 
+@requirement("engine:policy:deny", "engine:policy:case")
 @pytest.mark.parametrize("name", ["secrets/a", "x/secrets/a", "key.pem", "KEY.PEM", "a/b/key.pem"])
 def test_a_denied_path_is_neither_read_nor_written(name: str) -> None:
     for check in (RULES.check_read, RULES.check_write):
@@ -44,18 +51,21 @@ def test_everything_else_is_open(name: str) -> None:
     RULES.check_write(name, name)
 
 
+@requirement("engine:policy:allow")
 def test_an_allow_rule_opens_a_protected_path() -> None:
     RULES.check_write(".vscode/settings.json", ".vscode/settings.json")
     with pytest.raises(ProtectedPath):
         RULES.check_write(".vscode/tasks.json", ".vscode/tasks.json")
 
 
+@requirement("engine:policy:allow")
 def test_an_allow_rule_does_not_open_a_denied_path() -> None:
     both = Policy(deny=("a",), allow=("a",))
     with pytest.raises(DeniedByRule):
         both.check_write("a", "a")
 
 
+@requirement("engine:policy:both_paths")
 def test_the_requested_and_the_final_path_are_both_asked() -> None:
     for requested, final in (("link", "secrets/a"), ("secrets/a", "plain")):
         with pytest.raises(DeniedByRule):
@@ -69,6 +79,7 @@ def test_the_rule_that_decides_is_named() -> None:
     assert refused.value.details == {"rule": "*.pem"}
 
 
+@requirement("engine:policy:both_paths")
 def test_a_link_to_a_denied_file_does_not_open_it(tmp_path: Path) -> None:
     bench = make_bench("memory", "local", tmp_path, policy=Policy(deny=("secret",)))
     bench.put("secret", b"x")
@@ -79,6 +90,7 @@ def test_a_link_to_a_denied_file_does_not_open_it(tmp_path: Path) -> None:
     bench.workspace.close()
 
 
+@requirement("engine:policy:protected")
 @pytest.mark.parametrize("name", ["./.env/../.git/config", ".git//config", "a/../.git/config", ".git/./config"])
 def test_other_spellings_of_a_protected_path_are_protected(tmp_path: Path, name: str) -> None:
     bench = make_bench("memory", "local", tmp_path)
@@ -90,6 +102,7 @@ def test_other_spellings_of_a_protected_path_are_protected(tmp_path: Path, name:
     bench.workspace.close()
 
 
+@requirement("engine:policy:state_dir")
 def test_the_state_directory_inside_a_root_is_closed_to_every_tool(tmp_path: Path) -> None:
     with real_workspace(tmp_path, state=tmp_path / "inside" / "state") as workspace:
         workspace.session().create("a", "x")
@@ -112,5 +125,12 @@ def _attempts(workspace: Workspace, path: str) -> list[Callable[[], object]]:
     ]
 
 
+@requirement("engine:policy:protected")
 def test_the_seeds_five_protected_files_are_the_minimum() -> None:
     assert {".gitconfig", ".bashrc", ".zshrc", ".mcp.json", ".claude.json"} <= set(PROTECTED)
+
+
+@pytest.mark.parametrize("name", [".git", "sub/.git", ".ssh", ".vscode", ".claude"])
+def test_a_file_with_the_name_of_a_protected_directory_is_protected_too(name: str) -> None:
+    with pytest.raises(ProtectedPath):
+        RULES.check_write(name, name)

@@ -1,12 +1,20 @@
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from spec.marks import requirement
 from surehold.errors import AlreadyExists, NotFound, StaleFile
 from surehold.stores.base import Sighting
 from surehold.text.hashing import sha256
 from surehold.workspace.sightings import merged
-from workspaces import Bench
+from workspaces import Bench, real_workspace
 
 
+@requirement("engine:proof:seen", "promise:unseen:stale")
 def test_a_file_that_was_not_read_is_not_overwritten(bench: Bench) -> None:
     bench.put("a", b"one\n")
 
@@ -16,6 +24,7 @@ def test_a_file_that_was_not_read_is_not_overwritten(bench: Bench) -> None:
     assert (refused.value.reason, bench.get("a")) == ("not_read", b"one\n")
 
 
+@requirement("engine:proof:seen", "promise:unseen:stale")
 def test_a_file_that_changed_since_it_was_read_is_not_overwritten(bench: Bench) -> None:
     bench.put("a", b"one\n")
     session = bench.workspace.session()
@@ -28,6 +37,7 @@ def test_a_file_that_changed_since_it_was_read_is_not_overwritten(bench: Bench) 
     assert bench.get("a") == b"outside\n"
 
 
+@requirement("session:library:object", "session:sighting:own_write")
 def test_a_file_that_was_read_can_be_overwritten_and_again_after_that(bench: Bench) -> None:
     bench.put("a", b"one\n")
     session = bench.workspace.session(agent="me")
@@ -41,6 +51,7 @@ def test_a_file_that_was_read_can_be_overwritten_and_again_after_that(bench: Ben
     assert {entry.call.agent for entry in bench.workspace.history.log()} == {"me"}
 
 
+@requirement("engine:proof:seen_whole", "session:sighting:adds_up")
 def test_a_part_that_was_read_does_not_allow_to_overwrite_the_whole(bench: Bench) -> None:
     bench.put("a", b"1\n2\n3\n4\n")
     session = bench.workspace.session()
@@ -56,6 +67,7 @@ def test_a_part_that_was_read_does_not_allow_to_overwrite_the_whole(bench: Bench
     assert bench.get("a") == b"all\n"
 
 
+@requirement("session:sighting:own_only")
 def test_what_one_session_read_is_no_evidence_for_another(bench: Bench) -> None:
     bench.put("a", b"one\n")
     bench.workspace.session().read("a")
@@ -73,6 +85,7 @@ def test_a_session_goes_on_under_its_id(bench: Bench) -> None:
     assert bench.get("a") == b"two\n"
 
 
+@requirement("session:sighting:own_write")
 def test_own_edits_move_the_lines_that_were_seen(bench: Bench) -> None:
     bench.put("a", b"".join(b"line %d\n" % n for n in range(1, 11)))
     session = bench.workspace.session(id="s")
@@ -85,6 +98,7 @@ def test_own_edits_move_the_lines_that_were_seen(bench: Bench) -> None:
     assert newest.sha256 == sha256(bench.get("a") or b"")
 
 
+@requirement("session:sighting:own_write")
 def test_an_edit_above_and_below_keeps_both_sides_seen(bench: Bench) -> None:
     bench.put("a", b"1\n2\n3\n4\n5\n")
     session = bench.workspace.session(id="s")
@@ -96,6 +110,7 @@ def test_an_edit_above_and_below_keeps_both_sides_seen(bench: Bench) -> None:
     assert (newest.whole, newest.spans) == (True, ((1, 5),))
 
 
+@requirement("engine:write:dry_run")
 def test_every_method_of_a_session_can_be_tried_without_doing_it(bench: Bench) -> None:
     bench.put("a", b"one\n")
     session = bench.workspace.session()
@@ -120,6 +135,7 @@ def test_sha256_is_evidence_enough_without_a_read(bench: Bench) -> None:
     assert bench.get("a") is None
 
 
+@requirement("engine:bad_input:missing", "engine:proof:absent")
 def test_missing_and_existing_files_are_told_apart(bench: Bench) -> None:
     bench.put("here", b"x")
     session = bench.workspace.session()
@@ -135,6 +151,7 @@ def test_missing_and_existing_files_are_told_apart(bench: Bench) -> None:
         session.create("here", "x")
 
 
+@requirement("engine:undo:every_operation", "promise:nothing_lost:trash")
 def test_deleted_files_come_back_through_the_session(bench: Bench) -> None:
     bench.put("a", b"x")
     session = bench.workspace.session(agent="me")
@@ -161,3 +178,76 @@ def test_a_binary_file_is_seen_as_a_whole(bench: Bench) -> None:
     assert bench.store.sightings("s", "a") == (
         Sighting(session="s", path="a", sha256=sha256(b"\0\1\2"), spans=(), whole=True),
     )
+
+
+@requirement("session:sighting:read")
+def test_a_read_is_a_sighting_of_exactly_what_was_shown(bench: Bench) -> None:
+    bench.put("a", b"1\n2\n3\n4\n")
+    session = bench.workspace.session(id="s")
+    shown = Sighting(session="s", path="a", sha256=sha256(b"1\n2\n3\n4\n"), spans=((2, 3),))
+
+    session.page("./a", start=2, count=2)
+    assert bench.store.sightings("s", "a") == (shown,)
+
+    session.read("a")
+    assert bench.store.sightings("s", "a") == (replace(shown, spans=((1, 4),), whole=True),)
+
+
+@requirement("session:library:attributed")
+def test_what_a_session_does_is_recorded_with_its_id_and_its_agent(bench: Bench) -> None:
+    bench.put("a", b"one\n")
+    session = bench.workspace.session(id="s", agent="me")
+
+    session.edit("a", ("one", "two"))
+    session.undo()
+    with pytest.raises(NotFound):
+        session.edit("missing", ("one", "two"))
+
+    calls = [entry.call for entry in bench.workspace.history.log()]
+    assert [(c.operation, c.session, c.agent) for c in calls] == [
+        ("edit", "s", "me"),
+        ("undo", "s", "me"),
+        ("edit", "s", "me"),
+    ]
+
+
+READER = """
+import sys
+from pathlib import Path
+from surehold import Settings, open_workspace
+with open_workspace(sys.argv[1], settings=Settings(state_dir=Path(sys.argv[2]))) as workspace:
+    workspace.session(id="s", agent="me").read("a")
+"""
+
+
+@requirement("session:store:survives")
+def test_a_session_survives_the_process_that_began_it(tmp_path: Path) -> None:
+    root, state = tmp_path / "root", tmp_path / "state"
+    root.mkdir()
+    (root / "a").write_bytes(b"one\n")
+
+    subprocess.run([sys.executable, "-c", READER, str(root), str(state)], check=True)
+    with real_workspace(root, state=state) as workspace:
+        workspace.session(id="s").write("a", "two\n")
+        row = workspace.store.session("s")
+
+    assert (root / "a").read_bytes() == b"two\n"
+    assert (row and row.agent) == "me"
+
+
+@requirement("engine:proof:not_times")
+def test_times_neither_refuse_nor_excuse(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"one\n")
+    with real_workspace(tmp_path, state=tmp_path.parent / f"{tmp_path.name}-state") as workspace:
+        session = workspace.session()
+        session.read("a")
+        os.utime(tmp_path / "a", ns=(1, 1))
+        session.write("a", "two\n")
+
+        before = (tmp_path / "a").stat()
+        (tmp_path / "a").write_bytes(b"TWO\n")
+        os.utime(tmp_path / "a", ns=(before.st_atime_ns, before.st_mtime_ns))
+        with pytest.raises(StaleFile):
+            session.write("a", "three\n")
+
+    assert (tmp_path / "a").read_bytes() == b"TWO\n"

@@ -1,3 +1,4 @@
+from spec.marks import requirement
 from surehold.stores.base import Blob, Change, Intent, Owner
 from surehold.text.hashing import sha256
 from surehold.text.version import Version
@@ -17,6 +18,7 @@ def abandon(bench: Bench, before: bytes, after: bytes) -> Intent:
     return intent
 
 
+@requirement("engine:views:checkpoints")
 def test_an_open_checkpoint_is_listed_with_its_old_bytes(bench: Bench) -> None:
     bench.put("a", b"old")
     intent = abandon(bench, b"old", b"new")
@@ -26,6 +28,7 @@ def test_an_open_checkpoint_is_listed_with_its_old_bytes(bench: Bench) -> None:
     assert (checkpoints.old_bytes(intent, "a"), checkpoints.old_bytes(intent, "b")) == (b"old", None)
 
 
+@requirement("engine:recover:forward")
 def test_an_abandoned_checkpoint_whose_bytes_arrived_is_closed_forward(bench: Bench) -> None:
     bench.put("a", b"new")
     abandon(bench, b"old", b"new")
@@ -37,6 +40,7 @@ def test_an_abandoned_checkpoint_whose_bytes_arrived_is_closed_forward(bench: Be
     assert bench.workspace.recover() == ()
 
 
+@requirement("engine:recover:backward")
 def test_an_abandoned_checkpoint_whose_bytes_did_not_arrive_is_closed_backward(bench: Bench) -> None:
     bench.put("a", b"old")
     abandon(bench, b"old", b"new")
@@ -45,6 +49,7 @@ def test_an_abandoned_checkpoint_whose_bytes_did_not_arrive_is_closed_backward(b
     assert (bench.get("a"), bench.workspace.history.log()[0].ok) == (b"old", False)
 
 
+@requirement("engine:recover:outside_edit")
 def test_a_file_that_holds_neither_version_is_left_alone_and_reported(bench: Bench) -> None:
     bench.put("a", b"third")
     abandon(bench, b"old", b"new")
@@ -64,6 +69,7 @@ def test_an_abandoned_checkpoint_does_not_stand_in_the_way_of_the_next_write(ben
     assert bench.get("a") == b"newer"
 
 
+@requirement("engine:views:last_writer")
 def test_the_last_writer_is_known_and_an_outsider_is_noticed(bench: Bench) -> None:
     bench.put("a", b"one\n")
     writers, session = bench.workspace.writers, bench.workspace.session()
@@ -78,6 +84,7 @@ def test_the_last_writer_is_known_and_an_outsider_is_noticed(bench: Bench) -> No
     assert writers.writers_since("a", 0) == ("edit", "external")
 
 
+@requirement("engine:views:continuity")
 def test_the_baseline_is_clean_while_only_edit_writes(bench: Bench) -> None:
     bench.put("a", b"one\n")
     session = bench.workspace.session(id="s")

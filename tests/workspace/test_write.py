@@ -1,5 +1,11 @@
+import os
+import sqlite3
+import stat
+from pathlib import Path
+
 import pytest
 
+from spec.marks import requirement
 from surehold.errors import (
     AlreadyExists,
     InvalidArgument,
@@ -7,6 +13,7 @@ from surehold.errors import (
     OldTextNotFound,
     OutsideWorkspace,
     StaleFile,
+    StateUnavailable,
     SureholdError,
 )
 from surehold.stores.base import Query
@@ -15,13 +22,14 @@ from surehold.text.plan import Delete, EditPlan, Keep
 from surehold.text.rewrite import WriteBytes, WriteText
 from surehold.text.string_edits import SnapshotEdits, StringEdit
 from surehold.workspace.proposal import Absent, Exact, Proof, Proposal, Sha256, Unproven
-from workspaces import Bench, call
+from workspaces import Bench, call, make_bench
 
 
 def edit(path: str, old: str, new: str, proof: Proof | None = None) -> Proposal:
     return Proposal(path=path, edit=SnapshotEdits((StringEdit(old=old, new=new),)), proof=proof or Exact())
 
 
+@requirement("engine:verify:clean")
 def test_a_file_is_created_edited_moved_and_deleted(bench: Bench) -> None:
     write = bench.workspace.write
 
@@ -41,6 +49,7 @@ def test_a_file_is_created_edited_moved_and_deleted(bench: Bench) -> None:
     assert bench.workspace.history.verify().ok
 
 
+@requirement("engine:write:receipt", "engine:proof:exact", "session:proof:in_the_call")
 def test_a_receipt_says_what_changed(bench: Bench) -> None:
     bench.put("a.txt", b"one\ntwo\n")
 
@@ -54,6 +63,9 @@ def test_a_receipt_says_what_changed(bench: Bench) -> None:
     assert receipt.change_id == receipt.entries[0].change_id
 
 
+@requirement(
+    "engine:proof:sha256", "engine:proof:still_applies", "promise:unseen:stale", "promise:refusal:carries_data"
+)
 def test_a_wrong_sha256_is_refused_with_a_verdict(bench: Bench) -> None:
     bench.put("a.txt", b"new one\n")
 
@@ -69,6 +81,7 @@ def test_a_wrong_sha256_is_refused_with_a_verdict(bench: Bench) -> None:
     }
 
 
+@requirement("engine:proof:still_applies")
 def test_the_verdict_says_when_the_edits_would_not_apply(bench: Bench) -> None:
     bench.put("a.txt", b"other\n")
 
@@ -78,6 +91,7 @@ def test_the_verdict_says_when_the_edits_would_not_apply(bench: Bench) -> None:
     assert refused.value.details["edits_still_apply"] is False
 
 
+@requirement("engine:proof:already_applied", "session:proof:in_the_call")
 def test_a_repeated_call_whose_result_is_already_there_succeeds(bench: Bench) -> None:
     bench.put("a.txt", b"one\n")
     proposal = edit("a.txt", "one", "two", Sha256(sha256(b"one\n")))
@@ -88,6 +102,7 @@ def test_a_repeated_call_whose_result_is_already_there_succeeds(bench: Bench) ->
     assert (again.already_applied, again.change_id, bench.get("a.txt")) == (True, "", b"two\n")
 
 
+@requirement("engine:proof:already_applied")
 def test_a_whole_write_whose_result_is_already_there_succeeds(bench: Bench) -> None:
     bench.put("a.txt", b"two\n")
 
@@ -98,6 +113,7 @@ def test_a_whole_write_whose_result_is_already_there_succeeds(bench: Bench) -> N
     assert receipt.already_applied is True
 
 
+@requirement("engine:proof:sha256")
 @pytest.mark.parametrize("bad", ["", "abc", "g" * 64, "A" * 64, "0" * 63])
 def test_a_malformed_sha256_is_refused_before_anything_is_looked_at(bad: str) -> None:
     with pytest.raises(InvalidArgument) as refused:
@@ -106,6 +122,7 @@ def test_a_malformed_sha256_is_refused_before_anything_is_looked_at(bad: str) ->
     assert refused.value.reason == "malformed_sha256"
 
 
+@requirement("engine:write:no_change")
 def test_writing_what_is_there_already_writes_nothing(bench: Bench) -> None:
     bench.put("a.txt", b"same\n")
 
@@ -115,6 +132,7 @@ def test_writing_what_is_there_already_writes_nothing(bench: Bench) -> None:
     assert bench.workspace.history.log() == ()
 
 
+@requirement("engine:proof:absent")
 def test_creating_over_an_existing_file_is_refused(bench: Bench) -> None:
     bench.put("a.txt", b"mine")
 
@@ -124,6 +142,7 @@ def test_creating_over_an_existing_file_is_refused(bench: Bench) -> None:
     assert bench.get("a.txt") == b"mine"
 
 
+@requirement("engine:trash:list")
 def test_moving_over_an_existing_file_is_refused_unless_its_sha256_is_named(bench: Bench) -> None:
     bench.put("a.txt", b"a")
     bench.put("b.txt", b"b")
@@ -150,6 +169,7 @@ def test_a_move_may_edit_on_the_way(bench: Bench) -> None:
     assert (bench.get("a.txt"), bench.get("d/b.txt")) == (None, b"two\n")
 
 
+@requirement("engine:write:many", "promise:half_done:refusal")
 def test_many_files_change_together_or_not_at_all(bench: Bench) -> None:
     for name in "abc":
         bench.put(name, name.encode())
@@ -160,9 +180,12 @@ def test_many_files_change_together_or_not_at_all(bench: Bench) -> None:
 
     receipt = bench.workspace.write(edit("a", "a", "1"), edit("b", "b", "2"), edit("c", "c", "3"), call=call("patch"))
     assert [bench.get(name) for name in "abc"] == [b"1", b"2", b"3"]
-    assert {entry.change_id for entry in receipt.entries} == {receipt.change_id}
+    assert [(entry.change_id, entry.change.path) for entry in receipt.entries] == [
+        (receipt.change_id, n) for n in "abc"
+    ]
 
 
+@requirement("engine:write:twice")
 def test_a_path_named_twice_in_one_call_is_refused(bench: Bench) -> None:
     bench.put("a", b"a")
 
@@ -177,6 +200,7 @@ def test_a_call_without_changes_is_refused(bench: Bench) -> None:
         bench.workspace.write(call=call())
 
 
+@requirement("engine:write:dry_run")
 def test_a_dry_run_says_everything_and_does_nothing(bench: Bench) -> None:
     bench.put("a", b"a")
 
@@ -187,6 +211,61 @@ def test_a_dry_run_says_everything_and_does_nothing(bench: Bench) -> None:
     assert bench.workspace.history.log() == ()
 
 
+@requirement("engine:write:dry_run")
+def test_a_dry_run_is_refused_like_the_call_itself_and_leaves_no_entry(bench: Bench) -> None:
+    bench.put("a", b"a")
+    wrong = edit("a", "missing", "b", Sha256(sha256(b"a")))
+
+    with pytest.raises(OldTextNotFound) as tried:
+        bench.workspace.write(wrong, call=call(), dry_run=True)
+    assert bench.workspace.history.log() == ()
+    with pytest.raises(OldTextNotFound) as done:
+        bench.workspace.write(wrong, call=call())
+
+    assert tried.value.as_dict() == done.value.as_dict()
+
+
+@requirement("engine:write:no_record_no_write", "engine:store:intent")
+@pytest.mark.parametrize("table", ["intents", "entries", "heads"])
+def test_a_change_that_cannot_be_recorded_is_not_made(tmp_path: Path, table: str) -> None:
+    bench = make_bench("sqlite", "local", tmp_path)
+    bench.put("a", b"one\n")
+    bench.workspace.write(edit("a", "one", "two"), call=call())
+    head = bench.store.head("a")
+    with sqlite3.connect(tmp_path / "state" / "state.db") as database:
+        for event in ("INSERT", "UPDATE"):
+            database.execute(
+                f"CREATE TRIGGER no_{event} BEFORE {event} ON {table} BEGIN SELECT RAISE(ABORT, 'no'); END"
+            )
+    database.close()
+
+    with pytest.raises(StateUnavailable):
+        bench.workspace.write(edit("a", "two", "three"), call=call())
+
+    assert (bench.get("a"), bench.store.head("a")) == (b"two\n", head)
+    assert [entry.ok for entry in bench.workspace.history.log()][-1:] == [True]
+    assert os.listdir(bench.root) == ["a"]
+    bench.workspace.close()
+
+
+@requirement("engine:write:mode", "promise:nothing_lost:undo")
+def test_new_permission_bits_alone_are_a_change_that_can_be_undone(tmp_path: Path) -> None:
+    bench = make_bench("sqlite", "local", tmp_path)
+    bench.put("a", b"#!/bin/sh\n")
+    (bench.root / "a").chmod(0o644)
+
+    receipt = bench.workspace.write(Proposal(path="a", edit=Keep(), proof=Exact(), mode=0o755), call=call())
+    made = stat.S_IMODE((bench.root / "a").stat().st_mode)
+    bench.workspace.history.undo(receipt.change_id)
+    undone = stat.S_IMODE((bench.root / "a").stat().st_mode)
+
+    assert (made, undone, bench.get("a")) == (0o755, 0o644, b"#!/bin/sh\n")
+    (entry,) = receipt.entries
+    assert [v.meta.mode for v in (entry.change.before, entry.change.after) if v and v.meta] == [0o644, 0o755]
+    bench.workspace.close()
+
+
+@requirement("engine:write:refusal_recorded")
 def test_a_refused_call_is_in_the_ledger(bench: Bench) -> None:
     with pytest.raises(NotFound):
         bench.workspace.write(edit("missing", "a", "b"), call=call(agent="me"))
@@ -195,6 +274,7 @@ def test_a_refused_call_is_in_the_ledger(bench: Bench) -> None:
     assert (entry.ok, entry.error_kind, entry.change.path, entry.call.agent) == (False, "not_found", "missing", "me")
 
 
+@requirement("engine:write:refusal_recorded")
 def test_a_path_that_leads_out_is_refused_and_recorded(bench: Bench) -> None:
     with pytest.raises(OutsideWorkspace):
         bench.workspace.write(Proposal(path="../x", edit=WriteBytes(b""), proof=Unproven()), call=call())
@@ -202,6 +282,7 @@ def test_a_path_that_leads_out_is_refused_and_recorded(bench: Bench) -> None:
     assert bench.workspace.history.log()[0].error_kind == "outside_workspace"
 
 
+@requirement("engine:write:checks")
 def test_a_check_can_refuse_a_plan(bench: Bench) -> None:
     bench.put("a", b"a")
 
@@ -215,13 +296,19 @@ def test_a_check_can_refuse_a_plan(bench: Bench) -> None:
     assert bench.get("a") == b"a"
 
 
+@requirement("engine:write:checks", "engine:write:receipt")
 def test_a_check_can_warn(bench: Bench) -> None:
     bench.put("a", b"a")
-    proposal = Proposal(path="a", edit=WriteText("b"), proof=Exact(), checks=(lambda _: ("careful",),))
+
+    def careful(plan: EditPlan) -> tuple[str, ...]:
+        return ("careful",)
+
+    proposal = Proposal(path="a", edit=WriteText("b"), proof=Exact(), checks=(careful,))
 
     assert bench.workspace.write(proposal, call=call()).warnings == ("careful",)
 
 
+@requirement("engine:store:retry")
 def test_the_same_idempotency_key_returns_the_first_answer(bench: Bench) -> None:
     bench.put("a", b"x\n")
     add = Proposal(path="a", edit=SnapshotEdits((StringEdit(old="x", new="x\nx2", replace_all=True),)), proof=Exact())
@@ -233,6 +320,7 @@ def test_the_same_idempotency_key_returns_the_first_answer(bench: Bench) -> None
     assert bench.get("a") == b"x\nx2\n"
 
 
+@requirement("engine:store:external")
 def test_an_outside_edit_between_two_of_ours_gets_an_entry_of_its_own(bench: Bench) -> None:
     bench.put("a", b"one\n")
     bench.workspace.write(edit("a", "one", "two"), call=call())
@@ -245,6 +333,7 @@ def test_an_outside_edit_between_two_of_ours_gets_an_entry_of_its_own(bench: Ben
     assert bench.get("a") == b"three\noutside\n"
 
 
+@requirement("engine:store:fence_local")
 def test_a_file_put_back_to_an_older_version_by_somebody_else_can_still_be_edited(bench: Bench) -> None:
     bench.put("a", b"one\n")
     bench.workspace.write(edit("a", "one", "two"), call=call())
@@ -255,6 +344,7 @@ def test_a_file_put_back_to_an_older_version_by_somebody_else_can_still_be_edite
     assert bench.get("a") == b"three\n"
 
 
+@requirement("promise:untouched:bytes")
 def test_line_endings_encoding_and_damage_survive_an_edit(bench: Bench) -> None:
     data = b"\xef\xbb\xbfcaf\xc3\xa9\r\nold\nlast\r\n\xff no newline"
     bench.put("a", data)

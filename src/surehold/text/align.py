@@ -53,7 +53,8 @@ def align(a: Sequence[bytes], b: Sequence[bytes]) -> list[Block]:
     b = b if isinstance(b, list) else list(b)
     head, inner, tail = _trim(a, b, _Region(0, len(a), 0, len(b)))
     blocks = [head]
-    if inner.a < inner.a_end and inner.b < inner.b_end:
+    # One line against one line: they differ, or they had been trimmed.
+    if inner.a < inner.a_end and inner.b < inner.b_end and (inner.a_end - inner.a, inner.b_end - inner.b) != (1, 1):
         kept = _Kept(a[inner.a : inner.a_end], b[inner.b : inner.b_end])
         found = _Matcher(kept.xs, kept.ys).match()
         blocks += (Block(inner.a + i, inner.b + j, size) for i, j, size in kept.unfold(found))

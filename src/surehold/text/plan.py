@@ -78,7 +78,8 @@ class EditPlan:
         """Where anchors stop to hold; None when nothing changes or a side is absent."""
         if not self.spans or not self.changes_bytes:
             return None
-        first = self.after.line_number(_first_difference(self.spans[0], self.before))
+        changed = next(span for span in self.spans if self.before.data[span.start : span.end] != span.new)
+        first = self.after.line_number(_first_difference(changed, self.before))
         return Horizon(anchors_valid_through=first - 1, must_refresh_from_line=first)
 
     def offsets(self) -> list[tuple[int, int, int, int]]:
@@ -93,6 +94,9 @@ class EditPlan:
     def line_spans(self) -> list[LineSpan]:
         """List every span in line numbers."""
         old, new = LineCounter(self.before), LineCounter(self.after)
+        if self.spans:
+            old.line(self.spans[0].start)
+            new.follow(old)
         return [
             LineSpan(
                 start_line=old.line(start),

@@ -56,12 +56,13 @@ def _adapt(before: Snapshot, text: str) -> bytes:
 
 
 def _keep_terminators(before: Snapshot, rows: list[bytes]) -> list[bytes]:
-    """Let rows that the file already has keep their own terminator, and new ones take that of the row above."""
+    """Let rows that the file has keep their terminator; new ones take that of the row above, else of the row below."""
     lines = before.lines
     known: dict[int, bytes] = {}
-    for block in align(lines.contents, rows):
+    ended = lines.contents if lines.final_newline else lines.contents[:-1]
+    for block in align(ended, rows):
         known.update((block.b + k, lines.terminator(block.a + k)) for k in range(block.size))
-    out, current = list[bytes](), lines.dominant
+    out, current = list[bytes](), known[min(known)] if known else lines.dominant
     for number, row in enumerate(rows):
         current = known.get(number) or current
         out.append(row + current)

@@ -119,5 +119,10 @@ class LineCounter:
         self._at = max(self._at, offset)
         return self._line
 
+    def follow(self, other: "LineCounter") -> None:
+        """Go on where another counter stands, in a text that is the same up to there."""
+        if self._table is None and other._table is None:
+            self._at, self._line = other._at, other._line
+
 
 ABSENT = Snapshot(None)

@@ -1,6 +1,5 @@
 """One proposal worked out in memory: steps 3 to 6 of a write. Nothing here changes anything."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from surehold.disk.base import Create, Remove, Rename, Replace, Step, Target
@@ -35,6 +34,8 @@ class Draft:
     plan: EditPlan
     displaced: Snapshot
     change: Change
+    seen: tuple[Sighting, ...] = ()
+    """What the session was shown of the file before."""
     warnings: tuple[str, ...] = ()
     already_applied: bool = False
 
@@ -63,7 +64,7 @@ def draft(
     current: Snapshot,
     displaced: Snapshot,
     *,
-    seen: Sequence[Sighting],
+    seen: tuple[Sighting, ...],
     base: bytes | None,
     in_place: bool,
     trash_id: str,
@@ -90,6 +91,7 @@ def draft(
         plan=plan,
         displaced=displaced,
         change=change,
+        seen=seen,
         warnings=(*plan.warnings, *warnings),
         already_applied=already,
     )

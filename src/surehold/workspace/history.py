@@ -8,7 +8,6 @@ from surehold.errors import InvalidArgument, NotFound, StaleFile, UndoConflict
 from surehold.stores.base import Call, Change, Entry, Operation, Pruned, Query, TrashItem, Verdict
 from surehold.text.plan import Delete, Edit, EditPlan, Keep, Splices
 from surehold.text.plan_diff import diff_between, spans_between
-from surehold.text.rebase import Rebased, rebase
 from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import ABSENT, Snapshot
 from surehold.text.version import Version
@@ -170,6 +169,8 @@ class History:
         if current.sha256 == after.sha256:
             return WriteBytes(old.data)
         new = replace_encoding(self._snapshot(after), current)
+        from surehold.text.rebase import Rebased, rebase
+
         inverse = EditPlan(before=new, after=old, spans=spans_between(new, old))
         match rebase(inverse, current):
             case Rebased(plan=plan):

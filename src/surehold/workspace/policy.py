@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 PROTECTED = (
-    ".git/",
-    ".hg/",
-    ".svn/",
-    ".jj/",
+    ".git",
+    ".hg",
+    ".svn",
+    ".jj",
     ".gitconfig",
     ".gitmodules",
     ".bashrc",
@@ -31,10 +31,10 @@ PROTECTED = (
     ".zshenv",
     ".zprofile",
     ".zlogin",
-    ".config/fish/",
+    ".config/fish",
     ".envrc",
-    ".ssh/",
-    ".gnupg/",
+    ".ssh",
+    ".gnupg",
     ".npmrc",
     ".yarnrc",
     ".yarnrc.yml",
@@ -45,14 +45,14 @@ PROTECTED = (
     "pip.conf",
     ".mcp.json",
     ".claude.json",
-    ".claude/",
-    ".codex/",
-    ".gemini/",
-    ".cursor/",
-    ".vscode/",
-    ".zed/",
-    ".idea/",
-    ".husky/",
+    ".claude",
+    ".codex",
+    ".gemini",
+    ".cursor",
+    ".vscode",
+    ".zed",
+    ".idea",
+    ".husky",
     ".pre-commit-config.yaml",
 )
 """Shell, version control, editor, agent and package manager configuration: what makes other programs run code."""
@@ -85,6 +85,7 @@ class Policy:
                 raise ProtectedPath(f"`{name}` is protected: `{rule}` configures other programs.", path=name, rule=rule)
 
 
+@lru_cache(maxsize=4096)
 def _matching(rules: tuple[str, ...], name: str) -> str:
     """Return the rule that decides for this name, or nothing."""
     if not rules:

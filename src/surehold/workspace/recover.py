@@ -107,7 +107,7 @@ class Recovery:
         message = because.message if because else "Interrupted; the old version was put back."
         if conflicts:
             message = f"Interrupted; left as they are, since they hold neither version: {', '.join(conflicts)}."
-        self._store.abort(intent.id, error_kind=because.kind if because else "unknown", message=message)
+        self._store.abort(intent.id, error_kind=because.kind if because else "interrupted", message=message)
         direction: Direction = "conflict" if conflicts else "backward"
         return Settled(change_id=intent.id, direction=direction, paths=paths, conflicts=conflicts)
 

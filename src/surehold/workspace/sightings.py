@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from surehold.stores.base import Sighting
-from surehold.text.plan import EditPlan
-from surehold.text.snapshot import LineCounter
+from surehold.text.plan import EditPlan, LineSpan
 
 LineSpans = tuple[tuple[int, int], ...]
 
@@ -14,15 +13,19 @@ def after_write(plan: EditPlan, *, session: str, path: str, seen: Sequence[Sight
     if not plan.after.exists:
         return None
     known = next((s for s in seen if s.sha256 == plan.before.sha256), None)
-    total = plan.after.line_count if plan.after.is_text and plan.before.is_text else 0
+    is_text = plan.after.is_text and plan.before.is_text
     everything = not plan.before.exists or (known is not None and known.whole)
     if everything:
+        total = plan.after.line_count if is_text else 0
         spans: LineSpans = ((1, total),) if total else ()
         return Sighting(session=session, path=path, sha256=plan.after.sha256, spans=spans, whole=True)
-    if not total:
+    if not is_text or plan.after.size <= len(plan.after.encoding.bom):
         return Sighting(session=session, path=path, sha256=plan.after.sha256, spans=(), whole=plan.after.size == 0)
-    spans = merged([*_carried(plan, known.spans if known else ()), *_written(plan)])
-    whole = spans == ((1, total),)
+    touched = plan.line_spans()
+    written = [(span.new_start_line, span.new_end_line) for span in touched]
+    spans = merged([*_carried(touched, known.spans if known else ()), *written])
+    # Counting the lines of a large file takes a while, so the first line is looked at before.
+    whole = bool(spans) and spans[0][0] == 1 and spans == ((1, plan.after.line_count),)
     return Sighting(session=session, path=path, sha256=plan.after.sha256, spans=spans, whole=whole)
 
 
@@ -37,24 +40,16 @@ def merged(spans: Sequence[tuple[int, int]]) -> LineSpans:
     return tuple(out)
 
 
-def _touched(plan: EditPlan) -> list[tuple[int, int, int, int]]:
-    """List every span in line numbers: old first and last, new first and last (1-based, inclusive)."""
-    old, new = LineCounter(plan.before), LineCounter(plan.after)
-    return [
-        (old.line(start), old.line(max(start, end - 1)), new.line(new_start), new.line(max(new_start, new_end - 1)))
-        for start, end, new_start, new_end in plan.offsets()
-    ]
-
-
-def _written(plan: EditPlan) -> list[tuple[int, int]]:
-    return [(first, last) for _, _, first, last in _touched(plan)]
-
-
-def _carried(plan: EditPlan, seen: LineSpans) -> list[tuple[int, int]]:
+def _carried(touched: Sequence[LineSpan], seen: LineSpans) -> list[tuple[int, int]]:
     """Shift seen lines that no span touches."""
     out, edge, shift = list[tuple[int, int]](), 0, 0
-    for old_first, old_last, _, new_last in [*_touched(plan), (plan.before.line_count + 1,) * 4]:
-        kept = [(max(a, edge + 1), min(b, old_first - 1)) for a, b in seen]
-        out += [(a + shift, b + shift) for a, b in kept if a <= b]
-        edge, shift = old_last, new_last - old_last
-    return out
+    for span in touched:
+        out += _shifted(seen, edge + 1, span.start_line - 1, shift)
+        edge, shift = span.end_line, span.new_end_line - span.end_line
+    return [*out, *_shifted(seen, edge + 1, max((last for _, last in seen), default=0), shift)]
+
+
+def _shifted(seen: LineSpans, first: int, last: int, shift: int) -> list[tuple[int, int]]:
+    """Move the seen lines between two of them."""
+    kept = [(max(a, first), min(b, last)) for a, b in seen]
+    return [(a + shift, b + shift) for a, b in kept if a <= b]

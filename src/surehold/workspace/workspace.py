@@ -1,31 +1,42 @@
-"""What a user holds."""
+"""What a user holds. Its parts are loaded when they are first asked for: a command needs one of them."""
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from surehold.workspace.history import History
-from surehold.workspace.session import Session
-from surehold.workspace.views import CheckpointManager, FileWriteTracker
 from surehold.workspace.write_path import WritePath
+
+if TYPE_CHECKING:
+    from surehold.workspace.history import History
+    from surehold.workspace.session import Session
+    from surehold.workspace.views import CheckpointManager, FileWriteTracker
 
 
 class Workspace(WritePath):
     """One or several directories that we may edit, with their memory and their rules."""
 
-    def session(self, *, agent: str = "", id: str = "") -> Session:  # noqa: A002 - it is the id
+    def session(self, *, agent: str = "", id: str = "") -> "Session":  # noqa: A002 - it is the id
         """Begin a conversation, or go on with the one of that id."""
+        from surehold.workspace.session import Session
+
         return Session(self, id=id or self.new_id(), agent=agent)
 
     @cached_property
-    def history(self) -> History:
+    def history(self) -> "History":
         """What happened here, and the way back."""
+        from surehold.workspace.history import History
+
         return History(self)
 
     @property
-    def checkpoints(self) -> CheckpointManager:
+    def checkpoints(self) -> "CheckpointManager":
         """The writes that are under way."""
+        from surehold.workspace.views import CheckpointManager
+
         return CheckpointManager(self)
 
     @property
-    def writers(self) -> FileWriteTracker:
+    def writers(self) -> "FileWriteTracker":
         """Which tool family last wrote a file."""
+        from surehold.workspace.views import FileWriteTracker
+
         return FileWriteTracker(self)

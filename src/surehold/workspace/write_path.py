@@ -126,6 +126,7 @@ class WritePath:
 
     def page(self, path: str, *, start: int = 1, count: int = 2000, max_bytes: int = 262_144) -> Page:
         """Return some lines of a file of any size, with the facts about all of it, in one pass."""
+        self._recovery.settle_dead(timeout=0)
         target = self.target(path)
         page = read_page(self.disk.chunks(target), start=start, count=count, max_bytes=max_bytes)
         if page.line_count > 1 or not page.rows or b"\r" not in page.rows[0]:
@@ -276,8 +277,7 @@ class WritePath:
         rows = list[Sighting]()
         for one in drafts:
             target = one.place.to or one.place.target
-            seen = self._seen(call, one.place.target)
-            if sighting := after_write(one.plan, session=call.session, path=target.key, seen=seen):
+            if sighting := after_write(one.plan, session=call.session, path=target.key, seen=one.seen):
                 rows.append(sighting)
         return rows
 

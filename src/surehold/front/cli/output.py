@@ -1,0 +1,256 @@
+"""What people see: colours, tables, times and sizes; and text that cannot attack a terminal.
+
+1. Nothing that comes from a file, a file name or an agent reaches the terminal without passing `safe`.
+2. Colour is an extra: every fact is also said in words or signs.
+3. A table fits a terminal; what goes into a pipe is never cut.
+"""
+
+import os
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Literal, TextIO
+
+Style = Literal["bold", "dim", "red", "green", "yellow", "cyan", "plain"]
+_CODES: dict[Style, str] = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "cyan": "36",
+    "plain": "",
+}
+
+# Reorder or hide their neighbours: marks, embeddings and isolates, separators, the byte order mark, tags.
+_TRICKS = (
+    (0x061C, 0x061C),
+    (0x200E, 0x200F),
+    (0x2028, 0x202E),
+    (0x2066, 0x2069),
+    (0xFEFF, 0xFEFF),
+    (0xE0000, 0xE007F),
+)
+_SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+_BYTES = (0xDC80, 0xDCFF)  # how Python spells the bytes of a file name that is not UTF-8
+_FALLBACK_WIDTH = 80
+_GAP = "  "
+_LEAST = 12
+
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+_MONTH = 30
+
+
+def safe(text: str, *, keep: str = "") -> str:
+    """Return the text with everything escaped that could steer a terminal; `keep` names controls that may stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c in keep else _escaped(c) for c in text)
+
+
+@cache
+def _escaped(character: str) -> str:
+    code = ord(character)
+    if _BYTES[0] <= code <= _BYTES[1]:
+        return f"\\x{code - 0xDC00:02x}"
+    tricky = unicodedata.category(character) in {"Cc", "Cs"} or any(low <= code <= high for low, high in _TRICKS)
+    if not tricky:
+        return character
+    if character in _SHORT:
+        return _SHORT[character]
+    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004
+
+
+def width(text: str) -> int:
+    """Return how many columns a terminal needs for the text."""
+    return len(text) if text.isascii() else sum(_columns(c) for c in text)
+
+
+@cache
+def _columns(character: str) -> int:
+    if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
+
+
+def cut(text: str, columns: int, *, keep: Literal["start", "end"] = "start") -> str:
+    """Return the text, with `…` for what does not fit; `keep` says which end matters more."""
+    if width(text) <= columns:
+        return text
+    if columns <= 0:
+        return ""
+    room, kept = columns - 1, list[str]()
+    for character in text if keep == "start" else reversed(text):
+        room -= _columns(character)
+        if room < 0:
+            break
+        kept.append(character)
+    return "".join(kept) + "…" if keep == "start" else "…" + "".join(reversed(kept))
+
+
+def size(number: int) -> str:
+    """Return a number of bytes as people say it."""
+    if number < 1024:  # noqa: PLR2004
+        return f"{number} B"
+    amount, units = number / 1024, ["KB", "MB", "GB", "TB"]
+    while amount >= 999.5 and len(units) > 1:  # noqa: PLR2004 - four digits would be the next unit
+        amount /= 1024
+        units.pop(0)
+    return f"{amount:.1f} {units[0]}" if amount < 9.95 else f"{amount:.0f} {units[0]}"  # noqa: PLR2004
+
+
+def ago(then: datetime, now: datetime) -> str:
+    """Return a time as people say it."""
+    seconds = (now - then).total_seconds()
+    if seconds < -MINUTE:
+        return then.astimezone().strftime("%Y-%m-%d")
+    if seconds < 10:  # noqa: PLR2004
+        return "just now"
+    for limit, unit, name in ((MINUTE, 1, "s"), (HOUR, MINUTE, "min"), (DAY, HOUR, "h")):
+        if seconds < limit:
+            return f"{seconds // unit:.0f} {name} ago"
+    days = int(seconds // DAY)
+    if days < _MONTH:
+        return "1 day ago" if days == 1 else f"{days} days ago"
+    return then.astimezone().strftime("%Y-%m-%d")
+
+
+def plural(number: int, one: str, many: str = "") -> str:
+    """Return `1 file`, `2 files`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A piece of a table, with its colour."""
+
+    text: str
+    style: Style = "plain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a table."""
+
+    title: str
+    align: Literal["left", "right"] = "left"
+    keep: Literal["start", "end"] = "start"
+    """Which end of a text stays when it must be cut."""
+    flexible: bool = False
+    """Gives up room first."""
+    rank: int = 0
+    """Columns of a higher rank are left out first when the table is too wide; 0 always stays."""
+
+
+class Output:
+    """Prints to one stream, with or without colour."""
+
+    def __init__(self, stream: TextIO, *, colour: bool, columns: int, now: datetime, is_terminal: bool) -> None:
+        self.stream = stream
+        self.colour = colour
+        self.columns = columns
+        """Width of the terminal; 0 for no limit."""
+        self.now = now
+        self.is_terminal = is_terminal
+
+    def line(self, text: str = "") -> None:
+        """Print one line."""
+        print(text, file=self.stream)
+
+    def json(self, document: Any) -> None:
+        """Print one JSON document; names that are no UTF-8 are escaped, so that the document is."""
+        import json
+
+        print(json.dumps(document, indent=2, ensure_ascii=True, default=str), file=self.stream)
+
+    def paint(self, text: str, *styles: Style) -> str:
+        """Return the text in colour, where there is colour."""
+        codes = ";".join(_CODES[style] for style in styles if style != "plain")
+        return f"\x1b[{codes}m{text}\x1b[0m" if self.colour and codes and text else text
+
+    def when(self, timestamp: str) -> str:
+        """Return a recorded time: relative on a terminal, exact in a pipe."""
+        then = moment(timestamp)
+        return ago(then, self.now) if self.is_terminal else then.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def table(self, columns: Sequence[Column], rows: Iterable[Sequence[Cell]]) -> None:
+        """Print a table; empty columns are left out."""
+        texts = [[Cell(text=safe(cell.text), style=cell.style) for cell in row] for row in rows]
+        shown = [i for i in range(len(columns)) if any(row[i].text for row in texts)]
+        widths = _fit(columns, {i: _natural(columns[i], [row[i].text for row in texts]) for i in shown}, self.columns)
+        head = [Cell(text=column.title.upper(), style="dim") for column in columns]
+        for row in [head, *texts]:
+            self.line(_GAP.join(self._padded(row[i], columns[i], widths[i]) for i in widths).rstrip())
+
+    def _padded(self, cell: Cell, column: Column, columns: int) -> str:
+        text = cut(cell.text, columns, keep=column.keep)
+        blanks = " " * (columns - width(text))
+        painted = self.paint(text, cell.style)
+        return blanks + painted if column.align == "right" else painted + blanks
+
+
+def moment(timestamp: str) -> datetime:
+    """Return a recorded time in UTC."""
+    then = datetime.fromisoformat(timestamp)
+    return then.astimezone(UTC) if then.tzinfo else then.replace(tzinfo=UTC)
+
+
+def output_to(stream: TextIO, *, no_color: bool) -> Output:
+    """Return the output for a stream, as the user and the terminal want it."""
+    is_terminal = stream.isatty()
+    columns = _terminal_columns(stream) if is_terminal else 0
+    colour = _wants_colour(no_color=no_color, is_terminal=is_terminal)
+    return Output(stream, colour=colour, columns=columns, now=datetime.now(UTC), is_terminal=is_terminal)
+
+
+def never_fail_on_characters() -> None:
+    """Let a terminal that lacks a character show an escape instead of ending the program."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def _wants_colour(*, no_color: bool, is_terminal: bool) -> bool:
+    if no_color or os.environ.get("NO_COLOR"):
+        return False
+    forced = os.environ.get("FORCE_COLOR", "")
+    if forced:
+        return forced != "0"
+    return is_terminal and os.environ.get("TERM") != "dumb"
+
+
+def _terminal_columns(stream: TextIO) -> int:
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given):
+        return int(given)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _FALLBACK_WIDTH
+    except (OSError, ValueError):
+        return _FALLBACK_WIDTH
+
+
+def _natural(column: Column, texts: Iterable[str]) -> int:
+    return max(width(column.title), *(width(text) for text in texts))
+
+
+def _fit(columns: Sequence[Column], widths: dict[int, int], room: int) -> dict[int, int]:
+    """Make the table as narrow as the terminal: shrink, then leave out, then shrink to nothing."""
+    while room and _total(widths) > room:
+        flexible = max((i for i in widths if columns[i].flexible), key=lambda i: widths[i], default=None)
+        too_much = _total(widths) - room
+        if flexible is not None and widths[flexible] - too_much >= min(_LEAST, widths[flexible]):
+            return {**widths, flexible: widths[flexible] - too_much}
+        extra = max(widths, key=lambda i: columns[i].rank)
+        if columns[extra].rank == 0:
+            last = flexible if flexible is not None else max(widths)
+            return {**widths, last: max(widths[last] - too_much, 1)}
+        widths = {i: number for i, number in widths.items() if i != extra}
+    return widths
+
+
+def _total(widths: dict[int, int]) -> int:
+    return sum(widths.values()) + len(_GAP) * (len(widths) - 1)

@@ -1,0 +1,96 @@
+"""How things look in `--json`: plain data with the names of the code."""
+
+from typing import TYPE_CHECKING, Any
+
+from surehold.front.cli.diff_view import count
+
+if TYPE_CHECKING:
+    from surehold.stores.base import Entry, TrashItem
+    from surehold.text.version import Version
+    from surehold.workspace.receipt import FileReceipt, Receipt
+
+
+def entry_record(entry: "Entry", *, undone_by: str = "") -> dict[str, Any]:
+    """Return one line of the ledger."""
+    call, change = entry.call, entry.change
+    added, removed = count(change.diff)
+    return {
+        "seq": entry.seq,
+        "change_id": entry.change_id,
+        "timestamp": entry.timestamp,
+        "agent": call.agent,
+        "session": call.session,
+        "tool": call.tool,
+        "operation": call.operation,
+        "reason": call.reason,
+        "path": change.path,
+        "to_path": change.to_path or None,
+        "before": version_record(change.before),
+        "after": version_record(change.after),
+        "added": added,
+        "removed": removed,
+        "ok": entry.ok,
+        "error_kind": entry.error_kind or None,
+        "message": entry.message,
+        "undoes": call.undoes or None,
+        "undone_by": undone_by or None,
+        "trash_id": change.trash_id or None,
+        "hash": entry.hash,
+    }
+
+
+def version_record(version: "Version | None") -> dict[str, Any] | None:
+    """Return the name of some bytes."""
+    if version is None:
+        return None
+    return {
+        "sha256": version.sha256,
+        "size": version.size,
+        "mode": f"{version.meta.mode:04o}" if version.meta else None,
+    }
+
+
+def receipt_record(receipt: "Receipt") -> dict[str, Any]:
+    """Return what one call did."""
+    return {
+        "change_id": receipt.change_id or None,
+        "dry_run": receipt.dry_run,
+        "already_applied": receipt.already_applied,
+        "replayed": receipt.replayed,
+        "files": [_file_record(one) for one in receipt.files],
+        "warnings": list(receipt.warnings),
+    }
+
+
+def trash_record(item: "TrashItem") -> dict[str, Any]:
+    """Return one deleted file."""
+    return {
+        "id": item.id,
+        "path": item.path,
+        "sha256": item.version.sha256,
+        "size": item.version.size,
+        "trashed": item.trashed,
+        "change_id": item.change_id,
+        "agent": item.agent,
+        "session": item.session,
+        "state": item.state,
+    }
+
+
+def _file_record(receipt: "FileReceipt") -> dict[str, Any]:
+    change = receipt.change
+    added, removed = count(change.diff)
+    return {
+        "path": receipt.path,
+        "to_path": change.to_path or None,
+        "changed": receipt.changed,
+        "before_sha256": receipt.before_sha256,
+        "after_sha256": receipt.after_sha256,
+        "added": added,
+        "removed": removed,
+        "diff": change.diff,
+        "diff_truncated": change.diff_truncated,
+        "trash_id": change.trash_id or None,
+        "corrections": [{"type": one.type, "detail": one.detail} for one in receipt.plan.corrections],
+        "warnings": list(receipt.warnings),
+    }

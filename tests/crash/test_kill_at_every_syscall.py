@@ -1,0 +1,119 @@
+"""A real process, killed before every single system call that changes something, and failing at every one of them.
+
+After each run the workspace is opened anew, which recovers it, and must keep every promise:
+I1 a file is its old or its new version     I4 what was acknowledged can be undone, bytes and mode
+I2 several files change together            I5 no temporary file and no open intent is left
+I3 what was acknowledged is there           I6 ledger, blobs and disk agree
+Directories that were made for a file that never came may stay; they are empty.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from crash.operation import OPERATIONS, RECOVER
+from crash.rig import Copy, Nursery, Rig, rig, tree
+from surehold.stores.sqlite import SqliteStore
+from surehold.workspace.ids import utc_now
+
+SOAK = bool(os.environ.get("SUREHOLD_SOAK"))
+SIZES = (10, 10_000, 3_000_000) if SOAK else (10,)
+ERRORS = ("ENOSPC", "EIO", "EDQUOT", "EMFILE") if SOAK else ("ENOSPC", "EIO")
+TWICE = tuple(OPERATIONS) if SOAK else ("patch", "edit in place", "move over")
+Record = Callable[[str, object], None]
+
+
+def _why_not() -> str:
+    if shutil.which("strace") is None:
+        return "strace is not installed"
+    sleeper = subprocess.Popen(["sleep", "10"])
+    try:
+        tried = subprocess.Popen(["strace", "-p", str(sleeper.pid)], stderr=subprocess.PIPE, text=True)
+        assert tried.stderr is not None
+        with tried:
+            said = tried.stderr.readline()
+            tried.terminate()
+        return "" if "attached" in said else f"strace may not trace: {said.strip()}"
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def strace() -> None:
+    if reason := _why_not():
+        pytest.skip(reason)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_kill_before_any_system_call_breaks_no_promise(
+    operation: str, size: int, tmp_path: Path, record_property: Record
+) -> None:
+    with rig(operation, tmp_path, size=size) as (one, nursery):
+        for fault, copy, outcome in one.every(nursery, one.template):
+            one.check(copy, outcome, str(fault))
+    _report(one, "kill runs", record_property)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_an_error_of_any_system_call_is_reported_and_breaks_no_promise(
+    operation: str, error: str, size: int, tmp_path: Path, record_property: Record
+) -> None:
+    with rig(operation, tmp_path, size=size) as (one, nursery):
+        for fault, copy, outcome in one.every(nursery, one.template, error):
+            one.check(copy, outcome, str(fault))
+    _report(one, "error runs", record_property)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("operation", OPERATIONS if SOAK else TWICE)
+def test_a_disk_that_stays_full_breaks_no_promise(
+    operation: str, size: int, tmp_path: Path, record_property: Record
+) -> None:
+    with rig(operation, tmp_path, size=size) as (one, nursery):
+        for fault, copy, outcome in one.every(nursery, one.template, "ENOSPC", lasting=True):
+            one.check(copy, outcome, str(fault))
+    _report(one, "error runs", record_property)
+
+
+@pytest.mark.timeout(3600 if SOAK else 300)
+@pytest.mark.parametrize("operation", TWICE)
+def test_a_kill_during_the_recovery_from_a_kill_breaks_no_promise(
+    operation: str, tmp_path: Path, record_property: Record
+) -> None:
+    with rig(operation, tmp_path, size=SIZES[0]) as (one, nursery), Nursery(RECOVER) as rescuer:
+        seen = set[object]()
+        for fault, copy, outcome in one.every(nursery, one.template):
+            if (state := _unfinished(copy)) is None or state in seen:
+                continue
+            seen.add(state)
+            for again, ruin, _ in one.every(rescuer, copy):
+                one.check(ruin, outcome, f"{fault}, then {again}")
+    assert len(seen) > 3, "the kills left too few states to recover from"
+    _report(one, "kill runs", record_property)
+
+
+def _unfinished(copy: Copy) -> object | None:
+    """Return what a recovery would find, the same for equal finds; None when there is nothing to recover."""
+    store = SqliteStore(copy.state, clock=utc_now, durability="none")
+    try:
+        intents = store.open_intents()
+    finally:
+        store.close()
+    if not intents:
+        return None
+    return frozenset((re.sub(r"surehold-\w+-", "surehold-", path), file) for path, file in tree(copy.root).items())
+
+
+def _report(one: Rig, kind: str, record_property: Record) -> None:
+    record_property(kind, one.runs)
+    record_property("violations", len(one.violations))
+    assert one.violations == []

@@ -1,0 +1,54 @@
+"""Diffs are counted and painted by where a row stands, not by how it begins."""
+
+import io
+from datetime import UTC, datetime
+
+from surehold.front.cli.diff_view import count, counted, paint_diff, rows
+from surehold.front.cli.output import Output
+
+TRICKY = "--- a\n+++ a\n@@ -1,3 +1,3 @@\n same\n--- looks like a header\n+++ so does this\n same\n"
+
+
+def painted(diff: str, *, colour: bool = False) -> str:
+    stream = io.StringIO()
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    paint_diff(Output(stream, colour=colour, columns=0, now=now, is_terminal=False), diff)
+    return stream.getvalue()
+
+
+def test_a_changed_line_that_looks_like_a_header_counts_as_a_line() -> None:
+    assert count(TRICKY) == (1, 1)
+    assert [kind for kind, _ in rows(TRICKY)] == ["header", "header", "hunk", "same", "removed", "added", "same"]
+
+
+def test_the_headers_of_a_second_file_are_not_lines() -> None:
+    assert count("--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y\n--- b\n+++ b\n@@ -0,0 +1,2 @@\n+p\n+q\n") == (3, 1)
+
+
+def test_a_missing_final_newline_is_a_note() -> None:
+    diff = "--- a\n+++ a\n@@ -1 +1 @@\n-x\n\\ No newline at end of file\n+x\n"
+
+    assert count(diff) == (1, 1)
+    assert [kind for kind, _ in rows(diff)][-2:] == ["note", "added"]
+
+
+def test_nothing_counts_as_nothing() -> None:
+    assert count("") == (0, 0)
+    assert list(rows("")) == []
+    assert count("Binary files a and b differ\n") == (0, 0)
+    assert [counted(*pair) for pair in ((0, 0), (2, 0), (0, 3), (1, 1))] == ["", "+2", "-3", "+1 -1"]
+
+
+def test_rows_have_their_colours() -> None:
+    assert painted("@@ -1 +1 @@\n-x\n+y\n", colour=True) == (
+        "\x1b[36m@@ -1 +1 @@\x1b[0m\n\x1b[31m-x\x1b[0m\n\x1b[32m+y\x1b[0m\n"
+    )
+
+
+def test_content_cannot_steer_the_terminal_and_tabs_stay() -> None:
+    assert painted("@@ -1 +1 @@\n-\tx\n+\ty\x1b[2J\u202e\n") == "@@ -1 +1 @@\n-\tx\n+\ty\\x1b[2J\\u202e\n"
+
+
+def test_carriage_returns_are_shown_only_where_they_are_the_difference() -> None:
+    assert painted("@@ -1 +1 @@\n-x\r\n+y\r\n") == "@@ -1 +1 @@\n-x\n+y\n"
+    assert painted("@@ -1 +1 @@\n-x\r\n+x\n") == "@@ -1 +1 @@\n-x\\r\n+x\n"

@@ -1,0 +1,88 @@
+"""What the promises are worth on a disk."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from front.shell import Shell
+from surehold.disk import probe as probing
+from surehold.disk.probe import Finding
+from surehold.front.cli.doctor import Promise, judge
+
+
+def finding(name: str, *, ok: bool = True, fallback: str = "") -> Finding:
+    return Finding(name=name, ok=ok, detail="tried", fallback=fallback)
+
+
+def test_the_doctor_leaves_nothing_behind_and_ends_with_a_verdict(shell: Shell, tmp_path: Path) -> None:
+    said = shell("doctor")
+
+    assert said.code == 0
+    assert said.out.splitlines()[-1].startswith("Every promise holds here")
+    assert f"Workspace  {shell.root}" in said.out
+    assert list(shell.root.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["work"]
+
+
+def test_the_doctor_as_json_has_promises_and_findings(shell: Shell) -> None:
+    document = shell.json("doctor")
+
+    assert list(document) == ["root", "state_dir", "ok", "promises", "findings"]
+    assert [one["name"] for one in document["promises"]] == [
+        "Nothing is lost",
+        "Nothing is half done",
+        "Nobody is overwritten unseen",
+        "Untouched bytes stay untouched",
+        "Nothing outside is reachable",
+    ]
+    assert all(set(one) == {"name", "ok", "detail", "fallback"} for one in document["findings"])
+
+
+def test_a_promise_holds_when_everything_it_rests_on_works() -> None:
+    assert judge((finding("exchange"), finding("lock")))[2] == Promise(
+        name="Nobody is overwritten unseen", state="holds"
+    )
+
+
+def test_a_fallback_is_named(shell: Shell) -> None:
+    promise = judge((finding("exchange", ok=False, fallback="do it slowly"),))[2]
+
+    assert promise == Promise(
+        name="Nobody is overwritten unseen",
+        state="holds with a fallback",
+        because=("exchanging two files: do it slowly",),
+    )
+
+
+def test_a_promise_without_a_fallback_does_not_hold_and_the_doctor_ends_in_1(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(fd: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(probing, "sync", failing)
+
+    said = shell("doctor")
+
+    assert said.code == 1
+    assert said.out.splitlines()[-1] == "Not every promise holds here: Nothing is lost; Nothing is half done."
+    assert shell.json("doctor", code=1)["ok"] is False
+
+
+def test_a_root_that_does_not_exist_is_refused(shell: Shell) -> None:
+    said = shell("doctor", "--root", "missing")
+
+    assert (said.code, said.err.splitlines()[-1]) == (1, "Next: Name a directory with --root.")
+
+
+def test_a_directory_in_which_nothing_can_be_made_is_refused(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(**_: object) -> str:
+        raise PermissionError(errno.EACCES, "Permission denied", "/there")
+
+    monkeypatch.setattr(probing.tempfile, "mkdtemp", denied)
+
+    said = shell("doctor")
+
+    assert said.code == 1
+    assert said.err.startswith("Refused: Nothing can be tried out: Permission denied.\nNext: Let the doctor")

@@ -1,0 +1,252 @@
+"""Usage, help, exit codes, and whatever may go wrong."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from front.shell import Shell
+from surehold.front.cli import command as commands
+from surehold.front.cli.main import COMMANDS
+
+GOLDEN = Path(__file__).parent / "help.txt"
+NAMES = [command.name for command in COMMANDS]
+
+
+def test_the_commands_are_those_of_the_contract() -> None:
+    assert set(NAMES) >= {
+        *("log", "show", "diff", "undo", "redo", "trash", "restore", "verify", "recover", "doctor", "gc", "version"),
+        *("read", "edit", "write", "delete", "move"),
+    }
+    assert len(NAMES) == len(set(NAMES))
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"]])
+def test_the_overview_names_every_command_with_its_sentence(shell: Shell, words: list[str]) -> None:
+    said = shell(*words)
+
+    assert (said.code, said.err) == (0, "")
+    for command in COMMANDS:
+        assert f"  {command.name:<7}  {command.help}\n" in said.out
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_help_of_every_command_has_a_sentence_and_an_example(shell: Shell, name: str) -> None:
+    said = shell(name, "--help")
+    command = next(one for one in COMMANDS if one.name == name)
+
+    assert (said.code, said.err) == (0, "")
+    assert command.help.endswith(".")
+    assert f"example:\n  {command.example}\n" in said.out
+    assert f"surehold {name}" in command.example
+    assert "--json" in said.out
+    assert shell("help", name).out == said.out
+
+
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="argparse words its help differently elsewhere")
+def test_the_help_texts_are_the_golden_ones(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the file anew with SUREHOLD_GOLDEN=1."""
+    monkeypatch.setenv("COLUMNS", "100")
+    texts = [
+        f"$ surehold {' '.join(words)}\n{shell(*words).out}" for words in [["--help"], *([n, "--help"] for n in NAMES)]
+    ]
+    found = "\n".join(texts)
+    if os.environ.get("SUREHOLD_GOLDEN"):
+        GOLDEN.write_text(found, encoding="utf-8")
+
+    assert found == GOLDEN.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("word", "guess"), [("lgo", "surehold log"), ("dlete", "surehold delete"), ("shwo", "surehold show")]
+)
+def test_an_unknown_command_gets_a_guess(shell: Shell, word: str, guess: str) -> None:
+    said = shell(word)
+
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith(f"Usage: `{word}` is not a command.\nDid you mean: {guess}")
+
+
+def test_a_word_like_no_command_leads_to_the_help(shell: Shell) -> None:
+    assert shell("xyzzy").err == "Usage: `xyzzy` is not a command.\nSee: surehold --help\n"
+
+
+def test_wrong_usage_is_json_too(shell: Shell) -> None:
+    error = shell.json("lgo", code=2)["error"]
+
+    assert (error["reason"], error["message"]) == ("usage", "`lgo` is not a command.")
+
+
+def test_an_unknown_option_leads_to_the_help_of_its_command(shell: Shell) -> None:
+    said = shell("log", "--nonsense")
+
+    assert (said.code, said.err) == (2, "Usage: unrecognized arguments: --nonsense\nSee: surehold log --help\n")
+
+
+def test_options_are_not_guessed_from_their_beginning(shell: Shell) -> None:
+    assert shell("log", "--lim", "3").code == 2
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "x"])
+def test_a_limit_must_be_a_positive_number(shell: Shell, limit: str) -> None:
+    assert shell("log", f"--limit={limit}").code == 2
+
+
+def test_a_refusal_is_a_message_and_the_next_step_on_standard_error(shell: Shell) -> None:
+    said = shell("read", "missing.txt")
+
+    assert (said.code, said.out) == (1, "")
+    assert said.err == "Refused: `missing.txt` does not exist.\nNext: Check the path, or create the file first.\n"
+
+
+def test_a_refusal_as_json_is_the_error_as_data(shell: Shell) -> None:
+    error = shell.json("read", "missing.txt", code=1)["error"]
+
+    assert set(error) == {"kind", "reason", "code", "message", "path", "suggested_action", "recoverable", "details"}
+    assert error["kind"] == "not_found"
+
+
+def test_a_root_that_does_not_exist_is_refused_by_every_command(shell: Shell) -> None:
+    for words in (["log"], ["verify"], ["trash"], ["read", "x"], ["undo"]):
+        said = shell(*words, "--root", "missing")
+        assert (said.code, said.err.splitlines()[0]) == (1, "Refused: `missing` is not a directory.")
+
+
+def break_everything(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    def broken(_: object) -> bool:
+        raise error
+
+    monkeypatch.setattr(commands.Context, "has_history", broken)
+
+
+def test_a_bug_leaves_a_report_and_ends_in_3(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    break_everything(monkeypatch, RuntimeError("the moon is full"))
+
+    said = shell("log")
+
+    assert said.code == 3
+    assert said.err.startswith("Bug: Surehold itself failed (RuntimeError); this is a bug.\n")
+    report = Path(said.err.strip().rpartition(" ")[2])
+    assert report.stat().st_mode & 0o777 == 0o600
+    assert "RuntimeError: the moon is full" in report.read_text()
+    assert "surehold: 0." in report.read_text()
+    error = shell.json("log", code=3)["error"]
+    assert error["reason"] == "bug"
+    assert Path(error["details"]["report"]).exists()
+
+
+def test_a_bug_is_told_also_where_no_report_can_be_written(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", "/nonexistent")
+    break_everything(monkeypatch, RuntimeError("the moon is full"))
+
+    assert "the moon is full" in shell("log").err
+
+
+def test_an_interruption_ends_in_130(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    break_everything(monkeypatch, KeyboardInterrupt())
+
+    said = shell("log")
+
+    assert (said.code, said.err) == (130, "Interrupted.\n")
+
+
+def test_ctrl_c_ends_a_real_process_in_130_without_a_traceback(shell: Shell) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "surehold", "write", "a.txt"],
+        cwd=shell.root,
+        env=shell.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    _wait_until_it_reads(process.pid)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+
+    assert (process.returncode, err) == (130, b"Interrupted.\n")
+    assert list(shell.root.iterdir()) == []
+
+
+def _wait_until_it_reads(pid: int) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if "pipe" in Path(f"/proc/{pid}/wchan").read_text() or _sleeps_long(pid):
+            return
+        time.sleep(0.05)
+
+
+def _sleeps_long(pid: int) -> bool:
+    """Tell whether a process has used no processor time for a while."""
+    before = Path(f"/proc/{pid}/stat").read_text().split()[13]
+    time.sleep(1)
+    return Path(f"/proc/{pid}/stat").read_text().split()[13] == before
+
+
+def test_a_reader_that_has_enough_ends_the_output_quietly(shell: Shell) -> None:
+    shell.write("big.txt", "a line of text\n" * 200_000)
+    for words in (["read", "big.txt"], ["read", "big.txt", "--json"]):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "surehold", *words],
+            cwd=shell.root,
+            env=shell.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(10)
+        process.stdout.close()
+        err = process.stderr.read()
+        process.stderr.close()
+        assert (process.wait(60), err) == (0, b"")
+
+
+def test_the_real_command_answers_with_the_same_exit_codes(shell: Shell) -> None:
+    shell.write("a.txt", "one\n")
+
+    assert shell.process("edit", "a.txt", "--old", "one", "--new", "two").returncode == 0
+    assert shell.process("edit", "a.txt", "--old", "one", "--new", "two").returncode == 1
+    assert shell.process("nonsense").returncode == 2
+    assert shell.process("log", "--json").stdout.startswith(b"{")
+
+
+def test_characters_that_the_output_lacks_are_escaped(shell: Shell) -> None:
+    shell.write("漢.txt", "one\n")
+    shell.edit("漢.txt", "one", "two")
+
+    said = shell.process("log", PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C")
+
+    assert said.returncode == 0
+    assert b"\\u6f22.txt" in said.stdout
+
+
+HEAVY = ("pydantic", "zstandard", "xxhash", "sqlite3", "pathspec", "ctypes", "pathlib", "platform", "surehold.app")
+
+
+def imported(shell: Shell, *argv: str) -> set[str]:
+    command = [sys.executable, "-X", "importtime", "-m", "surehold", *argv]
+    said = subprocess.run(command, cwd=shell.root, env=shell.environment(), capture_output=True, text=True, check=True)
+    return set(re.findall(r"\|\s+([\w.]+)$", said.stderr, re.MULTILINE))
+
+
+def test_help_is_answered_before_anything_heavy_is_imported(shell: Shell) -> None:
+    for words in (["--help"], ["log", "--help"]):
+        modules = imported(shell, *words)
+        assert "surehold.front.cli.main" in modules
+        assert modules.isdisjoint(HEAVY)
+
+
+def test_the_log_is_shown_without_what_only_tools_and_servers_need(shell: Shell) -> None:
+    shell.write("a.txt", "one\n")
+    shell.edit("a.txt", "one", "two")
+
+    modules = imported(shell, "log")
+
+    assert "surehold.app" in modules
+    assert modules.isdisjoint({"pydantic", "asyncio", "mcp", "pathspec", "surehold.tools.spec", "subprocess"})
