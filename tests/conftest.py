@@ -1,7 +1,10 @@
 """Profiles: `make test` runs each property a little, `make soak` a lot."""
 
+import itertools
 import os
+from collections import Counter
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 _PLAIN = settings(
@@ -12,3 +15,13 @@ _PLAIN = settings(
 settings.register_profile("default", settings(_PLAIN, max_examples=100))
 settings.register_profile("soak", settings(_PLAIN, max_examples=3000))
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Add up what tests counted with `record_property`: runs, edits, violations."""
+    totals = Counter[str]()
+    for report in itertools.chain(terminalreporter.stats.get("passed", ()), terminalreporter.stats.get("failed", ())):
+        if getattr(report, "when", "") == "call":
+            totals.update({name: value for name, value in report.user_properties if isinstance(value, int)})
+    if totals:
+        terminalreporter.write_sep("-", ", ".join(f"{name}: {count:,}" for name, count in sorted(totals.items())))

@@ -1,6 +1,8 @@
+import ast
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,15 @@ from spec.marks import requirement
 def test_the_public_names_are_sorted_and_all_of_them_exist() -> None:
     assert surehold.__all__ == sorted(surehold.__all__)
     assert {name: getattr(surehold, name).__name__ for name in surehold.__all__} == {n: n for n in surehold.__all__}
+    assert set(surehold.__all__) == typed_names()
+
+
+def typed_names() -> set[str]:
+    """List what type checkers see: the imports that only they carry out."""
+    source = Path(surehold.__file__)
+    assert (source.parent / "py.typed").is_file()
+    (block,) = (node for node in ast.parse(source.read_text()).body if isinstance(node, ast.If))
+    return {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
 
 
 @requirement("engine:api:all")

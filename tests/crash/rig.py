@@ -62,6 +62,7 @@ class Outcome:
     killed: bool = False
     injected: bool = False
     """Whether the fault happened at all: after the last call of its kind it does not."""
+    lasting: bool = False
     acknowledged: bool = False
     refused: tuple[str, ...] = ()
     """Kind, reason and message, when it ended with an error of ours."""
@@ -116,6 +117,7 @@ class Nursery:
         outcome = Outcome(
             killed=killed,
             injected=killed or "(INJECTED)" in seen,
+            lasting=fault is not None and fault.lasting,
             acknowledged="done" in said,
             refused=tuple(said.get("failed", ())),
             broken=said.get("broke", ""),
@@ -248,7 +250,10 @@ def _tree_problems(rig: Rig, outcome: Outcome, now: Tree) -> Iterator[str]:
         yield f"neither before nor after: {_difference(now, rig.before)} / {_difference(now, rig.after)}"
     if outcome.acknowledged and now != rig.after:
         yield "an acknowledged change is gone"
-    if outcome.refused and now != rig.before:
+    unknown = outcome.refused[:2] == ("unknown", "recovery_required")
+    if unknown and not outcome.lasting:
+        yield f"one error is no reason not to know: {outcome.refused}"
+    if outcome.refused and now != rig.before and not unknown:
         yield f"refused ({outcome.refused}), and yet it happened"
 
 

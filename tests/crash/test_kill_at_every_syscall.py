@@ -11,7 +11,8 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ SOAK = bool(os.environ.get("SUREHOLD_SOAK"))
 SIZES = (10, 10_000, 3_000_000) if SOAK else (10,)
 ERRORS = ("ENOSPC", "EIO", "EDQUOT", "EMFILE") if SOAK else ("ENOSPC", "EIO")
 TWICE = tuple(OPERATIONS) if SOAK else ("patch", "edit in place", "move over")
+MEMORY = Path("/dev/shm")
 Record = Callable[[str, object], None]
 
 
@@ -50,12 +52,22 @@ def strace() -> None:
         pytest.skip(reason)
 
 
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """A directory to ruin: in memory where there is one, since a kill does not care; the long runs use the disk."""
+    if SOAK or not MEMORY.is_dir() or not os.access(MEMORY, os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=MEMORY, prefix="surehold-crash-") as directory:
+        yield Path(directory)
+
+
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_a_kill_before_any_system_call_breaks_no_promise(
-    operation: str, size: int, tmp_path: Path, record_property: Record
+    operation: str, size: int, place: Path, record_property: Record
 ) -> None:
-    with rig(operation, tmp_path, size=size) as (one, nursery):
+    with rig(operation, place, size=size) as (one, nursery):
         for fault, copy, outcome in one.every(nursery, one.template):
             one.check(copy, outcome, str(fault))
     _report(one, "kill runs", record_property)
@@ -65,9 +77,9 @@ def test_a_kill_before_any_system_call_breaks_no_promise(
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_an_error_of_any_system_call_is_reported_and_breaks_no_promise(
-    operation: str, error: str, size: int, tmp_path: Path, record_property: Record
+    operation: str, error: str, size: int, place: Path, record_property: Record
 ) -> None:
-    with rig(operation, tmp_path, size=size) as (one, nursery):
+    with rig(operation, place, size=size) as (one, nursery):
         for fault, copy, outcome in one.every(nursery, one.template, error):
             one.check(copy, outcome, str(fault))
     _report(one, "error runs", record_property)
@@ -76,9 +88,9 @@ def test_an_error_of_any_system_call_is_reported_and_breaks_no_promise(
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("operation", OPERATIONS if SOAK else TWICE)
 def test_a_disk_that_stays_full_breaks_no_promise(
-    operation: str, size: int, tmp_path: Path, record_property: Record
+    operation: str, size: int, place: Path, record_property: Record
 ) -> None:
-    with rig(operation, tmp_path, size=size) as (one, nursery):
+    with rig(operation, place, size=size) as (one, nursery):
         for fault, copy, outcome in one.every(nursery, one.template, "ENOSPC", lasting=True):
             one.check(copy, outcome, str(fault))
     _report(one, "error runs", record_property)
@@ -87,9 +99,9 @@ def test_a_disk_that_stays_full_breaks_no_promise(
 @pytest.mark.timeout(3600 if SOAK else 300)
 @pytest.mark.parametrize("operation", TWICE)
 def test_a_kill_during_the_recovery_from_a_kill_breaks_no_promise(
-    operation: str, tmp_path: Path, record_property: Record
+    operation: str, place: Path, record_property: Record
 ) -> None:
-    with rig(operation, tmp_path, size=SIZES[0]) as (one, nursery), Nursery(RECOVER) as rescuer:
+    with rig(operation, place, size=SIZES[0]) as (one, nursery), Nursery(RECOVER) as rescuer:
         seen = set[object]()
         for fault, copy, outcome in one.every(nursery, one.template):
             if (state := _unfinished(copy)) is None or state in seen:
@@ -97,7 +109,7 @@ def test_a_kill_during_the_recovery_from_a_kill_breaks_no_promise(
             seen.add(state)
             for again, ruin, _ in one.every(rescuer, copy):
                 one.check(ruin, outcome, f"{fault}, then {again}")
-    assert len(seen) > 3, "the kills left too few states to recover from"
+    assert len(seen) >= 3, "the kills left too few states to recover from"
     _report(one, "kill runs", record_property)
 
 

@@ -10,6 +10,7 @@ from surehold.disk.base import Create, Disk, Remove, Rename, Replace, Step, Targ
 from surehold.disk.kernel import Kernel
 from surehold.disk.local import LocalDisk
 from surehold.disk.memory import MemoryDisk
+from surehold.disk.staging import Durability
 
 KERNELS = {
     "local": Kernel(),
@@ -80,11 +81,15 @@ def memory_world() -> World:
     return World(disk=disk, put=disk.poke, listing=disk.listing)
 
 
-def local_world(base: Path, kernel: Kernel, *, roots: Sequence[str] = ("ws",)) -> LocalWorld:
+def local_world(
+    base: Path, kernel: Kernel, *, roots: Sequence[str] = ("ws",), durability: Durability = "none"
+) -> LocalWorld:
     for name in (*roots, "outside"):
         (base / name).mkdir()
     root = base / roots[0]
-    disk = LocalDisk([base / name for name in roots], kernel=kernel, lock_dir=str(base / "outside"))
+    disk = LocalDisk(
+        [base / name for name in roots], kernel=kernel, durability=durability, lock_dir=str(base / "outside")
+    )
 
     def put(path: str, data: bytes | None) -> None:
         if data is None:

@@ -3,7 +3,8 @@
 import errno
 import os
 import shutil
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -42,12 +43,22 @@ EVERY_KERNEL = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 def prepared(base: Path, kernel: Kernel) -> LocalWorld:
     shutil.rmtree(base, ignore_errors=True)
     base.mkdir()
-    world = local_world(base, kernel)
+    world = local_world(base, kernel, durability="full")
     for path, data in BEFORE.items():
         if path != "hard2":
             world.put(path, data)
     os.link(world.root / "hard", world.root / "hard2")
     return world
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Iterator[Path]:
+    """Yield a directory in memory where there is one: hundreds of runs would wait for a real disk."""
+    if not os.access("/dev/shm", os.W_OK):
+        yield tmp_path / "base"
+        return
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
+        yield Path(directory) / "base"
 
 
 def close(world: LocalWorld) -> None:
@@ -62,12 +73,12 @@ def close(world: LocalWorld) -> None:
     ids=["EIO", "ENOSPC", "EACCES"],
 )
 def test_an_error_at_any_call_leaves_all_or_nothing(
-    tmp_path: Path, kernel: Kernel, code: int, kind: type[SureholdError]
+    base: Path, kernel: Kernel, code: int, kind: type[SureholdError]
 ) -> None:
     when, refused, done = 0, 0, False
     while not done:
         when += 1
-        world = prepared(tmp_path / "base", kernel)
+        world = prepared(base, kernel)
         entries = world.entries()
         steps = everything(world)
         descriptors = open_descriptors()
@@ -82,7 +93,7 @@ def test_an_error_at_any_call_leaves_all_or_nothing(
             else:
                 caught = None
         done = saboteur.count < when
-        assert open_descriptors() == descriptors, f"call {when} leaked a descriptor"
+        assert open_descriptors() <= descriptors, f"call {when} leaked a descriptor"
         if caught is None:
             # Some calls are only tried (an attribute, a second look); the change then happens all the same.
             assert world.listing() == AFTER, when
@@ -95,11 +106,11 @@ def test_an_error_at_any_call_leaves_all_or_nothing(
 
 
 @EVERY_KERNEL
-def test_death_at_any_call_leaves_old_or_new_bytes_at_every_path(tmp_path: Path, kernel: Kernel) -> None:
+def test_death_at_any_call_leaves_old_or_new_bytes_at_every_path(base: Path, kernel: Kernel) -> None:
     when, lived, deaths = 0, False, 0
     while not lived:
         when += 1
-        world = prepared(tmp_path / "base", kernel)
+        world = prepared(base, kernel)
         steps = everything(world)[:4]  # what is written in place can be torn
 
         def work(world: LocalWorld = world, steps: tuple[Step, ...] = steps, when: int = when) -> None:
@@ -142,14 +153,14 @@ def _beginnings() -> set[bytes]:
     return {b""}
 
 
-def test_an_interrupt_from_the_keyboard_is_undone_too(tmp_path: Path) -> None:
+def test_an_interrupt_from_the_keyboard_is_undone_too(base: Path) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
     when, done = 0, False
     while not done:
         when += 1
-        world = prepared(tmp_path / "base", Kernel())
+        world = prepared(base, Kernel())
         steps = everything(world)
         saboteur = Saboteur(when=when, strike=interrupt)
         with pytest.MonkeyPatch.context() as patch:
@@ -166,8 +177,8 @@ def test_an_interrupt_from_the_keyboard_is_undone_too(tmp_path: Path) -> None:
     assert when > 50
 
 
-def test_a_disk_that_fails_for_good_says_what_could_not_be_brought_back(tmp_path: Path) -> None:
-    world = prepared(tmp_path / "base", Kernel())
+def test_a_disk_that_fails_for_good_says_what_could_not_be_brought_back(base: Path) -> None:
+    world = prepared(base, Kernel())
     swap = Kernel.swap
 
     def once(self: Kernel, dir_fd: int, one: str, other: str) -> None:

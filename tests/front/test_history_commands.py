@@ -26,7 +26,7 @@ def test_the_log_lists_what_happened_and_what_was_refused_newest_first(shell: Sh
 
     lines = [line.split() for line in shell("log").out.splitlines()]
 
-    assert lines[0] == ["WHEN", "CHANGE", "WHO", "WHAT", "PATH", "LINES", "NOTE"]
+    assert lines[0] == ["WHEN", "CHANGE", "WHO", "WHAT", "PATH", "RESULT"]
     assert lines[1][2:] == ["ada", "edit", "a.txt", "refused:", "old_text_not_found"]
     assert lines[2][1:] == [change[-8:], "ada", "edit", "a.txt", "+2", "-1"]
 
@@ -109,10 +109,10 @@ def test_show_says_who_when_what_and_the_diff(shell: Shell) -> None:
     said = shell("show", change[-8:])
 
     lines = said.out.splitlines()
-    assert lines[0] == f"Change    {change}"
-    assert lines[2].startswith("Who       ada, session ")
-    assert lines[3] == "What      edit a.txt"
-    assert lines[6:] == ["Outcome   done; it stands", "", "--- a.txt", "+++ a.txt", "@@ -1 +1 @@", "-one", "+uno"]
+    assert lines[0] == f"Change   {change}"
+    assert lines[2].startswith("Who      ada, session ")
+    assert lines[3] == "What     edit a.txt (4 B → 4 B)"
+    assert lines[6:] == ["Outcome  done; it stands", "", "--- a.txt", "+++ a.txt", "@@ -1 +1 @@", "-one", "+uno"]
 
 
 def test_show_as_json_has_entries_and_the_diff(shell: Shell) -> None:
@@ -130,7 +130,7 @@ def test_show_says_why_a_call_was_refused(shell: Shell) -> None:
     shell("edit", "a.txt", "--old", "missing", "--new", "x")
     refused = shell.json("log", "--failed")["entries"][0]["change_id"]
 
-    assert "Outcome   refused: old_text_not_found. " in shell("show", refused).out
+    assert "Outcome  refused: old_text_not_found. " in shell("show", refused).out
 
 
 def test_an_unknown_change_is_refused_with_the_way_to_find_it(shell: Shell) -> None:
@@ -196,7 +196,7 @@ def test_undo_and_redo_go_back_and_forth(shell: Shell) -> None:
     assert shell("undo").out == "Undone: a.txt (+1 -1)\n"
     assert path.read_text() == "one\n"
     assert f"undone by {shell.json('log')['entries'][0]['change_id'][-8:]}" in shell("log").out
-    assert shell("redo").out == "Made again: a.txt (+1 -1)\n"
+    assert shell("redo").out == "Redone: a.txt (+1 -1)\n"
     assert path.read_text() == "two\n"
     assert shell("undo", change[-8:]).code == 0
     assert path.read_text() == "one\n"

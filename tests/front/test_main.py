@@ -35,6 +35,10 @@ def test_the_overview_names_every_command_with_its_sentence(shell: Shell, words:
         assert f"  {command.name:<7}  {command.help}\n" in said.out
 
 
+def test_the_overview_fits_80_columns(shell: Shell) -> None:
+    assert all(len(line) <= 80 for line in shell().out.splitlines())
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_help_of_every_command_has_a_sentence_and_an_example(shell: Shell, name: str) -> None:
     said = shell(name, "--help")
@@ -69,11 +73,11 @@ def test_an_unknown_command_gets_a_guess(shell: Shell, word: str, guess: str) ->
     said = shell(word)
 
     assert (said.code, said.out) == (2, "")
-    assert said.err.startswith(f"Usage: `{word}` is not a command.\nDid you mean: {guess}")
+    assert said.err.startswith(f"Wrong usage: `{word}` is not a command.\nDid you mean: {guess}")
 
 
 def test_a_word_like_no_command_leads_to_the_help(shell: Shell) -> None:
-    assert shell("xyzzy").err == "Usage: `xyzzy` is not a command.\nSee: surehold --help\n"
+    assert shell("xyzzy").err == "Wrong usage: `xyzzy` is not a command.\nSee: surehold --help\n"
 
 
 def test_wrong_usage_is_json_too(shell: Shell) -> None:
@@ -85,7 +89,7 @@ def test_wrong_usage_is_json_too(shell: Shell) -> None:
 def test_an_unknown_option_leads_to_the_help_of_its_command(shell: Shell) -> None:
     said = shell("log", "--nonsense")
 
-    assert (said.code, said.err) == (2, "Usage: unrecognized arguments: --nonsense\nSee: surehold log --help\n")
+    assert (said.code, said.err) == (2, "Wrong usage: unrecognized arguments: --nonsense\nSee: surehold log --help\n")
 
 
 def test_options_are_not_guessed_from_their_beginning(shell: Shell) -> None:
@@ -205,6 +209,44 @@ def test_a_reader_that_has_enough_ends_the_output_quietly(shell: Shell) -> None:
         err = process.stderr.read()
         process.stderr.close()
         assert (process.wait(60), err) == (0, b"")
+
+
+def test_an_output_that_cannot_be_written_is_said_without_a_traceback(shell: Shell) -> None:
+    shell.write("a.txt", "one\n")
+    for words in (["--help"], ["read", "a.txt"], ["read", "a.txt", "--json"]):
+        with Path("/dev/full").open("wb") as full:
+            said = subprocess.run(
+                [sys.executable, "-m", "surehold", *words],
+                cwd=shell.root,
+                env=shell.environment(),
+                stdout=full,
+                stderr=subprocess.PIPE,
+                check=False,
+            )
+        assert (said.returncode, said.stderr) == (1, b"The output cannot be written: No space left on device.\n")
+
+
+@pytest.mark.parametrize(("closed", "words", "code"), [(0, "write x", 1), (1, "log", 0), (2, "read missing", 1)])
+def test_closed_streams_are_no_bug(shell: Shell, closed: int, words: str, code: int) -> None:
+    command = f"exec {sys.executable} -m surehold {words} {closed}>&-"
+
+    said = subprocess.run(
+        ["/bin/sh", "-c", command], cwd=shell.root, env=shell.environment(), capture_output=True, check=False
+    )
+
+    assert said.returncode == code
+    assert b"Traceback" not in said.stderr
+
+
+def test_a_current_directory_that_is_gone_is_refused(shell: Shell) -> None:
+    gone = shell.root / "gone"
+    command = f"mkdir gone; cd gone; rmdir {gone}; exec {sys.executable} -m surehold log"
+
+    said = subprocess.run(
+        ["/bin/sh", "-c", command], cwd=shell.root, env=shell.environment(), capture_output=True, check=False
+    )
+
+    assert (said.returncode, said.stderr.splitlines()[0]) == (1, b"Refused: The current directory is gone.")
 
 
 def test_the_real_command_answers_with_the_same_exit_codes(shell: Shell) -> None:

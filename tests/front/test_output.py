@@ -89,7 +89,7 @@ def test_plural_says_one_and_many() -> None:
 
 COLUMNS = (
     Column(title="id"),
-    Column(title="path", flexible=True, keep="end"),
+    Column(title="path", least=12, keep="end"),
     Column(title="size", align="right", rank=1),
     Column(title="note"),
 )
@@ -114,7 +114,7 @@ def test_a_table_fits_the_terminal(columns: int) -> None:
     out.table(COLUMNS, rows("src/a/rather/long/path/漢字/file.py", "b"))
 
     assert all(width(line) <= columns for line in stream.getvalue().splitlines())
-    assert "file.py" in stream.getvalue() or columns == 10
+    assert "file.py" in stream.getvalue() or columns < 20
 
 
 def test_a_cell_cannot_break_out_of_its_table() -> None:

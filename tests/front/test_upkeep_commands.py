@@ -2,7 +2,10 @@
 
 import argparse
 import sqlite3
+import subprocess
+import sys
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +56,49 @@ def test_an_altered_entry_is_found(shell: Shell) -> None:
     assert said.out.startswith("Broken: the history does not hold from entry 2 on.\n")
     assert "Next: keep a copy of " in said.out
     assert shell.json("verify", code=1)["broken_seq"] == 2
+
+
+DYING = """
+import os, sys
+from surehold import open_workspace
+
+workspace = open_workspace(sys.argv[1])
+if sys.argv[2] == "before":
+    workspace.disk.apply = lambda *_, **__: os._exit(9)
+else:
+    workspace.store.finish = lambda *_, **__: os._exit(9)
+workspace.session(agent="robot").edit("a.txt", ("one", "two"))
+"""
+
+
+def die(shell: Shell, moment: str) -> Path:
+    """Let a process die before or after it changed the file, with its change still open."""
+    path = shell.write("a.txt", "one\n")
+    command = [sys.executable, "-c", DYING, str(shell.root), moment]
+    assert subprocess.run(command, env=shell.environment(), check=False).returncode == 9
+    return path
+
+
+@pytest.mark.parametrize(("moment", "word", "text"), [("before", "Put back", "one\n"), ("after", "Finished", "two\n")])
+def test_recover_closes_what_a_dead_process_left_open(shell: Shell, moment: str, word: str, text: str) -> None:
+    path = die(shell, moment)
+
+    said = shell("recover")
+
+    assert (said.code, said.out[:-1]) == (0, f"{word} {shell.json('log')['entries'][0]['change_id'][-8:]}: a.txt")
+    assert path.read_text() == text
+    assert shell("recover").out == "Nothing was left open.\n"
+
+
+def test_recover_leaves_a_file_alone_that_is_neither_version(shell: Shell) -> None:
+    path = die(shell, "before")
+    path.write_text("somebody else\n")
+
+    said = shell("recover")
+
+    assert said.code == 1
+    assert said.out.startswith("Conflict ")
+    assert path.read_text() == "somebody else\n"
 
 
 SETTLED = (

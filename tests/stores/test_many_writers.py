@@ -137,21 +137,19 @@ def test_a_fork_while_another_thread_writes_keeps_nobody_waiting(tmp_path: Path)
     thread = threading.Thread(target=slow_writer)
     thread.start()
     inside.wait(10)
-    read, write = os.pipe()
     pid = os.fork()
     if pid == 0:  # lives on with whatever it inherited
-        os.read(read, 1)
+        signal.pause()
         os._exit(0)
-    done.set()
-    thread.join()
-
-    store.keep(blob(b"x"))
-    assert store.has_blob(sha(b"x"))
-    os.write(write, b"x")
-    os.waitpid(pid, 0)
-    os.close(read)
-    os.close(write)
-    store.close()
+    try:
+        done.set()
+        thread.join()
+        store.keep(blob(b"x"))
+        assert store.has_blob(sha(b"x"))
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        store.close()
 
 
 def hold_an_intent(state: str, ready: Any) -> None:

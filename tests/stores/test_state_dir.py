@@ -237,3 +237,38 @@ def test_heavy_libraries_wait_until_they_are_needed() -> None:
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert result.stdout == "False\n"
+
+
+@requirement("engine:store:migrations")
+def test_an_older_database_is_brought_forward_with_its_data_and_never_back(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, scripts = tmp_path / "state", tmp_path / "scripts"
+    fill(state, clock)
+    scripts.mkdir()
+    (scripts / "next.sql").write_text("CREATE TABLE added (a);\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "_FOLDER", scripts)
+        patch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, "next.sql"))
+        patch.setattr(schema, "LATEST", schema.LATEST + 1)
+        store = SqliteStore(state, clock=clock)
+        assert (len(store.entries(Query(limit=99))), store.verify().ok) == (50, True)
+        store.close()
+    raw = sqlite3.connect(state / "state.db")
+    version, tables = (
+        raw.execute("PRAGMA user_version").fetchone(),
+        raw.execute("SELECT COUNT(*) FROM added").fetchone(),
+    )
+    raw.close()
+
+    assert (version, tables) == ((schema.LATEST + 1,), (0,))
+    with pytest.raises(StateTooNew):
+        SqliteStore(state, clock=clock)
+
+
+@requirement("engine:store:migrations")
+def test_migrations_are_numbered_without_a_gap() -> None:
+    assert [int(name[:4]) for name in schema.MIGRATIONS] == list(range(1, schema.LATEST + 1))
+    assert sorted(path.name for path in (Path(schema.__file__).parent / "migrations").glob("*.sql")) == list(
+        schema.MIGRATIONS
+    )

@@ -74,6 +74,7 @@ def test_an_undo_that_later_lines_forbid_is_refused_and_changes_nothing(bench: B
         bench.workspace.history.undo(first)
 
     assert refused.value.message == "`a` cannot be taken back: later changes touch the same lines (5)."
+    assert refused.value.details == {"lines": [5]}
     assert bench.get("a") == now
 
 
@@ -346,7 +347,7 @@ def test_a_damaged_file_is_not_restored(tmp_path: Path) -> None:
     with pytest.raises(StateCorrupt):
         bench.workspace.history.restore(bench.workspace.history.trash()[0].id)
 
-    assert os.listdir(bench.root) == []
+    assert list(bench.root.iterdir()) == []
     bench.workspace.close()
 
 

@@ -1,4 +1,8 @@
+from collections.abc import Sequence
+from typing import Any
+
 from spec.marks import requirement
+from surehold.disk.base import Step
 from surehold.stores.base import Blob, Change, Intent, Owner
 from surehold.text.hashing import sha256
 from surehold.text.version import Version
@@ -28,7 +32,25 @@ def test_an_open_checkpoint_is_listed_with_its_old_bytes(bench: Bench) -> None:
     assert (checkpoints.old_bytes(intent, "a"), checkpoints.old_bytes(intent, "b")) == (b"old", None)
 
 
-@requirement("engine:recover:forward")
+@requirement("engine:views:checkpoints", "promise:nothing_lost:checkpoint")
+def test_a_checkpoint_is_open_with_its_old_bytes_while_the_disk_changes_and_closed_after(bench: Bench) -> None:
+    bench.put("a", b"old")
+    checkpoints, apply = bench.workspace.checkpoints, bench.disk.apply
+    during = list[tuple[bytes | None, bytes | None]]()
+
+    def watched(steps: Sequence[Step], **more: Any) -> None:
+        (checkpoint,) = checkpoints.open()
+        during.append((checkpoints.old_bytes(checkpoint, "a"), bench.get("a")))
+        apply(steps, **more)
+
+    bench.disk.apply = watched  # type: ignore[method-assign]  # a look in between, then the real thing
+    bench.workspace.session().edit("a", ("old", "new"))
+
+    assert during == [(b"old", b"old")]
+    assert (checkpoints.open(), bench.get("a")) == ((), b"new")
+
+
+@requirement("engine:recover:forward", "engine:views:roll_back")
 def test_an_abandoned_checkpoint_whose_bytes_arrived_is_closed_forward(bench: Bench) -> None:
     bench.put("a", b"new")
     abandon(bench, b"old", b"new")
@@ -40,12 +62,14 @@ def test_an_abandoned_checkpoint_whose_bytes_arrived_is_closed_forward(bench: Be
     assert bench.workspace.recover() == ()
 
 
-@requirement("engine:recover:backward")
+@requirement("engine:recover:backward", "engine:views:roll_back")
 def test_an_abandoned_checkpoint_whose_bytes_did_not_arrive_is_closed_backward(bench: Bench) -> None:
     bench.put("a", b"old")
     abandon(bench, b"old", b"new")
 
-    assert bench.workspace.recover() == (Settled(change_id="dead", direction="backward", paths=("a",)),)
+    assert bench.workspace.checkpoints.roll_back_abandoned() == (
+        Settled(change_id="dead", direction="backward", paths=("a",)),
+    )
     assert (bench.get("a"), bench.workspace.history.log()[0].ok) == (b"old", False)
 
 

@@ -1,4 +1,3 @@
-import os
 import sqlite3
 import stat
 from pathlib import Path
@@ -244,7 +243,7 @@ def test_a_change_that_cannot_be_recorded_is_not_made(tmp_path: Path, table: str
 
     assert (bench.get("a"), bench.store.head("a")) == (b"two\n", head)
     assert [entry.ok for entry in bench.workspace.history.log()][-1:] == [True]
-    assert os.listdir(bench.root) == ["a"]
+    assert list(bench.root.iterdir()) == [bench.root / "a"]
     bench.workspace.close()
 
 

@@ -4,6 +4,8 @@ Rules:
 1. The bytes are compared, read and written through one descriptor, so they belong to one file.
 2. The old bytes stay in memory until the whole call is through.
 3. Bytes beyond the old end are written first: when the disk is full, the old content is still whole.
+4. The file itself is locked from the comparison to the last byte: its other names may lie in directories that somebody
+   else has locked.
 """
 
 import hashlib
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 from surehold.disk.base import Replace
 from surehold.disk.content import READING, hash_of, is_regular, read_all, write_at
 from surehold.disk.failures import displaced, not_a_file, vanished
+from surehold.disk.locks import lock_file
 from surehold.disk.places import Place
 from surehold.disk.staging import Call
 from surehold.disk.tree import open_entry
@@ -50,6 +53,7 @@ class Overwrite:
             fd = self._fd = open_entry(self.place.fd, self.place.name, _WRITING)
         except FileNotFoundError as error:
             raise vanished(self.key, self.step.expected) from error
+        lock_file(fd, self.key)
         status = self._status = os.fstat(fd)
         if not is_regular(status):
             raise not_a_file(status.st_mode, self.key)

@@ -13,7 +13,7 @@ from surehold.disk.content import READING, is_regular, pieces, read_all, same_mo
 from surehold.disk.facts import meta_of
 from surehold.disk.failures import not_a_file, translate, translated
 from surehold.disk.kernel import Kernel
-from surehold.disk.locks import DirectoryLocks
+from surehold.disk.locks import lock_file, DirectoryLocks
 from surehold.disk.mounts import is_coherent
 from surehold.disk.tree import Tree
 from surehold.errors import FileTooLarge, NotFound, StaleFile
@@ -139,6 +139,10 @@ def _regular(fd: int, target: Target) -> os.stat_result:
     status = os.fstat(fd)
     if not is_regular(status):
         raise not_a_file(status.st_mode, target.key)
+    if status.st_nlink > 1 or status.st_uid != os.geteuid():
+        # Such a file is written in place; without this we could read it half written, in one tick of its clock.
+        lock_file(fd, target.key, shared=True)
+        return os.fstat(fd)
     return status
 
 

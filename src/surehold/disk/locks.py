@@ -60,8 +60,8 @@ class DirectoryLocks:
             wanted.setdefault(identity, (fd, target))
         for identity in sorted(wanted):
             fd, target = wanted[identity]
-            if not self._lock(fd, target, timeout, deadline):
-                self._lock(self._open_fallback(identity, stack), target, timeout, deadline)
+            if not wait_for(fd, target.key, timeout, deadline):
+                wait_for(self._open_fallback(identity, stack), target.key, timeout, deadline)
         return all(self._identity(target) in wanted for target in targets)
 
     def _open(self, target: Target, stack: ExitStack) -> tuple[Identity, int]:
@@ -94,31 +94,6 @@ class DirectoryLocks:
                 os.close(fd)
         return status.st_dev, status.st_ino
 
-    def _lock(self, fd: int, target: Target, timeout: float, deadline: float) -> bool:
-        """Wait for one lock; False when this kind of file cannot be locked."""
-        wait = _SHORTEST_WAIT
-        while True:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                if error.errno in _WITHOUT_LOCKS:
-                    return False
-                if error.errno not in _BUSY:
-                    raise translate(error, target.key) from error
-            else:
-                return True
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise LockTimeout(
-                    f"Another writer held the directory of `{target}` for more than {timeout:g} s.",
-                    path=target.key,
-                    seconds=timeout,
-                )
-            import random
-
-            time.sleep(min(left, wait * random.uniform(0.5, 1.5)))  # noqa: S311  # spreads the waiters, keeps no secret
-            wait = min(wait * 1.5, _LONGEST_WAIT)
-
     def _open_fallback(self, identity: Identity, stack: ExitStack) -> int:
         directory = Path(self._fallback_dir) if self._fallback_dir else _private_directory()
         name = f"{identity[0]:x}-{identity[1]:x}.lock"
@@ -126,6 +101,34 @@ class DirectoryLocks:
             fd = os.open(directory / name, os.O_RDWR | os.O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         stack.callback(os.close, fd)
         return fd
+
+
+def lock_file(fd: int, key: str, *, shared: bool = False, timeout: float = 5.0) -> None:
+    """Lock an open file against other writers of ours, until it is closed; where that is impossible, do without."""
+    wait_for(fd, key, timeout, time.monotonic() + timeout, shared=shared)
+
+
+def wait_for(fd: int, key: str, timeout: float, deadline: float, *, shared: bool = False) -> bool:
+    """Wait for one lock; False when this kind of file cannot be locked."""
+    wait = _SHORTEST_WAIT
+    how = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
+    while True:
+        try:
+            fcntl.flock(fd, how)
+        except OSError as error:
+            if error.errno in _WITHOUT_LOCKS:
+                return False
+            if error.errno not in _BUSY:
+                raise translate(error, key) from error
+        else:
+            return True
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise LockTimeout(f"Another writer held `{key}` for more than {timeout:g} s.", path=key, seconds=timeout)
+        import random
+
+        time.sleep(min(left, wait * random.uniform(0.5, 1.5)))  # noqa: S311  # spreads the waiters, keeps no secret
+        wait = min(wait * 1.5, _LONGEST_WAIT)
 
 
 def _private_directory() -> Path:

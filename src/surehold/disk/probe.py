@@ -243,7 +243,7 @@ def _hard_links(place: Path) -> str:
     (place / "two").hardlink_to(place / "one")
     if (place / "one").stat().st_nlink != 2:  # noqa: PLR2004 - the two names
         raise _Missing("the number of names is not counted")
-    return "a file may have several names, and they are counted"
+    return "a file may have several names"
 
 
 def _letter_case(place: Path) -> str:
@@ -279,7 +279,7 @@ def _lock(place: Path) -> str:
             raise _Missing("two threads held the same lock")
         if not _other_process_waits(place):
             raise _Missing("two processes held the same lock")
-    return "a locked directory keeps threads and processes out"
+    return "it keeps other threads and processes out"
 
 
 def _other_process_waits(place: Path) -> bool:

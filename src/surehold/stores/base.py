@@ -271,6 +271,10 @@ class Store(Protocol):
         """Close the intent as failed and record that; nothing of it is visible on the disk any more."""
         ...
 
+    def answer(self, idempotency_key: str) -> Replay | Busy | None:
+        """Return the first answer to a repeated call, or the attempt that is still under way; None when it is new."""
+        ...
+
     def open_intents(self) -> tuple[Busy, ...]:
         """List every open intent, oldest first, with whether its owner is dead."""
         ...

@@ -43,10 +43,9 @@ def in_the_way(connection: sqlite3.Connection, intent: Intent, *, now: datetime)
     """Find an open intent that has the same key, a path in common, or the same id."""
     if connection.execute("SELECT 1 FROM intents LIMIT 1").fetchone() is None:
         return None
-    if intent.call.idempotency_key:
-        row = connection.execute(f"{_SELECT} WHERE idempotency_key = ?", (key(intent.call.idempotency_key),)).fetchone()
-        if row is not None:
-            return _busy(row, now)
+    same = of_key(connection, intent.call.idempotency_key, now)
+    if same is not None:
+        return same
     for path in outcome.paths(intent.changes):
         row = connection.execute(
             f"{_SELECT} WHERE id = (SELECT intent FROM locks WHERE path = ?)",  # noqa: S608 - constants
@@ -55,6 +54,14 @@ def in_the_way(connection: sqlite3.Connection, intent: Intent, *, now: datetime)
         if row is not None:
             return _busy(row, now)
     row = connection.execute(f"{_SELECT} WHERE id = ?", (key(intent.id),)).fetchone()
+    return None if row is None else _busy(row, now)
+
+
+def of_key(connection: sqlite3.Connection, idempotency_key: str, now: datetime) -> Busy | None:
+    """Find the open intent of a call that may be repeated."""
+    if not idempotency_key:
+        return None
+    row = connection.execute(f"{_SELECT} WHERE idempotency_key = ?", (key(idempotency_key),)).fetchone()
     return None if row is None else _busy(row, now)
 
 

@@ -114,6 +114,13 @@ class MemoryStore:
             failed = outcome.entries_of(intent, timestamp=timestamp, ok=False, error_kind=error_kind, message=message)
             return tuple(self._append(entry) for entry in failed)
 
+    def answer(self, idempotency_key: str) -> Replay | Busy | None:
+        """Return the first answer to a repeated call, or the attempt that is still under way."""
+        with self._lock:
+            now, leases = self._clock(), self._intents.values()
+            same = (_busy(lease, now) for lease in leases if lease.intent.call.idempotency_key == idempotency_key)
+            return self._answer(idempotency_key) or next(same, None) if idempotency_key else None
+
     def open_intents(self) -> tuple[Busy, ...]:
         """List every open intent, oldest first, with whether its owner is dead."""
         with self._lock:
@@ -257,13 +264,14 @@ class MemoryStore:
         """Do nothing: there is nothing to let go of."""
 
     def _taken(self, intent: Intent, *, now: datetime) -> Replay | Busy | None:
-        key = intent.call.idempotency_key
-        if key in self._answers:
-            change_id, _ = self._answers[key]
-            return Replay(entries=tuple(each for each in self._entries if each.change_id == change_id and each.ok))
-        for lease in self._in_the_way(intent):
-            return _busy(lease, now)
-        return None
+        busy = (_busy(lease, now) for lease in self._in_the_way(intent))
+        return self._answer(intent.call.idempotency_key) or next(busy, None)
+
+    def _answer(self, idempotency_key: str) -> Replay | None:
+        if idempotency_key not in self._answers:
+            return None
+        change_id, _ = self._answers[idempotency_key]
+        return Replay(entries=tuple(each for each in self._entries if each.change_id == change_id and each.ok))
 
     def _in_the_way(self, intent: Intent) -> Iterable[_Lease]:
         key = intent.call.idempotency_key

@@ -107,6 +107,11 @@ class SqliteStore:
             failed = outcome.entries_of(intent, timestamp=timestamp, error_kind=error_kind, message=message, ok=False)
             return tuple(ledger.append(connection, entry) for entry in failed)
 
+    def answer(self, idempotency_key: str) -> Replay | Busy | None:
+        """Return the first answer to a repeated call, or the attempt that is still under way."""
+        with self._database.reading() as connection:
+            return _answer(connection, idempotency_key) or intents.of_key(connection, idempotency_key, self._clock())
+
     def open_intents(self) -> tuple[Busy, ...]:
         """List every open intent, oldest first, with whether its owner is dead."""
         with self._database.reading() as connection:
@@ -269,13 +274,16 @@ class SqliteStore:
 
 
 def _taken(connection: sqlite3.Connection, intent: Intent, *, now: datetime) -> Replay | Busy | None:
-    if intent.call.idempotency_key:
-        row = connection.execute(
-            "SELECT change_id FROM answers WHERE idempotency_key = ?", (key(intent.call.idempotency_key),)
-        ).fetchone()
-        if row is not None:
-            return Replay(entries=ledger.of_change(connection, text_of(row[0])))
-    return intents.in_the_way(connection, intent, now=now)
+    return _answer(connection, intent.call.idempotency_key) or intents.in_the_way(connection, intent, now=now)
+
+
+def _answer(connection: sqlite3.Connection, idempotency_key: str) -> Replay | None:
+    if not idempotency_key:
+        return None
+    row = connection.execute(
+        "SELECT change_id FROM answers WHERE idempotency_key = ?", (key(idempotency_key),)
+    ).fetchone()
+    return None if row is None else Replay(entries=ledger.of_change(connection, text_of(row[0])))
 
 
 def _trash_item(row: tuple[bytes, bytes, str, bytes, str, bytes, bytes, str]) -> TrashItem:

@@ -85,7 +85,10 @@ class _Waiter(threading.Thread):
 
 
 def _leave(place: int) -> None:
+    assert fcntl is not None
     _held.discard(place)
+    with suppress(OSError):
+        fcntl.flock(place, fcntl.LOCK_UN)  # closing alone would wait for a child that is about to exec
     os.close(place)
 
 

@@ -94,9 +94,9 @@ class EditPlan:
     def line_spans(self) -> list[LineSpan]:
         """List every span in line numbers."""
         old, new = LineCounter(self.before), LineCounter(self.after)
-        if self.spans:
-            old.line(self.spans[0].start)
-            new.follow(old)
+        if self.spans and not (self.before.needs_table or self.after.needs_table):
+            same = self.spans[0].start  # up to here both are the same text, which is counted once
+            new = LineCounter(self.after, at=same, line=old.line(same))
         return [
             LineSpan(
                 start_line=old.line(start),

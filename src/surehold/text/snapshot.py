@@ -107,8 +107,8 @@ class Snapshot:
 class LineCounter:
     """Line numbers of growing offsets: each byte is looked at once, and no table is built."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._data, self._at, self._line = snapshot.data, 0, 1
+    def __init__(self, snapshot: Snapshot, *, at: int = 0, line: int = 1) -> None:
+        self._data, self._at, self._line = snapshot.data, at, line
         self._table = snapshot.lines if snapshot.needs_table else None
 
     def line(self, offset: int) -> int:
@@ -118,11 +118,6 @@ class LineCounter:
         self._line += self._data.count(b"\n", self._at, offset)
         self._at = max(self._at, offset)
         return self._line
-
-    def follow(self, other: "LineCounter") -> None:
-        """Go on where another counter stands, in a text that is the same up to there."""
-        if self._table is None and other._table is None:
-            self._at, self._line = other._at, other._line
 
 
 ABSENT = Snapshot(None)

@@ -176,8 +176,9 @@ class History:
             case Rebased(plan=plan):
                 return Splices(plan.spans)
             case conflicts:
-                lines = ", ".join(str(c.line) for c in conflicts)
-                raise _conflict(path, f"later changes touch the same lines ({lines})")
+                lines = [c.line for c in conflicts]
+                shown = ", ".join(map(str, lines))
+                raise _conflict(path, f"later changes touch the same lines ({shown})", lines=lines)
 
     def _current(self, path: str) -> Snapshot:
         try:
@@ -246,5 +247,5 @@ def replace_encoding(snapshot: Snapshot, like: Snapshot) -> Snapshot:
     return Snapshot(snapshot.data, meta=snapshot.meta, encoding=like.encoding)
 
 
-def _conflict(path: str, why: str) -> UndoConflict:
-    return UndoConflict(f"`{path}` cannot be taken back: {why}.", path=path)
+def _conflict(path: str, why: str, **details: object) -> UndoConflict:
+    return UndoConflict(f"`{path}` cannot be taken back: {why}.", path=path, **details)

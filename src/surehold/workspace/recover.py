@@ -15,7 +15,10 @@ from surehold.disk.base import Create, Disk, Remove, Rename, Replace, Step, Stor
 from surehold.errors import SureholdError
 from surehold.stores.base import Blob, Change, Intent, Store
 from surehold.text.hashing import sha256
+from surehold.text.rewrite import common_prefix
 from surehold.text.version import Version
+
+_BLOCK = 512
 
 Direction = Literal["forward", "backward", "conflict", "gone", "failed"]
 
@@ -40,7 +43,8 @@ class _Spot:
     target: Target
     before: Version | None
     after: Version | None
-    in_place: bool
+    torn: bool
+    """It is a mixture of both versions, as a crash leaves it that strikes while a file is written in place."""
     vacated: bool
     """A move takes away what is here before its own bytes arrive."""
     now: Stored | None
@@ -58,7 +62,7 @@ class _Spot:
     @property
     def half_way(self) -> bool:
         """Whether it holds neither version, and that is our own doing."""
-        ours = self.in_place or (self.vacated and self.now is None)
+        ours = self.torn or (self.vacated and self.now is None)
         return ours and not self.at_before and not self.at_after
 
 
@@ -75,7 +79,7 @@ class Recovery:
         return tuple(self._settle(busy.intent, timeout) for busy in self._store.open_intents() if busy.owner_is_dead)
 
     def _settle(self, intent: Intent, timeout: float) -> Settled:
-        paths = _paths(intent)
+        paths = paths_of(intent)
         try:
             with self._disk.hold([self._disk.resolve(path) for path in paths], timeout=timeout):
                 return self.settle_held(intent)
@@ -84,10 +88,12 @@ class Recovery:
 
     def settle_held(self, intent: Intent, *, because: SureholdError | None = None) -> Settled:
         """Close one intent whose paths are locked by the caller; `because` says why it failed, when that is known."""
-        paths = _paths(intent)
+        paths = paths_of(intent)
         if not any(busy.intent.id == intent.id for busy in self._store.open_intents()):
             return Settled(change_id=intent.id, direction="gone", paths=paths)
-        self._disk.sweep([self._disk.resolve(path) for path in paths], tag=intent.id, keep=self._keep)
+        targets = [self._disk.resolve(path) for path in paths]
+        for tag in (intent.id, _own_tag(intent)):  # an earlier recovery may have died too
+            self._disk.sweep(targets, tag=tag, keep=self._keep)
         spots = [self._look(change) for change in intent.changes]
         if because is None and all(spot.at_after for pair in spots for spot in pair):
             self._store.finish(intent.id)
@@ -101,13 +107,17 @@ class Recovery:
             step for pair, change in zip(spots, intent.changes, strict=True) for step in self._inverse(pair, change)
         ]
         if steps:
-            self._disk.apply(steps[::-1], tag=f"{intent.id}r", fence=_no_fence, keep=self._keep)
+            self._disk.apply(steps[::-1], tag=_own_tag(intent), fence=_no_fence, keep=self._keep)
         stuck = [s for pair in spots for s in pair if not (s.at_before or s.at_after or s.half_way)]
         conflicts = tuple(spot.target.key for spot in stuck)
         message = because.message if because else "Interrupted; the old version was put back."
         if conflicts:
             message = f"Interrupted; left as they are, since they hold neither version: {', '.join(conflicts)}."
-        self._store.abort(intent.id, error_kind=because.kind if because else "interrupted", message=message)
+        try:
+            self._store.abort(intent.id, error_kind=because.kind if because else "interrupted", message=message)
+        except SureholdError:
+            if because is None:
+                raise  # else the files are back, as the caller is told; the next recovery records it
         direction: Direction = "conflict" if conflicts else "backward"
         return Settled(change_id=intent.id, direction=direction, paths=paths, conflicts=conflicts)
 
@@ -123,13 +133,18 @@ class Recovery:
                     target=target,
                     before=before,
                     after=after,
-                    in_place=change.in_place,
+                    torn=change.in_place and self._is_torn(now, before, after),
                     vacated=vacated,
                     now=now,
                     name=name,
                 )
             )
         return spots
+
+    def _is_torn(self, now: Stored | None, before: Version | None, after: Version | None) -> bool:
+        if now is None or before is None or after is None:
+            return False
+        return is_mixture(now.data, self._store.blob(before.sha256), self._store.blob(after.sha256))
 
     def _inverse(self, spots: list[_Spot], change: Change) -> list[Step]:
         """Return the steps that bring back what was there, for one change."""
@@ -158,8 +173,31 @@ class Recovery:
         self._store.keep(Blob(data=data, sha256=sha256(data)))
 
 
-def _paths(intent: Intent) -> tuple[str, ...]:
+def is_mixture(data: bytes, before: bytes, after: bytes) -> bool:
+    """Tell whether bytes are what writing `after` over `before` leaves behind when it stops anywhere.
+
+    Every block must be that of one version, except one that the writing was just going through.
+    """
+    if not min(len(before), len(after)) <= len(data) <= max(len(before), len(after)):
+        return False
+    mixed = 0
+    for at in range(0, len(data), _BLOCK):
+        block, old, new = (d[at : at + _BLOCK] for d in (data, before, after))
+        if block not in (old, new, new[: len(block)]):
+            mixed += 1
+            done = common_prefix(block, new)
+            if mixed > 1 or block[done:] != old[done : len(block)]:
+                return False
+    return True
+
+
+def paths_of(intent: Intent) -> tuple[str, ...]:
+    """List every path that an intent touches."""
     return tuple(path for change in intent.changes for path, _, _ in change.transitions())
+
+
+def _own_tag(intent: Intent) -> str:
+    return f"{intent.id}r"
 
 
 def _is(spot: _Spot, version: Version | None) -> bool:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
-from surehold.disk.base import Disk, Target
+from surehold.disk.base import Disk, Step, Target
 from surehold.errors import (
     InvalidArgument,
     LockTimeout,
@@ -53,7 +53,7 @@ from surehold.workspace.ids import new_id, utc_now
 from surehold.workspace.policy import Policy
 from surehold.workspace.proposal import Proposal, Sha256
 from surehold.workspace.receipt import FileReceipt, Receipt
-from surehold.workspace.recover import Recovery, Settled
+from surehold.workspace.recover import Recovery, Settled, paths_of
 from surehold.workspace.sightings import after_write
 
 _POLL = 0.005
@@ -166,6 +166,14 @@ class WritePath:
         while True:
             self._recovery.settle_dead(timeout=_BRIEFLY)
             with self.disk.hold(targets, timeout=max(deadline - time.monotonic(), 0)):  # 2
+                match self._earlier(call, targets, dry_run=dry_run):
+                    case Replay(entries=entries):
+                        return Receipt(change_id=entries[0].change_id, files=(), entries=entries, replayed=True)
+                    case Busy() as busy:
+                        _give_up_after(deadline, busy)
+                        continue
+                    case None:
+                        pass
                 drafts = [self._draft(place, call) for place in places]  # 3 to 6
                 if dry_run or not any(one.changes for one in drafts):
                     return _receipt(drafts, dry_run=dry_run)
@@ -179,6 +187,14 @@ class WritePath:
                         raise _stale_cache(path, head.version.sha256 if head.version else "")
                     case Busy() as busy:
                         _give_up_after(deadline, busy)
+
+    def _earlier(self, call: Call, targets: Sequence[Target], *, dry_run: bool) -> Replay | Busy | None:
+        """Return what must come before the files are looked at: our own first attempt, or a recovery."""
+        if call.idempotency_key and not dry_run and (answer := self.store.answer(call.idempotency_key)):
+            return answer
+        paths = {target.key for target in targets}
+        dead = (busy for busy in self.store.open_intents() if busy.owner_is_dead)
+        return next((busy for busy in dead if paths.intersection(paths_of(busy.intent))), None)
 
     def _places(self, proposals: Sequence[Proposal]) -> list[Place]:
         if not proposals:
@@ -256,20 +272,40 @@ class WritePath:
 
         steps = [step for one in drafts if one.changes for step in one.steps]
         try:
-            self.disk.apply(steps, tag=intent.id, fence=fence, keep=self._keep)
+            self._apply(intent, steps, fence)
             entries = self.store.finish(intent.id, sightings=self._sightings(intent.call, drafts))
         except SureholdError as error:
-            self._abandon(intent, error)
-            raise
+            entries = self._abandon(intent, error)
+            if not entries:
+                raise
         except BaseException:
             self._recovery.settle_held(intent)
             raise
         return _receipt(drafts, entries=entries)
 
-    def _abandon(self, intent: Intent, error: SureholdError) -> None:
-        """Close an intent that failed; what cannot be closed now is closed by the next recovery."""
-        with suppress(SureholdError):
-            self._recovery.settle_held(intent, because=error)
+    def _apply(self, intent: Intent, steps: Sequence[Step], fence: Callable[[], None]) -> None:
+        try:
+            self.disk.apply(steps, tag=intent.id, fence=fence, keep=self._keep)
+        except RecoveryRequired:
+            raise
+        except SureholdError as error:  # nothing of it is visible, so there is nothing to bring back
+            self.store.abort(intent.id, error_kind=error.kind, message=error.message)
+            raise
+
+    def _abandon(self, intent: Intent, error: SureholdError) -> tuple[Entry, ...]:
+        """Close an intent that failed; return its entries if they arrived although the store reported them lost."""
+        try:
+            settled = self._recovery.settle_held(intent, because=error)
+            if settled.direction != "gone":
+                return ()
+            return self.store.entries(Query(change_id=intent.id, ok_only=True, limit=len(intent.changes)))[::-1]
+        except SureholdError as worse:
+            raise RecoveryRequired(
+                f"{error.message} Whether the change stands is decided when the disk works again.",
+                path=intent.changes[0].path,
+                change_id=intent.id,
+                cause=worse.message,
+            ) from error
 
     def _sightings(self, call: Call, drafts: Sequence[Draft]) -> list[Sighting]:
         if not call.session:
@@ -285,15 +321,18 @@ class WritePath:
         self.store.keep(Blob(data=data, sha256=sha256(data)))
 
     def _record_refusal(self, proposals: Sequence[Proposal], call: Call, change_id: str, error: SureholdError) -> None:
-        """Write a refused call into the ledger, unless closing its intent did so already."""
+        """Write a refused call into the ledger, unless closing its intent did so already, or will."""
         with suppress(SureholdError):  # the refusal itself is what the caller must hear about
-            if self.store.entries(Query(change_id=change_id, limit=1)):
+            if self.store.entries(Query(change_id=change_id, limit=1)) or self._is_open(change_id):
                 return
             for proposal in proposals:
                 change = Change(path=proposal.path, to_path=proposal.to_path, before=None, after=None)
                 self.store.record(
                     call, change, change_id=change_id, ok=False, error_kind=error.kind, message=error.message
                 )
+
+    def _is_open(self, change_id: str) -> bool:
+        return any(busy.intent.id == change_id for busy in self.store.open_intents())
 
 
 def _receipt(drafts: Sequence[Draft], *, entries: tuple[Entry, ...] = (), dry_run: bool = False) -> Receipt:

@@ -36,7 +36,7 @@ PROMISE = (
     *section(
         "SPEC 2",
         {
-            "promise:words:one_meaning": "A word of the glossary that the engine uses names exactly one thing in the package.",
+            "promise:words:one_meaning": "No word of the glossary names two classes, and the names that DESIGN.md rules out name nothing in the package.",
         },
     ),
     *section(

@@ -30,13 +30,12 @@ class Context:
     out: Output
     err: Output
 
-    def open(self) -> "Workspace":
+    def open(self, *, recover: bool = True) -> "Workspace":
         """Open the workspace; its memory is made when there is none yet."""
         from surehold.app import Settings, open_workspace
 
-        return open_workspace(
-            self.root, settings=Settings(state_dir=as_path(self.state_dir) if self.state_dir else None)
-        )
+        state_dir = as_path(self.state_dir) if self.state_dir else None
+        return open_workspace(self.root, settings=Settings(state_dir=state_dir, recover_on_open=recover))
 
     def open_past(self) -> "Workspace":
         """Open a workspace that has a history; refuse one that has none, without leaving anything behind."""

@@ -137,7 +137,7 @@ def _print(context: Context, root: "Path", findings: tuple["Finding", ...], prom
     out.line(f"{out.paint('Workspace', 'dim')}  {safe(str(root))}")
     out.line(f"{out.paint('History', 'dim')}    {safe(str(context.memory))}")
     out.line()
-    columns = (Column(title="tried"), Column(title="works"), Column(title="found", flexible=True))
+    columns = (Column(title="tried"), Column(title="works"), Column(title="found", least=16))
     out.table(columns, [_finding_row(finding) for finding in findings])
     out.line()
     rows = [[Cell(text=one.name), Cell(text=_MARKS[one.state][0], style=_MARKS[one.state][1])] for one in promises]
@@ -167,7 +167,7 @@ def _verdict(context: Context, promises: tuple[Promise, ...]) -> str:
 DOCTOR = Command(
     name="doctor",
     group="Keep in order",
-    help="Try on your own disk what Surehold promises, and say what holds there.",
+    help="Try on your own disk what Surehold promises.",
     example="surehold doctor --root ~/project",
     add_arguments=no_arguments,
     run=_doctor,

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from surehold.errors import AlreadyExists, InvalidArgument, MultipleMatches, StaleFile
 from surehold.front.cli.command import Command, Context, as_path, quoted, with_action
@@ -44,9 +44,7 @@ def _read(context: Context, args: argparse.Namespace) -> int:
     elif context.out.is_terminal:
         _print_numbered(context, args.path, snapshot, start, end)
     else:
-        context.out.stream.flush()
-        raw = b"".join(snapshot.lines.raw[start - 1 : end]) if args.lines else snapshot.data
-        _write_raw(context, raw)
+        context.out.raw(b"".join(snapshot.lines.raw[start - 1 : end]) if args.lines else snapshot.data)
     return 0
 
 
@@ -70,22 +68,14 @@ def _read_record(path: str, snapshot: "Snapshot", start: int, end: int | None) -
 def _print_numbered(context: Context, path: str, snapshot: "Snapshot", start: int, end: int | None) -> None:
     err, out = context.err, context.out
     rows = snapshot.lines.contents[start - 1 : end]
-    facts = f"{plural(snapshot.line_count, 'line')}, {size(snapshot.size)}, sha256 {snapshot.sha256}"
+    facts = f"{plural(snapshot.line_count, 'line')}, {size(snapshot.size)}"
     err.line(err.paint(f"{safe(path)}: {facts}", "dim"))
+    err.line(err.paint(f"sha256 {snapshot.sha256}", "dim"))
     err.stream.flush()
     digits = len(str(start + len(rows)))
     for number, row in enumerate(rows, start):
         text = safe(snapshot.encoding.decode(row), keep="\t")
         out.line(f"{out.paint(f'{number:>{digits}}', 'dim')}  {text}".rstrip(" "))
-
-
-def _write_raw(context: Context, data: bytes) -> None:
-    buffer = getattr(context.out.stream, "buffer", None)
-    if buffer is None:
-        context.out.stream.write(data.decode("utf-8", "backslashreplace"))
-    else:
-        buffer.write(data)
-        buffer.flush()
 
 
 def _edit_arguments(parser: argparse.ArgumentParser) -> None:
@@ -154,10 +144,15 @@ def _write(context: Context, args: argparse.Namespace) -> int:
 
 
 def _standard_input(context: Context) -> bytes:
-    if sys.stdin.isatty():
+    stdin: TextIO | None = sys.stdin
+    if stdin is None:
+        raise InvalidArgument(
+            "The standard input is closed.", reason="no_input", action="Pipe the content in: … | surehold write PATH"
+        )
+    if stdin.isatty():
         context.err.line(context.err.paint("Type the content; Ctrl-D on a line of its own ends it.", "dim"))
         context.err.stream.flush()
-    return sys.stdin.buffer.read()
+    return stdin.buffer.read()
 
 
 def _content(data: bytes) -> "WriteText | WriteBytes":
@@ -222,7 +217,7 @@ FILE_COMMANDS = (
     Command(
         name="write",
         group="Change files",
-        help="Make a file out of standard input, or overwrite one whose version you name.",
+        help="Make a file from standard input, or overwrite a version you name.",
         example="date | surehold write notes/today.txt",
         add_arguments=_write_arguments,
         run=_write,

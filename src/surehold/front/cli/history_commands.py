@@ -14,8 +14,7 @@ from surehold.front.cli.receipts import print_receipt
 from surehold.front.cli.records import entry_record
 
 if TYPE_CHECKING:
-    from surehold.stores.base import Entry, Query
-    from surehold.text.version import Version
+    from surehold.stores.base import Change, Entry, Query
     from surehold.workspace.history import ChangeView, History
     from surehold.workspace.workspace import Workspace
 
@@ -23,13 +22,12 @@ _PAGE = 500
 _FULL_ID = 26
 
 _LOG_COLUMNS = (
-    Column(title="when", rank=1),
+    Column(title="when", rank=2),
     Column(title="change"),
-    Column(title="who", rank=2),
-    Column(title="what"),
-    Column(title="path", flexible=True, keep="end"),
-    Column(title="lines", rank=3),
-    Column(title="note"),
+    Column(title="who", least=8, rank=3),
+    Column(title="what", rank=1),
+    Column(title="path", least=16, keep="end"),
+    Column(title="result", least=20),
 )
 
 
@@ -113,16 +111,13 @@ def _entries(history: "History", query: "Query") -> Iterator["Entry"]:
 
 
 def _log_row(context: Context, entry: "Entry", undone_by: str) -> list[Cell]:
-    change = entry.change
-    lines = counted(*count(change.diff))
     return [
         Cell(text=context.out.when(entry.timestamp), style="dim"),
         Cell(text=short(entry.change_id), style="yellow"),
         Cell(text=_who(entry)),
         Cell(text=entry.call.operation, style="cyan"),
         Cell(text=_place(entry)),
-        Cell(text=f"{lines}…" if change.diff_truncated else lines, style="dim"),
-        Cell(text=_note(entry, undone_by), style="red" if not entry.ok else "dim"),
+        Cell(text=_result(entry, undone_by), style="dim" if entry.ok else "red"),
     ]
 
 
@@ -138,12 +133,13 @@ def _place(entry: "Entry") -> str:
     return f"{change.path} → {change.to_path}" if change.to_path else change.path
 
 
-def _note(entry: "Entry", undone_by: str) -> str:
+def _result(entry: "Entry", undone_by: str) -> str:
     if not entry.ok:
         return f"refused: {entry.error_kind}"
-    if undone_by:
-        return f"undone by {short(undone_by)}"
-    return f"of {short(entry.call.undoes)}" if entry.call.undoes else ""
+    lines = counted(*count(entry.change.diff)) + ("…" if entry.change.diff_truncated else "")
+    of = f"of {short(entry.call.undoes)}" if entry.call.undoes else ""
+    undone = f"undone by {short(undone_by)}" if undone_by else ""
+    return ", ".join(filter(None, (lines, undone, of)))
 
 
 def _show_arguments(parser: argparse.ArgumentParser) -> None:
@@ -159,7 +155,7 @@ def _show(context: Context, args: argparse.Namespace) -> int:
         context.out.json({"change_id": view.id, "undone_by": view.undone_by or None, "entries": entries, "diff": diff})
         return 0
     for label, text in _facts(context, view):
-        context.out.line(f"{context.out.paint(f'{label:<9}', 'dim')} {text}")
+        context.out.line(f"{context.out.paint(f'{label:<8}', 'dim')} {text}")
     if diff:
         context.out.line()
         paint_diff(context.out, diff)
@@ -178,18 +174,22 @@ def _facts(context: Context, view: "ChangeView") -> Iterator[tuple[str, str]]:
     if call.undoes:
         yield "Undoes", safe(call.undoes)
     for entry in view.entries:
-        yield "What", f"{out.paint(call.operation, 'cyan')} {safe(_place(entry))}"
         change = entry.change
+        yield "What", f"{out.paint(call.operation, 'cyan')} {safe(_place(entry))}{_sizes(change)}"
         if change.before != change.after:
-            yield "Before", _version(change.before)
-            yield "After", _version(change.after)
+            yield "Before", change.before.sha256 if change.before else "nothing there"
+            yield "After", change.after.sha256 if change.after else "nothing there"
         if change.trash_id:
             yield "Trash", change.trash_id
     yield "Outcome", _outcome(context, view)
 
 
-def _version(version: "Version | None") -> str:
-    return f"{version.sha256} ({size(version.size)})" if version else "nothing there"
+def _sizes(change: "Change") -> str:
+    before, after = change.before, change.after
+    if before and after and before != after:
+        return f" ({size(before.size)} → {size(after.size)})"
+    version = after or before
+    return f" ({size(version.size)})" if version else ""
 
 
 def _outcome(context: Context, view: "ChangeView") -> str:
@@ -305,7 +305,7 @@ def _redo(context: Context, args: argparse.Namespace) -> int:
     with context.open_past() as workspace:
         reference = find(workspace, args.change).id if args.change else ""
         receipt = workspace.history.redo(reference, agent=person(), dry_run=args.dry_run)
-    return print_receipt(context, receipt, "Made again")
+    return print_receipt(context, receipt, "Redone")
 
 
 HISTORY_COMMANDS = (
@@ -328,7 +328,7 @@ HISTORY_COMMANDS = (
     Command(
         name="diff",
         group="Look",
-        help="Show what a change did, or how a file differs from its last recorded version.",
+        help="Show what a change did, or what happened to a file since.",
         example="surehold diff src/app.py",
         add_arguments=_diff_arguments,
         run=_diff,

@@ -12,12 +12,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from surehold.errors import InvalidArgument, SureholdError
+from surehold.errors import InvalidArgument, NotFound, SureholdError
 from surehold.front.cli.command import Command, Context
 from surehold.front.cli.doctor import DOCTOR
 from surehold.front.cli.file_commands import FILE_COMMANDS
 from surehold.front.cli.history_commands import HISTORY_COMMANDS
-from surehold.front.cli.output import Output, never_fail_on_characters, output_to, safe
+from surehold.front.cli.output import Output, OutputFailed, output_to, prepare_streams, safe
 from surehold.front.cli.trash_commands import TRASH_COMMANDS
 from surehold.front.cli.upkeep_commands import UPKEEP_COMMANDS
 
@@ -81,7 +81,7 @@ def add_global_options(parser: argparse.ArgumentParser, *, default: Any) -> None
 
 def entry() -> NoReturn:
     """Run the program."""
-    never_fail_on_characters()
+    prepare_streams()
     sys.exit(run(sys.argv[1:]))
 
 
@@ -91,10 +91,14 @@ def run(argv: Sequence[str]) -> int:
     out, err = (output_to(stream, no_color=no_color) for stream in (sys.stdout, sys.stderr))
     try:
         code = _run(argv, out, err, wants_json=wants_json)
-        out.stream.flush()
+        out.flush()
     except BrokenPipeError:  # the reader had enough, as `head` does
         _let_go_of_stdout()
         return DONE
+    except OutputFailed as error:
+        _let_go_of_stdout()
+        err.line(f"The output cannot be written: {error}.")
+        return REFUSED
     return code
 
 
@@ -104,7 +108,7 @@ def _run(argv: Sequence[str], out: Output, err: Output, *, wants_json: bool) -> 
         if args.wants_help or not args.command:
             out.line(overview())
             return DONE
-        context = Context(root=args.root or ".", state_dir=args.state_dir or "", json=bool(args.json), out=out, err=err)
+        context = Context(root=_root(args.root), state_dir=args.state_dir or "", json=bool(args.json), out=out, err=err)
         command = next(one for one in COMMANDS if one.name == args.command)
         return command.run(context, args)
     except UsageError as error:
@@ -116,10 +120,24 @@ def _run(argv: Sequence[str], out: Output, err: Output, *, wants_json: bool) -> 
         return INTERRUPTED
     except SystemExit as end:  # argparse has printed a help text
         return end.code if isinstance(end.code, int) else DONE
-    except BrokenPipeError:
+    except (BrokenPipeError, OutputFailed):
         raise
     except Exception as error:  # noqa: BLE001 - the last line of defence: whatever it is, it is our bug
         return _bug(error, argv, out, err, wants_json=wants_json)
+
+
+def _root(given: str) -> str:
+    root = given or "."
+    if not os.path.isabs(root):  # noqa: PTH117 - pathlib is not loaded yet
+        try:
+            os.getcwd()  # noqa: PTH109 - neither here
+        except FileNotFoundError:
+            raise NotFound(
+                "The current directory is gone.",
+                reason="no_such_root",
+                action="Change to a directory that exists, or name one with --root.",
+            ) from None
+    return root
 
 
 def _spelled(argv: Sequence[str]) -> list[str]:
@@ -164,7 +182,7 @@ def _wrong_usage(error: UsageError, argv: Sequence[str], out: Output, err: Outpu
     if wants_json:
         out.json({"error": InvalidArgument(message, reason="usage", action=action).as_dict()})
     else:
-        err.line(f"{err.paint('Usage', 'red', 'bold')}: {safe(message)}")
+        err.line(f"{err.paint('Wrong usage', 'red', 'bold')}: {safe(message)}")
         err.line(safe(action, keep="\n"))
     return USAGE
 

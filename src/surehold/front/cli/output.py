@@ -8,7 +8,8 @@
 import os
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -38,7 +39,6 @@ _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _BYTES = (0xDC80, 0xDCFF)  # how Python spells the bytes of a file name that is not UTF-8
 _FALLBACK_WIDTH = 80
 _GAP = "  "
-_LEAST = 12
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 _MONTH = 30
@@ -139,10 +139,14 @@ class Column:
     align: Literal["left", "right"] = "left"
     keep: Literal["start", "end"] = "start"
     """Which end of a text stays when it must be cut."""
-    flexible: bool = False
-    """Gives up room first."""
+    least: int = 0
+    """How narrow it may become; 0 for a column that is never cut."""
     rank: int = 0
-    """Columns of a higher rank are left out first when the table is too wide; 0 always stays."""
+    """Columns of a higher rank are left out first when cutting is not enough; 0 always stays."""
+
+
+class OutputFailed(Exception):
+    """The stream cannot be written to; its text says why."""
 
 
 class Output:
@@ -158,13 +162,36 @@ class Output:
 
     def line(self, text: str = "") -> None:
         """Print one line."""
-        print(text, file=self.stream)
+        with self.writing() as stream:
+            print(text, file=stream)
 
     def json(self, document: Any) -> None:
         """Print one JSON document; names that are no UTF-8 are escaped, so that the document is."""
         import json
 
-        print(json.dumps(document, indent=2, ensure_ascii=True, default=str), file=self.stream)
+        self.line(json.dumps(document, indent=2, ensure_ascii=True, default=str))
+
+    def raw(self, data: bytes) -> None:
+        """Write bytes as they are."""
+        with self.writing() as stream:
+            stream.flush()
+            stream.buffer.write(data)
+            stream.buffer.flush()
+
+    def flush(self) -> None:
+        """Hand over everything that was printed."""
+        with self.writing() as stream:
+            stream.flush()
+
+    @contextmanager
+    def writing(self) -> Generator[TextIO]:
+        """Tell trouble with the stream from any other trouble; a reader that has gone is a case of its own."""
+        try:
+            yield self.stream
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputFailed(error.strerror or str(error)) from error
 
     def paint(self, text: str, *styles: Style) -> str:
         """Return the text in colour, where there is colour."""
@@ -206,9 +233,12 @@ def output_to(stream: TextIO, *, no_color: bool) -> Output:
     return Output(stream, colour=colour, columns=columns, now=datetime.now(UTC), is_terminal=is_terminal)
 
 
-def never_fail_on_characters() -> None:
-    """Let a terminal that lacks a character show an escape instead of ending the program."""
-    for stream in (sys.stdout, sys.stderr):
+def prepare_streams() -> None:
+    """Let a closed stream swallow everything, and one that lacks a character show an escape."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller, as in `>&-`
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - for the rest of our life
+        stream = getattr(sys, name)
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
@@ -238,17 +268,18 @@ def _natural(column: Column, texts: Iterable[str]) -> int:
 
 
 def _fit(columns: Sequence[Column], widths: dict[int, int], room: int) -> dict[int, int]:
-    """Make the table as narrow as the terminal: shrink, then leave out, then shrink to nothing."""
+    """Make the table as narrow as the terminal: cut, then leave out, then cut whatever is left."""
     while room and _total(widths) > room:
-        flexible = max((i for i in widths if columns[i].flexible), key=lambda i: widths[i], default=None)
-        too_much = _total(widths) - room
-        if flexible is not None and widths[flexible] - too_much >= min(_LEAST, widths[flexible]):
-            return {**widths, flexible: widths[flexible] - too_much}
+        least = {i: min(columns[i].least or number, number) for i, number in widths.items()}
         extra = max(widths, key=lambda i: columns[i].rank)
-        if columns[extra].rank == 0:
-            last = flexible if flexible is not None else max(widths)
-            return {**widths, last: max(widths[last] - too_much, 1)}
-        widths = {i: number for i, number in widths.items() if i != extra}
+        if _total(least) > room and columns[extra].rank:
+            widths = {i: number for i, number in widths.items() if i != extra}
+            continue
+        able = [i for i in widths if widths[i] > least[i]] or [i for i in widths if widths[i] > 1]
+        if not able:
+            return widths
+        widest = max(able, key=lambda i: widths[i])
+        widths = {**widths, widest: widths[widest] - 1}
     return widths
 
 

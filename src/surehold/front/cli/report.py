@@ -12,7 +12,7 @@ def write_report(error: Exception, argv: Sequence[str]) -> str:
     """Write what happened into a file that only this user can read; return its path, or why there is none."""
     facts = "".join(f"{name}: {value}\n" for name, value in versions().items())
     trace = "".join(traceback.format_exception(error))
-    text = f"{facts}command: {' '.join(argv)!r}\ndirectory: {os.getcwd()!r}\n\n{trace}"  # noqa: PTH109 - bytes may be odd
+    text = f"{facts}command: {' '.join(argv)!r}\n\n{trace}"
     try:
         place, path = tempfile.mkstemp(prefix="surehold-bug-", suffix=".txt")
         with os.fdopen(place, "w", encoding="utf-8", errors="backslashreplace") as file:

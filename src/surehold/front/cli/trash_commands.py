@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 _COLUMNS = (
     Column(title="deleted", rank=1),
     Column(title="id"),
-    Column(title="who", rank=2),
+    Column(title="who", least=8, rank=2),
     Column(title="size", align="right", rank=3),
-    Column(title="path", flexible=True, keep="end"),
+    Column(title="path", least=16, keep="end"),
 )
 
 

@@ -50,7 +50,7 @@ def _print_broken(context: Context, verdict: "Verdict") -> None:
 def _recover(context: Context, _: argparse.Namespace) -> int:
     settled: tuple[Settled, ...] = ()
     if context.has_history():
-        with context.open() as workspace:
+        with context.open(recover=False) as workspace:
             settled = workspace.recover()
     trouble = any(one.direction in {"conflict", "failed"} for one in settled)
     if context.json:

@@ -1,0 +1,137 @@
+"""What a dead process left open is closed by looking at the bytes; what a living one does is left alone."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from spec.marks import requirement
+from surehold.stores.base import Blob, Change, Intent, Owner
+from surehold.stores.owner import current_owner
+from surehold.text.hashing import sha256
+from surehold.text.version import Version
+from surehold.workspace.recover import Settled
+from surehold.workspace.write_path import Limits
+from workspaces import Bench, call, make_bench, real_workspace
+
+DEAD = Owner(host="elsewhere", boot="", pid=1, started="")
+
+
+def version(data: bytes) -> Version:
+    return Version(sha256=sha256(data), size=len(data))
+
+
+def leave_open(
+    bench: Bench, *changes: Change, blobs: tuple[bytes, ...], owner: Owner = DEAD, lease: float = -1
+) -> Intent:
+    """Open an intent and leave it, as a process does that dies between its two commits."""
+    intent = Intent(id="left", call=call(), changes=changes, owner=owner, began=bench.clock().isoformat())
+    bench.store.begin(intent, [Blob(data=d, sha256=sha256(d)) for d in blobs], lease=lease, fence=0)
+    return intent
+
+
+@requirement("engine:recover:torn")
+def test_a_torn_write_into_the_same_inode_gets_its_old_bytes_back_and_the_torn_ones_are_kept(bench: Bench) -> None:
+    bench.put("a", b"NEW by")
+    changed = Change(path="a", before=version(b"old bytes"), after=version(b"NEW bytes"), in_place=True)
+    leave_open(bench, changed, blobs=(b"old bytes", b"NEW bytes"))
+
+    assert bench.workspace.recover() == (Settled(change_id="left", direction="backward", paths=("a",)),)
+
+    assert (bench.get("a"), bench.store.blob(sha256(b"NEW by"))) == (b"old bytes", b"NEW by")
+
+
+@requirement("engine:recover:backward", "promise:half_done:many_files")
+def test_a_call_that_is_done_in_some_files_only_is_taken_back_in_all(bench: Bench) -> None:
+    bench.put("a", b"new a")
+    bench.put("b", b"old b")
+    bench.put("c", b"new c")
+    changes = (
+        Change(path="a", before=version(b"old a"), after=version(b"new a")),
+        Change(path="b", before=version(b"old b"), after=version(b"new b")),
+        Change(path="c", before=None, after=version(b"new c")),
+    )
+    leave_open(bench, *changes, blobs=(b"old a", b"new a", b"old b", b"new b", b"new c"))
+
+    bench.workspace.recover()
+
+    assert [bench.get(name) for name in "abc"] == [b"old a", b"old b", None]
+    assert [entry.ok for entry in bench.workspace.history.log()] == [False, False, False]
+
+
+@requirement("engine:recover:lock_first", "engine:store:living_owner")
+def test_the_change_of_a_living_owner_is_not_settled_by_somebody_else(bench: Bench) -> None:
+    bench.put("a", b"new")
+    change = Change(path="a", before=version(b"old"), after=version(b"new"))
+    intent = leave_open(bench, change, blobs=(b"old", b"new"), owner=current_owner(), lease=60)
+
+    assert bench.workspace.recover() == ()
+
+    assert (bench.get("a"), bench.workspace.checkpoints.open()) == (b"new", (intent,))
+
+
+HOLDER = """
+import sys
+from surehold.disk.local import LocalDisk
+disk = LocalDisk([sys.argv[1]])
+with disk.hold([disk.resolve("a")], timeout=5):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@requirement("engine:recover:lock_first")
+def test_a_path_that_somebody_holds_is_settled_only_when_it_is_free(tmp_path: Path) -> None:
+    bench = make_bench("sqlite", "local", tmp_path, limits=Limits(lock_timeout=0.1))
+    bench.put("a", b"new")
+    leave_open(bench, Change(path="a", before=version(b"old"), after=version(b"new")), blobs=(b"old", b"new"))
+    command = [sys.executable, "-c", HOLDER, str(bench.root)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        (while_held,) = bench.workspace.recover()
+        holder.communicate()
+
+    assert (while_held.direction, while_held.paths) == ("failed", ("a",))
+    assert "Try again" in while_held.problem
+    assert bench.workspace.recover() == (Settled(change_id="left", direction="forward", paths=("a",)),)
+    bench.workspace.close()
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from surehold import Settings, open_workspace
+workspace = open_workspace(sys.argv[1], settings=Settings(state_dir=Path(sys.argv[2])))
+workspace.store.finish = lambda *args, **more: os.kill(os.getpid(), signal.SIGKILL)
+workspace.session().edit("a", ("one", "two"))
+"""
+
+
+@requirement("engine:recover:on_open", "engine:recover:forward", "promise:half_done:one_file")
+def test_opening_a_workspace_closes_what_a_killed_process_left_open(tmp_path: Path) -> None:
+    root, state = tmp_path / "root", tmp_path / "state"
+    root.mkdir()
+    (root / "a").write_bytes(b"one\n")
+
+    done = subprocess.run([sys.executable, "-c", KILLED, str(root), str(state)], check=False)
+    assert done.returncode == -signal.SIGKILL
+
+    with real_workspace(root, state=state) as workspace:
+        assert workspace.checkpoints.open() == ()
+        assert [(e.call.operation, e.ok) for e in workspace.history.log()] == [("edit", True)]
+        assert (root / "a").read_bytes() == b"two\n"
+        workspace.session().undo()
+    assert list(root.iterdir()) == [root / "a"]
+    assert (root / "a").read_bytes() == b"one\n"
+
+
+@requirement("engine:recover:again")
+def test_recovery_may_run_twice(bench: Bench) -> None:
+    bench.put("a", b"new")
+    leave_open(bench, Change(path="a", before=version(b"old"), after=version(b"new")), blobs=(b"old", b"new"))
+
+    first, second = bench.workspace.recover(), bench.workspace.recover()
+
+    assert ([settled.direction for settled in first], second) == (["forward"], ())
+    assert bench.workspace.history.verify().ok
