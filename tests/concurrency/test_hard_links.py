@@ -4,13 +4,14 @@ import os
 import threading
 from pathlib import Path
 
-from workspaces import real_workspace
-
+from spec.marks import requirement
 from surehold.errors import StaleFile
+from workspaces import real_workspace
 
 ROUNDS = 40
 
 
+@requirement("promise:untouched:hard_links")
 def test_edits_through_two_names_of_one_file_are_never_lost(tmp_path: Path) -> None:
     root = tmp_path / "root"
     (root / "a").mkdir(parents=True)

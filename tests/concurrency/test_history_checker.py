@@ -1,12 +1,11 @@
 """Threads append markers on every store and every disk; and engines without their safeguards, which must be caught."""
 
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
 
 import pytest
 
@@ -137,13 +136,8 @@ def test_the_same_call_made_by_many_at_once_happens_once(store: StoreKind, disk:
     bench.workspace.close()
 
 
-class Reckless(MemoryDisk):
-    """A disk that keeps nobody away, and replaces whatever is there."""
-
-    @contextmanager
-    def hold(self, targets: Sequence[Target], *, timeout: float) -> Generator[None]:
-        del targets, timeout
-        yield
+class Unverified(MemoryDisk):
+    """A disk that replaces whatever is there."""
 
     def apply(
         self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: Callable[[bytes], None]
@@ -156,6 +150,15 @@ class Reckless(MemoryDisk):
         target = step.source if isinstance(step, Rename) else step.target
         stored = MemoryDisk.read(self, target, limit=1 << 30)
         return replace(step, expected=sha256(stored.data) if stored else "")
+
+
+class Reckless(Unverified):
+    """And keeps nobody away."""
+
+    @contextmanager
+    def hold(self, targets: Sequence[Target], *, timeout: float) -> Generator[None]:
+        del targets, timeout
+        yield
 
 
 class Forgetful(MemoryStore):
@@ -194,7 +197,7 @@ def test_an_engine_without_locks_is_caught() -> None:
     assert any("begins with" in violation for violation in found)
 
 
-class Caching(Reckless):
+class Caching(Unverified):
     """A mount that shows the version before the last one for a while after every write, as network mounts may."""
 
     STALE_READS = 3
@@ -206,9 +209,6 @@ class Caching(Reckless):
     @property
     def coherent(self) -> bool:
         return False
-
-    def hold(self, targets: Sequence[Target], *, timeout: float) -> Generator[None]:  # type: ignore[override]
-        return cast("Generator[None]", MemoryDisk.hold(self, targets, timeout=timeout))
 
     def read(self, target: Target, *, limit: int) -> Stored | None:
         cached = self._cached.get(target.key)
@@ -223,13 +223,13 @@ class Caching(Reckless):
 
 
 @pytest.fixture(params=[60.0, 0.0], ids=["with the fence", "without it"])
-def cached(request: pytest.FixtureRequest) -> Iterator[tuple[float, list[str], int]]:
+def cached(request: pytest.FixtureRequest) -> tuple[float, list[str], int]:
     disk, store, recording = Caching({"a": b"begin\n"}), MemoryStore(clock=lambda: datetime.now(UTC)), Recording()
     limits = Limits(fence=request.param)
     workspace = Workspace(disk=disk, store=store, owner=current_owner, limits=limits)
     crowd(2, lambda worker: record(workspace, recording, worker, 10, paths=("a",)))
     refused = [entry for entry in store.entries(Query(limit=1000)) if not entry.ok]
-    yield request.param, violations(recording, store, {"a": disk.peek("a")}), len(refused)
+    return request.param, violations(recording, store, {"a": disk.peek("a")}), len(refused)
 
 
 @requirement("engine:checker:controls", "engine:store:fence")

@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from crash import operation as program
 from surehold.errors import SureholdError
@@ -97,7 +97,7 @@ class Nursery:
         command = [sys.executable, program.__file__, operation]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def __enter__(self) -> "Nursery":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

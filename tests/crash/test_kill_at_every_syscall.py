@@ -19,6 +19,7 @@ import pytest
 
 from crash.operation import OPERATIONS, RECOVER
 from crash.rig import Copy, Nursery, Rig, rig, tree
+from spec.marks import requirement
 from surehold.stores.sqlite import SqliteStore
 from surehold.workspace.ids import utc_now
 
@@ -62,6 +63,16 @@ def place(tmp_path: Path) -> Iterator[Path]:
         yield Path(directory)
 
 
+@requirement(
+    "engine:crash:kill",
+    "engine:recover:temporaries",
+    "engine:recover:backward",
+    "engine:recover:forward",
+    "promise:half_done:one_file",
+    "promise:half_done:many_files",
+    "promise:nothing_lost:checkpoint",
+)
+@requirement("engine:crash:kill", "promise:half_done:one_file", "promise:half_done:many_files")
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_a_kill_before_any_system_call_breaks_no_promise(
@@ -73,6 +84,8 @@ def test_a_kill_before_any_system_call_breaks_no_promise(
     _report(one, "kill runs", record_property)
 
 
+@requirement("engine:crash:disk_errors", "engine:bad_input:disk_full", "engine:bad_input:nothing_left")
+@requirement("engine:crash:disk_errors")
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -85,6 +98,8 @@ def test_an_error_of_any_system_call_is_reported_and_breaks_no_promise(
     _report(one, "error runs", record_property)
 
 
+@requirement("engine:bad_input:disk_full")
+@requirement("engine:crash:disk_errors")
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("operation", OPERATIONS if SOAK else TWICE)
 def test_a_disk_that_stays_full_breaks_no_promise(
@@ -96,6 +111,8 @@ def test_a_disk_that_stays_full_breaks_no_promise(
     _report(one, "error runs", record_property)
 
 
+@requirement("engine:recover:again")
+@requirement("engine:recover:again")
 @pytest.mark.timeout(3600 if SOAK else 300)
 @pytest.mark.parametrize("operation", TWICE)
 def test_a_kill_during_the_recovery_from_a_kill_breaks_no_promise(

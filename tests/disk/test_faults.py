@@ -11,6 +11,7 @@ import pytest
 
 from disk.faults import Saboteur, failing, in_child, kill
 from disk.suite import KERNELS, LocalWorld, local_world, open_descriptors
+from spec.marks import requirement
 from surehold.disk.base import Step
 from surehold.disk.kernel import Kernel
 from surehold.disk.local import LocalDisk
@@ -66,6 +67,7 @@ def close(world: LocalWorld) -> None:
     world.disk.close()
 
 
+@requirement("engine:bad_input:disk_full", "engine:crash:disk_errors")
 @EVERY_KERNEL
 @pytest.mark.parametrize(
     ("code", "kind"),
@@ -105,6 +107,7 @@ def test_an_error_at_any_call_leaves_all_or_nothing(
     assert refused > 20
 
 
+@requirement("engine:disk:replace", "engine:disk:move")
 @EVERY_KERNEL
 def test_death_at_any_call_leaves_old_or_new_bytes_at_every_path(base: Path, kernel: Kernel) -> None:
     when, lived, deaths = 0, False, 0

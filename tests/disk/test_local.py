@@ -1,6 +1,7 @@
 """What only a real disk has: special files, links, owners, attributes, other programs."""
 
 import errno
+import fcntl
 import os
 import resource
 import socket
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from disk.suite import KERNELS, AsNobody, LocalWorld, no_fence, open_descriptors, sha
+from spec.marks import requirement
 from surehold.disk.base import Create, Disk, Remove, Rename, Replace, Step
 from surehold.disk.local import LocalDisk
 from surehold.disk.staging import Durability
@@ -68,6 +70,7 @@ def make_device(path: Path) -> None:
         pytest.skip("only root makes devices")
 
 
+@requirement("promise:contained:devices")
 @pytest.mark.parametrize(
     ("make", "kind"),
     [(os.mkfifo, "FIFO"), (make_socket, "socket"), (make_device, "character device")],
@@ -122,6 +125,7 @@ def test_a_directory_that_appears_after_staging_is_put_back(local: LocalWorld) -
     assert local.entries() == ["a", "a/b"]
 
 
+@requirement("engine:bad_input:too_large")
 def test_a_sparse_giant_is_refused_by_its_size(plain: LocalWorld) -> None:
     with (plain.root / "giant").open("wb") as file:
         file.truncate(1 << 40)
@@ -133,6 +137,7 @@ def test_a_sparse_giant_is_refused_by_its_size(plain: LocalWorld) -> None:
 # Reading beside other programs
 
 
+@requirement("engine:disk:one_read")
 def test_a_file_that_changes_during_every_read_is_reported(local: LocalWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     local.put("a", b"0")
     count = 0
@@ -151,6 +156,7 @@ def test_a_file_that_changes_during_every_read_is_reported(local: LocalWorld, mo
     assert (caught.value.reason, caught.value.path) == ("unstable_read", "a")
 
 
+@requirement("engine:disk:one_read")
 def test_a_file_that_changes_once_is_read_again(local: LocalWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     local.put("a", b"before")
     read = os.read
@@ -167,6 +173,7 @@ def test_a_file_that_changes_once_is_read_again(local: LocalWorld, monkeypatch: 
     assert local.read("a") == b"afterwards"
 
 
+@requirement("engine:bad_input:vanishing")
 def test_a_file_that_disappears_during_the_read_is_missing(local: LocalWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     local.put("a", b"x")
     read = os.read
@@ -223,6 +230,7 @@ def test_chunks_that_nobody_finishes_let_the_file_go(local: LocalWorld) -> None:
 # What stays
 
 
+@requirement("promise:untouched:mode", "promise:untouched:owner", "promise:untouched:xattrs")
 def test_replace_keeps_everything_but_the_bytes(local: LocalWorld) -> None:
     local.put("a", b"old")
     path = local.root / "a"
@@ -254,6 +262,7 @@ def test_replace_does_not_take_up_the_default_list_of_the_directory(local: Local
     assert os.listxattr(local.root / "d/new") == [ACL]
 
 
+@requirement("engine:disk:restored_facts")
 def test_create_restores_owner_and_attributes(local: LocalWorld) -> None:
     local.put("probe", b"")
     set_xattr(local.root / "probe", "user.note", b"")
@@ -275,6 +284,7 @@ def test_new_files_and_directories_follow_the_umask(local: LocalWorld) -> None:
     assert [(local.root / name).stat().st_mode & 0o777 for name in ("d", "d/a")] == [0o750, 0o640]
 
 
+@requirement("engine:disk:move")
 def test_rename_keeps_the_inode(local: LocalWorld) -> None:
     local.put("a", b"x")
     before = (local.root / "a").stat()
@@ -283,6 +293,7 @@ def test_rename_keeps_the_inode(local: LocalWorld) -> None:
     assert (after.st_ino, after.st_mtime_ns, after.st_nlink) == (before.st_ino, before.st_mtime_ns, 1)
 
 
+@requirement("engine:disk:in_place", "promise:untouched:hard_links")
 def test_hard_links_stay_together(local: LocalWorld) -> None:
     local.put("a", b"old, and longer")
     os.link(local.root / "a", local.root / "b")
@@ -405,6 +416,7 @@ def test_a_read_only_file_is_not_replaced(plain: LocalWorld, as_nobody: AsNobody
     assert plain.listing() == {"a": b"old"}
 
 
+@requirement("engine:bad_input:read_only_directory")
 def test_a_directory_that_may_not_be_changed_denies_new_files(plain: LocalWorld, as_nobody: AsNobody) -> None:
     plain.put("a", b"old")
     for step in (plain.create("b", b"x"), plain.create("d/b", b"x"), plain.remove("a", expected=b"old")):
@@ -422,6 +434,7 @@ def test_a_writable_file_in_a_directory_that_is_not_is_written_in_place(plain: L
     assert ((plain.root / "a").stat().st_ino, plain.listing()) == (inode, {"a": b"new"})
 
 
+@requirement("engine:disk:in_place", "promise:untouched:owner")
 def test_a_file_of_another_owner_stays_his(plain: LocalWorld, as_nobody: AsNobody) -> None:
     plain.root.chmod(0o777)
     plain.put("a", b"old")
@@ -469,6 +482,7 @@ def outcome(work: Callable[[], object]) -> str:
 # Links that are swapped in
 
 
+@requirement("promise:contained:races")
 def test_a_parent_that_becomes_a_link_is_refused(local: LocalWorld) -> None:
     local.put("d/a", b"old")
     (local.outside / "a").write_bytes(b"old")
@@ -567,6 +581,7 @@ def test_a_leftover_under_the_same_tag_is_reported_and_not_touched(local: LocalW
 # Durability
 
 
+@requirement("engine:disk:durability")
 @pytest.mark.parametrize(("durability", "syncs"), [("full", 3), ("file", 2), ("none", 0)])
 def test_durability_is_what_was_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durability: Durability, syncs: int
@@ -580,6 +595,7 @@ def test_durability_is_what_was_asked_for(
     assert len(synced) == syncs
 
 
+@requirement("engine:disk:durability")
 def test_the_directories_above_a_new_one_are_synced_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with LocalDisk([tmp_path]) as disk:
         synced: list[str] = []
@@ -611,3 +627,15 @@ def test_threads_share_a_disk(local: LocalWorld) -> None:
     for thread in threads:
         thread.join()
     assert local.listing() == {f"t{number}/f": b"19" * 100 for number in range(4)}
+
+
+def test_a_file_that_another_program_keeps_locked_can_still_be_read(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x")
+    os.link(tmp_path / "a", tmp_path / "b")
+    with LocalDisk([str(tmp_path)]) as disk, (tmp_path / "a").open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+
+        stored = disk.read(disk.resolve("a"), limit=10)
+
+    assert stored is not None
+    assert stored.data == b"x"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from disk.suite import LocalWorld, local_world, sha
+from spec.marks import requirement
 from surehold.disk.kernel import Kernel
 from surehold.errors import StaleFile
 
@@ -69,6 +70,7 @@ def save_kinds(scene: Scene) -> list[Callable[[str, bytes], Turn]]:
     return [scene.put, scene.write]
 
 
+@requirement("engine:disk:verified_exchange", "promise:nothing_lost:outside_edit")
 @pytest.mark.parametrize("kind", [0, 1], ids=["renamed over", "written into"])
 def test_a_save_just_before_the_swap_stays_at_the_path(scene: Scene, kind: int) -> None:
     world = scene.world
@@ -80,6 +82,7 @@ def test_a_save_just_before_the_swap_stays_at_the_path(scene: Scene, kind: int) 
     assert (world.listing(), world.kept) == ({"a": b"theirs"}, [])
 
 
+@requirement("promise:nothing_lost:outside_edit")
 @pytest.mark.parametrize("kind", [0, 1], ids=["renamed over", "written into"])
 def test_a_second_save_before_the_swap_back_is_the_newest_and_the_first_is_kept(scene: Scene, kind: int) -> None:
     world = scene.world
@@ -193,6 +196,7 @@ def test_a_file_that_appears_where_one_was_renamed_from_stays(scene: Scene) -> N
     assert (world.listing(), world.kept) == ({"a": b"newest"}, [b"theirs"])
 
 
+@requirement("promise:nothing_lost:outside_edit")
 def test_a_write_into_the_displaced_file_is_kept(scene: Scene) -> None:
     world = scene.world
     world.put("a", b"old")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from disk.suite import KERNELS, AsNobody, LocalWorld, local_world, open_descriptors
+from spec.marks import requirement
 from surehold.disk.kernel import Kernel
 from surehold.disk.local import LocalDisk
 from surehold.errors import InvalidArgument, NotFound, OutsideWorkspace, PermissionDenied, SureholdError
@@ -25,6 +26,7 @@ ESCAPE = (OutsideWorkspace, "symlink_escape")
 LOOP = (NotFound, "symlink_loop")
 
 
+@requirement("engine:disk:links_inside", "engine:disk:target")
 def test_links_inside_are_followed_to_the_file_itself(local: LocalWorld) -> None:
     local.put("real/deep/file", b"x")
     (local.root / "leaf").symlink_to("real/deep/file")
@@ -43,6 +45,7 @@ def test_dotdot_after_a_link_means_the_parent_of_the_real_directory(local: Local
     assert local.target("link/../beside").key == "real/beside"
 
 
+@requirement("promise:contained:links")
 def test_links_that_lead_out_are_refused(local: LocalWorld) -> None:
     (local.outside / "secret").write_bytes(b"secret")
     (local.root / "leaf").symlink_to(local.outside / "secret")
@@ -56,6 +59,7 @@ def test_links_that_lead_out_are_refused(local: LocalWorld) -> None:
         assert reason(local, path) == ESCAPE, path
 
 
+@requirement("promise:contained:links", "promise:contained:devices")
 def test_links_into_proc_are_refused(local: LocalWorld) -> None:
     for number, goal in enumerate(("/proc/self/environ", "/proc/self/root", f"/proc/{os.getpid()}/cwd", "/dev/zero")):
         (local.root / str(number)).symlink_to(goal)
@@ -71,6 +75,7 @@ def test_magic_links_are_refused_even_below_a_root(kernel: Kernel) -> None:
             assert caught.value.reason == "symlink_escape"
 
 
+@requirement("engine:bad_input:dangling_link")
 def test_a_dangling_link_leads_to_the_missing_file(local: LocalWorld) -> None:
     (local.root / "inside").symlink_to("not/yet")
     (local.root / "outside").symlink_to(local.outside / "not-yet")
@@ -82,6 +87,7 @@ def test_a_dangling_link_leads_to_the_missing_file(local: LocalWorld) -> None:
     assert list(local.outside.iterdir()) == []
 
 
+@requirement("engine:bad_input:looping_link")
 def test_loops_end(local: LocalWorld) -> None:
     (local.root / "self").symlink_to("self")
     (local.root / "a").symlink_to("b")
@@ -90,6 +96,7 @@ def test_loops_end(local: LocalWorld) -> None:
         assert reason(local, path) == LOOP
 
 
+@requirement("engine:disk:links_inside")
 def test_forty_links_are_followed_and_forty_one_are_not(local: LocalWorld) -> None:
     local.put("0", b"x")
     for number in range(1, 42):
@@ -112,6 +119,7 @@ def test_a_trailing_slash_names_a_directory(local: LocalWorld) -> None:
     assert local.target("./") == local.target(".")
 
 
+@requirement("promise:untouched:symlinks")
 def test_an_edit_through_a_link_leaves_the_link(local: LocalWorld) -> None:
     local.put("real", b"old")
     (local.root / "link").symlink_to("real")
@@ -130,6 +138,7 @@ def test_a_root_given_through_a_link_is_accepted_in_both_spellings(tmp_path: Pat
             assert disk.resolve(path).key == "file"
 
 
+@requirement("engine:disk:several_roots")
 @EVERY_KERNEL
 def test_a_second_root_is_named_absolutely(tmp_path: Path, kernel: Kernel) -> None:
     world = local_world(tmp_path, kernel, roots=("one", "two"))

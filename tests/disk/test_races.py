@@ -1,5 +1,6 @@
 """Several processes at once: friends who take locks, and an attacker who swaps directories for links."""
 
+import contextlib
 import multiprocessing
 import os
 import time
@@ -11,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from disk.suite import KERNELS, no_fence, sha
+from spec.marks import requirement
 from surehold.disk.base import Create, Remove, Rename, Replace
 from surehold.disk.kernel import Kernel
 from surehold.disk.local import LocalDisk
+from surehold.disk.locks import DirectoryLocks
 from surehold.errors import AlreadyExists, LockTimeout, StaleFile, SureholdError
 
 RACES = int(os.environ.get("SUREHOLD_RACES", "3000"))
@@ -59,6 +62,7 @@ def discard(data: bytes) -> None:
     del data
 
 
+@requirement("engine:disk:create_once")
 @EVERY_KERNEL
 def test_one_of_many_creators_wins(tmp_path: Path, kernel: Kernel) -> None:
     (tmp_path / "ws").mkdir()
@@ -82,6 +86,7 @@ def test_one_of_many_creators_wins(tmp_path: Path, kernel: Kernel) -> None:
     }
 
 
+@requirement("engine:race:crossing_moves", "engine:lock:order")
 @EVERY_KERNEL
 def test_crossing_moves_lose_nothing(tmp_path: Path, kernel: Kernel) -> None:
     (tmp_path / "a").mkdir()
@@ -104,6 +109,7 @@ def test_crossing_moves_lose_nothing(tmp_path: Path, kernel: Kernel) -> None:
     assert [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()] == [b"x"]
 
 
+@requirement("engine:lock:processes")
 @EVERY_KERNEL
 def test_no_edit_is_lost_among_processes_that_take_the_lock(tmp_path: Path, kernel: Kernel) -> None:
     (tmp_path / "count").write_bytes(b"0")
@@ -123,6 +129,7 @@ def test_no_edit_is_lost_among_processes_that_take_the_lock(tmp_path: Path, kern
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"count": b"200"}
 
 
+@requirement("promise:unseen:race")
 @pytest.mark.parametrize("kernel", [Kernel(), Kernel(openat2=False)], ids=["openat2", "walk"])
 def test_without_locks_no_two_edits_replace_the_same_version_and_none_disappears(
     tmp_path: Path, kernel: Kernel
@@ -156,6 +163,7 @@ def test_without_locks_no_two_edits_replace_the_same_version_and_none_disappears
     assert [path.name for path in (tmp_path / "ws").iterdir()] == ["chain"]
 
 
+@requirement("engine:lock:processes", "engine:lock:timeout", "engine:lock:dies_with_process")
 def test_a_lock_of_another_process_is_waited_for_and_dies_with_it(tmp_path: Path) -> None:
     ready = FORK.Event()
 
@@ -175,6 +183,27 @@ def test_a_lock_of_another_process_is_waited_for_and_dies_with_it(tmp_path: Path
             assert (caught.value.path, caught.value.details) == ("x", {"seconds": 0.2})
         with disk.hold([disk.resolve("x")], timeout=5):
             pass
+
+
+def test_a_lock_that_is_let_go_is_free_although_a_child_was_forked_meanwhile(tmp_path: Path) -> None:
+    with LocalDisk([tmp_path]) as disk:
+        target = disk.resolve("x")
+        with contextlib.ExitStack() as stack:
+            with disk.hold([target], timeout=1):
+                stack.enter_context(company(lambda stop, _: stop.wait(30)))
+            with disk.hold([target], timeout=1):
+                pass
+
+
+def test_directories_that_never_stop_moving_are_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def elsewhere(*_: object) -> tuple[int, int]:
+        return 0, 0
+
+    monkeypatch.setattr(DirectoryLocks, "_identity", elsewhere)
+    with LocalDisk([tmp_path]) as disk:
+        with pytest.raises(LockTimeout) as caught, disk.hold([disk.resolve("x")], timeout=0.05):
+            pass
+        assert caught.value.path == "x"
 
 
 def test_a_lock_follows_the_path_to_a_new_directory(tmp_path: Path) -> None:
@@ -221,6 +250,7 @@ def rounds(count: int, enough: Callable[[], bool]) -> Iterator[int]:
         number += 1
 
 
+@requirement("promise:contained:races")
 @EVERY_KERNEL
 def test_reads_during_a_swap_attack_never_leave_the_root(tmp_path: Path, kernel: Kernel) -> None:
     seen: set[str] = set()
@@ -237,6 +267,7 @@ def test_reads_during_a_swap_attack_never_leave_the_root(tmp_path: Path, kernel:
     assert seen <= {"public", "nothing", "outside_workspace symlink_escape", "stale_file unstable_read"}
 
 
+@requirement("promise:contained:races")
 @EVERY_KERNEL
 def test_writes_during_a_swap_attack_never_leave_the_root(tmp_path: Path, kernel: Kernel) -> None:
     done: list[int] = []

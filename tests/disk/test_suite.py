@@ -6,6 +6,7 @@ import time
 import pytest
 
 from disk.suite import World, sha
+from spec.marks import requirement
 from surehold.disk.base import Create, Replace, Stored
 from surehold.errors import (
     AlreadyExists,
@@ -19,6 +20,8 @@ from surehold.errors import (
 )
 from surehold.text.version import Meta
 
+pytestmark = requirement("engine:disk:two_disks", "engine:disk:fallbacks")  # the fixture `world` is every disk
+
 
 class Refused(Exception):
     """A fence that says no."""
@@ -31,6 +34,7 @@ def refuse() -> None:
 # Resolving
 
 
+@requirement("engine:disk:target", "promise:contained:spelling")
 def test_a_path_is_named_by_its_names_below_the_first_root(world: World) -> None:
     world.put("a/b.txt", b"x")
     by_name = world.target("a/b.txt")
@@ -54,6 +58,7 @@ def test_the_root_resolves_to_no_names_and_is_a_directory(world: World) -> None:
         world.apply(Create(target=root, data=b"x"))
 
 
+@requirement("engine:bad_input:nul", "engine:bad_input:long_path")
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
@@ -75,6 +80,7 @@ def test_a_path_that_cannot_name_a_file_is_refused(world: World, path: str, reas
     assert caught.value.reason == reason
 
 
+@requirement("promise:contained:dotdot")
 @pytest.mark.parametrize("path", ["..", "../x", "a/../../x", "a/b/../../..", "../ws/a", "./../x"])
 def test_dotdot_does_not_lead_out(world: World, path: str) -> None:
     world.put("a/b/c", b"x")
@@ -83,6 +89,7 @@ def test_dotdot_does_not_lead_out(world: World, path: str) -> None:
     assert (caught.value.reason, caught.value.path) == ("dotdot", path)
 
 
+@requirement("promise:contained:spelling")
 def test_absolute_paths_elsewhere_are_refused(world: World) -> None:
     root = world.disk.roots[0]
     for path in ("/", "/etc/passwd", f"{root}-evil/x", f"{root}x", f"/x{root}/a", "//etc"):
@@ -94,6 +101,7 @@ def test_absolute_paths_elsewhere_are_refused(world: World) -> None:
     assert caught.value.reason == "dotdot"
 
 
+@requirement("promise:contained:spelling")
 def test_nothing_is_expanded(world: World) -> None:
     assert world.target("~/x").parts == ("~", "x")
     assert world.target("$HOME/x").parts == ("$HOME", "x")
@@ -177,6 +185,7 @@ def test_chunks_of_a_missing_file_are_not_found(world: World) -> None:
 # Single steps
 
 
+@requirement("engine:disk:create_parents")
 def test_create_makes_the_file_and_its_directories(world: World) -> None:
     world.apply(world.create("a/b/c.txt", b"new"))
     assert world.listing() == {"a/b/c.txt": b"new"}
@@ -208,12 +217,14 @@ def test_create_takes_a_mode_as_it_is(world: World) -> None:
     assert stored.meta.mode == 0o777
 
 
+@requirement("engine:disk:restored_facts")
 def test_create_brings_facts_back(world: World) -> None:
     meta = Meta(mode=0o640, mtime_ns=1_500_000_000_123_456_789)
     world.apply(Create(target=world.target("old"), data=b"x", meta=meta))
     assert world.disk.read(world.target("old"), limit=10) == Stored(data=b"x", meta=meta, links=1)
 
 
+@requirement("promise:untouched:mode")
 def test_replace_puts_other_bytes_and_keeps_the_mode(world: World) -> None:
     world.apply(Create(target=world.target("a"), data=b"old", mode=0o751))
     world.apply(world.replace("a", b"new", expected=b"old"))
@@ -227,6 +238,7 @@ def test_replace_puts_other_bytes_and_keeps_the_mode(world: World) -> None:
     assert world.listing() == {"a": b"newer"}
 
 
+@requirement("engine:disk:delete")
 def test_remove_takes_the_file_away(world: World) -> None:
     world.put("d/a", b"old")
     world.apply(world.remove("d/a", expected=b"old"))
@@ -242,6 +254,7 @@ def test_rename_gives_another_name_and_keeps_the_facts(world: World) -> None:
     assert world.disk.read(world.target("new/b"), limit=10) == Stored(data=b"x", meta=meta, links=1)
 
 
+@requirement("engine:disk:move")
 def test_rename_never_overwrites(world: World) -> None:
     world.put("a", b"a")
     world.put("b", b"b")
@@ -285,6 +298,7 @@ def test_a_step_on_a_directory_is_not_a_file(world: World) -> None:
     assert world.listing() == {"d/f": b"x"}
 
 
+@requirement("engine:disk:delete", "engine:disk:verified_exchange")
 def test_a_step_on_other_bytes_is_stale_and_they_stay(world: World) -> None:
     world.put("a", b"theirs")
     steps = (
@@ -329,6 +343,7 @@ def test_a_batch_applies_all_of_its_steps(world: World) -> None:
     assert world.kept == []
 
 
+@requirement("engine:disk:create_parents", "promise:half_done:refusal")
 def test_a_batch_whose_last_step_fails_leaves_everything_as_it_was(world: World) -> None:
     before = {"drop": b"drop", "edit": b"edit", "last": b"last", "move": b"move"}
     for name, data in before.items():
@@ -361,6 +376,7 @@ def test_a_fence_that_refuses_stops_everything(world: World) -> None:
         world.target("made/../x")
 
 
+@requirement("engine:disk:replace")
 def test_nothing_is_visible_before_the_fence(world: World) -> None:
     world.put("edit", b"edit")
     seen: list[tuple[bytes | None, bytes | None]] = []
@@ -372,6 +388,7 @@ def test_nothing_is_visible_before_the_fence(world: World) -> None:
     assert seen == [(b"edit", None)]
 
 
+@requirement("engine:disk:verified_exchange", "promise:nothing_lost:outside_edit")
 def test_an_outside_edit_after_staging_wins(world: World) -> None:
     world.put("a", b"a")
     world.put("b", b"b")
@@ -385,6 +402,7 @@ def test_an_outside_edit_after_staging_wins(world: World) -> None:
     assert world.listing() == {"a": b"a", "b": b"theirs"}
 
 
+@requirement("engine:bad_input:vanishing")
 def test_an_outside_removal_after_staging_wins(world: World) -> None:
     for path in ("a", "b", "c"):
         world.put(path, b"x")
@@ -400,6 +418,7 @@ def test_an_outside_removal_after_staging_wins(world: World) -> None:
     assert world.listing() == {}
 
 
+@requirement("engine:disk:move")
 def test_an_outside_creation_after_staging_wins(world: World) -> None:
     world.put("a", b"a")
     for step in (world.create("n", b"ours"), world.rename("a", "n", expected=b"a")):
@@ -459,6 +478,7 @@ def test_steps_that_build_on_each_other_are_undone_together(world: World) -> Non
 # Locks
 
 
+@requirement("engine:lock:timeout")
 def test_a_lock_excludes_other_threads_and_names_the_path(world: World) -> None:
     world.put("d/a", b"x")
     caught: list[LockTimeout] = []
@@ -498,6 +518,7 @@ def test_a_lock_is_released_after_an_error(world: World) -> None:
         pass
 
 
+@requirement("engine:lock:order")
 def test_opposite_orders_do_not_deadlock(world: World) -> None:
     world.put("a/x", b"")
     world.put("b/y", b"")

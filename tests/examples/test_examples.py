@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from spec.marks import requirement
 from workspaces import make_bench
 
 PROJECT = Path(__file__).parents[2]
@@ -33,6 +34,7 @@ def run(script: str, directory: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
+@requirement("front:make:run")
 def test_the_demo_plays_its_five_scenes_and_leaves_nothing_behind(tmp_path: Path) -> None:
     lines = run("demo.py", tmp_path)
 
@@ -64,6 +66,7 @@ def test_the_demo_shows_the_refusal_the_log_and_the_verdict_without_colour(tmp_p
     assert "\x1b" not in text
 
 
+@requirement("front:library:open_workspace")
 def test_the_first_steps_print_their_diff_and_tidy_up(tmp_path: Path) -> None:
     assert run("first_steps.py", tmp_path) == [
         "--- hello.txt",

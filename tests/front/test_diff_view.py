@@ -3,7 +3,10 @@
 import io
 from datetime import UTC, datetime
 
-from surehold.front.cli.diff_view import count, counted, paint_diff, rows
+import pytest
+
+from spec.marks import requirement
+from surehold.front.cli.diff_view import count, counted, hand_over, paint_diff, rows
 from surehold.front.cli.output import Output
 
 TRICKY = "--- a\n+++ a\n@@ -1,3 +1,3 @@\n same\n--- looks like a header\n+++ so does this\n same\n"
@@ -45,8 +48,20 @@ def test_rows_have_their_colours() -> None:
     )
 
 
+@requirement("front:cli:safe_text")
 def test_content_cannot_steer_the_terminal_and_tabs_stay() -> None:
     assert painted("@@ -1 +1 @@\n-\tx\n+\ty\x1b[2J\u202e\n") == "@@ -1 +1 @@\n-\tx\n+\ty\\x1b[2J\\u202e\n"
+
+
+@pytest.mark.parametrize(("sign", "bytes_"), [("\udcff", b"\xff"), ("\ud800", b"\\ud800"), ("\x1b", b"\x1b")])
+def test_a_pipe_gets_the_very_text_whatever_is_in_it(sign: str, bytes_: bytes) -> None:
+    buffer = io.BytesIO()
+    stream = io.TextIOWrapper(buffer, encoding="utf-8")
+    out = Output(stream, colour=False, columns=0, now=datetime(2026, 1, 1, tzinfo=UTC), is_terminal=False)
+
+    hand_over(out, f"@@ -1 +1 @@\n-x\r\n+{sign}\n")
+
+    assert buffer.getvalue() == b"@@ -1 +1 @@\n-x\r\n+" + bytes_ + b"\n"
 
 
 def test_carriage_returns_are_shown_only_where_they_are_the_difference() -> None:

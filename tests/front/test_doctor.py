@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from front.shell import Shell
+from spec.marks import requirement
 from surehold.disk import probe as probing
 from surehold.disk.probe import Finding
 from surehold.front.cli.doctor import Promise, judge
@@ -15,6 +16,7 @@ def finding(name: str, *, ok: bool = True, fallback: str = "") -> Finding:
     return Finding(name=name, ok=ok, detail="tried", fallback=fallback)
 
 
+@requirement("front:cli:doctor")
 def test_the_doctor_leaves_nothing_behind_and_ends_with_a_verdict(shell: Shell, tmp_path: Path) -> None:
     said = shell("doctor")
 
@@ -55,6 +57,7 @@ def test_a_fallback_is_named(shell: Shell) -> None:
     )
 
 
+@requirement("front:cli:doctor")
 def test_a_promise_without_a_fallback_does_not_hold_and_the_doctor_ends_in_1(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:

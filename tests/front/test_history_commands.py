@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from front.shell import Shell
+from spec.marks import requirement
 from surehold.app import Settings, default_state_dir, open_workspace
 
 
@@ -19,6 +20,7 @@ def test_an_empty_log_is_a_friendly_sentence_and_leaves_nothing_behind(shell: Sh
     assert shell.json("log") == {"entries": [], "more": False}
 
 
+@requirement("front:cli:log")
 def test_the_log_lists_what_happened_and_what_was_refused_newest_first(shell: Shell) -> None:
     shell.write("a.txt", "one\ntwo\n")
     change = shell.edit("a.txt", "one", "uno\ndue")
@@ -62,6 +64,7 @@ def test_the_log_as_json_has_every_fact(shell: Shell) -> None:
     assert entry["before"]["size"] == 4
 
 
+@requirement("front:cli:log", "engine:history:log")
 def test_the_log_can_be_narrowed(shell: Shell) -> None:
     for name in ("a.txt", "src/b.txt", "src/deep/c.txt", "srcs.txt"):
         shell.write(name, "one\n")
@@ -102,6 +105,7 @@ def test_a_move_shows_both_names(shell: Shell) -> None:
     assert "a.txt → b.txt" in shell("log").out
 
 
+@requirement("front:cli:show")
 def test_show_says_who_when_what_and_the_diff(shell: Shell) -> None:
     shell.write("a.txt", "one\n")
     change = shell.edit("a.txt", "one", "uno")
@@ -144,6 +148,7 @@ def test_an_unknown_change_is_refused_with_the_way_to_find_it(shell: Shell) -> N
     assert shell.json("show", "zzzzzzzz", code=1)["error"]["reason"] == "no_such_change"
 
 
+@requirement("engine:history:show")
 def test_an_ambiguous_change_names_the_candidates(shell: Shell) -> None:
     shell.write("a.txt", "one\n")
     changes = [shell.edit("a.txt", "one", "two"), shell.edit("a.txt", "two", "one")]
@@ -189,6 +194,7 @@ def test_diff_of_a_file_without_history_says_so(shell: Shell) -> None:
     assert (said.code, said.err.splitlines()[0]) == (1, "Refused: `b.txt` is not in the history.")
 
 
+@requirement("front:cli:undo", "front:cli:redo")
 def test_undo_and_redo_go_back_and_forth(shell: Shell) -> None:
     path = shell.write("a.txt", "one\n")
     change = shell.edit("a.txt", "one", "two")
@@ -205,6 +211,7 @@ def test_undo_and_redo_go_back_and_forth(shell: Shell) -> None:
     assert (again.code, again.err.splitlines()[-1]) == (1, f"Next: To make it again: surehold redo {change}")
 
 
+@requirement("front:cli:undo")
 def test_an_undo_leaves_later_changes_alone_or_refuses(shell: Shell) -> None:
     path = shell.write("a.txt", "".join(f"{n}\n" for n in range(20)))
     first = shell.edit("a.txt", "\n3\n", "\nthree\n")
@@ -271,6 +278,7 @@ def test_a_folder_without_history_names_the_parent_that_has_one(shell: Shell, co
     assert not default_state_dir(str(below)).exists()
 
 
+@requirement("front:cli:root")
 def test_global_options_work_before_and_behind_the_command(shell: Shell, tmp_path: Path) -> None:
     shell.write("a.txt", "one\n")
     state = str(tmp_path / "elsewhere")
@@ -323,6 +331,7 @@ def test_the_truncated_diff_of_the_log_is_whole_in_show(shell: Shell) -> None:
     assert shell.json("show", said["change_id"])["diff"].count("\n+y") == 3000
 
 
+@requirement("promise:one_engine:library")
 def test_settings_of_the_library_and_of_the_command_line_share_one_history(shell: Shell) -> None:
     shell.write("a.txt", "one\n")
     with open_workspace(shell.root, settings=Settings()) as workspace:

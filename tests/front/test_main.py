@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from front.shell import Shell
+from spec.marks import requirement
 from surehold.front.cli import command as commands
 from surehold.front.cli.main import COMMANDS
 
@@ -66,6 +67,7 @@ def test_the_help_texts_are_the_golden_ones(shell: Shell, monkeypatch: pytest.Mo
     assert found == GOLDEN.read_text(encoding="utf-8")
 
 
+@requirement("front:exit:usage")
 @pytest.mark.parametrize(
     ("word", "guess"), [("lgo", "surehold log"), ("dlete", "surehold delete"), ("shwo", "surehold show")]
 )
@@ -86,6 +88,7 @@ def test_wrong_usage_is_json_too(shell: Shell) -> None:
     assert (error["reason"], error["message"]) == ("usage", "`lgo` is not a command.")
 
 
+@requirement("front:exit:usage")
 def test_an_unknown_option_leads_to_the_help_of_its_command(shell: Shell) -> None:
     said = shell("log", "--nonsense")
 
@@ -101,6 +104,7 @@ def test_a_limit_must_be_a_positive_number(shell: Shell, limit: str) -> None:
     assert shell("log", f"--limit={limit}").code == 2
 
 
+@requirement("front:exit:refused")
 def test_a_refusal_is_a_message_and_the_next_step_on_standard_error(shell: Shell) -> None:
     said = shell("read", "missing.txt")
 
@@ -108,6 +112,7 @@ def test_a_refusal_is_a_message_and_the_next_step_on_standard_error(shell: Shell
     assert said.err == "Refused: `missing.txt` does not exist.\nNext: Check the path, or create the file first.\n"
 
 
+@requirement("front:cli:json", "front:exit:refused")
 def test_a_refusal_as_json_is_the_error_as_data(shell: Shell) -> None:
     error = shell.json("read", "missing.txt", code=1)["error"]
 
@@ -128,6 +133,7 @@ def break_everything(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> N
     monkeypatch.setattr(commands.Context, "has_history", broken)
 
 
+@requirement("front:exit:bug")
 def test_a_bug_leaves_a_report_and_ends_in_3(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     break_everything(monkeypatch, RuntimeError("the moon is full"))
@@ -152,6 +158,7 @@ def test_a_bug_is_told_also_where_no_report_can_be_written(shell: Shell, monkeyp
     assert "the moon is full" in shell("log").err
 
 
+@requirement("front:exit:interrupted")
 def test_an_interruption_ends_in_130(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     break_everything(monkeypatch, KeyboardInterrupt())
 
@@ -160,6 +167,7 @@ def test_an_interruption_ends_in_130(shell: Shell, monkeypatch: pytest.MonkeyPat
     assert (said.code, said.err) == (130, "Interrupted.\n")
 
 
+@requirement("front:exit:interrupted")
 def test_ctrl_c_ends_a_real_process_in_130_without_a_traceback(shell: Shell) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "surehold", "write", "a.txt"],
@@ -249,6 +257,7 @@ def test_a_current_directory_that_is_gone_is_refused(shell: Shell) -> None:
     assert (said.returncode, said.stderr.splitlines()[0]) == (1, b"Refused: The current directory is gone.")
 
 
+@requirement("front:exit:done", "front:exit:refused", "front:exit:usage")
 def test_the_real_command_answers_with_the_same_exit_codes(shell: Shell) -> None:
     shell.write("a.txt", "one\n")
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spec.marks import requirement
 from surehold.front.cli.output import Cell, Column, Output, ago, cut, output_to, plural, safe, size, width
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -40,6 +41,7 @@ def test_kept_controls_stay_and_the_others_do_not() -> None:
     assert safe("a\tb\n\x07", keep="\t\n") == "a\tb\n\\x07"
 
 
+@requirement("front:cli:safe_text")
 @given(st.text(st.characters()))
 def test_safe_text_is_printable_on_any_terminal(text: str) -> None:
     shown = safe(text)

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from front.shell import Shell
+from spec.marks import requirement
 from surehold.front.cli.output import width
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
@@ -15,6 +16,7 @@ def plain(shown: str) -> str:
     return ESCAPE.sub("", shown)
 
 
+@requirement("front:cli:terminal")
 def test_a_terminal_gets_colour_relative_times_and_the_next_step(shell: Shell) -> None:
     shell.write("a.txt", "one\n")
 
@@ -39,11 +41,13 @@ def test_colour_can_be_turned_off(shell: Shell, flags: list[str], environment: d
     assert "\x1b[" not in shown
 
 
+@requirement("front:cli:terminal")
 def test_a_pipe_gets_no_colour_unless_it_is_forced(shell: Shell) -> None:
     assert b"\x1b[" not in shell.process("read", "missing").stderr
     assert shell.process("read", "missing", FORCE_COLOR="1").stderr.startswith(b"\x1b[31;1mRefused\x1b[0m: ")
 
 
+@requirement("front:cli:terminal")
 @pytest.mark.parametrize("columns", ["30", "40", "60", "80", "120"])
 def test_the_log_fits_the_terminal_and_keeps_the_end_of_long_paths(shell: Shell, columns: str) -> None:
     name = "a/rather/deep/directory/with/a/long/name/漢字漢字/file.py"
@@ -89,6 +93,7 @@ HOSTILE = [
 ]
 
 
+@requirement("front:cli:safe_text")
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_file_name_cannot_attack_the_terminal(shell: Shell, name: str) -> None:
     (shell.root / name).write_text("one\n")

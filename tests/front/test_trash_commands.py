@@ -3,6 +3,7 @@
 import pytest
 
 from front.shell import Shell
+from spec.marks import requirement
 
 
 def deleted(shell: Shell, *names: str) -> list[str]:
@@ -21,6 +22,7 @@ def test_an_empty_trash_says_so_and_leaves_nothing_behind(shell: Shell) -> None:
     assert not shell.state_home.exists()
 
 
+@requirement("front:cli:trash")
 def test_the_trash_lists_deleted_files_newest_first(shell: Shell) -> None:
     one, two = deleted(shell, "a.txt", "src/b.txt")
 
@@ -42,6 +44,7 @@ def test_the_trash_as_json_has_every_fact(shell: Shell) -> None:
     assert (item["id"], item["path"], item["size"], item["state"]) == (name, "a.txt", 6, "kept")
 
 
+@requirement("front:cli:trash", "front:cli:restore")
 @pytest.mark.parametrize("words", [["restore"], ["trash", "restore"]])
 def test_a_deleted_file_comes_back_by_id_short_id_or_path(shell: Shell, words: list[str]) -> None:
     for first, path in ((0, ""), (-8, ""), (0, "a.txt")):
@@ -78,6 +81,7 @@ def test_what_is_not_in_the_trash_is_refused(shell: Shell) -> None:
     )
 
 
+@requirement("front:cli:trash")
 def test_the_trash_is_emptied_only_when_somebody_says_yes(shell: Shell) -> None:
     deleted(shell, "a.txt", "b.txt")
 

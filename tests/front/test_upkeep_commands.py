@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from front.shell import Shell
+from spec.marks import requirement
 from surehold import __version__
 from surehold.app import default_state_dir
 from surehold.front.cli.upkeep_commands import duration
@@ -17,6 +18,7 @@ from surehold.workspace.recover import Settled
 from surehold.workspace.workspace import Workspace
 
 
+@requirement("front:cli:verify")
 def test_an_intact_history_is_said_to_be_intact(shell: Shell) -> None:
     shell.write("a.txt", "one\n")
     shell.edit("a.txt", "one", "two")
@@ -40,6 +42,7 @@ def test_no_history_is_intact_too(shell: Shell) -> None:
     assert not shell.state_home.exists()
 
 
+@requirement("front:cli:verify")
 def test_an_altered_entry_is_found(shell: Shell) -> None:
     shell.write("a.txt", "one\n")
     shell.edit("a.txt", "one", "two")
@@ -79,6 +82,7 @@ def die(shell: Shell, moment: str) -> Path:
     return path
 
 
+@requirement("front:cli:recover")
 @pytest.mark.parametrize(("moment", "word", "text"), [("before", "Put back", "one\n"), ("after", "Finished", "two\n")])
 def test_recover_closes_what_a_dead_process_left_open(shell: Shell, moment: str, word: str, text: str) -> None:
     path = die(shell, moment)
@@ -181,6 +185,7 @@ def test_gc_needs_to_be_told_how_much_to_keep(shell: Shell) -> None:
     assert shell("gc").code == 2
 
 
+@requirement("front:cli:version")
 @pytest.mark.parametrize("word", ["version", "--version"])
 def test_version_names_everything_it_runs_on(shell: Shell, word: str) -> None:
     said = shell(word)

@@ -107,10 +107,9 @@ def link(target: str) -> Callable[[Path], str]:
 @requirement(
     "engine:bad_input:missing",
     "engine:bad_input:directory",
-    "engine:bad_input:special",
+    "promise:contained:devices",
     "engine:bad_input:dangling_link",
     "engine:bad_input:looping_link",
-    "engine:bad_input:dotdot",
     "engine:bad_input:nul",
     "engine:bad_input:long_path",
     "engine:bad_input:nothing_left",
@@ -158,7 +157,7 @@ def test_a_path_that_names_no_file_is_refused_everywhere(
     assert contents(root) == before
 
 
-@requirement("engine:bad_input:special", "promise:contained:devices")
+@requirement("promise:contained:devices")
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize(
     ("make", "name"),

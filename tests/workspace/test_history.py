@@ -116,6 +116,24 @@ def test_undo_without_a_name_walks_back_through_the_changes(bench: Bench) -> Non
         bench.workspace.history.undo()
 
 
+@requirement("engine:undo:itself")
+def test_redo_without_a_name_walks_the_way_of_undo_back(bench: Bench) -> None:
+    bench.put("a", b"0\n")
+    for n in range(3):
+        edit(bench, "a", f"{n}\n", f"{n + 1}\n")
+    for _ in range(3):
+        bench.workspace.history.undo()
+
+    seen = list[bytes | None]()
+    for _ in range(3):
+        bench.workspace.history.redo()
+        seen.append(bench.get("a"))
+
+    assert seen == [b"1\n", b"2\n", b"3\n"]
+    with pytest.raises(NotFound):
+        bench.workspace.history.redo()
+
+
 @requirement("engine:undo:every_operation")
 def test_creating_deleting_and_moving_can_be_undone(bench: Bench) -> None:
     write, history = bench.workspace.write, bench.workspace.history
@@ -184,6 +202,17 @@ def test_a_deleted_file_comes_back_from_the_trash(bench: Bench) -> None:
 
 
 @requirement("engine:trash:restore")
+def test_undoing_a_delete_takes_the_file_out_of_the_trash(bench: Bench) -> None:
+    bench.put("a", b"x")
+    gone = bench.workspace.write(Proposal(path="a", edit=Delete(), proof=Exact()), call=call("delete"))
+
+    bench.workspace.history.undo(gone.change_id)
+    assert bench.workspace.history.trash() == ()
+    bench.workspace.history.redo(gone.change_id)
+
+    assert [item.path for item in bench.workspace.history.trash()] == ["a"]
+
+
 def test_restoring_never_overwrites(bench: Bench) -> None:
     bench.put("a", b"old")
     bench.workspace.write(Proposal(path="a", edit=Delete(), proof=Exact()), call=call("delete"))

@@ -5,12 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from spec.marks import requirement
 from surehold.stores.base import Blob, Change, Intent, Owner
 from surehold.stores.owner import current_owner
 from surehold.text.hashing import sha256
 from surehold.text.version import Version
-from surehold.workspace.recover import Settled
+from surehold.workspace.recover import Settled, is_mixture
 from surehold.workspace.write_path import Limits
 from workspaces import Bench, call, make_bench, real_workspace
 
@@ -32,13 +34,38 @@ def leave_open(
 
 @requirement("engine:recover:torn")
 def test_a_torn_write_into_the_same_inode_gets_its_old_bytes_back_and_the_torn_ones_are_kept(bench: Bench) -> None:
-    bench.put("a", b"NEW by")
+    bench.put("a", b"NEd bytes")
     changed = Change(path="a", before=version(b"old bytes"), after=version(b"NEW bytes"), in_place=True)
     leave_open(bench, changed, blobs=(b"old bytes", b"NEW bytes"))
 
     assert bench.workspace.recover() == (Settled(change_id="left", direction="backward", paths=("a",)),)
 
-    assert (bench.get("a"), bench.store.blob(sha256(b"NEW by"))) == (b"old bytes", b"NEW by")
+    assert (bench.get("a"), bench.store.blob(sha256(b"NEd bytes"))) == (b"old bytes", b"NEd bytes")
+
+
+def test_an_outside_edit_after_the_crash_is_not_taken_for_a_torn_write(bench: Bench) -> None:
+    bench.put("a", b"by hand!!")
+    changed = Change(path="a", before=version(b"old bytes"), after=version(b"NEW bytes"), in_place=True)
+    leave_open(bench, changed, blobs=(b"old bytes", b"NEW bytes"))
+
+    assert bench.workspace.recover() == (
+        Settled(change_id="left", direction="conflict", paths=("a",), conflicts=("a",)),
+    )
+    assert bench.get("a") == b"by hand!!"
+
+
+@pytest.mark.parametrize("size", [10, 600, 5000])
+@pytest.mark.parametrize("growth", [-7, 0, 9])
+def test_a_write_in_place_that_stops_anywhere_leaves_a_mixture(size: int, growth: int) -> None:
+    before, after = b"a" * size, b"b" * (size + growth)
+    shown = bytearray(before)
+
+    assert is_mixture(bytes(shown), before, after)
+    shown.extend(after[size:])
+    for done in range(0, min(size, len(after)), 13):
+        shown[:done] = after[:done]
+        assert is_mixture(bytes(shown), before, after)
+    assert not is_mixture(b"c" * size, before, after)
 
 
 @requirement("engine:recover:backward", "promise:half_done:many_files")

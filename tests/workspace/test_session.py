@@ -37,7 +37,7 @@ def test_a_file_that_changed_since_it_was_read_is_not_overwritten(bench: Bench) 
     assert bench.get("a") == b"outside\n"
 
 
-@requirement("session:library:object", "session:sighting:own_write")
+@requirement("front:library:open_workspace", "session:sighting:own_write")
 def test_a_file_that_was_read_can_be_overwritten_and_again_after_that(bench: Bench) -> None:
     bench.put("a", b"one\n")
     session = bench.workspace.session(agent="me")

@@ -3,7 +3,8 @@
 import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
+from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -13,15 +14,16 @@ from surehold.disk.content import READING, is_regular, pieces, read_all, same_mo
 from surehold.disk.facts import meta_of
 from surehold.disk.failures import not_a_file, translate, translated
 from surehold.disk.kernel import Kernel
-from surehold.disk.locks import lock_file, DirectoryLocks
+from surehold.disk.locks import DirectoryLocks, lock_file
 from surehold.disk.mounts import is_coherent
 from surehold.disk.tree import Tree
-from surehold.errors import FileTooLarge, NotFound, StaleFile
+from surehold.errors import FileTooLarge, LockTimeout, NotFound, StaleFile
 
 if TYPE_CHECKING:
     from surehold.disk.staging import Durability
 
 _ATTEMPTS = 3
+_PATIENCE = 1.0
 
 
 class LocalDisk:
@@ -106,7 +108,8 @@ class LocalDisk:
             raise translate(error, target.key) from error
 
     def hold(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
-        """Hold all targets, against other threads and processes."""
+        """Hold all targets, against other threads and processes; what writes is loaded now, not half-way."""
+        import_module("surehold.disk.writer")  # an import that fails must fail before anything has happened
         return self._locks.hold(targets, timeout=timeout)
 
     def apply(
@@ -140,8 +143,10 @@ def _regular(fd: int, target: Target) -> os.stat_result:
     if not is_regular(status):
         raise not_a_file(status.st_mode, target.key)
     if status.st_nlink > 1 or status.st_uid != os.geteuid():
-        # Such a file is written in place; without this we could read it half written, in one tick of its clock.
-        lock_file(fd, target.key, shared=True)
+        # Such a file is written in place; without this we could read it half written, in one tick of its clock. When
+        # some other program keeps it locked, we read without: a write would notice torn bytes by their hash.
+        with suppress(LockTimeout):
+            lock_file(fd, target.key, shared=True, timeout=_PATIENCE)
         return os.fstat(fd)
     return status
 

@@ -51,6 +51,9 @@ class DirectoryLocks:
                 if self._acquire(targets, stack, timeout, deadline):
                     yield
                     return
+            # Somebody keeps moving the directories about; he must not keep us here for ever.
+            if time.monotonic() > deadline:
+                raise _too_long(targets[0].key, timeout)
 
     def _acquire(self, targets: Sequence[Target], stack: ExitStack, timeout: float, deadline: float) -> bool:
         """Lock everything; False when a path leads elsewhere by the time its lock is held."""
@@ -61,7 +64,10 @@ class DirectoryLocks:
         for identity in sorted(wanted):
             fd, target = wanted[identity]
             if not wait_for(fd, target.key, timeout, deadline):
-                wait_for(self._open_fallback(identity, stack), target.key, timeout, deadline)
+                fd = self._open_fallback(identity, stack)
+                wait_for(fd, target.key, timeout, deadline)
+            # Closing is not enough: a child that was forked meanwhile has the descriptor, and so the lock, too.
+            stack.callback(fcntl.flock, fd, fcntl.LOCK_UN)
         return all(self._identity(target) in wanted for target in targets)
 
     def _open(self, target: Target, stack: ExitStack) -> tuple[Identity, int]:
@@ -124,11 +130,15 @@ def wait_for(fd: int, key: str, timeout: float, deadline: float, *, shared: bool
             return True
         left = deadline - time.monotonic()
         if left <= 0:
-            raise LockTimeout(f"Another writer held `{key}` for more than {timeout:g} s.", path=key, seconds=timeout)
+            raise _too_long(key, timeout)
         import random
 
         time.sleep(min(left, wait * random.uniform(0.5, 1.5)))  # noqa: S311  # spreads the waiters, keeps no secret
         wait = min(wait * 1.5, _LONGEST_WAIT)
+
+
+def _too_long(key: str, timeout: float) -> LockTimeout:
+    return LockTimeout(f"Another writer held `{key}` for more than {timeout:g} s.", path=key, seconds=timeout)
 
 
 def _private_directory() -> Path:

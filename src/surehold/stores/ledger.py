@@ -142,6 +142,10 @@ def _put_trash(connection: sqlite3.Connection, entry: Entry) -> None:
     if item := outcome.trash_item(entry):
         values = (key(item.id), key(item.path), version_text(item.version), key(item.change_id), item.trashed)
         connection.execute(_PUT_TRASH, (*values, key(item.agent), key(item.session), item.state))
+    if entry.call.undoes:
+        connection.execute(
+            "UPDATE trash SET state = 'restored' WHERE change_id = ? AND state = 'kept'", (key(entry.call.undoes),)
+        )
     if entry.call.restores:
         connection.execute(
             "UPDATE trash SET state = 'restored' WHERE id = ? AND state = 'kept'", (key(entry.call.restores),)

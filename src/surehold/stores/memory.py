@@ -301,7 +301,9 @@ class MemoryStore:
         if item := outcome.trash_item(entry):
             self._trash.pop(item.id, None)
             self._trash[item.id] = item
-        self._mark_trash(entry.call.restores, "restored")
+        undone = [item.id for item in self._trash.values() if item.change_id == entry.call.undoes]
+        for trash_id in (*undone, entry.call.restores):
+            self._mark_trash(trash_id, "restored")
         return entry
 
     def _mark_trash(self, trash_id: str, state: Literal["restored", "emptied"]) -> bool:

@@ -30,7 +30,7 @@ def put(connection: sqlite3.Connection, sightings: Sequence[Sighting], *, seq: i
 
 def of_path(connection: sqlite3.Connection, session: str, path: str) -> tuple[Sighting, ...]:
     """List what a session was shown of a path, newest version first."""
-    rows = connection.execute(f"{_SELECT} ORDER BY number DESC", (key(session), key(path))).fetchall()
+    rows = connection.execute(f"{_SELECT} ORDER BY number DESC", (key(session), key(path)))
     return tuple(_sighting(session, path, row) for row in rows)
 
 

@@ -34,7 +34,6 @@ from surehold.stores.base import (
 from surehold.stores.blobs import Blobs, Prepared
 from surehold.stores.database import Database, Durability
 from surehold.stores.rows import key, text_of, version_of
-from surehold.stores.sweep import Sweep
 
 _TRASH = "SELECT id, path, version, change_id, trashed, agent, session, state FROM trash"
 _PAGE = 200
@@ -188,6 +187,8 @@ class SqliteStore:
 
     def prune(self, *, before: str, dry_run: bool = False) -> Pruned:
         """Drop bytes that only entries older than `before` need."""
+        from surehold.stores.sweep import Sweep
+
         sweep = Sweep(blobs=self._blobs, before=outcome.normal_stamp(before), now=self._clock())
         with self._database.writing() as connection:
             pruned = sweep.rows(connection, dry_run=dry_run)

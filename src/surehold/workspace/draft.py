@@ -6,7 +6,6 @@ from surehold.disk.base import Create, Remove, Rename, Replace, Step, Target
 from surehold.errors import StaleFile, SureholdError
 from surehold.stores.base import Blob, Change, Sighting
 from surehold.text.plan import EditPlan
-from surehold.text.plan_diff import diff_of
 from surehold.text.snapshot import Snapshot
 from surehold.text.version import Version
 from surehold.workspace.proposal import Proposal
@@ -129,6 +128,8 @@ def _with_verdict(stale: StaleFile, proposal: Proposal, current: Snapshot) -> St
 
 
 def _change(place: Place, plan: EditPlan, displaced: Snapshot, trash_id: str) -> Change:
+    from surehold.text.plan_diff import diff_of
+
     proposal, to = place.proposal, place.to
     removes = not plan.after.exists or displaced.exists
     diff = diff_of(plan, from_name=place.target.key, to_name=to.key if to else place.target.key)

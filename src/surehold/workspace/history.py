@@ -1,13 +1,13 @@
 """The past of a workspace: look at it, take it back, bring it back. Everything that changes a file ends in `write`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from surehold.errors import InvalidArgument, NotFound, StaleFile, UndoConflict
 from surehold.stores.base import Call, Change, Entry, Operation, Pruned, Query, TrashItem, Verdict
 from surehold.text.plan import Delete, Edit, EditPlan, Keep, Splices
-from surehold.text.plan_diff import diff_between, spans_between
 from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import ABSENT, Snapshot
 from surehold.text.version import Version
@@ -18,6 +18,7 @@ from surehold.workspace.write_path import WritePath
 _ATTEMPTS = 5
 _MIN_REFERENCE = 4
 _SCAN = 100_000
+_NOT_A_CALLERS = ("undo", "redo", "external", "gc")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,8 @@ class History:
 
     def diff(self, reference: str) -> str:
         """Return the whole difference that a change made, also where the ledger keeps only its beginning."""
+        from surehold.text.plan_diff import diff_between
+
         parts = list[str]()
         for entry in self.show(reference).entries:
             change = entry.change
@@ -61,12 +64,12 @@ class History:
 
     def undo(self, reference: str = "", *, agent: str = "", session: str = "", dry_run: bool = False) -> Receipt:
         """Take back one change, by default the newest that stands; later changes stay."""
-        view = self.show(reference) if reference else self._newest(undone=False)
+        view = self.show(reference) if reference else self._newest()
         return self._take_back(view, "undo", agent=agent, session=session, dry_run=dry_run)
 
     def redo(self, reference: str = "", *, agent: str = "", session: str = "", dry_run: bool = False) -> Receipt:
         """Make a change again that was undone, by default the one undone last."""
-        view = self.show(reference) if reference else self._newest(undone=True)
+        view = self.show(reference) if reference else self._undone_last()
         if not view.undone_by:
             raise InvalidArgument(f"Change {view.id} was not undone.", reason="not_undone")
         return self._take_back(self.show(view.undone_by), "redo", agent=agent, session=session, dry_run=dry_run)
@@ -165,12 +168,13 @@ class History:
 
     def _inverse_edit(self, path: str, before: Version, after: Version, current: Snapshot) -> Edit:
         """Return the old bytes where nothing happened since; else carry the inverse over the later changes."""
+        from surehold.text.plan_diff import spans_between
+        from surehold.text.rebase import Rebased, rebase
+
         old = self._snapshot(before)
         if current.sha256 == after.sha256:
             return WriteBytes(old.data)
         new = replace_encoding(self._snapshot(after), current)
-        from surehold.text.rebase import Rebased, rebase
-
         inverse = EditPlan(before=new, after=old, spans=spans_between(new, old))
         match rebase(inverse, current):
             case Rebased(plan=plan):
@@ -214,17 +218,28 @@ class History:
                 return entry.change_id
         return ""
 
-    def _newest(self, *, undone: bool) -> ChangeView:
-        """Return the newest change of a caller (not an undo itself) that is, or is not, undone."""
+    def _newest(self) -> ChangeView:
+        """Return the newest change that stands; undoing and redoing do not count."""
+        for entry in self._done():
+            if entry.call.operation not in _NOT_A_CALLERS and not self._undone_by(entry.change_id):
+                return self.show(entry.change_id)
+        raise _no_such_change("No change can be undone.")
+
+    def _undone_last(self) -> ChangeView:
+        """Return the change that was undone last and is undone still, so that redoing goes the way of undoing back."""
+        for entry in self._done():
+            if entry.call.operation == "undo" and not self._undone_by(entry.change_id):
+                view = self.show(entry.call.undoes)
+                if view.entries[0].call.operation not in _NOT_A_CALLERS:
+                    return view
+        raise _no_such_change("No change was undone.")
+
+    def _done(self) -> Iterator[Entry]:
+        """Yield everything that was done, newest first."""
         before = 0
         while rows := self._store.entries(Query(ok_only=True, before_seq=before, limit=100)):
-            for entry in rows:
-                plain = entry.call.operation not in ("undo", "redo", "external", "gc")
-                if plain and bool(self._undone_by(entry.change_id)) is undone:
-                    return self.show(entry.change_id)
+            yield from rows
             before = rows[-1].seq
-        what = "was undone" if undone else "can be undone"
-        raise NotFound(f"No change {what}.", reason="no_such_change", action="Look at `surehold log`.")
 
     def _trash_item(self, trash_id: str) -> TrashItem:
         item = self._store.trash_item(trash_id)
@@ -247,5 +262,9 @@ def replace_encoding(snapshot: Snapshot, like: Snapshot) -> Snapshot:
     return Snapshot(snapshot.data, meta=snapshot.meta, encoding=like.encoding)
 
 
-def _conflict(path: str, why: str, **details: object) -> UndoConflict:
+def _no_such_change(message: str) -> NotFound:
+    return NotFound(message, reason="no_such_change", action="Look at `surehold log`.")
+
+
+def _conflict(path: str, why: str, **details: Any) -> UndoConflict:
     return UndoConflict(f"`{path}` cannot be taken back: {why}.", path=path, **details)

@@ -176,18 +176,21 @@ class Recovery:
 def is_mixture(data: bytes, before: bytes, after: bytes) -> bool:
     """Tell whether bytes are what writing `after` over `before` leaves behind when it stops anywhere.
 
-    Every block must be that of one version, except one that the writing was just going through.
+    What is longer than before is written first. Below that every block must be that of one version, except the one that
+    the writing was just going through.
     """
-    if not min(len(before), len(after)) <= len(data) <= max(len(before), len(after)):
+    length, mixed = len(before), 0
+    if len(data) < length or not after[length:].startswith(data[length:]):
         return False
-    mixed = 0
-    for at in range(0, len(data), _BLOCK):
-        block, old, new = (d[at : at + _BLOCK] for d in (data, before, after))
-        if block not in (old, new, new[: len(block)]):
-            mixed += 1
-            done = common_prefix(block, new)
-            if mixed > 1 or block[done:] != old[done : len(block)]:
-                return False
+    for at in range(0, length, _BLOCK):
+        end = min(at + _BLOCK, length)
+        block, old, new = data[at:end], before[at:end], after[at:end]
+        if block in (old, new):
+            continue
+        mixed += 1
+        done = common_prefix(block, new)
+        if mixed > 1 or block[done:] != old[done:]:
+            return False
     return True
 
 

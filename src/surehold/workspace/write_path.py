@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from surehold.disk.base import Disk, Step, Target
 from surehold.errors import (
@@ -45,7 +45,6 @@ from surehold.stores.base import (
 )
 from surehold.text.encoding import Detector
 from surehold.text.hashing import sha256
-from surehold.text.page import Page, read_page
 from surehold.text.snapshot import ABSENT, Snapshot
 from surehold.workspace.draft import Draft, Place, draft
 from surehold.workspace.editorconfig import charset_of
@@ -55,6 +54,9 @@ from surehold.workspace.proposal import Proposal, Sha256
 from surehold.workspace.receipt import FileReceipt, Receipt
 from surehold.workspace.recover import Recovery, Settled, paths_of
 from surehold.workspace.sightings import after_write
+
+if TYPE_CHECKING:
+    from surehold.text.page import Page
 
 _POLL = 0.005
 _BRIEFLY = 0.05
@@ -124,8 +126,10 @@ class WritePath:
         stored = self.disk.read(self.target(path), limit=self.limits.max_file_bytes)
         return sha256(stored.data) if stored else ""
 
-    def page(self, path: str, *, start: int = 1, count: int = 2000, max_bytes: int = 262_144) -> Page:
+    def page(self, path: str, *, start: int = 1, count: int = 2000, max_bytes: int = 262_144) -> "Page":
         """Return some lines of a file of any size, with the facts about all of it, in one pass."""
+        from surehold.text.page import read_page
+
         self._recovery.settle_dead(timeout=0)
         target = self.target(path)
         page = read_page(self.disk.chunks(target), start=start, count=count, max_bytes=max_bytes)

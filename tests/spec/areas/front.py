@@ -28,7 +28,7 @@ FRONT = (
             "front:exit:bug": "Exit code 3 means a bug in Surehold itself, not a refusal.",
             "front:exit:interrupted": "Exit code 130 means interrupted, and nothing is half done.",
             "front:make:run": "The demonstration behind `make run` shows the real thing at work and ends by itself.",
-            "front:library:open_workspace": "`open_workspace(root…)` and `workspace.session(agent=…)` give typed methods to read, change and undo.",
+            "front:library:open_workspace": "`open_workspace(root…)` and `workspace.session(agent=…)` give objects with typed methods to read, change and undo.",
         },
     ),
     *section(

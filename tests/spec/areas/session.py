@@ -6,7 +6,6 @@ SESSION = (
     *section(
         "SPEC 9",
         {
-            "session:library:object": "In the library a session is an object, `workspace.session(agent=…)`, that reads and writes.",
             "session:library:attributed": "What a session does is recorded with its id and its agent.",
             "session:store:survives": "A session and what it was shown survive a restart of the process.",
             "session:store:bounded": "Sightings are bounded: the oldest versions, paths and sessions are forgotten first.",

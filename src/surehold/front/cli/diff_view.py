@@ -26,6 +26,17 @@ def counted(added: int, removed: int) -> str:
     return " ".join(f"{sign}{number}" for sign, number in (("+", added), ("-", removed)) if number)
 
 
+def hand_over(out: Output, diff: str) -> None:
+    """Print a diff for people on a terminal; into a pipe goes the very text, which `patch` understands."""
+    if out.is_terminal or out.colour:
+        paint_diff(out, diff)
+        return
+    try:
+        out.raw(diff.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError:
+        out.raw(diff.encode("utf-8", "backslashreplace"))
+
+
 def paint_diff(out: Output, diff: str) -> None:
     """Print a diff in colour."""
     found = list(rows(diff))

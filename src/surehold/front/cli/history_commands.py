@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from surehold.errors import InvalidArgument, NotFound
 from surehold.front.cli.command import Command, Context, as_path, person, short, with_action
-from surehold.front.cli.diff_view import count, counted, paint_diff
+from surehold.front.cli.diff_view import count, counted, hand_over, paint_diff
 from surehold.front.cli.output import Cell, Column, moment, safe, size
 from surehold.front.cli.receipts import print_receipt
 from surehold.front.cli.records import entry_record
@@ -231,7 +231,7 @@ def _diff(context: Context, args: argparse.Namespace) -> int:
     if context.json:
         context.out.json({"change_id": view.id, "diff": diff})
     elif diff:
-        paint_diff(context.out, diff)
+        hand_over(context.out, diff)
     else:
         context.out.line(f"Change {short(view.id)} changed no bytes.")
     return 0
@@ -269,7 +269,7 @@ def _diff_of_file(context: Context, workspace: "Workspace", path: str) -> int:
     elif before == after:
         context.out.line(f"{safe(path)} is as the last change in the history left it.")
     else:
-        paint_diff(context.out, diff)
+        hand_over(context.out, diff)
     return 0
 
 

@@ -1,6 +1,7 @@
 """What people see: colours, tables, times and sizes; and text that cannot attack a terminal.
 
-1. Nothing that comes from a file, a file name or an agent reaches the terminal without passing `safe`.
+1. Nothing that comes from a file, a file name or an agent reaches the terminal without passing `safe`. Only `read` and
+   `diff` hand over the very bytes, and only into a pipe.
 2. Colour is an extra: every fact is also said in words or signs.
 3. A table fits a terminal; what goes into a pipe is never cut.
 """

@@ -91,6 +91,7 @@ CREATE TABLE trash (
     session BLOB NOT NULL,
     state TEXT NOT NULL
 );
+CREATE INDEX trash_by_change ON trash (change_id) WHERE state = 'kept';
 
 CREATE TABLE sessions (
     id BLOB PRIMARY KEY,

@@ -1,0 +1,119 @@
+"""What holds for every command: JSON on demand, plain text in pipes, nothing that steers a terminal, diffs that apply."""
+
+import json
+import shutil
+import subprocess
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from front.shell import Shell
+from spec.marks import requirement
+from surehold.app import open_workspace
+from surehold.front.cli.main import COMMANDS
+
+SCRIPT = """
+read a.txt
+edit a.txt --old one --new two
+write b.txt --force
+move b.txt c.txt
+delete c.txt
+trash list
+trash
+restore c.txt
+undo
+redo
+log
+show CHANGE
+diff CHANGE
+diff a.txt
+verify
+recover
+gc --keep 30d
+doctor
+version
+trash empty --yes
+""".strip().splitlines()
+
+
+@requirement("front:cli:json")
+def test_every_command_takes_json_and_prints_one_document(shell: Shell) -> None:
+    shell.write("a.txt", "zero\n")
+    change = shell.edit("a.txt", "zero", "one")
+    used = set[str]()
+
+    for line in SCRIPT:
+        words = line.replace("CHANGE", change).split()
+        said = shell(*words, "--json", stdin=b"text\n")
+        assert (said.code, said.err) == (0, ""), line
+        assert isinstance(json.loads(said.out), dict), line
+        used.add(words[0])
+
+    assert used == {command.name for command in COMMANDS} - {"help"}
+
+
+@requirement("front:cli:diff")
+@pytest.mark.skipif(shutil.which("patch") is None, reason="GNU patch is not installed")
+def test_a_diff_in_a_pipe_is_applied_by_patch(shell: Shell) -> None:
+    old, new = b"one\ntwo\r\n\tthree\x1b[2J\nfour", b"one\n2\n\t3\x1b[2J\nfour\n"
+    path = shell.root / "a.txt"
+    path.write_bytes(old)
+    change = shell.json("write", "a.txt", "--force", stdin=new)["change_id"]
+    assert path.read_bytes() == new
+
+    diff = shell.process("diff", change).stdout
+    command = ["patch", "-R", "-p0", "--binary", "--force", "--fuzz=0"]
+    done = subprocess.run(command, cwd=shell.root, input=diff, capture_output=True, check=False)
+
+    assert (done.returncode, path.read_bytes()) == (0, old), (diff, done.stdout)
+
+
+@requirement("front:cli:gc", "engine:gc:recorded")
+def test_gc_removes_what_is_old_says_so_and_records_it(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = shell.write("a.txt", "one\n")
+    with monkeypatch.context() as patch:
+        patch.setattr("surehold.app.utc_now", lambda: datetime.now(UTC) - timedelta(days=40))
+        with open_workspace(shell.root) as workspace:
+            old = workspace.session().edit("a.txt", ("one", "two")).change_id
+    new = shell.edit("a.txt", "two", "three")
+
+    planned = shell.json("gc", "--keep", "30d", "--dry-run")
+    said = shell("gc", "--keep", "30d")
+
+    assert (planned["blobs"], planned["dry_run"]) == (1, True)
+    assert said.code == 0
+    assert "1 stored version" in said.out
+    assert shell.json("log")["entries"][0]["operation"] == "gc"
+    assert shell("undo", old).code == 1
+    assert shell("undo", new).code == 0
+    assert path.read_text() == "two\n"
+
+
+@requirement("front:cli:terminal")
+def test_a_pipe_gets_the_whole_text_whatever_the_width(shell: Shell) -> None:
+    name = "a/rather/deep/directory/with/a/long/name/file.py"
+    shell.write(name, "one\n")
+    shell.edit(name, "one", "two")
+
+    said = shell.process("log", COLUMNS="30")
+
+    assert name in said.stdout.decode()
+    assert b"\x1b" not in said.stdout
+
+
+@requirement("front:cli:safe_text")
+@pytest.mark.parametrize("words", [["log"], ["show", "CHANGE"], ["trash", "list"], ["diff", "CHANGE"]])
+def test_neither_an_agent_nor_its_reason_nor_content_can_steer_the_terminal(shell: Shell, words: list[str]) -> None:
+    shell.write("a.txt", "one\n")
+    shell.write("b.txt", "one\n")
+    evil = "\x1b[2J\x07\x9b31m\u202e"
+    with open_workspace(shell.root) as workspace:
+        session = workspace.session(agent=f"robot{evil}", id=f"session{evil}")
+        change = session.edit("a.txt", ("one", f"two{evil}"), reason=f"because{evil}").change_id
+        session.delete("b.txt", expected_sha256=workspace.fingerprint("b.txt"), reason=evil)
+
+    code, shown = shell.terminal(*(word.replace("CHANGE", change) for word in words), "--no-color")
+
+    assert code == 0
+    assert [sign for sign in shown if (ord(sign) < 32 and sign != "\n") or 0x7F <= ord(sign) < 0xA0] == []
+    assert "\u202e" not in shown
