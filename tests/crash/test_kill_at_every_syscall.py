@@ -72,7 +72,6 @@ def place(tmp_path: Path) -> Iterator[Path]:
     "promise:half_done:many_files",
     "promise:nothing_lost:checkpoint",
 )
-@requirement("engine:crash:kill", "promise:half_done:one_file", "promise:half_done:many_files")
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_a_kill_before_any_system_call_breaks_no_promise(
@@ -85,7 +84,6 @@ def test_a_kill_before_any_system_call_breaks_no_promise(
 
 
 @requirement("engine:crash:disk_errors", "engine:bad_input:disk_full", "engine:bad_input:nothing_left")
-@requirement("engine:crash:disk_errors")
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -99,7 +97,6 @@ def test_an_error_of_any_system_call_is_reported_and_breaks_no_promise(
 
 
 @requirement("engine:bad_input:disk_full")
-@requirement("engine:crash:disk_errors")
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("operation", OPERATIONS if SOAK else TWICE)
 def test_a_disk_that_stays_full_breaks_no_promise(
@@ -111,7 +108,6 @@ def test_a_disk_that_stays_full_breaks_no_promise(
     _report(one, "error runs", record_property)
 
 
-@requirement("engine:recover:again")
 @requirement("engine:recover:again")
 @pytest.mark.timeout(3600 if SOAK else 300)
 @pytest.mark.parametrize("operation", TWICE)

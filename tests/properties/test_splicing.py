@@ -5,8 +5,9 @@ from properties.strategies import Sample, any_bytes, samples
 from spec.marks import requirement
 from surehold.errors import SureholdError
 from surehold.text.encoding import RAW
+from surehold.text.ends import common_prefix, common_suffix
 from surehold.text.plan import EditPlan
-from surehold.text.rewrite import WriteBytes, WriteText, common_prefix, common_suffix
+from surehold.text.rewrite import WriteBytes, WriteText
 from surehold.text.snapshot import Snapshot
 from surehold.text.string_edits import SequentialEdits, SnapshotEdits, StringEdit
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surehold.stores import deltas
+from surehold.text.ends import common_prefix, common_suffix
 
 BASE_NAME = "ab" * 32
 _pieces = st.lists(st.sampled_from([b"", b"a", b"line\n", b"x" * 70_000, b"\x00\xff" * 40]), max_size=6).map(b"".join)
@@ -33,9 +34,9 @@ def test_whatever_is_packed_unpacks_to_itself(pair: tuple[bytes, bytes]) -> None
 @given(pair=_pairs)
 def test_the_common_ends_are_exactly_that(pair: tuple[bytes, bytes]) -> None:
     left, right = pair
-    prefix = deltas.common_prefix(left, right)
+    prefix = common_prefix(left, right)
     limit = min(len(left), len(right)) - prefix
-    suffix = deltas.common_suffix(left, right, limit=limit)
+    suffix = common_suffix(left, right, limit=limit)
 
     assert left[:prefix] == right[:prefix]
     assert left[prefix : prefix + 1] != right[prefix : prefix + 1] or limit == 0

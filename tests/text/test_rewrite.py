@@ -73,6 +73,14 @@ def test_the_horizon_is_the_first_line_that_really_differs() -> None:
 
 
 @requirement("text:plan:horizon")
+def test_lines_that_are_quoted_only_to_find_the_place_stay_before_the_horizon() -> None:
+    edits = SnapshotEdits((StringEdit(old="2\n3\n4", new="2\n3\nfour"),))
+    plan = edits.plan(Snapshot(b"1\n2\n3\n4\n5\n"))
+
+    assert plan.horizon == Horizon(anchors_valid_through=3, must_refresh_from_line=4)
+
+
+@requirement("text:plan:horizon")
 def test_an_edit_that_writes_the_same_bytes_again_does_not_bring_the_horizon_closer() -> None:
     same = StringEdit(old="1\n2", new="1\r\n2")  # in a file with CRLF, both are the same bytes
     plan = SnapshotEdits((same, StringEdit(old="4", new="four"))).plan(Snapshot(b"1\r\n2\r\n3\r\n4\r\n"))

@@ -77,10 +77,6 @@ class Tree:
         """Open what a target names; ELOOP when a link is met on the way or at the end."""
         return self.open_parts(self.root_of(target), target.parts, flags)
 
-    def open_parent(self, target: Target, flags: int) -> int:
-        """Open the directory that a target lies in."""
-        return self.open_parts(self.root_of(target), target.parts[:-1], flags | O_DIRECTORY)
-
     def open_parts(self, root: Root, parts: tuple[str, ...], flags: int) -> int:
         """Open the entry that `parts` lead to, from a root, without following a link."""
         try:

@@ -10,11 +10,12 @@ import struct
 from dataclasses import dataclass
 from typing import Any, cast
 
+from surehold.text.ends import common_prefix, common_suffix
+
 MAX_DEPTH = 8
 
 _FULL, _DELTA = b"\x00", b"\x01"
 _HEADER = struct.Struct(">32sQQ")  # the base's sha256, and how many bytes of it stand at both ends
-_SLICE = 64 * 1024
 _LARGE = 1024 * 1024
 _DICTIONARY = range(64, 8 * 1024 * 1024 + 1)  # smaller is useless, larger is slow
 _DEFAULT_WINDOW = 256 * 1024  # zstd sees at least this far back by itself
@@ -72,41 +73,6 @@ def unpack(packed: bytes, *, size: int, base: bytes = b"") -> bytes:
     frame = packed[1 + _HEADER.size :]
     middle = _decompress(frame, size=size - prefix - suffix, dictionary=_dictionary(base[prefix:tail]))
     return base[:prefix] + middle + base[tail:]
-
-
-def common_prefix(left: bytes, right: bytes) -> int:
-    """Count the equal bytes at the start."""
-    limit = min(len(left), len(right))
-    start = 0
-    while start < limit and left[start : start + _SLICE] == right[start : start + _SLICE]:
-        start += _SLICE
-    low, high = min(start, limit), min(start + _SLICE, limit)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if left[low:middle] == right[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def common_suffix(left: bytes, right: bytes, *, limit: int) -> int:
-    """Count the equal bytes at the end, at most `limit`."""
-    count = 0
-    while count < limit and _tail(left, count, count + _SLICE) == _tail(right, count, count + _SLICE):
-        count += _SLICE
-    low, high = min(count, limit), min(count + _SLICE, limit)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if _tail(left, low, middle) == _tail(right, low, middle):
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def _tail(data: bytes, near: int, far: int) -> bytes:
-    return data[max(len(data) - far, 0) : len(data) - near]
 
 
 def _pack_delta(data: bytes, *, base: bytes, base_sha256: str) -> Packed:

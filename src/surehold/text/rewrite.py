@@ -4,11 +4,11 @@ import re
 from dataclasses import dataclass
 
 from surehold.text.align import align
+from surehold.text.ends import common_prefix, common_suffix
 from surehold.text.plan import Correction, EditPlan, Span
 from surehold.text.snapshot import Snapshot
 
 _BREAK = re.compile(r"\r\n|\n|\r")
-_CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,32 +86,3 @@ def _replace_all(before: Snapshot, data: bytes, corrections: tuple[Correction, .
         return EditPlan(before=before, after=before, corrections=corrections)
     after = Snapshot(data, meta=before.meta)
     return EditPlan(before=before, after=after, spans=(span,), corrections=corrections)
-
-
-def common_prefix(one: bytes, other: bytes) -> int:
-    """Return how many leading bytes are equal; slices are compared, so this runs at memory speed."""
-    end, at, step = min(len(one), len(other)), 0, _CHUNK
-    while at < end and step:
-        size = min(step, end - at)
-        if one[at : at + size] == other[at : at + size]:
-            at += size
-        elif size == 1:
-            break
-        else:
-            step = size // 2
-    return at
-
-
-def common_suffix(one: bytes, other: bytes, *, limit: int) -> int:
-    """Return how many trailing bytes are equal, at most `limit`."""
-    at, step = 0, _CHUNK
-    while at < limit and step:
-        size = min(step, limit - at)
-        first, second = len(one) - at, len(other) - at
-        if one[first - size : first] == other[second - size : second]:
-            at += size
-        elif size == 1:
-            break
-        else:
-            step = size // 2
-    return at

@@ -14,8 +14,8 @@ from typing import Literal
 from surehold.disk.base import Create, Disk, Remove, Rename, Replace, Step, Stored, Target
 from surehold.errors import SureholdError
 from surehold.stores.base import Blob, Change, Intent, Store
+from surehold.text.ends import common_prefix
 from surehold.text.hashing import sha256
-from surehold.text.rewrite import common_prefix
 from surehold.text.version import Version
 
 _BLOCK = 512
