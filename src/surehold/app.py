@@ -2,19 +2,18 @@
 
 import hashlib
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from surehold.disk.local import LocalDisk
 from surehold.errors import InvalidArgument, NotFound
-from surehold.stores.owner import current_owner
-from surehold.stores.sqlite import SqliteStore
-from surehold.text.encoding import Detector
-from surehold.workspace.ids import utc_now
-from surehold.workspace.policy import PROTECTED, Policy
-from surehold.workspace.workspace import Workspace
-from surehold.workspace.write_path import Limits
+
+if TYPE_CHECKING:
+    from surehold.stores.sqlite import SqliteStore
+    from surehold.text.encoding import Detector
+    from surehold.workspace.past import Past
+    from surehold.workspace.workspace import Workspace
+    from surehold.workspace.write_path import Limits
 
 Durability = Literal["full", "file", "none"]
 
@@ -30,16 +29,23 @@ class Settings:
     """Paths that are neither read nor written, in gitignore syntax."""
     allow: tuple[str, ...] = ()
     """Protected paths that may be written all the same, in gitignore syntax."""
-    protected: tuple[str, ...] = PROTECTED
-    limits: Limits = field(default_factory=Limits)
+    protected: tuple[str, ...] | None = None
+    """Paths that configure other programs, in gitignore syntax; None for the usual ones."""
+    limits: "Limits | None" = None
+    """How much, and how long; None for the usual limits."""
     recover_on_open: bool = True
     """Close what dead processes left open before anything else happens."""
-    detector: Detector | None = None
+    detector: "Detector | None" = None
     """Guesses the encoding of text that nothing else explains."""
 
 
-def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = None) -> Workspace:
+def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = None) -> "Workspace":
     """Open one or several directories for editing; what a dead process left open there is closed first."""
+    from surehold.disk.local import LocalDisk
+    from surehold.stores.owner import current_owner
+    from surehold.workspace.policy import PROTECTED, Policy
+    from surehold.workspace.workspace import Workspace
+
     chosen = settings or Settings()
     if not roots:
         raise InvalidArgument("A workspace needs at least one directory.", reason="no_roots")
@@ -55,16 +61,33 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
             )
     state_dir = chosen.state_dir or default_state_dir(paths[0])
     disk = LocalDisk(given_roots, durability=chosen.durability)
-    store = SqliteStore(state_dir, clock=utc_now, durability="none" if chosen.durability == "none" else "full")
     policy = Policy(
-        deny=chosen.deny, allow=chosen.allow, protected=chosen.protected, state_dir=_key_inside(state_dir, paths)
+        deny=chosen.deny,
+        allow=chosen.allow,
+        protected=PROTECTED if chosen.protected is None else chosen.protected,
+        state_dir=_key_inside(state_dir, paths),
     )
+    store = _store(state_dir, chosen.durability)
     workspace = Workspace(
         disk=disk, store=store, owner=current_owner, policy=policy, limits=chosen.limits, detector=chosen.detector
     )
     if chosen.recover_on_open:
         workspace.recover()
     return workspace
+
+
+def open_past(state_dir: Path) -> "Past":
+    """Open what a state directory remembers, to look at it only."""
+    from surehold.workspace.past import Past
+
+    return Past(_store(state_dir, "full"))
+
+
+def _store(state_dir: Path, durability: Durability) -> "SqliteStore":
+    from surehold.stores.sqlite import SqliteStore
+    from surehold.workspace.ids import utc_now
+
+    return SqliteStore(state_dir, clock=utc_now, durability="none" if durability == "none" else "full")
 
 
 def default_state_dir(root: str) -> Path:

@@ -15,7 +15,7 @@ import stat
 import sys
 import time
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from surehold.disk.base import Target
@@ -67,7 +67,7 @@ class DirectoryLocks:
                 fd = self._open_fallback(identity, stack)
                 wait_for(fd, target.key, timeout, deadline)
             # Closing is not enough: a child that was forked meanwhile has the descriptor, and so the lock, too.
-            stack.callback(fcntl.flock, fd, fcntl.LOCK_UN)
+            stack.callback(_unlock, fd)
         return all(self._identity(target) in wanted for target in targets)
 
     def _open(self, target: Target, stack: ExitStack) -> tuple[Identity, int]:
@@ -135,6 +135,12 @@ def wait_for(fd: int, key: str, timeout: float, deadline: float, *, shared: bool
 
         time.sleep(min(left, wait * random.uniform(0.5, 1.5)))  # noqa: S311  # spreads the waiters, keeps no secret
         wait = min(wait * 1.5, _LONGEST_WAIT)
+
+
+def _unlock(fd: int) -> None:
+    """Let go; what was done under the lock is done, so failing here must not look like failing there."""
+    with suppress(OSError):
+        fcntl.flock(fd, fcntl.LOCK_UN)
 
 
 def _too_long(key: str, timeout: float) -> LockTimeout:

@@ -101,12 +101,12 @@ def _find(haystack: Haystack, snapshot: Snapshot, edit: StringEdit, index: int) 
             closest=_closest(snapshot, edit.old),
         )
     expected = edit.expected_occurrences
-    if expected is not None and len(matches.found) != expected:
+    if expected is not None and matches.count != expected:
         raise MultipleMatches(
-            f"Edit {index}: expected {expected} places of `{_shown(edit.old)}`, found {len(matches.found)}.",
+            f"Edit {index}: expected {expected} places of `{_shown(edit.old)}`, found {matches.count}.",
             reason="other_count",
             edit_index=index,
-            count=len(matches.found),
+            count=matches.count,
             lines=_lines_of(snapshot, matches),
         )
     if matches.count > 1 and not edit.replace_all and expected is None:

@@ -1,52 +1,30 @@
 """The past of a workspace: look at it, take it back, bring it back. Everything that changes a file ends in `write`."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from surehold.errors import InvalidArgument, NotFound, StaleFile, UndoConflict
-from surehold.stores.base import Call, Change, Entry, Operation, Pruned, Query, TrashItem, Verdict
+from surehold.stores.base import Call, Change, Entry, Operation, Pruned, Query
 from surehold.text.plan import Delete, Edit, EditPlan, Keep, Splices
 from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import ABSENT, Snapshot
 from surehold.text.version import Version
+from surehold.workspace.past import ChangeView, Past
 from surehold.workspace.proposal import Absent, Proposal, Sha256
 from surehold.workspace.receipt import Receipt
 from surehold.workspace.write_path import WritePath
 
 _ATTEMPTS = 5
-_MIN_REFERENCE = 4
-_SCAN = 100_000
 _NOT_A_CALLERS = ("undo", "redo", "external", "gc")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeView:
-    """One change: its entries, and what became of it."""
-
-    id: str
-    entries: tuple[Entry, ...]
-    undone_by: str = ""
-    """The change that took it back and still stands; empty when it stands itself."""
-
-
-class History:
+class History(Past):
     """What happened in a workspace, and the way back."""
 
     def __init__(self, workspace: WritePath) -> None:
+        super().__init__(workspace.store)
         self._workspace = workspace
-        self._store = workspace.store
-
-    def log(self, query: Query | None = None) -> tuple[Entry, ...]:
-        """List entries, newest first."""
-        return self._store.entries(query or Query())
-
-    def show(self, reference: str) -> ChangeView:
-        """Return one change by its id, or by a unique beginning or end of it."""
-        change_id = self._find(reference)
-        entries = tuple(reversed(self._store.entries(Query(change_id=change_id, limit=_SCAN))))
-        return ChangeView(id=change_id, entries=entries, undone_by=self._undone_by(change_id))
 
     def diff(self, reference: str) -> str:
         """Return the whole difference that a change made, also where the ledger keeps only its beginning."""
@@ -74,13 +52,9 @@ class History:
             raise InvalidArgument(f"Change {view.id} was not undone.", reason="not_undone")
         return self._take_back(self.show(view.undone_by), "redo", agent=agent, session=session, dry_run=dry_run)
 
-    def trash(self) -> tuple[TrashItem, ...]:
-        """List deleted files that can come back, newest first."""
-        return self._store.trash()
-
     def restore(self, trash_id: str, *, to_path: str = "", agent: str = "", session: str = "") -> Receipt:
         """Bring a deleted file back, with its mode and times, never over an existing file."""
-        item = self._trash_item(trash_id)
+        item = self.trash_item(trash_id)
         snapshot = self._snapshot(item.version)
         proposal = Proposal(path=to_path or item.path, edit=WriteBytes(snapshot.data), proof=Absent(), restore=snapshot)
         call = Call(
@@ -90,12 +64,8 @@ class History:
 
     def empty_trash(self, trash_ids: Sequence[str] = ()) -> int:
         """Give up deleted files for good: all, or the named ones. Their bytes go with the next `gc`."""
-        ids = [self._trash_item(name).id for name in trash_ids] or [item.id for item in self._store.trash()]
+        ids = [self.trash_item(name).id for name in trash_ids] or [item.id for item in self._store.trash()]
         return self._store.empty_trash(ids)
-
-    def verify(self, *, blobs: bool = True) -> Verdict:
-        """Check that nobody altered the ledger or the kept bytes."""
-        return self._store.verify(blobs=blobs)
 
     def gc(self, *, keep: timedelta, dry_run: bool = False) -> Pruned:
         """Drop bytes that only changes older than `keep` need."""
@@ -195,40 +165,17 @@ class History:
             return ABSENT
         return Snapshot(self._store.blob(version.sha256), meta=version.meta)
 
-    def _find(self, reference: str) -> str:
-        if self._store.entries(Query(change_id=reference, limit=1)):
-            return reference
-        name = reference.lower()
-        if len(name) >= _MIN_REFERENCE:
-            ids = {e.change_id for e in self._store.entries(Query(limit=_SCAN))}
-            found = sorted(i for i in ids if i.startswith(name) or i.endswith(name))
-            if len(found) == 1:
-                return found[0]
-            if found:
-                raise InvalidArgument(
-                    f"`{reference}` names {len(found)} changes.", reason="ambiguous_change", candidates=found[:10]
-                )
-        raise NotFound(
-            f"No change is called `{reference}`.", reason="no_such_change", action="Look it up with `surehold log`."
-        )
-
-    def _undone_by(self, change_id: str) -> str:
-        for entry in self._store.entries(Query(undoes=change_id, ok_only=True, limit=_SCAN)):
-            if not self._undone_by(entry.change_id):
-                return entry.change_id
-        return ""
-
     def _newest(self) -> ChangeView:
         """Return the newest change that stands; undoing and redoing do not count."""
         for entry in self._done():
-            if entry.call.operation not in _NOT_A_CALLERS and not self._undone_by(entry.change_id):
+            if entry.call.operation not in _NOT_A_CALLERS and not self.undone_by(entry.change_id):
                 return self.show(entry.change_id)
         raise _no_such_change("No change can be undone.")
 
     def _undone_last(self) -> ChangeView:
         """Return the change that was undone last and is undone still, so that redoing goes the way of undoing back."""
         for entry in self._done():
-            if entry.call.operation == "undo" and not self._undone_by(entry.change_id):
+            if entry.call.operation == "undo" and not self.undone_by(entry.change_id):
                 view = self.show(entry.call.undoes)
                 if view.entries[0].call.operation not in _NOT_A_CALLERS:
                     return view
@@ -240,21 +187,6 @@ class History:
         while rows := self._store.entries(Query(ok_only=True, before_seq=before, limit=100)):
             yield from rows
             before = rows[-1].seq
-
-    def _trash_item(self, trash_id: str) -> TrashItem:
-        item = self._store.trash_item(trash_id)
-        if item is None:
-            found = [
-                i for i in self._store.trash() if i.id.endswith(trash_id.lower()) and len(trash_id) >= _MIN_REFERENCE
-            ]
-            item = found[0] if len(found) == 1 else None
-        if item is None or item.state == "emptied":
-            raise NotFound(
-                f"Nothing in the trash is called `{trash_id}`.",
-                reason="trash_entry_missing",
-                action="Look at `surehold trash list`.",
-            )
-        return item
 
 
 def replace_encoding(snapshot: Snapshot, like: Snapshot) -> Snapshot:

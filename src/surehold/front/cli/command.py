@@ -12,6 +12,7 @@ from surehold.front.cli.output import Output, safe
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from surehold.workspace.past import Past
     from surehold.workspace.session import Session
     from surehold.workspace.workspace import Workspace
 
@@ -36,6 +37,12 @@ class Context:
 
         state_dir = as_path(self.state_dir) if self.state_dir else None
         return open_workspace(self.root, settings=Settings(state_dir=state_dir, recover_on_open=recover))
+
+    def look(self) -> "Past":
+        """Open the history to look at it only, which is quick."""
+        from surehold.app import open_past
+
+        return open_past(self.memory)
 
     def open_past(self) -> "Workspace":
         """Open a workspace that has a history; refuse one that has none, without leaving anything behind."""

@@ -15,7 +15,7 @@ from surehold.front.cli.records import entry_record
 
 if TYPE_CHECKING:
     from surehold.stores.base import Change, Entry, Query
-    from surehold.workspace.history import ChangeView, History
+    from surehold.workspace.past import ChangeView, Past
     from surehold.workspace.workspace import Workspace
 
 _PAGE = 500
@@ -49,10 +49,10 @@ def _positive(text: str) -> int:
 def _log(context: Context, args: argparse.Namespace) -> int:
     if not context.has_history():
         return _no_log(context)
-    with context.open() as workspace:
+    with context.look() as past:
         limit: int = 0 if args.all else args.limit
-        entries, more = _listed(workspace, _query(workspace, args), limit, failed_only=args.failed)
-        undone = {name: workspace.history.show(name).undone_by for name in {e.change_id for e in entries if e.ok}}
+        entries, more = _listed(past, _query(context, past, args), limit, failed_only=args.failed)
+        undone = {name: past.undone_by(name) for name in {e.change_id for e in entries if e.ok}}
     if context.json:
         rows = [entry_record(entry, undone_by=undone.get(entry.change_id, "")) for entry in entries]
         context.out.json({"entries": rows, "more": more})
@@ -77,25 +77,26 @@ def _no_log(context: Context) -> int:
     return 0
 
 
-def _query(workspace: "Workspace", args: argparse.Namespace) -> "Query":
+def _query(context: Context, past: "Past", args: argparse.Namespace) -> "Query":
     from surehold.stores.base import Query
 
     query = Query(agent=args.agent, session=args.session, limit=_PAGE)
     if not args.path:
         return query
-    target = workspace.target(args.path.rstrip("/") or "/")
+    with context.open() as workspace:
+        target = workspace.target(args.path.rstrip("/") or "/")
     if not target.parts:
         return query
     exact = replace(query, path=target.key)
-    if not as_path(target.root, *target.parts).is_dir() and workspace.history.log(replace(exact, limit=1)):
+    if not as_path(target.root, *target.parts).is_dir() and past.log(replace(exact, limit=1)):
         return exact
     return replace(query, under=target.key)
 
 
-def _listed(workspace: "Workspace", query: "Query", limit: int, *, failed_only: bool) -> tuple[list["Entry"], bool]:
+def _listed(past: "Past", query: "Query", limit: int, *, failed_only: bool) -> tuple[list["Entry"], bool]:
     """Return the newest entries, and whether there are more; 0 is no limit."""
     found = list["Entry"]()
-    for entry in _entries(workspace.history, query):
+    for entry in _entries(past, query):
         if failed_only and entry.ok:
             continue
         if limit and len(found) == limit:
@@ -104,8 +105,8 @@ def _listed(workspace: "Workspace", query: "Query", limit: int, *, failed_only: 
     return found, False
 
 
-def _entries(history: "History", query: "Query") -> Iterator["Entry"]:
-    while rows := history.log(query):
+def _entries(past: "Past", query: "Query") -> Iterator["Entry"]:
+    while rows := past.log(query):
         yield from rows
         query = replace(query, before_seq=rows[-1].seq)
 
