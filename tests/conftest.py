@@ -3,6 +3,7 @@
 import itertools
 import os
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,8 +18,14 @@ settings.register_profile("soak", settings(_PLAIN, max_examples=3000))
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+@pytest.fixture
+def count(request: pytest.FixtureRequest) -> Callable[[str, int], None]:
+    """Let a test say how many of something it did; the sums stand at the end of the report."""
+    return lambda name, number: request.node.user_properties.append((name, number))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Add up what tests counted with `record_property`: runs, edits, violations."""
+    """Add up what tests counted: runs, edits, violations."""
     totals = Counter[str]()
     for report in itertools.chain(terminalreporter.stats.get("passed", ()), terminalreporter.stats.get("failed", ())):
         if getattr(report, "when", "") == "call":

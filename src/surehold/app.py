@@ -4,7 +4,7 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from surehold.errors import InvalidArgument, NotFound
 
@@ -38,18 +38,30 @@ class Settings:
     detector: "Detector | None" = None
     """Guesses the encoding of text that nothing else explains."""
 
+    def __post_init__(self) -> None:
+        """Refuse a word that would be taken for another one later."""
+        if self.durability not in get_args(Durability):
+            raise InvalidArgument(
+                f"`{self.durability}` is no durability.",
+                reason="bad_durability",
+                action=f"Choose one of {', '.join(get_args(Durability))}.",
+            )
+
 
 def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = None) -> "Workspace":
     """Open one or several directories for editing; what a dead process left open there is closed first."""
     from surehold.disk.local import LocalDisk
     from surehold.stores.owner import current_owner
+    from surehold.workspace.ids import utc_now
     from surehold.workspace.policy import PROTECTED, Policy
     from surehold.workspace.workspace import Workspace
 
     chosen = settings or Settings()
     if not roots:
         raise InvalidArgument("A workspace needs at least one directory.", reason="no_roots")
-    given_roots: list[str] = [os.fspath(root) for root in roots]
+    given_roots: list[str] = [os.fsdecode(root) for root in roots]
+    if any("\0" in root for root in given_roots):
+        raise InvalidArgument("A directory's name cannot hold a zero byte.", reason="nul_in_path")
     paths = [os.path.realpath(root) for root in given_roots]
     for given, path in zip(given_roots, paths, strict=True):
         if not os.path.isdir(path):  # noqa: PTH112 - strings all the way: names need not be UTF-8
@@ -59,7 +71,14 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
                 reason="no_such_root",
                 action="Name a directory.",
             )
-    state_dir = chosen.state_dir or default_state_dir(paths[0])
+    state_dir = Path(chosen.state_dir or default_state_dir(paths[0]))
+    if any(Path(root).is_relative_to(os.path.realpath(state_dir)) for root in paths):
+        raise InvalidArgument(
+            "The state directory must not be the workspace itself, nor hold it.",
+            path=str(state_dir),
+            reason="state_dir_holds_root",
+            action="Name another directory with --state-dir.",
+        )
     disk = LocalDisk(given_roots, durability=chosen.durability)
     policy = Policy(
         deny=chosen.deny,
@@ -69,7 +88,13 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
     )
     store = _store(state_dir, chosen.durability)
     workspace = Workspace(
-        disk=disk, store=store, owner=current_owner, policy=policy, limits=chosen.limits, detector=chosen.detector
+        disk=disk,
+        store=store,
+        owner=current_owner,
+        policy=policy,
+        limits=chosen.limits,
+        detector=chosen.detector,
+        clock=utc_now,
     )
     if chosen.recover_on_open:
         workspace.recover()

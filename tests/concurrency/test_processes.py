@@ -24,7 +24,7 @@ from workspaces import real_workspace
 
 SOAK = bool(os.environ.get("SUREHOLD_SOAK"))
 Process = subprocess.Popen[str]
-Record = Callable[[str, object], None]
+Count = Callable[[str, int], None]
 
 
 @dataclass
@@ -101,9 +101,7 @@ def scene(tmp_path: Path) -> Scene:
 
 
 @requirement("engine:race:one_file", "promise:unseen:race")
-def test_no_edit_of_many_processes_on_one_file_is_lost_doubled_or_invented(
-    scene: Scene, record_property: Record
-) -> None:
+def test_no_edit_of_many_processes_on_one_file_is_lost_doubled_or_invented(scene: Scene, count: Count) -> None:
     workers, edits = (8, 250) if SOAK else (4, 60)
     began = time.monotonic()
 
@@ -112,12 +110,12 @@ def test_no_edit_of_many_processes_on_one_file_is_lost_doubled_or_invented(
     took = time.monotonic() - began
     assert scene.verdict("file") == []
     assert len(scene.notes("told")) == workers * edits
-    record_property("raced edits", workers * edits)
-    record_property("raced edits per second", f"{workers * edits / took:.0f}")
+    count("raced edits", workers * edits)
+    count("raced edits per second", round(workers * edits / took))
 
 
 @requirement("engine:disk:create_once")
-def test_of_many_processes_that_create_one_file_exactly_one_wins(scene: Scene, record_property: Record) -> None:
+def test_of_many_processes_that_create_one_file_exactly_one_wins(scene: Scene, count: Count) -> None:
     workers, rounds = (16, 300) if SOAK else (4, 50)
 
     scene.crowd("create", workers, rounds)
@@ -125,11 +123,11 @@ def test_of_many_processes_that_create_one_file_exactly_one_wins(scene: Scene, r
     winners = sorted((number, name) for _, number, name in scene.notes("won"))
     assert [number for number, _ in winners] == list(range(rounds))
     assert [(scene.root / "new" / str(number)).read_text() for number in range(rounds)] == [name for _, name in winners]
-    record_property("raced creates", workers * rounds)
+    count("raced creates", workers * rounds)
 
 
 @requirement("engine:race:crossing_moves")
-def test_crossing_moves_lose_no_file_and_double_none(scene: Scene, record_property: Record) -> None:
+def test_crossing_moves_lose_no_file_and_double_none(scene: Scene, count: Count) -> None:
     workers, moves = (8, 300) if SOAK else (4, 50)
     for place in ("left", "right"):
         (scene.root / place).mkdir()
@@ -142,13 +140,11 @@ def test_crossing_moves_lose_no_file_and_double_none(scene: Scene, record_proper
     assert sorted((path.name, path.read_text()) for path in files) == [(name, name) for name in ("one", "three", "two")]
     assert len(scene.notes("moved")) > workers
     assert scene.verdict() == []
-    record_property("raced moves", len(scene.notes("moved")))
+    count("raced moves", len(scene.notes("moved")))
 
 
 @requirement("promise:half_done:one_file", "engine:lock:dies_with_process")
-def test_processes_killed_at_any_moment_lose_nothing_that_was_acknowledged(
-    scene: Scene, record_property: Record
-) -> None:
+def test_processes_killed_at_any_moment_lose_nothing_that_was_acknowledged(scene: Scene, count: Count) -> None:
     seconds, workers = (60, 6) if SOAK else (5, 4)
     names = (f"k{number}" for number in range(1_000_000))
     processes = [scene.start("edit", next(names), 100_000) for _ in range(workers)]
@@ -166,12 +162,12 @@ def test_processes_killed_at_any_moment_lose_nothing_that_was_acknowledged(
 
     assert scene.verdict("file") == []
     assert len(scene.notes("told")) > 0
-    record_property("random kills", kills + workers)
-    record_property("raced edits", len(scene.notes("told")))
+    count("random kills", kills + workers)
+    count("raced edits", len(scene.notes("told")))
 
 
 @requirement("promise:nothing_lost:outside_edit")
-def test_no_version_of_a_program_that_ignores_us_becomes_unrecoverable(scene: Scene, record_property: Record) -> None:
+def test_no_version_of_a_program_that_ignores_us_becomes_unrecoverable(scene: Scene, count: Count) -> None:
     workers, edits, outside = (4, 150, 600) if SOAK else (2, 40, 80)
     meddler = scene.start("meddle", "x", outside)
 
@@ -188,4 +184,4 @@ def test_no_version_of_a_program_that_ignores_us_becomes_unrecoverable(scene: Sc
         assert all(version is None or workspace.store.has_blob(version.sha256) for version in mine)
         assert workspace.history.verify().ok
         assert sorted(path.name for path in scene.root.iterdir()) == ["file"]
-    record_property("outside edits", outside)
+    count("outside edits", outside)

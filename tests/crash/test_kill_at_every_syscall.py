@@ -28,7 +28,7 @@ SIZES = (10, 10_000, 3_000_000) if SOAK else (10,)
 ERRORS = ("ENOSPC", "EIO", "EDQUOT", "EMFILE") if SOAK else ("ENOSPC", "EIO")
 TWICE = tuple(OPERATIONS) if SOAK else ("patch", "edit in place", "move over")
 MEMORY = Path("/dev/shm")
-Record = Callable[[str, object], None]
+Count = Callable[[str, int], None]
 
 
 def _why_not() -> str:
@@ -74,13 +74,11 @@ def place(tmp_path: Path) -> Iterator[Path]:
 )
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_a_kill_before_any_system_call_breaks_no_promise(
-    operation: str, size: int, place: Path, record_property: Record
-) -> None:
+def test_a_kill_before_any_system_call_breaks_no_promise(operation: str, size: int, place: Path, count: Count) -> None:
     with rig(operation, place, size=size) as (one, nursery):
         for fault, copy, outcome in one.every(nursery, one.template):
             one.check(copy, outcome, str(fault))
-    _report(one, "kill runs", record_property)
+    _report(one, "kill runs", count)
 
 
 @requirement("engine:crash:disk_errors", "engine:bad_input:disk_full", "engine:bad_input:nothing_left")
@@ -88,32 +86,28 @@ def test_a_kill_before_any_system_call_breaks_no_promise(
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_an_error_of_any_system_call_is_reported_and_breaks_no_promise(
-    operation: str, error: str, size: int, place: Path, record_property: Record
+    operation: str, error: str, size: int, place: Path, count: Count
 ) -> None:
     with rig(operation, place, size=size) as (one, nursery):
         for fault, copy, outcome in one.every(nursery, one.template, error):
             one.check(copy, outcome, str(fault))
-    _report(one, "error runs", record_property)
+    _report(one, "error runs", count)
 
 
 @requirement("engine:bad_input:disk_full")
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("operation", OPERATIONS if SOAK else TWICE)
-def test_a_disk_that_stays_full_breaks_no_promise(
-    operation: str, size: int, place: Path, record_property: Record
-) -> None:
+def test_a_disk_that_stays_full_breaks_no_promise(operation: str, size: int, place: Path, count: Count) -> None:
     with rig(operation, place, size=size) as (one, nursery):
         for fault, copy, outcome in one.every(nursery, one.template, "ENOSPC", lasting=True):
             one.check(copy, outcome, str(fault))
-    _report(one, "error runs", record_property)
+    _report(one, "error runs", count)
 
 
 @requirement("engine:recover:again")
 @pytest.mark.timeout(3600 if SOAK else 300)
 @pytest.mark.parametrize("operation", TWICE)
-def test_a_kill_during_the_recovery_from_a_kill_breaks_no_promise(
-    operation: str, place: Path, record_property: Record
-) -> None:
+def test_a_kill_during_the_recovery_from_a_kill_breaks_no_promise(operation: str, place: Path, count: Count) -> None:
     with rig(operation, place, size=SIZES[0]) as (one, nursery), Nursery(RECOVER) as rescuer:
         seen = set[object]()
         for fault, copy, outcome in one.every(nursery, one.template):
@@ -123,7 +117,7 @@ def test_a_kill_during_the_recovery_from_a_kill_breaks_no_promise(
             for again, ruin, _ in one.every(rescuer, copy):
                 one.check(ruin, outcome, f"{fault}, then {again}")
     assert len(seen) >= 3, "the kills left too few states to recover from"
-    _report(one, "kill runs", record_property)
+    _report(one, "kill runs", count)
 
 
 def _unfinished(copy: Copy) -> object | None:
@@ -138,7 +132,7 @@ def _unfinished(copy: Copy) -> object | None:
     return frozenset((re.sub(r"surehold-\w+-", "surehold-", path), file) for path, file in tree(copy.root).items())
 
 
-def _report(one: Rig, kind: str, record_property: Record) -> None:
-    record_property(kind, one.runs)
-    record_property("violations", len(one.violations))
+def _report(one: Rig, kind: str, count: Count) -> None:
+    count(kind, one.runs)
+    count("violations", len(one.violations))
     assert one.violations == []

@@ -8,7 +8,7 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import AlreadyExists, InvalidArgument, NotFound, StateCorrupt, UndoConflict
-from surehold.stores.base import Operation, Query
+from surehold.stores.base import Entry, Operation, Query
 from surehold.text.hashing import sha256
 from surehold.text.plan import Delete, Keep
 from surehold.text.rewrite import WriteBytes, WriteText
@@ -390,3 +390,95 @@ def test_named_items_of_the_trash_are_given_up_and_the_others_stay(bench: Bench)
     assert bench.workspace.history.empty_trash([b.id]) == 1
 
     assert [item.path for item in bench.workspace.history.trash()] == ["c", "a"]
+
+
+def mode_of(bench: Bench, path: str) -> int:
+    stored = bench.disk.read(bench.disk.resolve(path), limit=1000)
+    assert stored is not None
+    return stored.meta.mode
+
+
+@requirement("engine:undo:every_operation")
+@pytest.mark.parametrize("change", [Keep(), WriteText("other\n")], ids=["moved", "moved and edited"])
+def test_undoing_a_move_brings_the_mode_back_and_redo_the_new_one(bench: Bench, change: Keep | WriteText) -> None:
+    bench.put("a", b"text\n")
+    before = mode_of(bench, "a")
+    proposal = Proposal(path="a", to_path="b", edit=change, proof=Exact(), mode=0o755)
+    moved = bench.workspace.write(proposal, call=call("move")).change_id
+    assert (before, mode_of(bench, "b")) == (0o644, 0o755)
+
+    bench.workspace.history.undo(moved)
+    assert (bench.get("a"), mode_of(bench, "a")) == (b"text\n", before)
+    bench.workspace.history.redo(moved)
+
+    assert mode_of(bench, "b") == 0o755
+
+
+@requirement("engine:history:show", "engine:history:diff")
+def test_an_empty_reference_names_no_change(bench: Bench) -> None:
+    bench.put("a", b"1\n")
+    edit(bench, "a", "1", "2")
+
+    for look in (bench.workspace.history.show, bench.workspace.history.diff):
+        with pytest.raises(InvalidArgument) as refused:
+            look("")
+        assert refused.value.reason == "empty_reference"
+
+
+@requirement("engine:undo:selective", "engine:undo:newest")
+def test_an_outside_edit_is_undone_when_it_is_named_and_skipped_otherwise(bench: Bench) -> None:
+    bench.put("a", TEXT)
+    edit(bench, "a", "line 3\n", "three\n")
+    ours = TEXT.replace(b"line 3\n", b"three\n")
+    bench.put("a", ours.replace(b"line 10\n", b"outside\n"))
+    edit(bench, "a", "line 15\n", "fifteen\n")
+    history = bench.workspace.history
+    (outside,) = history.log(Query(operation="external"))
+
+    history.undo(outside.change_id)
+    assert bench.get("a") == ours.replace(b"line 15\n", b"fifteen\n")
+    history.redo()
+    assert bench.get("a") == ours.replace(b"line 10\n", b"outside\n").replace(b"line 15\n", b"fifteen\n")
+    history.undo()
+    history.undo()
+
+    assert bench.get("a") == TEXT.replace(b"line 10\n", b"outside\n")
+    with pytest.raises(NotFound):
+        history.undo()
+
+
+@requirement("engine:undo:every_operation")
+def test_a_file_that_was_deleted_outside_comes_back_by_undoing_that(bench: Bench) -> None:
+    create = Proposal(path="a", edit=WriteText("ours"), proof=Absent())
+    bench.workspace.write(create, call=call("create"))
+    bench.put("a", None)
+    bench.workspace.write(create, call=call("create"))
+    bench.workspace.write(Proposal(path="a", edit=Delete(), proof=Exact()), call=call("delete"))
+    (outside,) = bench.workspace.history.log(Query(operation="external"))
+
+    bench.workspace.history.undo(outside.change_id)
+
+    assert bench.get("a") == b"ours"
+
+
+@requirement("engine:undo:newest")
+def test_undoing_again_and_again_asks_the_store_no_more_than_the_first_time(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.put("a", b"0\n")
+    for n in range(20):
+        edit(bench, "a", f"{n}\n", f"{n + 1}\n")
+    entries, asked = bench.store.entries, list[Query]()
+
+    def counted(query: Query) -> tuple[Entry, ...]:
+        asked.append(query)
+        return entries(query)
+
+    monkeypatch.setattr(bench.store, "entries", counted)
+    counts = list[int]()
+    for _ in range(20):
+        asked.clear()
+        bench.workspace.history.undo()
+        counts.append(len(asked))
+
+    assert (bench.get("a"), set(counts)) == (b"0\n", {counts[0]})

@@ -1,5 +1,7 @@
+import os
 import sqlite3
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from surehold.text.hashing import sha256
 from surehold.text.plan import Delete, EditPlan, Keep
 from surehold.text.rewrite import WriteBytes, WriteText
 from surehold.text.string_edits import SnapshotEdits, StringEdit
+from surehold.text.version import Meta
 from surehold.workspace.proposal import Absent, Exact, Proof, Proposal, Sha256, Unproven
 from workspaces import Bench, call, make_bench
 
@@ -351,3 +354,34 @@ def test_line_endings_encoding_and_damage_survive_an_edit(bench: Bench) -> None:
     bench.workspace.write(edit("a", "old", "new"), call=call())
 
     assert bench.get("a") == data.replace(b"old", b"new")
+
+
+def meta_of(bench: Bench, path: str) -> Meta:
+    stored = bench.disk.read(bench.disk.resolve(path), limit=1000)
+    assert stored is not None
+    return stored.meta
+
+
+@requirement("promise:untouched:bytes")
+def test_a_file_that_is_moved_and_edited_is_as_new_as_its_bytes_and_keeps_its_mode(bench: Bench) -> None:
+    bench.put("a", b"one\n")
+    if (bench.root / "a").exists():
+        (bench.root / "a").chmod(0o751)
+        os.utime(bench.root / "a", ns=(1, 1_000_000_007))
+    before = meta_of(bench, "a")
+
+    bench.workspace.write(replace(edit("a", "one", "two"), to_path="b"), call=call("move"))
+
+    after = meta_of(bench, "b")
+    assert after.mtime_ns > before.mtime_ns
+    assert replace(after, mtime_ns=before.mtime_ns) == before
+
+
+@requirement("promise:untouched:bytes")
+def test_a_file_that_is_moved_with_another_mode_keeps_its_time(bench: Bench) -> None:
+    bench.put("a", b"one\n")
+    before = meta_of(bench, "a")
+
+    bench.workspace.write(Proposal(path="a", to_path="b", edit=Keep(), proof=Exact(), mode=0o700), call=call("move"))
+
+    assert meta_of(bench, "b") == replace(before, mode=0o700)

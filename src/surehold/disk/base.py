@@ -61,6 +61,8 @@ class Replace:
     data: bytes
     expected: str
     """sha256 of the bytes that must be there."""
+    old: bytes | None = None
+    """Those bytes themselves, when they are at hand: comparing large files is quicker than hashing them."""
     mode: int | None = None
     """New permission bits; None keeps them."""
 

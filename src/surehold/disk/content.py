@@ -70,6 +70,16 @@ def hash_of(fd: int, *, size: int) -> str:
     return digest.hexdigest()
 
 
+def holds(fd: int, data: bytes) -> bool:
+    """Tell whether everything from the current position on is exactly these bytes."""
+    at = 0
+    for piece in pieces(fd):
+        if piece != data[at : at + len(piece)]:
+            return False
+        at += len(piece)
+    return at == len(data)
+
+
 def same_moment(one: os.stat_result, other: os.stat_result) -> bool:
     """Tell whether nothing happened to a file between two looks at it."""
     return (one.st_size, one.st_mtime_ns, one.st_ctime_ns) == (other.st_size, other.st_mtime_ns, other.st_ctime_ns)

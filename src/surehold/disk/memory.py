@@ -207,6 +207,8 @@ class MemoryDisk:
         meta = step.meta or Meta(mode=0o644, mtime_ns=self._now())
         if step.mode is not None:
             meta = replace(meta, mode=step.mode)
+        if not meta.mtime_ns:
+            meta = replace(meta, mtime_ns=self._now())
         return Stored(data=step.data, meta=meta, links=1)
 
     def _now(self) -> int:

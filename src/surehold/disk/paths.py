@@ -93,7 +93,7 @@ def _resolve_plain(tree: Tree, root: Root, names: list[str]) -> Target | None:
     if ".." in names:
         return None
     try:
-        parent = tree.kernel.open_beneath(root.fd, "/".join(names[:-1]) or ".", DIRECTORY)
+        parent = tree.kernel.open_beneath(tree.fd(root), "/".join(names[:-1]) or ".", DIRECTORY)
     except Unsupported:
         return None
     except OSError as error:

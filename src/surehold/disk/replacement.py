@@ -117,7 +117,7 @@ class Replacement:
             self._publish_as(Overwrite(call=self.call, place=place, step=self.step))
             return
         place.directory.dirty = True
-        self._seen = look(place, self._temp)
+        self._seen = look(place, self._temp, awaited=(self.step.old, self.step.expected))
         check(self._seen, self.step.expected, self.key)
 
     def _rename_over(self, place: Place) -> "RenameOver":

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from surehold.disk.content import READING, hash_of, is_regular, read_all
+from surehold.disk.content import READING, hash_of, holds, is_regular, read_all
 from surehold.disk.kernel import O_CLOEXEC, O_NOFOLLOW, Kernel, Unsupported, sync
 from surehold.disk.places import Directories, Place
 from surehold.disk.tree import open_entry
@@ -89,8 +89,11 @@ class Call:
                 os.unlink(name, dir_fd=source.fd)
 
 
-def look(place: Place, name: str) -> Seen:
-    """Hash what lies under a name, without following it and without waiting for anything."""
+def look(place: Place, name: str, *, awaited: tuple[bytes | None, str] = (None, "")) -> Seen:
+    """Hash what lies under a name, without following it and without waiting for anything.
+
+    Bytes that are `awaited`, with their hash, are recognised by comparing.
+    """
     try:
         fd = open_entry(place.fd, name, READING)
     except OSError as error:
@@ -100,8 +103,13 @@ def look(place: Place, name: str) -> Seen:
         return Seen(sha256=None, status=os.stat(name, dir_fd=place.fd, follow_symlinks=False))
     try:
         status = os.fstat(fd)
-        sha256 = hash_of(fd, size=status.st_size) if is_regular(status) else None
-        return Seen(sha256=sha256, status=status)
+        if not is_regular(status):
+            return Seen(sha256=None, status=status)
+        data, name_of_data = awaited
+        if data is not None and status.st_size == len(data) and holds(fd, data):
+            return Seen(sha256=name_of_data, status=status)
+        os.lseek(fd, 0, os.SEEK_SET)
+        return Seen(sha256=hash_of(fd, size=status.st_size), status=status)
     finally:
         os.close(fd)
 

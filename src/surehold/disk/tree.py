@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from surehold.disk.base import Target
 from surehold.disk.failures import escape, translate
 from surehold.disk.kernel import O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH, Kernel, Unsupported
-from surehold.errors import InvalidArgument
+from surehold.errors import DiskFailed, InvalidArgument
 
 DIRECTORY = O_PATH | O_DIRECTORY | O_CLOEXEC
 """Flags for a directory that is only a place to start from."""
@@ -54,6 +54,12 @@ class Tree:
         """Let go of the roots; nothing can be opened afterwards."""
         self._finalizer()
 
+    def fd(self, root: Root) -> int:
+        """Return a root's descriptor; once closed, its number may belong to anything."""
+        if not self._finalizer.alive:
+            raise DiskFailed("This workspace is closed.", reason="closed", action="Open it again.")
+        return root.fd
+
     def root_of(self, target: Target) -> Root:
         """Return the root that a target lies in."""
         root = self._by_path.get(target.root)
@@ -80,9 +86,9 @@ class Tree:
     def open_parts(self, root: Root, parts: tuple[str, ...], flags: int) -> int:
         """Open the entry that `parts` lead to, from a root, without following a link."""
         try:
-            return self.kernel.open_beneath(root.fd, "/".join(parts) or ".", flags)
+            return self.kernel.open_beneath(self.fd(root), "/".join(parts) or ".", flags)
         except Unsupported:
-            return _walk(root.fd, parts, flags)
+            return _walk(self.fd(root), parts, flags)
 
 
 def open_entry(dir_fd: int, name: str, flags: int) -> int:

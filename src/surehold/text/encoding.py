@@ -8,7 +8,7 @@ zero bytes, a detector if one was given, and else plain bytes, which are shown w
 import codecs
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from surehold.errors import BinaryFile, InvalidArgument, NotEncodable
 
@@ -16,6 +16,8 @@ SNIFF = 8192
 """How many leading bytes decide whether a file is binary."""
 
 _SLICE = 1 << 16
+_HEAD = 1024
+"""How many leading bytes may declare the encoding."""
 
 Detector = Callable[[bytes], str | None]
 Hint = Callable[[], str | None]
@@ -28,6 +30,9 @@ _BOMS = (  # the longer ones first: UTF-32-LE begins like UTF-16-LE
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_BOM_OF = {name: bom for bom, name in _BOMS}
+_FAITHFUL = frozenset({"utf-8", "ascii", "iso8859-1", "bytes", *_BOM_OF})
+"""What these codecs encode, they decode to the same characters."""
 _WIDTHS = {"utf-16-le": 2, "utf-16-be": 2, "utf-32-le": 4, "utf-32-be": 4}
 _STATEFUL = re.compile(
     r"utf[-_]?7|hz|iso2022|iso-2022|escape|punycode|idna|cp65000|unicode_internal|undefined|mbcs|oem"
@@ -46,6 +51,8 @@ class Encoding:
     bom: bytes = b""
     width: int = 1
     """Bytes per code unit: 2 for UTF-16, 4 for UTF-32."""
+    chosen: str = field(default="", compare=False, repr=False)
+    """By which name the caller or .editorconfig asked for it; empty when the file itself decided."""
 
     @property
     def is_raw(self) -> bool:
@@ -58,27 +65,28 @@ class Encoding:
 
     def encode(self, text: str) -> bytes:
         """Return the bytes, or refuse with `NotEncodable` naming the characters."""
-        try:
-            return text.encode("ascii" if self.is_raw else self.name)
-        except UnicodeEncodeError:
-            bad = sorted({c for c in text if not self._holds(c)})
-            shown = ", ".join(f"U+{ord(c):04X}" for c in bad[:8])
-            raise NotEncodable(
-                f"The file's encoding ({self.name}) cannot hold {shown}.",
-                characters=[f"U+{ord(c):04X}" for c in bad],
-                encoding=self.name,
-            ) from None
+        data = self._faithful(text)
+        if data is not None:
+            return data
+        bad = sorted(c for c in set(text) if self._faithful(c) is None)
+        shown = ", ".join(f"U+{ord(c):04X}" for c in bad[:8])
+        raise NotEncodable(
+            f"The file's encoding ({self.name}) cannot hold {shown}.",
+            characters=[f"U+{ord(c):04X}" for c in bad],
+            encoding=self.name,
+        )
 
     def newline(self, sign: str) -> bytes:
         """Return the bytes of a line terminator."""
         return sign.encode("ascii" if self.width == 1 else self.name)
 
-    def _holds(self, character: str) -> bool:
+    def _faithful(self, text: str) -> bytes | None:
+        """Return the bytes if they stand for this text: some codecs write a look-alike, as Shift-JIS does for a yen."""
         try:
-            character.encode("ascii" if self.is_raw else self.name)
+            data = text.encode("ascii" if self.is_raw else self.name)
         except UnicodeEncodeError:
-            return False
-        return True
+            return None
+        return data if self.name in _FAITHFUL or text.isascii() or self.decode(data) == text else None
 
 
 UTF8 = Encoding(name="utf-8")
@@ -120,12 +128,15 @@ def detect(
                 f"The file's bytes are not valid {encoding.name}.",
                 action="Leave the encoding out, or name another one.",
             )
-        return encoding
-    if b"\0" in data[:SNIFF]:
+        return replace(encoding, chosen=requested)
+    binary = b"\0" in data[:SNIFF]
+    if configured and (name := configured()) and (encoding := _usable(data, name)) is not None:
+        if encoding.width > 1 or not binary:
+            return replace(encoding, chosen=name)
+    if binary:
         return _utf16_by_zeros(data)
-    for name in (configured and configured(), _declared(data)):
-        if name and (encoding := _usable(data, name)) is not None:
-            return encoding
+    if (name := _declared(data)) and (encoding := _usable(data, name)) is not None and encoding.width == 1:
+        return encoding  # a declaration that is legible as ASCII is not in UTF-16
     if _fits(data, "utf-8"):
         return UTF8
     if detector is not None and (name := detector(data)) is not None:
@@ -133,8 +144,32 @@ def detect(
     return RAW
 
 
+def for_new_text(text: str, asked: Encoding) -> Encoding:
+    """Choose for a file without content: as asked for, else as the text itself declares, else UTF-8."""
+    if asked.chosen == "utf-8-sig" or (text.startswith("\ufeff") and asked.name in _BOM_OF):
+        return replace(asked, bom=_BOM_OF[asked.name])
+    name = _declared(text[:_HEAD].encode("utf-8", "replace"))
+    if name is None or asked.chosen or asked != UTF8:
+        return asked
+    encoding = _usable(b"", name)
+    return encoding if encoding is not None and encoding.width == 1 else asked
+
+
+def contradictions(before: bytes, after: bytes, encoding: Encoding) -> tuple[str, ...]:
+    """Warn when an edit changed what the file declares, and its bytes are not that."""
+    if before[:_HEAD] == after[:_HEAD] or encoding.chosen or encoding.bom or encoding.is_raw:
+        return ()
+    name = _declared(after)
+    if name == _declared(before):
+        return ()
+    claimed = _usable(b"", name) if name else UTF8
+    if claimed is None or claimed.decode(after) == encoding.decode(after):
+        return ()
+    return (f"The file now declares {name or 'no encoding'}, but its bytes are {encoding.name}; convert it.",)
+
+
 def _declared(data: bytes) -> str | None:
-    head = data[:1024]
+    head = data[:_HEAD]
     match = _PEP263.search(head) or _XML.search(head) or _HTML.search(head)
     return match[1].decode("ascii") if match else None
 

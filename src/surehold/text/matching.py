@@ -5,6 +5,7 @@
 3. The search runs on bytes. Only positions are decoded, never the file.
 """
 
+import codecs
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -50,6 +51,7 @@ class Haystack:
         self._data = snapshot.data
         self._encoding = snapshot.encoding
         self._begin = len(snapshot.encoding.bom)
+        self._starts, self._ends = _Boundaries(snapshot), _Boundaries(snapshot)
 
     def find(self, needle: str) -> Matches:
         """Find every place of the needle, by the first tier that finds any."""
@@ -114,17 +116,34 @@ class Haystack:
             return False
         if _SELF_SYNCHRONISING.match(self._encoding.name):
             return True
-        return self._between_characters(start) and self._between_characters(end)
+        return self._starts.has(start) and self._ends.has(end)
 
     def _splits_crlf_wide(self, start: int, end: int) -> bool:
         width, crlf = self._encoding.width, self._encoding.newline("\r\n")
         return any(self._data[max(at - width, self._begin) : at + width] == crlf for at in (start, end))
 
-    def _between_characters(self, offset: int) -> bool:
-        """Decode from the line's start: an offset inside a character leaves it incomplete."""
-        line = max(self._data.rfind(b"\n", 0, offset) + 1, self._begin)
-        try:
-            self._data[line:offset].decode(self._encoding.name)
-        except UnicodeDecodeError:
-            return False
-        return True
+
+class _Boundaries:
+    """Which offsets lie between characters: while they grow, no byte is decoded twice."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._at = self._begin = len(snapshot.encoding.bom)
+
+    def has(self, offset: int) -> bool:
+        """Decode on to the offset: inside of a character, bytes are left over."""
+        data, breaker = self._snapshot.data, self._snapshot.lines.breaker
+        if offset < self._at:
+            self._at = self._begin
+            self._decoder.reset()
+        line = data.rfind(breaker, self._at, offset) + 1
+        if line:  # no character reaches over the end of a line
+            self._at = line
+            self._decoder.reset()
+        self._decoder.decode(data[self._at : offset])
+        self._at = offset
+        return not self._decoder.getstate()[0]
+
+    @cached_property
+    def _decoder(self) -> codecs.IncrementalDecoder:
+        return codecs.getincrementaldecoder(self._snapshot.encoding.name)("replace")

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from surehold.text.align import align
+from surehold.text.encoding import Encoding, contradictions, for_new_text
 from surehold.text.ends import common_prefix, common_suffix
 from surehold.text.plan import Correction, EditPlan, Span
 from surehold.text.snapshot import Snapshot
@@ -30,17 +31,17 @@ class WriteText:
 
     def plan(self, before: Snapshot) -> EditPlan:
         """Plan the text; a new file gets it as it was sent."""
-        encoding = before.encoding
+        encoding = before.encoding if before.data else for_new_text(self.text, before.encoding)
         text = self.text.removeprefix("\ufeff") if encoding.bom else self.text
-        if not before.exists or not before.data:
-            return _replace_all(before, encoding.bom + encoding.encode(text))
+        if not before.data:
+            return _replace_all(before, encoding.bom + encoding.encode(text), encoding)
         adapted = _adapt(before, text)
         corrections = ()
         if adapted != encoding.encode(text):
             corrections = (
                 Correction(type="line_endings_kept", detail=f"Line endings follow the file ({before.lines.style})."),
             )
-        return _replace_all(before, encoding.bom + adapted, corrections)
+        return _replace_all(before, encoding.bom + adapted, encoding, corrections)
 
 
 def _adapt(before: Snapshot, text: str) -> bytes:
@@ -75,14 +76,17 @@ def _rows(text: str, *, lone_cr_breaks: bool) -> list[str]:
     return text.replace("\r\n", "\n").split("\n")
 
 
-def _replace_all(before: Snapshot, data: bytes, corrections: tuple[Correction, ...] = ()) -> EditPlan:
+def _replace_all(
+    before: Snapshot, data: bytes, encoding: Encoding | None = None, corrections: tuple[Correction, ...] = ()
+) -> EditPlan:
     if not before.exists:
-        return EditPlan(before=before, after=Snapshot(data), corrections=corrections)
+        return EditPlan(before=before, after=Snapshot(data, encoding=encoding), corrections=corrections)
     old = before.data
     head = common_prefix(old, data)
     tail = common_suffix(old, data, limit=min(len(old), len(data)) - head)
     span = Span(start=head, end=len(old) - tail, new=data[head : len(data) - tail])
     if span.start == span.end and not span.new:
         return EditPlan(before=before, after=before, corrections=corrections)
-    after = Snapshot(data, meta=before.meta)
-    return EditPlan(before=before, after=after, spans=(span,), corrections=corrections)
+    after = Snapshot(data, meta=before.meta, encoding=encoding)
+    warnings = contradictions(old, data, encoding) if encoding and old else ()
+    return EditPlan(before=before, after=after, spans=(span,), corrections=corrections, warnings=warnings)

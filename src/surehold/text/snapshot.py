@@ -1,5 +1,6 @@
 """One file at one moment."""
 
+from collections.abc import Callable
 from functools import cached_property
 
 from surehold.errors import BinaryFile
@@ -23,6 +24,7 @@ class Snapshot:
         encoding: Encoding | str | None = None,
         configured: Hint | None = None,
         detector: Detector | None = None,
+        name: Callable[[], str] | None = None,
     ) -> None:
         self.data = data if data is not None else b""
         self.exists = data is not None
@@ -30,6 +32,7 @@ class Snapshot:
         self._encoding = encoding
         self._configured = configured
         self._detector = detector
+        self._name = name
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Snapshot) and (self.exists, self.data) == (other.exists, other.data)
@@ -43,7 +46,9 @@ class Snapshot:
     @cached_property
     def sha256(self) -> str:
         """The name of the bytes; empty for a missing file."""
-        return sha256(self.data) if self.exists else ""
+        if not self.exists:
+            return ""
+        return self._name() if self._name else sha256(self.data)
 
     @property
     def size(self) -> int:

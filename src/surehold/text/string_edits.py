@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from surehold.errors import InvalidArgument, MultipleMatches, OldTextNotFound, OverlappingEdits
+from surehold.text.encoding import contradictions
 from surehold.text.matching import Haystack, Match, Matches
 from surehold.text.plan import Applied, EditPlan, LineSpan, Span, splice
 from surehold.text.rewrite import WriteBytes
@@ -58,7 +59,8 @@ class SnapshotEdits:
             Applied(index=i, occurrences=len(ranges[i]), ranges=tuple(ranges[i]), tier=m.tier)
             for i, m in enumerate(tiers)
         )
-        return EditPlan(before=before, after=plan.after, spans=plan.spans, applied=applied)
+        warnings = contradictions(before.data, plan.after.data, before.encoding)
+        return EditPlan(before=before, after=plan.after, spans=plan.spans, applied=applied, warnings=warnings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,8 @@ class SequentialEdits:
             applied.append(Applied(index=index, occurrences=len(ranges), ranges=tuple(ranges), tier=matches.tier))
             staged = plan.after
         whole = WriteBytes(staged.data).plan(before)
-        return EditPlan(before=before, after=staged, spans=whole.spans, applied=tuple(applied))
+        warnings = contradictions(before.data, staged.data, before.encoding)
+        return EditPlan(before=before, after=staged, spans=whole.spans, applied=tuple(applied), warnings=warnings)
 
 
 def _need_some(edits: Sequence[StringEdit]) -> None:

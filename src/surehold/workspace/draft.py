@@ -164,11 +164,14 @@ def _steps(draft: Draft) -> tuple[Step, ...]:
         vacate = (Remove(target=to, expected=draft.displaced.sha256),) if draft.displaced.exists else ()
         if not plan.changes_bytes and proposal.mode is None:
             return (*vacate, Rename(source=target, target=to, expected=before.sha256))
-        create = Create(target=to, data=after.data, meta=before.meta, mode=proposal.mode)
+        meta = before.meta
+        if meta is not None and plan.changes_bytes:
+            meta = replace(meta, mtime_ns=0)  # new bytes are as old as the write
+        create = Create(target=to, data=after.data, meta=meta, mode=proposal.mode)
         return (*vacate, create, Remove(target=target, expected=before.sha256))
     if not after.exists:
         return (Remove(target=target, expected=before.sha256),)
     if not before.exists:
         meta = proposal.restore.meta if proposal.restore else None
         return (Create(target=target, data=after.data, meta=meta, mode=proposal.mode),)
-    return (Replace(target=target, data=after.data, expected=before.sha256, mode=proposal.mode),)
+    return (Replace(target=target, data=after.data, expected=before.sha256, old=before.data, mode=proposal.mode),)

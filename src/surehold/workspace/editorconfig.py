@@ -2,19 +2,23 @@
 
 Read through the disk like everything else, from the file's directory up to its root, the nearest file winning, until one
 says `root = true`. Only the charset is of interest here.
+
+A section's glob is matched without backtracking: all places of the name that it can have reached are the bits of one
+number, which every sign of the glob moves on. That takes one pass over the glob, whatever is in it.
 """
 
-import re
 from dataclasses import replace
 
 from surehold.disk.base import Reader, Target
 from surehold.errors import SureholdError
 
 _MAX_BYTES = 1 << 20
+_MAX_SECTION = 1024
+"""A longer section names nothing."""
 _CODECS = {
     "latin1": "latin-1",
     "utf-8": "utf-8",
-    "utf-8-bom": "utf-8",
+    "utf-8-bom": "utf-8-sig",
     "utf-16be": "utf-16-be",
     "utf-16le": "utf-16-le",
 }
@@ -40,56 +44,94 @@ def charset_of(disk: Reader, target: Target) -> str | None:
 
 def _parse(text: str, name: str) -> tuple[bool, str | None]:
     """Return whether this is the topmost file, and the last charset of a section that names the file."""
-    is_root, charset, applies, preamble = False, None, False, True
+    is_root, charset, section, places = False, None, None, _Places(name)
     for line in text.splitlines():
         row = line.strip()
         if not row or row[0] in "#;":
             continue
         if row.startswith("[") and row.endswith("]"):
-            preamble, applies = False, _matches(row[1:-1], name)
+            section = row[1:-1]
             continue
         key, _, value = (part.strip().lower() for part in row.partition("="))
-        if preamble and key == "root":
+        if section is None and key == "root":
             is_root = value == "true"
-        elif applies and key == "charset":
+        elif section is not None and key == "charset" and _matches(section, places):
             charset = None if value == "unset" else value
     return is_root, charset
 
 
-def _matches(glob: str, name: str) -> bool:
-    pattern = glob.lstrip("/") if "/" in glob else f"**/{glob}"
-    try:
-        return re.fullmatch(_regex(pattern), name) is not None
-    except re.error:  # a malformed section names nothing
+class _Places:
+    """Sets of places in a name, each as the bits of a number: bit i stands before character i."""
+
+    def __init__(self, name: str) -> None:
+        self._of: dict[str, int] = {}
+        for at, sign in enumerate(name):
+            self._of[sign] = self._of.get(sign, 0) | 1 << at
+        self.end = 1 << len(name)
+        self._slash = self._of.get("/", 0)
+        self._inside = self.end - 1 & ~self._slash
+
+    def after(self, sign: str, reached: int) -> int:
+        """Go over this character."""
+        return (reached & self._of.get(sign, 0)) << 1
+
+    def after_one(self, reached: int) -> int:
+        """Go over any character but a slash."""
+        return (reached & self._inside) << 1
+
+    def after_class(self, inner: str, reached: int) -> int:
+        """Go over one character that is listed, or with `!` one that is not."""
+        listed, at, wanted = 0, 0, inner.removeprefix("!")
+        while at < len(wanted):
+            if wanted[at + 1 : at + 2] == "-" and at + 2 < len(wanted):
+                first, last = wanted[at], wanted[at + 2]
+                for sign, places in self._of.items():
+                    listed |= places if first <= sign <= last else 0
+                at += 3
+            else:
+                listed |= self._of.get(wanted[at], 0)
+                at += 1
+        return (reached & self._inside & (~listed if wanted != inner else listed)) << 1
+
+    def after_run(self, reached: int) -> int:
+        """Go over any characters up to a slash: a carry runs through every stretch of ones that is entered."""
+        return ((reached & self._inside) + self._inside ^ self._inside) | reached
+
+    def after_anything(self, reached: int) -> int:
+        """Go over any characters: from the first place on, all are reached."""
+        return (self.end << 1) - (reached & -reached) if reached else 0
+
+    def after_directories(self, reached: int) -> int:
+        """Go over any number of directories."""
+        return reached | (self.after_anything(reached) & self._slash) << 1
+
+
+def _matches(section: str, places: _Places) -> bool:
+    if len(section) > _MAX_SECTION:
         return False
-
-
-def _regex(glob: str) -> str:
-    out, depth, at = list[str](), 0, 0
+    glob = section.lstrip("/") if "/" in section else f"**/{section}"
+    reached, at, braces = 1, 0, list[tuple[int, int]]()  # of each open brace: where it began, what it has reached
     while at < len(glob):
-        sign = glob[at]
+        sign, width = glob[at], 1
         if glob.startswith("**/", at):
-            out.append("(?:.*/)?")
-            at += 3
-            continue
-        if glob.startswith("**", at):
-            out.append(".*")
-            at += 2
-            continue
-        if sign == "{" and "}" in glob[at:] and "," in glob[at : glob.index("}", at)]:
-            out.append("(?:")
-            depth += 1
-        elif sign == "}" and depth:
-            out.append(")")
-            depth -= 1
-        elif sign == "," and depth:
-            out.append("|")
-        elif sign == "[" and "]" in glob[at:]:
-            end = glob.index("]", at)
-            inner = glob[at + 1 : end].replace("\\", r"\\")
-            out.append(f"[^{inner[1:]}]" if inner.startswith("!") else f"[{inner}]")
-            at = end
+            reached, width = places.after_directories(reached), 3
+        elif glob.startswith("**", at):
+            reached, width = places.after_anything(reached), 2
+        elif sign == "*":
+            reached = places.after_run(reached)
+        elif sign == "?":
+            reached = places.after_one(reached)
+        elif sign == "[" and (close := glob.find("]", at)) > 0:
+            reached, width = places.after_class(glob[at + 1 : close], reached), close + 1 - at
+        elif sign == "{" and "," in glob[at : glob.find("}", at) + 1]:
+            braces.append((reached, 0))
+        elif sign == "," and braces:
+            began, others = braces.pop()
+            braces.append((began, others | reached))
+            reached = began
+        elif sign == "}" and braces:
+            reached |= braces.pop()[1]
         else:
-            out.append({"*": "[^/]*", "?": "[^/]"}.get(sign, re.escape(sign)))
-        at += 1
-    return "".join(out)
+            reached = places.after(sign, reached)
+        at += width
+    return not braces and reached & places.end != 0

@@ -16,7 +16,8 @@ from surehold.workspace.receipt import Receipt
 from surehold.workspace.write_path import WritePath
 
 _ATTEMPTS = 5
-_NOT_A_CALLERS = ("undo", "redo", "external", "gc")
+_WAYS_BACK = ("undo", "redo")
+_NOT_A_CALLERS = (*_WAYS_BACK, "external", "gc")
 
 
 class History(Past):
@@ -73,9 +74,7 @@ class History(Past):
         return self._store.prune(before=before.isoformat(), dry_run=dry_run)
 
     def _take_back(self, view: ChangeView, operation: Operation, *, agent: str, session: str, dry_run: bool) -> Receipt:
-        changes = [
-            entry.change for entry in view.entries if entry.ok and entry.call.operation not in ("external", "gc")
-        ]
+        changes = [entry.change for entry in view.entries if entry.ok and entry.call.operation != "gc"]
         if not changes:
             raise InvalidArgument(f"Change {view.id} changed nothing.", reason="nothing_to_undo")
         if view.undone_by:
@@ -126,15 +125,15 @@ class History(Past):
         edit: Edit = Keep()
         if change.before and change.after and change.before.sha256 != change.after.sha256:
             edit = self._inverse_edit(change.to_path, change.before, change.after, current)
-        return Proposal(path=change.to_path, to_path=change.path, edit=edit, proof=Sha256(current.sha256))
+        mode = _mode_back(change.before, change.after)
+        return Proposal(path=change.to_path, to_path=change.path, edit=edit, proof=Sha256(current.sha256), mode=mode)
 
     def _rewrite(self, path: str, *, before: Version | None, after: Version | None) -> Proposal:
         current = self._current(path)
         if before is None or after is None or not current.exists:
             raise _conflict(path, "it is gone")
         edit = self._inverse_edit(path, before, after, current)
-        one, other = (v.meta.mode if v.meta else None for v in (before, after))
-        return Proposal(path=path, edit=edit, proof=Sha256(current.sha256), mode=one if one != other else None)
+        return Proposal(path=path, edit=edit, proof=Sha256(current.sha256), mode=_mode_back(before, after))
 
     def _inverse_edit(self, path: str, before: Version, after: Version, current: Snapshot) -> Edit:
         """Return the old bytes where nothing happened since; else carry the inverse over the later changes."""
@@ -167,19 +166,29 @@ class History(Past):
 
     def _newest(self) -> ChangeView:
         """Return the newest change that stands; undoing and redoing do not count."""
-        for entry in self._done():
-            if entry.call.operation not in _NOT_A_CALLERS and not self.undone_by(entry.change_id):
+        for entry in self._standing():
+            if entry.call.operation not in _NOT_A_CALLERS:
                 return self.show(entry.change_id)
         raise _no_such_change("No change can be undone.")
 
     def _undone_last(self) -> ChangeView:
         """Return the change that was undone last and is undone still, so that redoing goes the way of undoing back."""
-        for entry in self._done():
-            if entry.call.operation == "undo" and not self.undone_by(entry.change_id):
+        for entry in self._standing():
+            if entry.call.operation == "undo":
                 view = self.show(entry.call.undoes)
-                if view.entries[0].call.operation not in _NOT_A_CALLERS:
+                if view.entries[0].call.operation not in _WAYS_BACK:
                     return view
         raise _no_such_change("No change was undone.")
+
+    def _standing(self) -> Iterator[Entry]:
+        """Yield everything that was done and is not undone, newest first: what undoes is newer than what is undone."""
+        undone = set[str]()
+        for entry in self._done():
+            if entry.change_id in undone:
+                continue
+            if entry.call.undoes:
+                undone.add(entry.call.undoes)
+            yield entry
 
     def _done(self) -> Iterator[Entry]:
         """Yield everything that was done, newest first."""
@@ -192,6 +201,12 @@ class History(Past):
 def replace_encoding(snapshot: Snapshot, like: Snapshot) -> Snapshot:
     """Return the same bytes, read in the encoding of another version of the file."""
     return Snapshot(snapshot.data, meta=snapshot.meta, encoding=like.encoding)
+
+
+def _mode_back(before: Version | None, after: Version | None) -> int | None:
+    """Return the mode to bring back; None when the change left it alone."""
+    one, other = (version.meta.mode if version and version.meta else None for version in (before, after))
+    return one if one != other else None
 
 
 def _no_such_change(message: str) -> NotFound:

@@ -73,6 +73,12 @@ class Past:
         return self._store.verify(blobs=blobs)
 
     def _find(self, reference: str) -> str:
+        if not reference:
+            raise InvalidArgument(
+                "An empty reference names no change.",
+                reason="empty_reference",
+                action="Look its id up with `surehold log`.",
+            )
         if self._store.entries(Query(change_id=reference, limit=1)):
             return reference
         name = reference.lower()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from surehold.errors import DeniedByRule, ProtectedPath
+from surehold.errors import DeniedByRule, InvalidArgument, ProtectedPath
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -68,18 +68,26 @@ class Policy:
     state_dir: str = ""
     """Surehold's own state, when it lies inside a root: closed to every tool."""
 
-    def check_read(self, requested: str, key: str) -> None:
-        """Refuse a path that must not be read."""
-        if self.state_dir and _is_below(key, self.state_dir):
-            raise ProtectedPath(f"`{key}` belongs to Surehold itself.", path=key)
-        for name in (requested, key):
+    def __post_init__(self) -> None:
+        """Refuse rules that cannot be understood, before anything depends on them."""
+        for rules in (self.deny, self.allow, () if self.protected is PROTECTED else self.protected):
+            try:
+                _ = _compiled(rules) if rules else None
+            except ValueError as error:
+                raise InvalidArgument(f"A rule cannot be understood: {error}.", reason="bad_rule") from None
+
+    def check_read(self, requested: str, final: str, *, key: str = "") -> None:
+        """Refuse a path that must not be read; both names are relative to the path's own root."""
+        if self.state_dir and _is_below(key or final, self.state_dir):
+            raise ProtectedPath(f"`{key or final}` belongs to Surehold itself.", path=key or final)
+        for name in (requested, final):
             if rule := _matching(self.deny, name):
                 raise DeniedByRule(f"The rule `{rule}` of this workspace denies `{name}`.", path=name, rule=rule)
 
-    def check_write(self, requested: str, key: str) -> None:
+    def check_write(self, requested: str, final: str, *, key: str = "") -> None:
         """Refuse a path that must not be written."""
-        self.check_read(requested, key)
-        for name in (requested, key):
+        self.check_read(requested, final, key=key)
+        for name in (requested, final):
             rule = _matching(self.protected, name)
             if rule and not _matching(self.allow, name):
                 raise ProtectedPath(f"`{name}` is protected: `{rule}` configures other programs.", path=name, rule=rule)

@@ -6,10 +6,11 @@ from typing import Protocol
 
 from surehold.errors import AlreadyExists, InvalidArgument, NotFound, StaleFile
 from surehold.stores.base import Sighting
-from surehold.text.plan import Check, Edit
+from surehold.text.plan import Check, Delete, Edit
 from surehold.text.snapshot import Snapshot
 
 _SHA256_DIGITS = 64
+_ALL_MODE_BITS = 0o7777
 
 
 class Proof(Protocol):
@@ -127,3 +128,10 @@ class Proposal:
     """Deleted bytes are not offered in the trash (they stay in the history until it is pruned)."""
     restore: Snapshot | None = None
     """The version whose mode, owner, times and attributes a created file takes back."""
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        if self.to_path and isinstance(self.edit, Delete):
+            raise InvalidArgument("A deleted file cannot move.", path=self.path, reason="delete_and_move")
+        if self.mode is not None and not 0 <= self.mode <= _ALL_MODE_BITS:
+            raise InvalidArgument(f"{self.mode:#o} is not a set of permission bits.", path=self.path, reason="bad_mode")

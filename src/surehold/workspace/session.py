@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from surehold.errors import InvalidArgument
 from surehold.stores.base import Blob, Call, Operation, SessionRow, Sighting
 from surehold.text.page import Page
 from surehold.text.plan import Delete, Keep
@@ -42,7 +43,7 @@ class Session:
         key = self.workspace.target(path).key
         earlier = next((s for s in self.workspace.store.sightings(self.id, key) if s.sha256 == page.sha256), None)
         spans = merged([*shown, *(earlier.spans if earlier else ())])
-        whole = spans == ((1, page.line_count),) and not page.cut
+        whole = not page.cut and (not page.line_count or spans == ((1, page.line_count),))
         self.workspace.store.see([Sighting(session=self.id, path=key, sha256=page.sha256, spans=spans, whole=whole)])
         return page
 
@@ -100,6 +101,8 @@ class Session:
         self, path: str, to_path: str, *, expected_sha256: str = "", reason: str = "", dry_run: bool = False
     ) -> Receipt:
         """Give a file another name; an existing file there is never overwritten."""
+        if not to_path:
+            raise InvalidArgument("The new name is empty.", path=path, reason="no_destination")
         proof: Proof = Sha256(expected_sha256) if expected_sha256 else Exact()
         proposal = Proposal(path=path, to_path=to_path, edit=Keep(), proof=proof)
         return self._write("move", proposal, reason=reason, dry_run=dry_run)

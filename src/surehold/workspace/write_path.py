@@ -10,13 +10,14 @@ Up to step 6 nothing has happened, and a refusal leaves nothing behind but a lin
 leaves an open intent, which anybody settles by looking at the bytes (see recover).
 """
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 from surehold.disk.base import Disk, Step, Target
 from surehold.errors import (
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 
 _POLL = 0.005
 _BRIEFLY = 0.05
+_LARGE = 4 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +112,7 @@ class WritePath:
     def target(self, path: str) -> Target:
         """Resolve a path that may be read."""
         target = self.disk.resolve(path)
-        self.policy.check_read(path, target.key)
+        self.policy.check_read(_within(target, path), "/".join(target.parts), key=target.key)
         return target
 
     def read(self, path: str, *, encoding: str | None = None) -> Snapshot:
@@ -128,6 +130,8 @@ class WritePath:
 
     def page(self, path: str, *, start: int = 1, count: int = 2000, max_bytes: int = 262_144) -> "Page":
         """Return some lines of a file of any size, with the facts about all of it, in one pass."""
+        if start < 1 or count < 1:
+            raise InvalidArgument("Lines are counted from 1, and at least one is asked for.", reason="bad_lines")
         from surehold.text.page import read_page
 
         self._recovery.settle_dead(timeout=0)
@@ -181,16 +185,28 @@ class WritePath:
                 drafts = [self._draft(place, call) for place in places]  # 3 to 6
                 if dry_run or not any(one.changes for one in drafts):
                     return _receipt(drafts, dry_run=dry_run)
-                intent = self._intent(change_id, call, drafts)
-                match self._begin(intent, drafts):  # 7
-                    case Begun():
-                        return self._commit(intent, drafts)  # 8 to 10
-                    case Replay(entries=entries):
-                        return Receipt(change_id=entries[0].change_id, files=(), entries=entries, replayed=True)
-                    case Fenced(path=path, head=head):
-                        raise _stale_cache(path, head.version.sha256 if head.version else "")
+                match self._perform(self._intent(change_id, call, drafts), drafts):  # 7 to 10
+                    case Receipt() as receipt:
+                        return receipt
                     case Busy() as busy:
                         _give_up_after(deadline, busy)
+
+    def _perform(self, intent: Intent, drafts: Sequence[Draft]) -> Receipt | Busy:
+        try:
+            match self._begin(intent, drafts):  # 7
+                case Begun():
+                    return self._commit(intent, drafts)  # 8 to 10
+                case Replay(entries=entries):
+                    return Receipt(change_id=entries[0].change_id, files=(), entries=entries, replayed=True)
+                case Fenced(path=path, head=head):
+                    _refuse_stale_cache(path, head.version.sha256 if head.version else "")
+                case Busy() as busy:
+                    return busy
+        except SureholdError:
+            raise
+        except BaseException:  # interrupted, wherever that was: leave nothing open behind
+            self._recovery.settle_held(intent)
+            raise
 
     def _earlier(self, call: Call, targets: Sequence[Target], *, dry_run: bool) -> Replay | Busy | None:
         """Return what must come before the files are looked at: our own first attempt, or a recovery."""
@@ -217,7 +233,7 @@ class WritePath:
 
     def _writable(self, path: str) -> Target:
         target = self.disk.resolve(path)
-        self.policy.check_write(path, target.key)
+        self.policy.check_write(_within(target, path), "/".join(target.parts), key=target.key)
         return target
 
     def _snapshot(self, target: Target, encoding: str | None = None) -> Snapshot:
@@ -225,6 +241,7 @@ class WritePath:
         return Snapshot(
             stored.data if stored else None,
             meta=stored.meta if stored else None,
+            name=_named_aside(stored.data) if stored and len(stored.data) > _LARGE else None,
             encoding=encoding,
             configured=lambda: charset_of(self.disk, target),
             detector=self._detector,
@@ -282,9 +299,6 @@ class WritePath:
             entries = self._abandon(intent, error)
             if not entries:
                 raise
-        except BaseException:
-            self._recovery.settle_held(intent)
-            raise
         return _receipt(drafts, entries=entries)
 
     def _apply(self, intent: Intent, steps: Sequence[Step], fence: Callable[[], None]) -> None:
@@ -353,6 +367,24 @@ def _receipt(drafts: Sequence[Draft], *, entries: tuple[Entry, ...] = (), dry_ru
     )
 
 
+def _within(target: Target, path: str) -> str:
+    """Return a path as it was asked for, below its root: rules say nothing about the directories above a root."""
+    return path.removeprefix(target.root + "/") if path.startswith(target.root) else path.lstrip("/")
+
+
+def _named_aside(data: bytes) -> Callable[[], str]:
+    """Hash large bytes while something else is done; hashing needs no interpreter, so this is real parallel work."""
+    found = list[str]()
+    thread = threading.Thread(target=lambda: found.append(sha256(data)), daemon=True)
+    thread.start()
+
+    def name() -> str:
+        thread.join()
+        return found[0] if found else sha256(data)
+
+    return name
+
+
 def _give_up_after(deadline: float, busy: Busy) -> None:
     other = busy.intent
     if time.monotonic() > deadline and busy.owner_is_dead:
@@ -368,8 +400,8 @@ def _give_up_after(deadline: float, busy: Busy) -> None:
     time.sleep(_POLL)
 
 
-def _stale_cache(path: str, newest: str) -> StaleFile:
-    return StaleFile(
+def _refuse_stale_cache(path: str, newest: str) -> NoReturn:
+    raise StaleFile(
         f"This mount still shows an older version of `{path}`.",
         path=path,
         reason="stale_cache",
