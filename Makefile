@@ -38,7 +38,7 @@ bench: $(STAMP)  ## measure speed, as ratios against baselines of the same run
 
 soak: $(STAMP)  ## the long runs: every property 3,000 times, races and kills at full length
 	@sh scripts/setup-tests.sh
-	SUREHOLD_SOAK=1 HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n auto --dist worksteal --timeout 3600
+	SUREHOLD_SOAK=1 SUREHOLD_RACES=100000 HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n auto --dist worksteal --timeout 3600
 
 clean:  ## remove everything that was built
 	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage src/*.egg-info

@@ -6,6 +6,8 @@
 3. Writers hold the turn (`turns`) from BEGIN to COMMIT. Readers wait for nobody.
 4. Nothing here opens the database file except SQLite: closing such a file would drop SQLite's own locks.
 5. A connection that raised is closed, not reused.
+6. Nothing is written to a file that lost its name: SQLite would go on in it, and the history would be gone with it.
+   A database that once was found replaced stays refused until it is opened again.
 """
 
 import os
@@ -51,6 +53,9 @@ class Database:
         self._all: dict[int, _Link] = {}
         self._guard = threading.Lock()
         self._closed = False
+        self._file: tuple[int, int] | None = None
+        """The device and inode of the file that was opened first, and that every connection must have."""
+        self._replaced = False
         _databases.add(self)
         self._prepare(state_dir)
 
@@ -66,6 +71,8 @@ class Database:
     def writing(self, *, durable: bool = True) -> Generator[sqlite3.Connection]:
         """Lend a connection inside the one write transaction; it commits when the body returns."""
         with self._lend() as link, turn(self._lock, database=self.path, patience=_PATIENCE):
+            if self._standing() != self._file:
+                raise self._lost()
             synchronous = self._durable if durable else self._relaxed
             if link.synchronous != synchronous:
                 link.connection.execute(f"PRAGMA synchronous = {synchronous}")
@@ -81,11 +88,8 @@ class Database:
 
     def close(self) -> None:
         """Close every idle connection; one in use is closed when it comes back."""
-        with self._guard:
-            self._closed = True
-            idle, self._idle = self._idle, []
-        for link in idle:
-            self._drop(link)
+        self._closed = True
+        self._drop_idle()
 
     def abandon(self) -> None:
         """Forget every connection without closing it: they belong to the process that forked us."""
@@ -121,13 +125,15 @@ class Database:
         with self._guard:
             if self._closed:
                 raise StateUnavailable("The store is closed.", reason="store_closed", action="Open it again.")
+            if self._replaced:
+                raise faults.replaced(self.path)
             if self._idle:
                 return self._idle.pop()
         return self._connect()
 
     def _give_back(self, link: _Link) -> None:
         with self._guard:
-            if not self._closed and id(link) in self._all:
+            if not self._closed and not self._replaced and id(link) in self._all:
                 self._idle.append(link)
                 return
         self._drop(link)
@@ -137,16 +143,51 @@ class Database:
             with suppress(sqlite3.Error):
                 link.connection.close()
 
+    def _drop_idle(self) -> None:
+        with self._guard:
+            idle, self._idle = self._idle, []
+        for link in idle:
+            self._drop(link)
+
+    def _lost(self) -> StateUnavailable:
+        self._replaced = True  # connections in use are closed when they come back
+        self._drop_idle()
+        return faults.replaced(self.path)
+
+    def _standing(self) -> tuple[int, int] | None:
+        try:
+            facts = os.stat(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise faults.from_os(error, self.path) from error
+        return facts.st_dev, facts.st_ino
+
     def _connect(self) -> _Link:
+        # Twice: on a file system in layers, the first opening for writing may give the file a new number.
+        link = self._try_to_connect() or self._try_to_connect()
+        if link is None:
+            raise self._lost()
+        return link
+
+    def _try_to_connect(self) -> _Link | None:
+        before = self._standing()
+        if before is None or before != (self._file or before):
+            return None  # SQLite would make a new file, or take a stranger's
         connection = sqlite3.connect(
             self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         try:
             connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
             connection.execute(f"PRAGMA journal_size_limit = {_LOG_LIMIT}")
+            unmoved = self._standing() == before
         except BaseException:
             connection.close()
             raise
+        if not unmoved:
+            connection.close()
+            return None
+        self._file = before
         link = _Link(connection)
         self._all[id(link)] = link
         return link

@@ -61,6 +61,16 @@ def locked(database: Path) -> LockTimeout:
     return LockTimeout("Another process holds the history.", path=str(database), reason="state_locked")
 
 
+def replaced(database: Path) -> StateUnavailable:
+    """Say that the database we opened is not the one that stands there now."""
+    return StateUnavailable(
+        "The history was removed or replaced while it was open.",
+        path=str(database),
+        reason="state_replaced",
+        action="Open the workspace again (restart the server) to use what is there now, or put the old history back first.",
+    )
+
+
 def corrupt(database: Path, *, cause: str) -> StateCorrupt:
     """Say that the database is not what we left there."""
     return StateCorrupt(
