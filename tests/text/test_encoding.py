@@ -107,3 +107,36 @@ def test_bytes_that_fit_nothing_are_shown_with_escapes_and_take_only_ascii() -> 
     assert RAW.encode("plain") == b"plain"
     with pytest.raises(NotEncodable):
         RAW.encode("é")
+
+
+@requirement("text:encoding:editorconfig")
+def test_zero_bytes_do_not_outrank_a_configured_utf16() -> None:
+    data = "日本語\n中文\n".encode("utf-16-le")
+
+    assert detect(data, configured=lambda: "utf-16-le").name == "utf-16-le"
+
+
+@requirement("text:binary:nul")
+@pytest.mark.parametrize("charset", ["utf-8", "latin-1", "utf-16-le"])
+def test_a_configured_charset_does_not_make_binary_data_text(charset: str) -> None:
+    with pytest.raises(BinaryFile):
+        detect(b"\x7fELF\x02\x01\0\0\xff", configured=lambda: charset)
+
+
+def test_a_declaration_that_is_legible_as_ascii_does_not_stand_in_utf16() -> None:
+    assert detect(b'<?xml version="1.0" encoding="UTF-16"?> ') == UTF8
+
+
+@requirement("text:encoding:unencodable")
+@pytest.mark.parametrize(
+    ("name", "character"), [("shift_jis", "¥"), ("shift_jis", "‾"), ("cp932", "〜"), ("euc_jp", "¥")]
+)
+def test_a_character_that_would_come_back_as_another_is_refused(name: str, character: str) -> None:
+    with pytest.raises(NotEncodable) as refused:
+        named(name).encode(f"日本 {character}\\")
+
+    assert refused.value.details == {"characters": [f"U+{ord(character):04X}"], "encoding": name}
+
+
+def test_utf8_may_be_asked_for_by_the_name_that_has_a_byte_order_mark() -> None:
+    assert detect(b"x", requested="utf-8-sig") == UTF8

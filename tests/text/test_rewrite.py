@@ -117,3 +117,70 @@ def test_deleting_and_keeping_are_plans_too() -> None:
 
     assert Delete().plan(here).after == ABSENT
     assert Keep().plan(here).changes_bytes is False
+
+
+@requirement("text:rewrite:new_file")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("# coding: latin-1\né\n", b"# coding: latin-1\n\xe9\n"),
+        ('<?xml version="1.0" encoding="shift_jis"?>\n日', b'<?xml version="1.0" encoding="shift_jis"?>\n\x93\xfa'),
+        ('<meta charset="windows-1252">€', b'<meta charset="windows-1252">\x80'),
+        ("# coding: nonsense\né\n", "# coding: nonsense\né\n".encode()),
+        ("\ufeff\n# coding: latin-1\né\n", "\ufeff\n# coding: latin-1\né\n".encode()),
+    ],
+    ids=["python", "xml", "html", "unknown", "byte order mark"],
+)
+@pytest.mark.parametrize("before", [ABSENT, Snapshot(b"")], ids=["absent", "empty"])
+def test_a_new_file_is_written_as_it_declares(before: Snapshot, text: str, expected: bytes) -> None:
+    after = WriteText(text).plan(before).after
+
+    assert (after.data, Snapshot(after.data).text) == (expected, text.removeprefix("\ufeff"))
+
+
+def test_a_heading_that_only_reads_like_a_declaration_is_none() -> None:
+    text = "# Encoding: ascii\n\ncafé\n"
+
+    assert WriteText(text).plan(ABSENT).after.data == text.encode()
+
+
+def test_a_new_file_that_cannot_hold_its_text_as_it_declares_is_refused() -> None:
+    with pytest.raises(NotEncodable):
+        WriteText("# coding: latin-1\n中\n").plan(ABSENT)
+
+
+@requirement("text:encoding:editorconfig")
+@pytest.mark.parametrize("charset", ["utf-8", "utf-16-le"])
+def test_the_configured_charset_of_a_new_file_outranks_its_declaration(charset: str) -> None:
+    text = "# coding: latin-1\né中\n"
+    after = WriteText(text).plan(Snapshot(None, configured=lambda: charset)).after
+
+    assert (after.data, after.text) == (text.encode(charset), text)
+
+
+_NOW_UTF8 = "The file now declares utf-8, but its bytes are iso8859-1; convert it."
+
+
+@pytest.mark.parametrize(
+    ("edit", "warnings"),
+    [
+        (SnapshotEdits((StringEdit(old="latin-1", new="utf-8"),)), (_NOW_UTF8,)),
+        (SequentialEdits((StringEdit(old="latin-1", new="utf-8"),)), (_NOW_UTF8,)),
+        (WriteText("# coding: utf-8\né\n"), (_NOW_UTF8,)),
+        (WriteText("é\n"), ("The file now declares no encoding, but its bytes are iso8859-1; convert it.",)),
+        (WriteText("# coding: utf-8\ne\n"), ()),
+        (WriteText("# coding: iso8859-15\né\n"), ()),
+        (WriteText("# coding: latin-1\nü\n"), ()),
+    ],
+)
+def test_a_declaration_that_the_bytes_no_longer_follow_is_warned_about(edit: Edit, warnings: tuple[str, ...]) -> None:
+    assert edit.plan(Snapshot(b"# coding: latin-1\n\xe9\n")).warnings == warnings
+
+
+def test_a_declaration_is_not_warned_about_where_something_else_decides() -> None:
+    edit = SnapshotEdits((StringEdit(old="utf-8", new="latin-1"),))
+    data = "# coding: utf-8\né\n".encode()
+
+    assert edit.plan(Snapshot(data)).warnings != ()
+    assert edit.plan(Snapshot(data, configured=lambda: "utf-8")).warnings == ()
+    assert edit.plan(Snapshot(b"\xef\xbb\xbf" + data)).warnings == ()

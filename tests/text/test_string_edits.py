@@ -1,7 +1,10 @@
+import time
+
 import pytest
 
 from spec.marks import requirement
 from surehold.errors import InvalidArgument, MultipleMatches, NotEncodable, OldTextNotFound, OverlappingEdits
+from surehold.text.matching import Haystack
 from surehold.text.plan import Applied, LineSpan
 from surehold.text.snapshot import Snapshot
 from surehold.text.string_edits import SequentialEdits, SnapshotEdits, StringEdit
@@ -164,3 +167,30 @@ def test_lines_of_a_match_do_not_include_the_line_behind_its_final_break() -> No
     plan = SnapshotEdits((StringEdit(old="b\nc\n", new="x\n"),)).plan(Snapshot(b"a\nb\nc\nd\n"))
 
     assert plan.applied[0].ranges == (LineSpan(start_line=2, end_line=3, new_start_line=2, new_end_line=2),)
+
+
+@pytest.mark.parametrize(
+    ("piece", "old", "found"),
+    [("ああab", "ab", 100_000), ("ソ", "\\", 0), ("ソ\r", "\\", 0), ("ソ", "\\ab", 0), ("ソb", "\\b", 0)],
+    ids=["all", "none", "none with CR", "absent", "none, two characters"],
+)
+def test_matches_in_a_long_line_of_a_multibyte_encoding_are_found_in_linear_time(
+    piece: str, old: str, found: int
+) -> None:
+    snapshot = Snapshot(piece.encode("shift_jis") * 100_000, encoding="shift_jis")
+
+    began = time.process_time()
+    matches = Haystack(snapshot).find(old)
+
+    assert len(matches.found) == found
+    assert time.process_time() - began < 5  # it took minutes when every match was decoded from the line's start
+
+
+def test_a_match_behind_one_that_begins_inside_a_character_is_found() -> None:
+    data = "ソ\\ソ\\\nソ\\".encode("shift_jis")
+    edit = StringEdit(old="\\", new="/", replace_all=True)
+
+    for edits in (SnapshotEdits((edit,)), SequentialEdits((StringEdit(old="\n", new="ソ"), edit))):
+        after = edits.plan(Snapshot(data, encoding="shift_jis")).after
+
+        assert after.text.replace("\n", "ソ") == "ソ/ソ/ソソ/"

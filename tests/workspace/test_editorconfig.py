@@ -1,5 +1,6 @@
 """The charset that a project declares decides how its files are read and written."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,81 @@ def test_a_broken_declaration_is_as_good_as_none(bench: Bench, config: bytes) ->
     bench.put("a.txt", b"plain\n")
 
     assert encoding_of(bench, "a.txt") == "utf-8"
+
+
+@requirement("text:encoding:editorconfig")
+@pytest.mark.parametrize(
+    ("section", "path", "named"),
+    [
+        ("*", "d/a.py", True),
+        ("*.py", "d/a.py", True),
+        ("*.py", "a.pyc", False),
+        ("/*.py", "d/a.py", False),
+        ("d/*.py", "d/a.py", True),
+        ("d/*.py", "d/e/a.py", False),
+        ("d/**.py", "d/e/a.py", True),
+        ("d/**/a.py", "d/a.py", True),
+        ("d/**/a.py", "d/e/f/a.py", True),
+        ("d/**/a.py", "da.py", False),
+        ("?.py", "a.py", True),
+        ("?.py", "ab.py", False),
+        ("d?a.py", "d/a.py", False),
+        ("[a-c].py", "b.py", True),
+        ("[a-c].py", "-.py", False),
+        ("[ab-].py", "-.py", True),
+        ("[!a-c].py", "b.py", False),
+        ("[!a-c].py", "d.py", True),
+        ("*.{py,txt}", "a.txt", True),
+        ("*.{py,txt}", "a.md", False),
+        ("{a,b{c,d}}.py", "bd.py", True),
+        ("{a,b{c,d}}.py", "b.py", False),
+        ("{a,}b.py", "b.py", True),
+        ("{a}.py", "{a}.py", True),
+        ("{a,{b,c}.py", "a.py", False),
+        ("a,b", "a,b", True),
+        ("***.py", "a.py", True),
+        ("*a*b*", "xaybz", True),
+        ("*a*b*", "xbya", False),
+        ("x" * 1025, "x", False),
+    ],
+)
+def test_a_section_names_files_by_its_glob(bench: Bench, section: str, path: str, named: bool) -> None:
+    bench.put(".editorconfig", f"[{section}]\ncharset = latin1\n".encode())
+    bench.put(path, b"plain\n")
+
+    assert encoding_of(bench, path) == ("iso8859-1" if named else "utf-8")
+
+
+@pytest.mark.parametrize(
+    "section",
+    ["*" * 40 + "z", "*a" * 500 + "z", "**/" * 300 + "z", "{a,*}" * 200 + "z", "{*," * 300 + "}" * 300, "[a-z]*" * 170],
+)
+def test_a_hostile_section_does_not_stall(bench: Bench, section: str) -> None:
+    path = "/".join(["a" * 200] * 15)
+    bench.put(".editorconfig", f"[{section}]\ncharset = latin1\n".encode() * 50)
+    bench.put(path, b"plain\n")
+
+    began = time.process_time()
+    encoding_of(bench, path)
+
+    assert time.process_time() - began < 5
+
+
+@requirement("text:encoding:editorconfig")
+def test_what_is_created_in_utf16_is_read_back(bench: Bench) -> None:
+    bench.put(".editorconfig", b"[*.txt]\ncharset = utf-16le\n")
+
+    bench.workspace.session().create("a.txt", "日本語\n中文\n")
+
+    assert bench.workspace.read("a.txt").text == "日本語\n中文\n"
+
+
+@requirement("text:encoding:editorconfig")
+def test_a_byte_order_mark_is_written_into_new_files_only(bench: Bench) -> None:
+    bench.put(".editorconfig", b"[*.txt]\ncharset = utf-8-bom\n")
+    bench.put("old.txt", b"one\n")
+
+    bench.workspace.session().create("new.txt", "é\n")
+    bench.workspace.session().edit("old.txt", ("one", "é"))
+
+    assert (bench.get("new.txt"), bench.get("old.txt")) == ("\ufeffé\n".encode(), "é\n".encode())

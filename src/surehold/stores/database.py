@@ -156,7 +156,7 @@ class Database:
 
     def _standing(self) -> tuple[int, int] | None:
         try:
-            facts = os.stat(self.path)
+            facts = self.path.stat()
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:

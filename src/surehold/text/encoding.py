@@ -76,6 +76,14 @@ class Encoding:
             encoding=self.name,
         )
 
+    def can_hold(self, text: str) -> bool:
+        """Tell whether there are bytes for all of these characters."""
+        try:
+            self.encode(text)
+        except NotEncodable:
+            return False
+        return True
+
     def newline(self, sign: str) -> bytes:
         """Return the bytes of a line terminator."""
         return sign.encode("ascii" if self.width == 1 else self.name)
@@ -102,7 +110,7 @@ def named(name: str) -> Encoding:
     canonical = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "utf-8-sig": "utf-8"}.get(info.name, info.name)
     if canonical in _WIDTHS:
         return Encoding(name=canonical, width=_WIDTHS[canonical])
-    if _STATEFUL.search(canonical) or not _extends_ascii(info):
+    if _STATEFUL.search(canonical) or not _extends_ascii(codecs.lookup(canonical)):
         raise InvalidArgument(
             f"Text in `{name}` cannot be edited byte by byte.", action="Convert the file to UTF-8 first."
         )
@@ -129,30 +137,28 @@ def detect(
                 action="Leave the encoding out, or name another one.",
             )
         return replace(encoding, chosen=requested)
-    binary = b"\0" in data[:SNIFF]
-    if configured and (name := configured()) and (encoding := _usable(data, name)) is not None:
-        if encoding.width > 1 or not binary:
-            return replace(encoding, chosen=name)
-    if binary:
+    has_zeros = b"\0" in data[:SNIFF]
+    encoding = _as_configured(data, configured)
+    if encoding is not None and (encoding.width > 1 or not has_zeros):
+        return encoding
+    if has_zeros:
         return _utf16_by_zeros(data)
-    if (name := _declared(data)) and (encoding := _usable(data, name)) is not None and encoding.width == 1:
-        return encoding  # a declaration that is legible as ASCII is not in UTF-16
-    if _fits(data, "utf-8"):
-        return UTF8
-    if detector is not None and (name := detector(data)) is not None:
-        return _usable(data, name) or RAW
-    return RAW
+    return _as_declared(data) or _as_guessed(data, detector)
 
 
 def for_new_text(text: str, asked: Encoding) -> Encoding:
     """Choose for a file without content: as asked for, else as the text itself declares, else UTF-8."""
     if asked.chosen == "utf-8-sig" or (text.startswith("\ufeff") and asked.name in _BOM_OF):
         return replace(asked, bom=_BOM_OF[asked.name])
-    name = _declared(text[:_HEAD].encode("utf-8", "replace"))
-    if name is None or asked.chosen or asked != UTF8:
+    if asked.chosen or asked != UTF8:
         return asked
-    encoding = _usable(b"", name)
-    return encoding if encoding is not None and encoding.width == 1 else asked
+    name = _declared(text[:_HEAD].encode("utf-8", "replace"))
+    declared = _legible(b"", name) if name else None
+    if declared is None:
+        return asked
+    # Where the declaration cannot hold the text and nobody would take its UTF-8 bytes for it, it is but a heading.
+    is_heading = not declared.can_hold(text) and not _fits(text.encode("utf-8", "replace"), declared.name)
+    return asked if is_heading else declared
 
 
 def contradictions(before: bytes, after: bytes, encoding: Encoding) -> tuple[str, ...]:
@@ -168,6 +174,24 @@ def contradictions(before: bytes, after: bytes, encoding: Encoding) -> tuple[str
     return (f"The file now declares {name or 'no encoding'}, but its bytes are {encoding.name}; convert it.",)
 
 
+def _as_configured(data: bytes, configured: Hint | None) -> Encoding | None:
+    name = configured and configured()
+    encoding = _usable(data, name) if name else None
+    return replace(encoding, chosen=name) if name and encoding else None
+
+
+def _as_declared(data: bytes) -> Encoding | None:
+    name = _declared(data)
+    return _legible(data, name) if name else None
+
+
+def _as_guessed(data: bytes, detector: Detector | None) -> Encoding:
+    if _fits(data, "utf-8"):
+        return UTF8
+    name = detector and detector(data)
+    return (name and _usable(data, name)) or RAW
+
+
 def _declared(data: bytes) -> str | None:
     head = data[:_HEAD]
     match = _PEP263.search(head) or _XML.search(head) or _HTML.search(head)
@@ -180,6 +204,12 @@ def _usable(data: bytes, name: str) -> Encoding | None:
     except InvalidArgument:
         return None
     return encoding if _fits(data, encoding.name) else None
+
+
+def _legible(data: bytes, name: str) -> Encoding | None:
+    """Take a declaration at its word; one that is legible as ASCII does not stand in UTF-16."""
+    encoding = _usable(data, name)
+    return encoding if encoding is not None and encoding.width == 1 else None
 
 
 def _utf16_by_zeros(data: bytes) -> Encoding:

@@ -113,17 +113,7 @@ def _matches(section: str, places: _Places) -> bool:
     reached, at, braces = 1, 0, list[tuple[int, int]]()  # of each open brace: where it began, what it has reached
     while at < len(glob):
         sign, width = glob[at], 1
-        if glob.startswith("**/", at):
-            reached, width = places.after_directories(reached), 3
-        elif glob.startswith("**", at):
-            reached, width = places.after_anything(reached), 2
-        elif sign == "*":
-            reached = places.after_run(reached)
-        elif sign == "?":
-            reached = places.after_one(reached)
-        elif sign == "[" and (close := glob.find("]", at)) > 0:
-            reached, width = places.after_class(glob[at + 1 : close], reached), close + 1 - at
-        elif sign == "{" and "," in glob[at : glob.find("}", at) + 1]:
+        if sign == "{" and "," in glob[at : glob.find("}", at) + 1]:
             braces.append((reached, 0))
         elif sign == "," and braces:
             began, others = braces.pop()
@@ -132,6 +122,21 @@ def _matches(section: str, places: _Places) -> bool:
         elif sign == "}" and braces:
             reached |= braces.pop()[1]
         else:
-            reached = places.after(sign, reached)
+            reached, width = _over(glob, at, places, reached)
         at += width
     return not braces and reached & places.end != 0
+
+
+def _over(glob: str, at: int, places: _Places, reached: int) -> tuple[int, int]:
+    """Return what the sign at this place of the glob reaches, and how long it is."""
+    if glob.startswith("**/", at):
+        return places.after_directories(reached), 3
+    if glob.startswith("**", at):
+        return places.after_anything(reached), 2
+    if glob[at] == "*":
+        return places.after_run(reached), 1
+    if glob[at] == "?":
+        return places.after_one(reached), 1
+    if glob[at] == "[" and (close := glob.find("]", at)) > 0:
+        return places.after_class(glob[at + 1 : close], reached), close + 1 - at
+    return places.after(glob[at], reached), 1

@@ -1,0 +1,192 @@
+"""The writers' line: whoever leaves it, and however, keeps nobody waiting and leaves nothing behind."""
+
+# Some of these reach inside, to interrupt a wait in the middle.
+# pyright: reportPrivateUsage=false
+
+import fcntl
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from surehold.errors import LockTimeout, StateUnavailable
+from surehold.stores import turns
+
+TAKE = """
+import fcntl, sys
+fcntl.flock(open(sys.argv[1], "r+"), fcntl.LOCK_EX | fcntl.LOCK_NB)
+"""
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> Path:
+    return tmp_path / "state.lock"
+
+
+def wait_in_line(lock: Path, patience: float = 10) -> None:
+    with turns.turn(lock, database=lock.with_name("state.db"), patience=patience):
+        pass
+
+
+def assert_free_for_another_process(lock: Path) -> None:
+    result = subprocess.run([sys.executable, "-c", TAKE, str(lock)], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+@contextmanager
+def held_elsewhere(lock: Path) -> Generator[None]:
+    place = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(place, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        os.close(place)
+
+
+def open_files(lock: Path) -> int:
+    def points_there(name: str) -> bool:
+        try:
+            return os.readlink(f"/proc/self/fd/{name}") == str(lock)  # noqa: PTH115 - it may be gone
+        except OSError:
+            return False
+
+    return sum(points_there(name) for name in os.listdir("/proc/self/fd"))  # noqa: PTH208 - a plain name is enough
+
+
+def waiters() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if isinstance(thread, turns._Waiter)]
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 10
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.005)
+    return holds()
+
+
+def interrupt_after(patch: pytest.MonkeyPatch, owner: object, name: str) -> None:
+    """Let the first call succeed and then meet a Ctrl-C, as one that arrived during the call does."""
+    real = getattr(owner, name)
+    pending = [KeyboardInterrupt()]
+
+    def interrupted(*args: object) -> object:
+        result = real(*args)
+        if pending:
+            raise pending.pop()
+        return result
+
+    patch.setattr(owner, name, interrupted)
+
+
+def test_an_interrupt_as_the_lock_arrives_leaves_it_free(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupt_after(monkeypatch, turns.fcntl, "flock")
+
+    with pytest.raises(KeyboardInterrupt) as kept:  # with its traceback, and all that this refers to
+        wait_in_line(lock)
+
+    assert_free_for_another_process(lock)
+    assert open_files(lock) == 0
+    del kept
+
+
+@pytest.mark.parametrize("method", ["start", "wait"])
+def test_an_interrupted_wait_gives_back_a_lock_that_comes_later(
+    lock: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    with held_elsewhere(lock):
+        interrupt_after(monkeypatch, turns._Waiter, method)
+        with pytest.raises(KeyboardInterrupt):
+            wait_in_line(lock, patience=0.1)
+
+    assert eventually(lambda: not waiters())
+    assert_free_for_another_process(lock)
+    assert open_files(lock) == 0
+
+
+def test_an_interrupt_after_a_successful_wait_leaves_the_lock_free(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupt_after(monkeypatch, turns, "_wait")
+    with held_elsewhere(lock):
+        caught: list[BaseException] = []
+
+        def wait() -> None:
+            try:
+                wait_in_line(lock)
+            except KeyboardInterrupt as error:
+                caught.append(error)
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        assert eventually(lambda: bool(waiters()))
+    thread.join()
+
+    assert [type(error) for error in caught] == [KeyboardInterrupt]
+    assert_free_for_another_process(lock)
+
+
+def test_an_interrupted_body_leaves_the_lock_free(lock: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), turns.turn(lock, database=lock, patience=1):
+        raise KeyboardInterrupt
+
+    assert_free_for_another_process(lock)
+
+
+def test_waits_behind_a_stopped_process_do_not_pile_up(lock: Path) -> None:
+    with held_elsewhere(lock):
+        for _ in range(5):
+            with pytest.raises(LockTimeout):
+                wait_in_line(lock, patience=0.05)
+        assert (len(waiters()), open_files(lock)) == (1, 2)  # the one still in line, and the holder
+
+    assert eventually(lambda: not waiters())
+    assert open_files(lock) == 0
+    assert_free_for_another_process(lock)
+
+
+def test_a_wait_beside_an_abandoned_one_still_gets_its_turn(lock: Path) -> None:
+    with held_elsewhere(lock):
+        with pytest.raises(LockTimeout):
+            wait_in_line(lock, patience=0.05)
+        thread = threading.Thread(target=wait_in_line, args=(lock,))
+        thread.start()
+        thread.join(0.1)
+        assert thread.is_alive()
+    thread.join(10)
+
+    assert not thread.is_alive()
+    assert_free_for_another_process(lock)
+
+
+def test_a_wait_without_a_thread_still_ends(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_threads(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(turns._Waiter, "start", no_threads)
+    with held_elsewhere(lock), pytest.raises(LockTimeout):
+        wait_in_line(lock, patience=0.05)
+
+    wait_in_line(lock)
+    assert open_files(lock) == 0
+
+
+def test_a_child_forked_inside_a_turn_leaves_it_to_its_parent(lock: Path) -> None:
+    with turns.turn(lock, database=lock, patience=1):
+        pid = os.fork()
+        if pid == 0:
+            os._exit(open_files(lock))
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        with pytest.raises(LockTimeout):
+            wait_in_line(lock, patience=0.05)
+    assert eventually(lambda: not waiters())
+
+
+def test_a_line_in_a_directory_that_is_gone_is_a_replaced_history(tmp_path: Path) -> None:
+    with pytest.raises(StateUnavailable) as caught:
+        wait_in_line(tmp_path / "gone" / "state.lock")
+
+    assert caught.value.reason == "state_replaced"
