@@ -25,10 +25,19 @@ def count(request: pytest.FixtureRequest) -> Callable[[str, int], None]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Add up what tests counted: runs, edits, violations."""
-    totals = Counter[str]()
-    for report in itertools.chain(terminalreporter.stats.get("passed", ()), terminalreporter.stats.get("failed", ())):
+    """Say how many tests of each kind ran, and add up what they counted: runs, edits, violations."""
+    kinds, totals = Counter[str](), Counter[str]()
+    outcomes = terminalreporter.stats
+    for report in itertools.chain(outcomes.get("passed", ()), outcomes.get("failed", ())):
         if getattr(report, "when", "") == "call":
+            kinds[_kind(report.nodeid)] += 1
             totals.update({name: value for name, value in report.user_properties if isinstance(value, int)})
-    if totals:
-        terminalreporter.write_sep("-", ", ".join(f"{name}: {count:,}" for name, count in sorted(totals.items())))
+    kinds["skipped"] = len(outcomes.get("skipped", ()))
+    for counts in (kinds, totals):
+        if counts:
+            terminalreporter.write_line(", ".join(f"{name}: {number:,}" for name, number in sorted(counts.items())))
+
+
+def _kind(nodeid: str) -> str:
+    folder = nodeid.removeprefix("tests/").split("/", 1)
+    return folder[0] if len(folder) > 1 else "errors"
