@@ -176,6 +176,8 @@ def test_ctrl_c_ends_a_real_process_in_130_without_a_traceback(shell: Shell) -> 
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # Whoever runs the tests in the background may have told us to ignore Ctrl-C, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no threads here
     )
     _wait_until_it_reads(process.pid)
     process.send_signal(signal.SIGINT)
