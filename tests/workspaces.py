@@ -15,9 +15,9 @@ from surehold.stores.base import Call, Operation, Store
 from surehold.stores.memory import MemoryStore
 from surehold.stores.owner import current_owner
 from surehold.stores.sqlite import SqliteStore
+from surehold.workspace.limits import Limits
 from surehold.workspace.policy import Policy
 from surehold.workspace.workspace import Workspace
-from surehold.workspace.write_path import Limits
 
 StoreKind = Literal["sqlite", "memory"]
 DiskKind = Literal["local", "memory"]

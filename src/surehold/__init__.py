@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from surehold.text.snapshot import Snapshot
     from surehold.text.string_edits import SequentialEdits, SnapshotEdits, StringEdit
     from surehold.workspace.history import History
+    from surehold.workspace.limits import Limits
     from surehold.workspace.proposal import Absent, Exact, Proposal, Seen, Sha256, Unproven
     from surehold.workspace.receipt import Receipt
     from surehold.workspace.session import Session
     from surehold.workspace.views import CheckpointManager, FileWriteTracker
     from surehold.workspace.workspace import Workspace
-    from surehold.workspace.write_path import Limits
 
 __version__ = "0.1.0"
 
@@ -38,7 +38,7 @@ _HOMES = {
     "FileWriteTracker": "workspace.views",
     "History": "workspace.history",
     "Keep": "text.plan",
-    "Limits": "workspace.write_path",
+    "Limits": "workspace.limits",
     "Proposal": "workspace.proposal",
     "Receipt": "workspace.receipt",
     "Seen": "workspace.proposal",

@@ -11,9 +11,9 @@ from surehold.errors import InvalidArgument, NotFound
 if TYPE_CHECKING:
     from surehold.stores.sqlite import SqliteStore
     from surehold.text.encoding import Detector
+    from surehold.workspace.limits import Limits
     from surehold.workspace.past import Past
     from surehold.workspace.workspace import Workspace
-    from surehold.workspace.write_path import Limits
 
 Durability = Literal["full", "file", "none"]
 

@@ -19,10 +19,10 @@ from surehold.stores.memory import MemoryStore
 from surehold.stores.owner import current_owner
 from surehold.text.hashing import sha256
 from surehold.text.rewrite import WriteBytes
+from surehold.workspace.limits import Limits
 from surehold.workspace.proposal import Proposal, Sha256
 from surehold.workspace.receipt import Receipt
 from surehold.workspace.workspace import Workspace
-from surehold.workspace.write_path import Limits
 from workspaces import PAIRS, DiskKind, StoreKind, call, make_bench
 
 THREADS = 4

@@ -24,8 +24,8 @@ from surehold.errors import (
     StateUnavailable,
     SureholdError,
 )
+from surehold.workspace.limits import Limits
 from surehold.workspace.workspace import Workspace
-from surehold.workspace.write_path import Limits
 from workspaces import real_workspace
 
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make devices and become somebody else")

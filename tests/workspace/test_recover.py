@@ -12,8 +12,8 @@ from surehold.stores.base import Blob, Change, Intent, Owner
 from surehold.stores.owner import current_owner
 from surehold.text.hashing import sha256
 from surehold.text.version import Version
+from surehold.workspace.limits import Limits
 from surehold.workspace.recover import Settled, is_mixture
-from surehold.workspace.write_path import Limits
 from workspaces import Bench, call, make_bench, real_workspace
 
 DEAD = Owner(host="elsewhere", boot="", pid=1, started="")

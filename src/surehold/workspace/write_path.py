@@ -15,7 +15,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NoReturn, Self
 
@@ -50,6 +49,7 @@ from surehold.text.snapshot import ABSENT, Snapshot
 from surehold.workspace.draft import Draft, Place, draft
 from surehold.workspace.editorconfig import charset_of
 from surehold.workspace.ids import new_id, utc_now
+from surehold.workspace.limits import Limits
 from surehold.workspace.policy import Policy
 from surehold.workspace.proposal import Proposal, Sha256
 from surehold.workspace.receipt import FileReceipt, Receipt
@@ -62,21 +62,6 @@ if TYPE_CHECKING:
 _POLL = 0.005
 _BRIEFLY = 0.05
 _LARGE = 4 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How much, and how long."""
-
-    max_file_bytes: int = 1 << 30
-    """Larger files are not edited, and read only page by page."""
-    lock_timeout: float = 10.0
-    lease: float = 10.0
-    """How long an intent is ours without being renewed, for owners whose life cannot be seen."""
-    fence: float = 60.0
-    """On mounts that cache: how long an older version of ours counts as a stale cache, not as an outside edit."""
-    sighting_bytes: int = 4 << 20
-    """Versions up to this size are kept when they are shown, so that edits can be rebased."""
 
 
 class WritePath:
