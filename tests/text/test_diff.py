@@ -231,7 +231,10 @@ def test_local_hunks_turn_one_text_into_the_other(
     edit: tuple[bytes, bytes, list[tuple[int, int, int, int]]], context: int
 ) -> None:
     before, after, spans = edit
-    assert applied(before, local_hunks(before, after, spans, context=context)) == after
+    found = local_hunks(before, after, spans, context=context)
+    above = before.count(b"\n", 0, spans[0][0]) if spans else 0
+    assert applied(before, found) == after
+    assert local_hunks(before, after, spans, context=context, above=above) == found
 
 
 @needs_git

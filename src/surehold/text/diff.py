@@ -114,8 +114,12 @@ def render(
     return UnifiedDiff(text="".join(rows), truncated=False)
 
 
-def local_hunks(before: bytes, after: bytes, spans: Sequence[Span], *, context: int = 3) -> list[Hunk]:
+def local_hunks(
+    before: bytes, after: bytes, spans: Sequence[Span], *, context: int = 3, above: int | None = None
+) -> list[Hunk]:
     """Return the hunks of a change whose spans are known: sorted, disjoint, all other bytes equal.
+
+    `above` is how many lines end before the first span, when that was counted already.
 
     For texts whose lines end in LF or CRLF, in any encoding in which LF is one byte and stands for nothing else.
     """
@@ -124,7 +128,10 @@ def local_hunks(before: bytes, after: bytes, spans: Sequence[Span], *, context: 
     for cores in _clusters(before, spans, context):
         start = _back(before, cores[0].before, context)
         end = _forward(before, cores[-1].before_end, context)
-        line += before.count(b"\n", counted, start)
+        if above is not None:
+            line, above = above - before.count(b"\n", start, spans[0][0]), None
+        else:
+            line += before.count(b"\n", counted, start)
         counted = start
         part = _Part()
         for core in cores:

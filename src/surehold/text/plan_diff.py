@@ -20,7 +20,8 @@ def diff_of(plan: EditPlan, *, from_name: str, to_name: str, limit: int | None =
         return UnifiedDiff(text="", truncated=False)
     if not plan.spans or not before.is_text or before.needs_table:
         return diff_between(before, after, from_name=from_name, to_name=to_name, limit=limit)
-    found = local_hunks(before.data, after.data, plan.offsets())
+    above = before.line_number(plan.spans[0].start) - 1
+    found = local_hunks(before.data, after.data, plan.offsets(), above=above)
     return render(found, from_name=from_name, to_name=to_name, decode=before.encoding.decode, limit=limit)
 
 

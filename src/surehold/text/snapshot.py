@@ -33,6 +33,8 @@ class Snapshot:
         self._configured = configured
         self._detector = detector
         self._name = name
+        self.mark: tuple[int, int] = (0, 1)
+        """An offset whose line is known already."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Snapshot) and (self.exists, self.data) == (other.exists, other.data)
@@ -113,15 +115,25 @@ class LineCounter:
     """Line numbers of growing offsets: each byte is looked at once, and no table is built."""
 
     def __init__(self, snapshot: Snapshot, *, at: int = 0, line: int = 1) -> None:
-        self._data, self._at, self._line = snapshot.data, at, line
+        self._snapshot, self._data, self._at, self._line = snapshot, snapshot.data, at, line
         self._table = snapshot.lines if snapshot.needs_table else None
 
     def line(self, offset: int) -> int:
         """Return the 1-based line of an offset that is not before the last one asked for."""
         if self._table is not None:
             return self._table.index_at(offset) + 1
+        if not self._at:
+            return self._begin(offset)
         self._line += self._data.count(b"\n", self._at, offset)
         self._at = max(self._at, offset)
+        return self._line
+
+    def _begin(self, offset: int) -> int:
+        """Count up to the first offset, which every counter of a version is asked for: once for all of them."""
+        mark = self._snapshot.mark
+        if mark[0] != offset:
+            mark = self._snapshot.mark = (offset, 1 + self._data.count(b"\n", 0, offset))
+        self._at, self._line = mark
         return self._line
 
 
