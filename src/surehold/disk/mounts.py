@@ -12,13 +12,21 @@ _ESCAPES = (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\"))
 
 def is_coherent(path: str, *, table: str = "/proc/self/mountinfo") -> bool:
     """Tell whether every read sees the latest write of every machine: not so on network and FUSE mounts."""
+    kind = kind_of(path, table=table)
+    return kind not in _SHARED and not kind.startswith("fuse")
+
+
+def kind_of(path: str, *, table: str = "/proc/self/mountinfo") -> str:
+    """Return the name of the file system that a path lies on; empty where that cannot be told."""
     try:
         lines = Path(table).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return ""
+    try:
         status = os.stat(path)  # noqa: PTH116  # the device number is all we want
     except OSError:
-        return True
-    kind = _kind(lines, path, f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}")
-    return kind not in _SHARED and not kind.startswith("fuse")
+        return _kind(lines, path, "")
+    return _kind(lines, path, f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}")
 
 
 def _kind(lines: list[str], path: str, device: str) -> str:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from surehold.disk.facts import ACL
 from surehold.disk.kernel import O_DIRECTORY, O_NOFOLLOW, Kernel, Unsupported, sync
-from surehold.disk.mounts import is_coherent
+from surehold.disk.mounts import is_coherent, kind_of
 
 PREFIX = ".surehold-doctor-"
 _LITTLE_SPACE = 64 << 20
@@ -295,21 +295,8 @@ def _mount(place: Path) -> str:
 
 
 def mount_kind(path: str, *, table: str = "/proc/self/mountinfo") -> str:
-    """Return the name of the file system that a path lies on."""
-    best, kind = "", "unknown file system"
-    try:
-        lines = Path(table).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:
-        return kind
-    for line in lines:
-        before, _, after = line.partition(" - ")
-        fields = before.split(" ")
-        if len(fields) < 5 or not after:  # noqa: PLR2004 - id, parent, device, root, mount point
-            continue
-        point = fields[4].replace("\\040", " ").rstrip("/")
-        if len(point) >= len(best) and (path == point or path.startswith(f"{point}/")):
-            best, kind = point, after.split(" ")[0]
-    return kind
+    """Return the name of the file system that a path lies on, for people."""
+    return kind_of(path, table=table) or "unknown file system"
 
 
 def _space(place: Path) -> str:
