@@ -3,7 +3,9 @@
     SureholdError
     ├─ InvalidRequest                          the caller must change the call
     │  ├─ InvalidArgument       command_failed · invalid_argument      -32602
-    │  └─ NotEncodable          command_failed · not_encodable         -32018
+    │  │  └─ InvalidPattern     command_failed · invalid_regex, invalid_glob
+    │  ├─ NotEncodable          command_failed · not_encodable         -32018
+    │  └─ PatchParseError       patch_parse_error · bad_line           -32013
     ├─ PathError                               the path is the problem
     │  ├─ NotFound              not_found · no_such_file               -32001
     │  │  └─ NotAFile           not_found · is_a_directory, not_a_file -32003
@@ -20,9 +22,12 @@
     ├─ MatchError                              the text to replace is the problem
     │  ├─ OldTextNotFound       old_text_not_found                     -32010
     │  ├─ MultipleMatches       multiple_matches                       -32011
-    │  └─ OverlappingEdits      overlapping_edits                      -32012
+    │  ├─ OverlappingEdits      overlapping_edits                      -32012
+    │  └─ PatchApplyError       patch_apply_error · context_not_found  -32014
     └─ Unavailable                             the machine or our own state is the problem
        ├─ LockTimeout           timeout · lock_timeout                 -32015
+       ├─ SearchTimeout         timeout · scan_budget, regex_budget    -32015
+       ├─ Cancelled             command_failed · cancelled             -32018
        ├─ DiskFull              command_failed · disk_full             -32005
        ├─ DiskFailed            command_failed · io_error              -32018
        ├─ StateUnavailable      command_failed · audit_unavailable     -32018
@@ -65,6 +70,8 @@ class SureholdError(Exception):
     reason: str
     action: str
     details: dict[str, Any]
+    recorded: bool = False
+    """The ledger knows of it already."""
 
     def __init__(
         self,
@@ -116,6 +123,22 @@ class InvalidRequest(SureholdError):
 
 class InvalidArgument(InvalidRequest):
     """A value of the call cannot be used."""
+
+
+class InvalidPattern(InvalidArgument):
+    """A regular expression or a glob that cannot be read."""
+
+    default_reason = "invalid_regex"
+    default_action = "Correct the pattern and search again."
+
+
+class PatchParseError(InvalidRequest):
+    """The text is not a patch in a notation that we know."""
+
+    kind = "patch_parse_error"
+    code = -32013
+    default_reason = "bad_line"
+    default_action = "Correct that line and send the whole patch again."
 
 
 class NotEncodable(InvalidRequest):
@@ -260,6 +283,15 @@ class OverlappingEdits(MatchError):
     default_action = "Merge the two edits into one."
 
 
+class PatchApplyError(MatchError):
+    """A hunk of a patch does not fit its file."""
+
+    kind = "patch_apply_error"
+    code = -32014
+    default_reason = "context_not_found"
+    default_action = "Read the file, and write the hunk with lines as they stand there now."
+
+
 class Unavailable(SureholdError):
     """The machine or Surehold's own state is the problem; nothing was written."""
 
@@ -274,6 +306,22 @@ class LockTimeout(Unavailable):
     code = -32015
     default_reason = "lock_timeout"
     default_action = "Try again; if it persists, look for a stuck process with `surehold doctor`."
+
+
+class SearchTimeout(Unavailable):
+    """A search took longer than it may."""
+
+    kind = "timeout"
+    code = -32015
+    default_reason = "scan_budget"
+    default_action = "Narrow the search to a directory or to some files."
+
+
+class Cancelled(Unavailable):
+    """The caller took the call back before anything was written."""
+
+    default_reason = "cancelled"
+    default_action = "Call again when it is still wanted."
 
 
 class DiskFull(Unavailable):

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -6,9 +7,9 @@ from pydantic import Field
 
 from spec.marks import requirement
 from surehold.errors import InvalidArgument, SureholdError
+from surehold.tools.context import Budget, Context
 from surehold.tools.schema import slim_schema
 from surehold.tools.spec import Answer, Hints, Params, Part, Result, tool
-from surehold.workspace.session import Session
 from workspaces import make_bench
 
 
@@ -20,6 +21,12 @@ class PlainWire:
 
     def failure(self, error: SureholdError) -> dict[str, Any]:
         return {"ok": False, "error": error.kind, "message": error.message}
+
+    def failure_text(self, error: SureholdError, *, wrote_nothing: bool) -> str:
+        return f"{wrote_nothing} {error.message}"
+
+    def output_schema(self, result: type[Result]) -> dict[str, Any]:
+        return slim_schema(result, output=True)
 
 
 class Word(Part):
@@ -39,39 +46,42 @@ class CountParams(Params):
 class CountResult(Result):
     line_count: int = Field(serialization_alias="lineCount")
 
+    def text(self, budget: Budget) -> str:
+        return f"{self.line_count} lines"
+
 
 @tool("count_lines", hints=Hints(kind="read", read_only=True), wire=PlainWire())
-def count_lines(session: Session, params: CountParams) -> CountResult:
+def count_lines(context: Context, params: CountParams) -> CountResult:
     """Count the lines of a file.
 
     The count is that of `grep -c`.
     """
-    return CountResult(line_count=session.read(params.path).line_count)
+    return CountResult(line_count=context.session.read(params.path).line_count)
 
 
 @pytest.fixture
-def session(tmp_path: Any) -> Session:
+def context(tmp_path: Any) -> Context:
     bench = make_bench("memory", "memory", tmp_path)
     bench.put("a", b"1\n2\n")
-    return bench.workspace.session()
+    return Context(session=bench.workspace.session())
 
 
 @requirement("engine:tool:once")
-def test_a_tool_is_a_typed_function(session: Session) -> None:
-    assert count_lines(session, CountParams(path="a")) == CountResult(line_count=2)
+def test_a_tool_is_a_typed_function(context: Context) -> None:
+    assert count_lines(context, CountParams(path="a")) == CountResult(line_count=2)
     assert count_lines.description == "Count the lines of a file.\n\nThe count is that of `grep -c`."
 
 
 @requirement("engine:tool:once")
-def test_a_tool_is_called_with_plain_data_and_answers_in_its_dialect(session: Session) -> None:
-    assert count_lines.call(session, {"path": "a"}) == Answer(
-        ok=True, data={"ok": True, "data": {"lineCount": 2}, "warnings": []}
+def test_a_tool_is_called_with_plain_data_and_answers_in_its_dialect(context: Context) -> None:
+    assert count_lines.call(context, {"path": "a"}) == Answer(
+        ok=True, text="2 lines", data={"ok": True, "data": {"lineCount": 2}, "warnings": []}
     )
 
 
 @requirement("engine:tool:refusal")
-def test_a_refusal_is_an_answer_too(session: Session) -> None:
-    answer = count_lines.call(session, {"path": "missing"})
+def test_a_refusal_is_an_answer_too(context: Context) -> None:
+    answer = count_lines.call(context, {"path": "missing"})
 
     assert (answer.ok, answer.data) == (
         False,
@@ -80,8 +90,8 @@ def test_a_refusal_is_an_answer_too(session: Session) -> None:
 
 
 @requirement("engine:tool:unknown_top_level")
-def test_an_unknown_argument_at_the_top_is_ignored_with_a_warning(session: Session) -> None:
-    answer = count_lines.call(session, {"path": "a", "wait_for_previous": True})
+def test_an_unknown_argument_at_the_top_is_ignored_with_a_warning(context: Context) -> None:
+    answer = count_lines.call(context, {"path": "a", "wait_for_previous": True})
 
     assert (answer.ok, answer.warnings) == (True, ("Unknown argument `wait_for_previous` was ignored.",))
 
@@ -135,3 +145,60 @@ def test_schemas_are_slim_and_say_what_each_argument_is() -> None:
         },
         indent=2,
     )
+
+
+class TouchParams(Params):
+    ALIASES = {"file_path": "path"}  # noqa: RUF012 - a class variable of the base class
+    DEMANDED = ("proof",)
+
+    path: str
+    proof: str = ""
+
+
+class TouchResult(Result):
+    path: str
+
+    def text(self, budget: Budget) -> str:
+        return self.path
+
+
+@tool("touch", hints=Hints(kind="edit", operation="write"), wire=PlainWire())
+def touch(context: Context, params: TouchParams) -> TouchResult:
+    """Touch nothing."""
+    if not params.proof:
+        raise InvalidArgument("`proof` is missing.")
+    return TouchResult(path=params.path)
+
+
+@requirement("host:arguments:aliases")
+def test_another_name_for_an_argument_is_taken_silently(context: Context) -> None:
+    answer = touch.call(context, {"file_path": "a", "proof": "x"})
+
+    assert (answer.ok, answer.text, answer.warnings) == (True, "a", ())
+
+
+def test_an_argument_and_its_other_name_together_mean_the_argument(context: Context) -> None:
+    assert touch.call(context, {"path": "a", "file_path": "b", "proof": "x"}).text == "a"
+
+
+def test_the_schema_names_only_the_real_arguments_and_demands_what_the_tool_checks_itself() -> None:
+    assert touch.input_schema == {
+        "properties": {"path": {"type": "string"}, "proof": {"type": "string"}},
+        "required": ["path", "proof"],
+        "type": "object",
+    }
+
+
+@requirement("files:audit:every_call")
+def test_a_call_that_is_refused_before_any_file_is_looked_at_is_in_the_ledger(context: Context) -> None:
+    answer = touch.call(context, {"path": "a"})
+
+    (entry,) = context.session.history.log()
+    assert (answer.ok, answer.structured) == (False, answer.data)
+    assert (entry.call.tool, entry.change.path, entry.ok, entry.error_kind) == ("touch", "a", False, "command_failed")
+
+
+def test_a_call_that_was_cancelled_does_not_run(context: Context) -> None:
+    answer = touch.call(replace(context, cancelled=lambda: True), {"path": "a", "proof": "x"})
+
+    assert (answer.ok, answer.data["error"]) == (False, "command_failed")

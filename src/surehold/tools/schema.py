@@ -7,12 +7,16 @@ from pydantic import BaseModel
 Json = dict[str, Any]
 
 
-def slim_schema(model: type[BaseModel]) -> Json:
-    """Return the schema of a model, with every reference written out."""
-    schema = model.model_json_schema(by_alias=True)
+def slim_schema(model: type[BaseModel], *, output: bool = False) -> Json:
+    """Return the schema of what a model takes, or gives out, with every reference written out."""
+    schema = model.model_json_schema(by_alias=True, mode="serialization" if output else "validation")
     definitions = cast("Json", schema.pop("$defs", {}))
     slim = _slim(schema, definitions)
     slim.pop("description", None)  # the tool's own description says it
+    own = {info.alias or name for name, info in model.model_fields.items() if name in model.__annotations__}
+    slim["properties"] = dict(sorted(slim.get("properties", {}).items(), key=lambda item: item[0] not in own))
+    if demanded := getattr(model, "DEMANDED", ()):
+        slim["required"] = [*slim.get("required", ()), *demanded]
     return slim
 
 
@@ -25,11 +29,20 @@ def _slim(node: Any, definitions: Json) -> Any:
     if "$ref" in row:
         target = definitions[str(row["$ref"]).rsplit("/", 1)[-1]]
         return _slim({**target, **{k: v for k, v in row.items() if k != "$ref"}}, definitions)
-    return {
+    slim = {
         k: _properties(v, definitions) if k == "properties" else _slim(v, definitions)
         for k, v in row.items()
-        if k != "title"
+        if k != "title" and not (k == "default" and v in (None, "", [], ()))
     }
+    return _without_null(slim)
+
+
+def _without_null(row: Json) -> Json:
+    """Drop null from what an argument may be: leaving it out says the same, and null is taken anyway."""
+    options = [option for option in row.get("anyOf", ()) if option != {"type": "null"}]
+    if len(options) != 1 or len(options) == len(row["anyOf"]):
+        return row
+    return {**{k: v for k, v in row.items() if k != "anyOf"}, **options[0]}
 
 
 def _properties(node: Json, definitions: Json) -> Json:

@@ -2,47 +2,90 @@
 
 ```python
 @tool("count_lines", hints=Hints(kind="read", read_only=True), wire=WIRE)
-def count_lines(session: Session, params: CountParams) -> CountResult:
+def count_lines(context: Context, params: CountParams) -> CountResult:
     \"\"\"Count the lines of a file.\"\"\"
 ```
 
 From this come the MCP tool, the command, the typed Python function, the events of an editor and the reference page.
 Unknown arguments at the top are ignored with a warning, since some hosts inject their own; inside a nested object they
-are an error that lists the allowed names.
+are an error that lists the allowed names. A class may know other names for its arguments (`ALIASES`); they are taken
+silently and stand in no schema.
 """
 
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, Protocol, TypeVar, cast, get_type_hints
+from functools import cached_property
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar, cast, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from surehold.errors import InvalidArgument, SureholdError
+from surehold.stores.base import Operation
+from surehold.tools.context import Budget, Context
 from surehold.tools.schema import slim_schema
-from surehold.workspace.session import Session
 
 Kind = Literal["read", "edit", "delete", "move", "search", "other"]
 Json = dict[str, Any]
 
 
-class Params(BaseModel):
-    """The arguments of a tool. An attribute's docstring is its description."""
+class _Arguments(BaseModel):
+    """What callers send; an attribute's docstring is its description."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, populate_by_name=True)
 
+    ALIASES: ClassVar[Mapping[str, str]] = {}
+    """Other names that callers use, and the arguments they mean."""
 
-class Part(BaseModel):
+    DEMANDED: ClassVar[tuple[str, ...]] = ()
+    """Arguments that the schema demands and the tool checks itself, since a setting may lift the demand."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rename(cls, values: Any) -> Any:
+        if not cls.ALIASES or not isinstance(values, Mapping):
+            return values
+        given = dict(cast("Mapping[str, Any]", values))
+        for alias, name in cls.ALIASES.items():
+            if alias in given and name not in given:
+                given[name] = given.pop(alias)
+        return given
+
+    @classmethod
+    def known(cls) -> frozenset[str]:
+        """Return every spelling of every argument."""
+        named = {name for key, info in cls.model_fields.items() for name in (key, info.alias) if name}
+        return frozenset(named | set(cls.ALIASES))
+
+
+class Params(_Arguments):
+    """The arguments of a tool."""
+
+
+class Part(_Arguments):
     """An object nested in the arguments; foreign keys are refused."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, populate_by_name=True, extra="forbid")
+    model_config = ConfigDict(extra="forbid")
 
 
 class Result(BaseModel):
     """What a tool returns when it succeeds."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, populate_by_name=True)
+
+    def text(self, budget: Budget) -> str:
+        """Say it to a model, within the budget; what does not fit is named, with the call that shows it."""
+        raise NotImplementedError
+
+    def fitted(self, budget: Budget) -> Self:  # noqa: ARG002 - most results are small
+        """Return it in a size that a model is given in one piece."""
+        return self
+
+    @property
+    def ok(self) -> bool:
+        """Whether all of it was done."""
+        return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +97,12 @@ class Hints:
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
+    operation: Operation | None = None
+    """What the ledger calls it, when it changes files."""
 
 
 class Wire(Protocol):
-    """How a dialect spells success and failure."""
+    """How a dialect spells success and failure, for programs and for models."""
 
     def success(self, result: Result, warnings: tuple[str, ...]) -> Json:
         """Spell a result."""
@@ -67,22 +112,37 @@ class Wire(Protocol):
         """Spell an error."""
         ...
 
+    def failure_text(self, error: SureholdError, *, wrote_nothing: bool) -> str:
+        """Say an error to a model; `wrote_nothing` when a change was refused."""
+        ...
+
+    def output_schema(self, result: type[Result]) -> Json:
+        """Return the schema of both."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What a call came to: plain data, ready for any front end."""
 
     ok: bool
+    text: str
+    """For a model."""
     data: Json
+    """The same for a program."""
+    structured: Json | None = None
+    """As much of `data` as a model is given beside the text; None for tools that only look."""
     warnings: tuple[str, ...] = ()
     error: SureholdError | None = None
+    content: tuple[Json, ...] = ()
+    """More for a model than text: images, audio, embedded resources, as MCP spells them."""
 
 
 P = TypeVar("P", bound=Params)
 R = TypeVar("R", bound=Result)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Tool(Generic[P, R]):
     """One tool, defined once."""
 
@@ -92,23 +152,39 @@ class Tool(Generic[P, R]):
     result: type[R]
     hints: Hints
     wire: Wire = field(repr=False)
-    run: Callable[[Session, P], R] = field(repr=False)
+    run: Callable[[Context, P], R] = field(repr=False)
 
-    def __call__(self, session: Session, params: P) -> R:
+    def __call__(self, context: Context, params: P) -> R:
         """Call it from Python, with types."""
-        return self.run(session, params)
+        return self.run(context, params)
 
-    def call(self, session: Session, arguments: Mapping[str, Any]) -> Answer:
-        """Call it with plain data; a refusal is an answer too."""
+    @cached_property
+    def input_schema(self) -> Json:
+        """What it takes."""
+        return slim_schema(self.params)
+
+    @cached_property
+    def output_schema(self) -> Json | None:
+        """What it answers, success or failure; None for tools that only look, whose answer is text."""
+        return None if self.hints.read_only else self.wire.output_schema(self.result)
+
+    def call(self, context: Context, arguments: Mapping[str, Any]) -> Answer:
+        """Call it with plain data; a refusal is an answer too, and the ledger hears of it."""
         try:
+            context.go_on()
             params, warnings = self.parse(arguments)
-            return Answer(ok=True, data=self.wire.success(self.run(session, params), warnings), warnings=warnings)
+            result = self.run(context, params)
         except SureholdError as error:
-            return Answer(ok=False, data=self.wire.failure(error), error=error)
+            return self._refused(context, arguments, error)
+        text = "\n".join([result.text(context.budget), *(f"Warning: {warning}" for warning in warnings)])
+        data = self.wire.success(result, warnings)
+        fitted = result.fitted(context.budget)
+        shown = None if self.hints.read_only else data if fitted is result else self.wire.success(fitted, warnings)
+        return Answer(ok=result.ok, text=text, data=data, structured=shown, warnings=warnings)
 
     def parse(self, arguments: Mapping[str, Any]) -> tuple[P, tuple[str, ...]]:
         """Turn plain data into Params, with a warning for every unknown argument."""
-        known = {name for key, info in self.params.model_fields.items() for name in (key, info.alias) if name}
+        known = self.params.known()
         unknown = sorted(set(arguments) - known)
         warnings = tuple(f"Unknown argument `{name}` was ignored." for name in unknown)
         try:
@@ -116,11 +192,24 @@ class Tool(Generic[P, R]):
         except ValidationError as invalid:
             raise _invalid_argument(self.name, self.params, invalid) from None
 
+    def _refused(self, context: Context, arguments: Mapping[str, Any], error: SureholdError) -> Answer:
+        hints = self.hints
+        if hints.operation and not error.recorded and not arguments.get("dryRun"):
+            path = next((str(arguments[name]) for name in _PATHS if isinstance(arguments.get(name), str)), "")
+            context.session.record_refusal(path, tool=self.name, operation=hints.operation, error=error)
+        text = self.wire.failure_text(error, wrote_nothing=not hints.read_only)
+        data = self.wire.failure(error)
+        return Answer(ok=False, text=text, data=data, structured=None if hints.read_only else data, error=error)
 
-def tool(name: str, *, hints: Hints, wire: Wire) -> Callable[[Callable[[Session, P], R]], Tool[P, R]]:
+
+_PATHS = ("path", "file_path", "fromPath", "notebook_path", "trashedPath", "trashId")
+"""Where a call names the file it is about, for the ledger."""
+
+
+def tool(name: str, *, hints: Hints, wire: Wire) -> Callable[[Callable[[Context, P], R]], Tool[P, R]]:
     """Make a tool of a function whose types and docstring say the rest."""
 
-    def make(run: Callable[[Session, P], R]) -> Tool[P, R]:
+    def make(run: Callable[[Context, P], R]) -> Tool[P, R]:
         types = get_type_hints(run)
         return Tool(
             name=name,
@@ -149,6 +238,8 @@ def _invalid_argument(name: str, params: type[Params], invalid: ValidationError)
 
 
 def _problem(params: type[Params], error: ErrorDetails) -> str:
+    if error["type"] == "missing":
+        return "it is required and was not sent"
     if error["type"] != "extra_forbidden":
         return error["msg"]
     allowed = _keys_at(slim_schema(params), error["loc"][:-1])
