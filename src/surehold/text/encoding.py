@@ -37,6 +37,7 @@ _WIDTHS = {"utf-16-le": 2, "utf-16-be": 2, "utf-32-le": 4, "utf-32-be": 4}
 _STATEFUL = re.compile(
     r"utf[-_]?7|hz|iso2022|iso-2022|escape|punycode|idna|cp65000|unicode_internal|undefined|mbcs|oem"
 )
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _PEP263 = re.compile(rb"\A(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
 _XML = re.compile(rb"\A\s*<\?xml[^>]*?\bencoding\s*=\s*[\"']([-\w.:]+)[\"']")
 _HTML = re.compile(rb"<meta[^>]{0,200}?\bcharset\s*=\s*[\"']?\s*([-\w.:]+)", re.IGNORECASE)
@@ -217,9 +218,14 @@ def _utf16_by_zeros(data: bytes) -> Encoding:
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
     for name, zeros, others in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
         mostly_ascii = zeros * 4 >= len(sample) // 2 and others * 20 <= zeros
-        if mostly_ascii and len(data) % 2 == 0 and _fits(data, name):
+        if mostly_ascii and len(data) % 2 == 0 and _is_written(sample, name) and _fits(data, name):
             return Encoding(name=name, width=2)
     raise BinaryFile("The file holds zero bytes and is not text.")
+
+
+def _is_written(sample: bytes, name: str) -> bool:
+    """Tell text from numbers that happen to be valid UTF-16: nobody writes control characters."""
+    return not _CONTROLS.search(sample[: len(sample) // 4 * 4].decode(name, "ignore"))
 
 
 def _extends_ascii(info: codecs.CodecInfo) -> bool:

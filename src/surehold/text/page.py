@@ -5,11 +5,12 @@ The sha256, the size and the line count are of the whole file; only the asked li
 
 import codecs
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from surehold.text.encoding import SNIFF, Encoding, detect
 from surehold.text.lines import NewlineStyle
+from surehold.text.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,9 @@ class Page:
     style: NewlineStyle
     final_newline: bool
     encoding: Encoding
+    """How the rows spell characters."""
+    file_encoding: Encoding
+    """How the file does; wide ones that stream by are turned into UTF-8."""
 
     @property
     def next_line(self) -> int | None:
@@ -96,12 +100,13 @@ def read_page(
     count: int = 2000,
     max_bytes: int = 262_144,
     encoding: Encoding | None = None,
+    decide: Callable[[bytes], Encoding] = detect,
     breaker: bytes = b"\n",
 ) -> Page:
     r"""Take one page out of a stream of chunks. A file with lone CR as terminator needs `breaker=b"\r"`."""
     digest, size, crlf, last = hashlib.sha256(), 0, 0, b""
     window = _Window(start, count, max_bytes, breaker)
-    for chunk, body in _bodies(chunks, encoding_of := _Encodings(encoding)):
+    for chunk, body in _bodies(chunks, encoding_of := _Encodings(encoding, decide)):
         digest.update(chunk)
         size += len(chunk)
         if last == b"\r" or b"\r" in body:
@@ -120,14 +125,42 @@ def read_page(
         style=_style(window.line - 1, crlf, breaker),
         final_newline=last == breaker,
         encoding=found,
+        file_encoding=encoding_of.source or found,
+    )
+
+
+def page_of(snapshot: Snapshot, *, start: int = 1, count: int = 2000, max_bytes: int = 262_144) -> Page:
+    """Take one page out of a file that is in memory; every encoding as it is."""
+    raw = snapshot.lines.raw[start - 1 : start - 1 + count]
+    kept, size = list[bytes](), 0
+    for row in raw:
+        size += len(row)
+        if size > max_bytes:
+            break
+        kept.append(row)
+    cut = bool(raw) and not kept
+    return Page(
+        start=start,
+        rows=(raw[0][: max(max_bytes // snapshot.encoding.width * snapshot.encoding.width, 0)],)
+        if cut
+        else tuple(kept),
+        cut=cut,
+        line_count=len(snapshot.lines),
+        size=snapshot.size,
+        sha256=snapshot.sha256,
+        style=snapshot.lines.style,
+        final_newline=snapshot.lines.final_newline,
+        encoding=snapshot.encoding,
+        file_encoding=snapshot.encoding,
     )
 
 
 class _Encodings:
     """Decides the encoding from the first chunk; wide encodings are shown as UTF-8."""
 
-    def __init__(self, given: Encoding | None) -> None:
+    def __init__(self, given: Encoding | None, decide: Callable[[bytes], Encoding]) -> None:
         self.source = given
+        self.decide = decide
 
     def result(self) -> Encoding:
         source = self.source or detect(b"")
@@ -139,7 +172,7 @@ def _bodies(chunks: Iterable[bytes], encodings: _Encodings) -> Iterator[tuple[by
     decoder: codecs.IncrementalDecoder | None = None
     for number, chunk in enumerate(chunks):
         if number == 0:
-            encodings.source = encodings.source or _sniff(chunk)
+            encodings.source = encodings.source or _sniff(chunk, encodings.decide)
             body = chunk[len(encodings.source.bom) :]
             if encodings.source.width > 1:
                 decoder = codecs.getincrementaldecoder(encodings.source.name)("backslashreplace")
@@ -148,12 +181,12 @@ def _bodies(chunks: Iterable[bytes], encodings: _Encodings) -> Iterator[tuple[by
         yield chunk, decoder.decode(body).encode() if decoder else body
 
 
-def _sniff(first: bytes) -> Encoding:
+def _sniff(first: bytes, decide: Callable[[bytes], Encoding]) -> Encoding:
     """Judge by the first chunk only; a character cut at its end must not count against it."""
     if len(first) <= SNIFF:
-        return detect(first)
+        return decide(first)
     head = first[: max(first.rfind(b"\n") + 1, SNIFF)]
-    return detect(head if len(head) % 4 == 0 or b"\0" not in head[:SNIFF] else first[: len(first) // 4 * 4])
+    return decide(head if len(head) % 4 == 0 or b"\0" not in head[:SNIFF] else first[: len(first) // 4 * 4])
 
 
 def _style(breaks: int, crlf: int, breaker: bytes) -> NewlineStyle:

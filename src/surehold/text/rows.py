@@ -1,0 +1,112 @@
+"""Lines as they are shown with anchors: `118#5da3f1.7~|content`.
+
+1. The hash is the beginning of the line's digest: six digits, or at least eight where another line begins alike.
+2. Equal lines carry their occurrence, counted from the top of the file, so that a copied anchor says which one.
+3. `!` marks a line that is a bad thing to point at, `~` a middling one.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from surehold.text.encoding import Encoding
+from surehold.text.hashing import DIGEST_DIGITS, digest_text, line_digests
+from surehold.text.quality import Quality, quality
+
+SHORT = 6
+_UNIQUE = 8
+_SHORT_SHIFT = 4 * (DIGEST_DIGITS - SHORT)
+_MARKS: dict[Quality, str] = {"low": "!", "med": "~", "high": ""}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One line with its anchor."""
+
+    line: int
+    hash: str
+    occurrence: int | None
+    """Which of several equal lines it is; None when there is only one."""
+    quality: Quality
+    text: str
+
+    @property
+    def anchor(self) -> str:
+        """What a caller copies to point at this line."""
+        return f"{self.line}#{self.hash}" + (f".{self.occurrence}" if self.occurrence else "")
+
+    def __str__(self) -> str:
+        return f"{self.anchor}{_MARKS[self.quality]}|{self.text}"
+
+
+@dataclass(slots=True)
+class _Census:
+    """Counts the lines of a whole file that are equal to some shown ones, or begin alike."""
+
+    shorts: frozenset[int]
+    start: int
+    line: int = 1
+    totals: dict[int, int] = field(default_factory=dict[int, int])
+    before: dict[int, int] = field(default_factory=dict[int, int])
+    """How often a digest stands above the shown lines."""
+
+    def count(self, digests: Sequence[int]) -> None:
+        shorts, totals, before = self.shorts, self.totals, self.before
+        above = self.start - self.line
+        for index, digest in enumerate(digests):
+            if digest >> _SHORT_SHIFT in shorts:
+                totals[digest] = totals.get(digest, 0) + 1
+                if index < above:
+                    before[digest] = before.get(digest, 0) + 1
+        self.line += len(digests)
+
+    def spell(self, digest: int) -> str:
+        """Return the shortest beginning of a digest that no other line shares."""
+        full = digest_text(digest)
+        alike = [digest_text(d) for d in self.totals if d >> _SHORT_SHIFT == digest >> _SHORT_SHIFT and d != digest]
+        if not alike:
+            return full[:SHORT]
+        length = next(n for n in range(_UNIQUE, DIGEST_DIGITS + 1) if all(o[:n] != full[:n] for o in alike))
+        return full[:length]
+
+
+def rows(
+    contents: Sequence[bytes], everything: Iterable[Sequence[int]], *, start: int, encoding: Encoding
+) -> tuple[Row, ...]:
+    """Return the shown lines with their anchors; `everything` are the digests of the whole file, in pieces."""
+    shown = line_digests(list(contents), encoding)
+    census = _Census(frozenset(digest >> _SHORT_SHIFT for digest in shown), start)
+    for digests in everything:
+        census.count(digests)
+    seen, spelled = census.before, dict[int, str]()
+    out = list[Row]()
+    for number, (content, digest) in enumerate(zip(contents, shown, strict=True), start=start):
+        seen[digest] = seen.get(digest, 0) + 1
+        total = census.totals.get(digest, 1)
+        if digest not in spelled:
+            spelled[digest] = census.spell(digest)
+        text = encoding.decode(content)
+        out.append(
+            Row(
+                line=number,
+                hash=spelled[digest],
+                occurrence=seen[digest] if total > 1 else None,
+                quality=quality(text, total),
+                text=text,
+            )
+        )
+    return tuple(out)
+
+
+def digests_of(chunks: Iterable[bytes], encoding: Encoding, *, breaker: bytes = b"\n") -> Iterator[list[int]]:
+    """Yield the line digests of a file that streams by; for encodings with one byte per unit."""
+    parts, skip = list[bytes](), len(encoding.bom)
+    for chunk in chunks:
+        first, *lines = chunk[skip:].split(breaker)
+        parts.append(first)
+        skip = 0
+        if lines:
+            ended = [b"".join(parts), *lines[:-1]]
+            yield line_digests([line.removesuffix(b"\r") for line in ended], encoding)
+            parts = [lines[-1]]
+    if rest := b"".join(parts):
+        yield line_digests([rest], encoding)
