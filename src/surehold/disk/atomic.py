@@ -18,7 +18,7 @@ from typing import Protocol
 from surehold.disk.base import Create, Remove, Target
 from surehold.disk.content import write_all
 from surehold.disk.facts import restore_facts
-from surehold.disk.failures import displaced, not_a_file, taken, vanished
+from surehold.disk.failures import displaced, no_parent, not_a_file, taken, vanished
 from surehold.disk.kernel import Unsupported
 from surehold.disk.places import Place
 from surehold.disk.staging import Call, Seen, identity, look, open_temporary
@@ -61,6 +61,8 @@ class Creation:
     target: Target
     fill: Callable[[int], str]
     """Writes bytes and facts into a descriptor and returns the sha256 of the bytes."""
+    parents: bool = True
+    """Missing directories are made."""
     _place: Place | None = None
     _fd: int = -1
     """The nameless file, while it has no name."""
@@ -76,7 +78,7 @@ class Creation:
 
     def stage(self) -> None:
         """Prepare it, invisibly."""
-        place = self._place = self.call.directories.new_place(self.target)
+        place = self._place = self._find_place()
         status = place.status()
         if status is not None:
             raise taken(status.st_mode, self.key)
@@ -125,6 +127,14 @@ class Creation:
     def settle(self) -> None:
         """Nothing was displaced."""
 
+    def _find_place(self) -> Place:
+        if self.parents:
+            return self.call.directories.new_place(self.target)
+        try:
+            return self.call.directories.place(self.target)
+        except FileNotFoundError as error:
+            raise no_parent(self.key) from error
+
     def _close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
@@ -142,7 +152,7 @@ def creation(call: Call, index: int, step: Create) -> Creation:
             os.fchmod(fd, step.mode)
         return sha256
 
-    return Creation(call=call, index=index, target=step.target, fill=fill)
+    return Creation(call=call, index=index, target=step.target, fill=fill, parents=step.parents)
 
 
 @dataclass(slots=True, kw_only=True)

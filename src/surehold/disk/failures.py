@@ -77,6 +77,16 @@ def escape(path: str) -> OutsideWorkspace:
     )
 
 
+def no_parent(path: str) -> NotFound:
+    """Return the error for a new file whose directory is missing and must not be made."""
+    return NotFound(
+        f"The directory of `{path}` does not exist.",
+        path=path,
+        reason="no_such_parent",
+        action="Allow parent directories to be created, or choose an existing directory.",
+    )
+
+
 def vanished(path: str, expected: str) -> StaleFile:
     """Return the error for a file that was there a moment ago."""
     return StaleFile(

@@ -10,6 +10,10 @@ from surehold.text.snapshot import Snapshot
 from surehold.text.version import Version
 from surehold.workspace.proposal import Proposal
 
+_COMPARED = 8 << 20
+_SINCE = 8 * 1024
+"""A refusal shows what changed meanwhile: for files up to this size together, up to so many bytes of it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
@@ -77,11 +81,15 @@ def draft(
         if stale.reason != "hash_mismatch":
             raise
         if place.to is not None or not _already_applied(proposal, current, base):
-            raise _with_verdict(stale, proposal, current) from None
+            raise _with_verdict(stale, place, current, base) from None
         already = True
     if place.to is not None:
         proposal.to_proof.check(place.to.key, displaced, ())
-    plan = EditPlan(before=current, after=current) if already else proposal.edit.plan(current)
+    try:
+        plan = EditPlan(before=current, after=current) if already else proposal.edit.plan(current)
+    except SureholdError as error:
+        error.path = error.path or place.target.key  # an edit does not know which file it looks at
+        raise
     warnings = tuple(w for check in proposal.checks for w in check(plan))
     replaces = place.to is None and plan.before.exists and plan.after.exists
     change = replace(_change(place, plan, displaced, trash_id), in_place=in_place and replaces)
@@ -113,10 +121,10 @@ def _replays(proposal: Proposal, base: bytes, current: Snapshot) -> bool:
         return False
 
 
-def _with_verdict(stale: StaleFile, proposal: Proposal, current: Snapshot) -> StaleFile:
-    """Say whether the same edits would apply to the file as it is now."""
+def _with_verdict(stale: StaleFile, place: Place, current: Snapshot, base: bytes | None) -> StaleFile:
+    """Say whether the same edits would apply to the file as it is now, and what changed since the caller saw it."""
     try:
-        plan = proposal.edit.plan(current)
+        plan = place.proposal.edit.plan(current)
     except SureholdError:
         still_apply = False
     else:
@@ -124,6 +132,13 @@ def _with_verdict(stale: StaleFile, proposal: Proposal, current: Snapshot) -> St
     stale.details["edits_still_apply"] = still_apply
     if still_apply:
         stale.details["retry_with_sha256"] = current.sha256
+    if base is not None and len(base) + current.size <= _COMPARED:
+        from surehold.text.plan_diff import diff_between
+
+        old, name = Snapshot(base, encoding=current.encoding if current.is_text else None), place.target.key
+        since = diff_between(old, current, from_name=name, to_name=name, limit=_SINCE)
+        stale.details["changes_since"] = since.text
+        stale.details["changes_since_truncated"] = since.truncated
     return stale
 
 
@@ -173,5 +188,5 @@ def _steps(draft: Draft) -> tuple[Step, ...]:
         return (Remove(target=target, expected=before.sha256),)
     if not before.exists:
         meta = proposal.restore.meta if proposal.restore else None
-        return (Create(target=target, data=after.data, meta=meta, mode=proposal.mode),)
+        return (Create(target=target, data=after.data, meta=meta, mode=proposal.mode, parents=proposal.parents),)
     return (Replace(target=target, data=after.data, expected=before.sha256, old=before.data, mode=proposal.mode),)

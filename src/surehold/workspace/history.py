@@ -53,15 +53,31 @@ class History(Past):
             raise InvalidArgument(f"Change {view.id} was not undone.", reason="not_undone")
         return self._take_back(self.show(view.undone_by), "redo", agent=agent, session=session, dry_run=dry_run)
 
-    def restore(self, trash_id: str, *, to_path: str = "", agent: str = "", session: str = "") -> Receipt:
+    def restore(
+        self,
+        trash_id: str,
+        *,
+        to_path: str = "",
+        agent: str = "",
+        session: str = "",
+        tool: str = "restore",
+        reason: str = "",
+        dry_run: bool = False,
+    ) -> Receipt:
         """Bring a deleted file back, with its mode and times, never over an existing file."""
         item = self.trash_item(trash_id)
         snapshot = self._snapshot(item.version)
         proposal = Proposal(path=to_path or item.path, edit=WriteBytes(snapshot.data), proof=Absent(), restore=snapshot)
         call = Call(
-            tool="restore", operation="restore", writer="restore", agent=agent, session=session, restores=item.id
+            tool=tool,
+            operation="restore",
+            writer=tool,
+            agent=agent,
+            session=session,
+            reason=reason,
+            restores=item.id,
         )
-        return self._workspace.write(proposal, call=call)
+        return self._workspace.write(proposal, call=call, dry_run=dry_run)
 
     def empty_trash(self, trash_ids: Sequence[str] = ()) -> int:
         """Give up deleted files for good: all, or the named ones. Their bytes go with the next `gc`."""

@@ -124,6 +124,8 @@ class Proposal:
     """What the caller says about the place it goes to."""
     mode: int | None = None
     """New permission bits."""
+    parents: bool = True
+    """A new file may make the directories that it needs."""
     permanent: bool = False
     """Deleted bytes are not offered in the trash (they stay in the history until it is pruned)."""
     restore: Snapshot | None = None

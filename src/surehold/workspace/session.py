@@ -1,8 +1,10 @@
 """One agent's conversation with one workspace: what it is shown, and what it asks for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from surehold.errors import InvalidArgument
+from surehold.errors import InvalidArgument, SureholdError
 from surehold.stores.base import Blob, Call, Operation, SessionRow, Sighting
 from surehold.text.page import Page
 from surehold.text.plan import Delete, Keep
@@ -14,6 +16,12 @@ from surehold.workspace.proposal import Absent, Exact, Proof, Proposal, Seen, Sh
 from surehold.workspace.receipt import Receipt
 from surehold.workspace.sightings import merged
 from surehold.workspace.write_path import WritePath
+
+if TYPE_CHECKING:
+    from surehold.workspace.finder import Finder
+
+_KEPT_OF_HITS = 256 * 1024
+"""Versions up to this size are kept when a search shows lines of them: there may be many."""
 
 
 class Session:
@@ -29,6 +37,13 @@ class Session:
         self.history = History(workspace)
         workspace.store.open_session(SessionRow(id=id, agent=agent, opened=workspace.clock().isoformat()))
 
+    @cached_property
+    def finder(self) -> "Finder":
+        """Lists, matches and searches files."""
+        from surehold.workspace.finder import Finder
+
+        return Finder(self.workspace)
+
     def read(self, path: str, *, encoding: str | None = None) -> Snapshot:
         """Return a file as it is now; the session has then seen all of it."""
         snapshot = self.workspace.read(path, encoding=encoding)
@@ -39,13 +54,21 @@ class Session:
     def page(self, path: str, *, start: int = 1, count: int = 2000) -> Page:
         """Return some lines of a file of any size; the session has then seen those."""
         page = self.workspace.page(path, start=start, count=count)
-        shown = ((start, start + len(page.rows) - 1),) if page.rows else ()
+        self.saw_page(path, page)
+        return page
+
+    def saw_page(self, path: str, page: Page, *, with_hashes: bool = False, snapshot: Snapshot | None = None) -> None:
+        """Remember that a page was shown; lines that were cut were not. All pages of a version make it whole."""
+        shown = len(page.rows) - page.cut
+        spans = [(page.start, page.start + shown - 1)] if shown else []
         key = self.workspace.target(path).key
         earlier = next((s for s in self.workspace.store.sightings(self.id, key) if s.sha256 == page.sha256), None)
-        spans = merged([*shown, *(earlier.spans if earlier else ())])
+        spans = merged([*spans, *(earlier.spans if earlier else ())])
         whole = not page.cut and (not page.line_count or spans == ((1, page.line_count),))
-        self.workspace.store.see([Sighting(session=self.id, path=key, sha256=page.sha256, spans=spans, whole=whole)])
-        return page
+        sighting = Sighting(
+            session=self.id, path=key, sha256=page.sha256, spans=spans, whole=whole, with_hashes=with_hashes
+        )
+        self.workspace.store.see([sighting], self._kept(snapshot))
 
     def saw(
         self,
@@ -61,9 +84,23 @@ class Session:
         sighting = Sighting(
             session=self.id, path=key, sha256=snapshot.sha256, spans=spans, whole=whole, with_hashes=with_hashes
         )
-        small = snapshot.size <= self.workspace.limits.sighting_bytes
-        blobs = [Blob(data=snapshot.data, sha256=snapshot.sha256)] if small else []
-        self.workspace.store.see([sighting], blobs)
+        self.workspace.store.see([sighting], self._kept(snapshot))
+
+    def saw_hits(self, hits: Iterable[tuple[str, Snapshot, tuple[tuple[int, int], ...]]]) -> None:
+        """Remember lines that a search showed, of many files at once; paths are the workspace's own."""
+        sightings, blobs = list[Sighting](), list[Blob]()
+        for key, snapshot, spans in hits:
+            sightings.append(Sighting(session=self.id, path=key, sha256=snapshot.sha256, spans=merged(spans)))
+            if snapshot.size <= _KEPT_OF_HITS:
+                blobs += self._kept(snapshot)
+        if sightings:
+            self.workspace.store.see(sightings, blobs)
+
+    def _kept(self, snapshot: Snapshot | None) -> list[Blob]:
+        """Return the version that was shown, if it is small enough to be kept for rebasing."""
+        if snapshot is None or snapshot.size > self.workspace.limits.sighting_bytes:
+            return []
+        return [Blob(data=snapshot.data, sha256=snapshot.sha256)]
 
     def create(self, path: str, text: str, *, reason: str = "", dry_run: bool = False) -> Receipt:
         """Make a new file; one that exists is never overwritten."""
@@ -123,11 +160,22 @@ class Session:
         """Make a change again that was undone."""
         return self.history.redo(change_id, agent=self.agent, session=self.id, dry_run=dry_run)
 
+    def submit(
+        self, *proposals: Proposal, tool: str, operation: Operation, reason: str = "", dry_run: bool = False
+    ) -> Receipt:
+        """Make proposals happen on behalf of a tool, all or none."""
+        return self.workspace.write(*proposals, call=self.call(tool, operation, reason=reason), dry_run=dry_run)
+
+    def call(self, tool: str, operation: Operation, *, reason: str = "") -> Call:
+        """Name who asks: this session, by this tool."""
+        return Call(tool=tool, operation=operation, writer=tool, agent=self.agent, session=self.id, reason=reason)
+
+    def record_refusal(self, path: str, *, tool: str, operation: Operation, error: SureholdError) -> None:
+        """Write a call into the ledger that was refused before any file was looked at."""
+        self.workspace.record_refusal([(path, "")], self.call(tool, operation), self.workspace.new_id(), error)
+
     def _write(self, operation: Operation, *proposals: Proposal, reason: str, dry_run: bool) -> Receipt:
-        call = Call(
-            tool=operation, operation=operation, writer=operation, agent=self.agent, session=self.id, reason=reason
-        )
-        return self.workspace.write(*proposals, call=call, dry_run=dry_run)
+        return self.submit(*proposals, tool=operation, operation=operation, reason=reason, dry_run=dry_run)
 
 
 def _string_edits(edits: Sequence[StringEdit | tuple[str, str]]) -> tuple[StringEdit, ...]:

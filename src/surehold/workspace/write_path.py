@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn, Self
 
 from surehold.disk.base import Disk, Step, Target
@@ -43,7 +44,7 @@ from surehold.stores.base import (
     Sighting,
     Store,
 )
-from surehold.text.encoding import Detector
+from surehold.text.encoding import Detector, Encoding, detect
 from surehold.text.hashing import sha256
 from surehold.text.snapshot import ABSENT, Snapshot
 from surehold.workspace.draft import Draft, Place, draft
@@ -100,10 +101,10 @@ class WritePath:
         self.policy.check_read(_within(target, path), "/".join(target.parts), key=target.key)
         return target
 
-    def read(self, path: str, *, encoding: str | None = None) -> Snapshot:
-        """Return a file as it is now."""
+    def read(self, path: str, *, encoding: str | None = None, limit: int | None = None) -> Snapshot:
+        """Return a file as it is now; `FileTooLarge` above the limit."""
         self._recovery.settle_dead(timeout=0)
-        snapshot = self._snapshot(self.target(path), encoding)
+        snapshot = self._snapshot(self.target(path), encoding, limit=limit)
         if not snapshot.exists:
             raise NotFound(f"`{path}` does not exist.", path=path)
         return snapshot
@@ -113,7 +114,9 @@ class WritePath:
         stored = self.disk.read(self.target(path), limit=self.limits.max_file_bytes)
         return sha256(stored.data) if stored else ""
 
-    def page(self, path: str, *, start: int = 1, count: int = 2000, max_bytes: int = 262_144) -> "Page":
+    def page(
+        self, path: str, *, start: int = 1, count: int = 2000, max_bytes: int = 262_144, encoding: str | None = None
+    ) -> "Page":
         """Return some lines of a file of any size, with the facts about all of it, in one pass."""
         if start < 1 or count < 1:
             raise InvalidArgument("Lines are counted from 1, and at least one is asked for.", reason="bad_lines")
@@ -121,11 +124,16 @@ class WritePath:
 
         self._recovery.settle_dead(timeout=0)
         target = self.target(path)
-        page = read_page(self.disk.chunks(target), start=start, count=count, max_bytes=max_bytes)
+
+        def decide(head: bytes) -> Encoding:
+            configured = partial(charset_of, self.disk, target)
+            return detect(head, requested=encoding, configured=configured, detector=self._detector)
+
+        page = read_page(self.disk.chunks(target), start=start, count=count, max_bytes=max_bytes, decide=decide)
         if page.line_count > 1 or not page.rows or b"\r" not in page.rows[0]:
             return page
         chunks = self.disk.chunks(target)  # no LF in the whole file: here a lone CR ends lines
-        return read_page(chunks, start=start, count=count, max_bytes=max_bytes, breaker=b"\r")
+        return read_page(chunks, start=start, count=count, max_bytes=max_bytes, decide=decide, breaker=b"\r")
 
     def write(self, *proposals: Proposal, call: Call, dry_run: bool = False) -> Receipt:
         """Make all proposals happen, or none of them."""
@@ -134,7 +142,7 @@ class WritePath:
             return self._write(proposals, call, change_id, dry_run=dry_run)
         except SureholdError as error:
             if not dry_run:
-                self._record_refusal(proposals, call, change_id, error)
+                self.record_refusal([(one.path, one.to_path) for one in proposals], call, change_id, error)
             raise
 
     def recover(self) -> tuple[Settled, ...]:
@@ -221,8 +229,8 @@ class WritePath:
         self.policy.check_write(_within(target, path), "/".join(target.parts), key=target.key)
         return target
 
-    def _snapshot(self, target: Target, encoding: str | None = None) -> Snapshot:
-        stored = self.disk.read(target, limit=self.limits.max_file_bytes)
+    def _snapshot(self, target: Target, encoding: str | None = None, *, limit: int | None = None) -> Snapshot:
+        stored = self.disk.read(target, limit=self.limits.max_file_bytes if limit is None else limit)
         return Snapshot(
             stored.data if stored else None,
             meta=stored.meta if stored else None,
@@ -323,13 +331,16 @@ class WritePath:
     def _keep(self, data: bytes) -> None:
         self.store.keep(Blob(data=data, sha256=sha256(data)))
 
-    def _record_refusal(self, proposals: Sequence[Proposal], call: Call, change_id: str, error: SureholdError) -> None:
+    def record_refusal(
+        self, paths: Sequence[tuple[str, str]], call: Call, change_id: str, error: SureholdError
+    ) -> None:
         """Write a refused call into the ledger, unless closing its intent did so already, or will."""
         with suppress(SureholdError):  # the refusal itself is what the caller must hear about
+            error.recorded = True
             if self.store.entries(Query(change_id=change_id, limit=1)) or self._is_open(change_id):
                 return
-            for proposal in proposals:
-                change = Change(path=proposal.path, to_path=proposal.to_path, before=None, after=None)
+            for path, to_path in paths:
+                change = Change(path=path, to_path=to_path, before=None, after=None)
                 self.store.record(
                     call, change, change_id=change_id, ok=False, error_kind=error.kind, message=error.message
                 )
