@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Literal, get_args
 from surehold.errors import InvalidArgument, NotFound
 
 if TYPE_CHECKING:
+    from surehold.dialects.agent import AgentWorkspace
     from surehold.stores.sqlite import SqliteStore
     from surehold.text.encoding import Detector
     from surehold.workspace.limits import Limits
     from surehold.workspace.past import Past
-    from surehold.workspace.workspace import Workspace
 
 Durability = Literal["full", "file", "none"]
 
@@ -48,13 +48,13 @@ class Settings:
             )
 
 
-def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = None) -> "Workspace":
+def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = None) -> "AgentWorkspace":
     """Open one or several directories for editing; what a dead process left open there is closed first."""
+    from surehold.dialects.agent import AgentWorkspace
     from surehold.disk.local import LocalDisk
     from surehold.stores.owner import current_owner
     from surehold.workspace.ids import utc_now
     from surehold.workspace.policy import PROTECTED, Policy
-    from surehold.workspace.workspace import Workspace
 
     chosen = settings or Settings()
     if not roots:
@@ -87,7 +87,7 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
         state_dir=_key_inside(state_dir, paths),
     )
     store = _store(state_dir, chosen.durability)
-    workspace = Workspace(
+    workspace = AgentWorkspace(
         disk=disk,
         store=store,
         owner=current_owner,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from surehold.workspace.session import Session
     from surehold.workspace.workspace import Workspace
 
-Group = Literal["Look", "Take back", "Change files", "Keep in order"]
+Group = Literal["Look", "Take back", "Change files", "For agents", "Keep in order"]
 SHORT = 8
 
 
@@ -58,7 +58,9 @@ class Context:
 
     def session(self, workspace: "Workspace") -> "Session":
         """Begin a conversation in the name of the person at the keyboard."""
-        return workspace.session(agent=person())
+        from surehold.workspace.session import Session
+
+        return Session(workspace, id=workspace.new_id(), agent=person())  # without the tools of agents: quicker
 
     def has_history(self) -> bool:
         """Tell whether anything was ever recorded here."""

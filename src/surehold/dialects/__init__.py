@@ -1,0 +1,1 @@
+"""Tool families: each translates its words for the workspace, and decides nothing."""

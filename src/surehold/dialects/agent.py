@@ -1,0 +1,18 @@
+"""A workspace whose sessions have the tools. They are loaded by the first session: most commands need none."""
+
+from typing import TYPE_CHECKING
+
+from surehold.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from surehold.dialects.agent_session import AgentSession
+
+
+class AgentWorkspace(Workspace):
+    """One or several directories that agents may edit."""
+
+    def session(self, *, agent: str = "", id: str = "") -> "AgentSession":  # noqa: A002 - it is the id
+        """Begin a conversation, or go on with the one of that id."""
+        from surehold.dialects.agent_session import AgentSession
+
+        return AgentSession(self, id=id or self.new_id(), agent=agent)

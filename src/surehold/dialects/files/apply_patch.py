@@ -1,0 +1,240 @@
+"""`apply_patch`: many files as one change."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field
+
+from surehold.dialects.files.trash_name import trash_name
+from surehold.dialects.shared.camel import CamelResult
+from surehold.dialects.shared.changes import ChangeParams, ChangeResult, common
+from surehold.dialects.shared.wire import WIRE
+from surehold.errors import PatchApplyError, StaleFile, SureholdError
+from surehold.text.patch import FilePatch, Patch, parse_patch
+from surehold.text.visible import safe, safe_rows
+from surehold.tools.context import Budget, Context
+from surehold.tools.spec import Hints, Json, tool
+from surehold.workspace.proposal import Absent, Exact, Proof, Proposal, Sha256
+from surehold.workspace.receipt import FileReceipt, Receipt
+from surehold.workspace.session import Session
+
+Operation = Literal["add", "update", "delete", "move"]
+_SIGNS: dict[Operation, str] = {"add": "A", "update": "M", "delete": "D", "move": "R"}
+
+
+class PatchParams(ChangeParams):
+    """The patch, and what its files were when the caller saw them."""
+
+    ALIASES: ClassVar = {"input": "patch", "patch_text": "patch", "patchText": "patch", "diff": "patch"}
+
+    patch: str
+    expected_sha256_by_path: dict[str, str] = Field(default_factory=dict[str, str])
+    """sha256 per path; "" for a file that must not exist; a path left out is not checked."""
+    atomic: bool = True
+    """All files or none; false: each file for itself."""
+    format: Literal["auto", "envelope", "unified", "git"] = "auto"
+
+
+class ChangedFile(CamelResult):
+    """What became of one file."""
+
+    path: str
+    operation: Operation
+    to_path: str | None = None
+    before_sha256: str | None = None
+    after_sha256: str | None = None
+    diff: str = ""
+    trashed_to: str | None = None
+
+    def line(self) -> str:
+        """Say it in one line."""
+        name = safe(self.path) + (f" -> {safe(self.to_path)}" if self.to_path else "")
+        after = f" sha256 {self.after_sha256}" if self.after_sha256 else f" {self.trashed_to or ''}"
+        return f"{_SIGNS[self.operation]} {name}{after}"
+
+
+class FailedFile(CamelResult):
+    """A file that stayed as it was."""
+
+    path: str
+    error: Json
+
+
+class PatchResult(ChangeResult):
+    """Every file of the patch."""
+
+    format: Literal["envelope", "unified", "git"]
+    hunk_count: int
+    changed_files: tuple[ChangedFile, ...]
+    failed_files: tuple[FailedFile, ...] | None = None
+    change_ids: tuple[str, ...] | None = None
+    """With `atomic: false`: one per file."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether every file was changed."""
+        return not self.failed_files
+
+    def headline(self) -> str:
+        """Say what was done."""
+        files, failed = len(self.changed_files), len(self.failed_files or ())
+        done = f"Patch applied: {files} {'file' if files == 1 else 'files'}, {self.hunk_count} hunks ({self.format})."
+        return f"{done} {failed} failed and stayed as they were." if failed else done
+
+    def fitted(self, budget: Budget) -> Self:
+        """Return it with the diff of each file once, as far as all of them fit."""
+        room = budget.page_characters // 2
+        rows = list[ChangedFile]()
+        for row in self.changed_files:
+            fits = len(row.diff) <= room
+            room -= len(row.diff) if fits else 0
+            rows.append(row if fits else row.model_copy(update={"diff": ""}))
+        cut = any(one.diff != other.diff for one, other in zip(rows, self.changed_files, strict=True))
+        update = {"changed_files": tuple(rows), "diff": "", "diff_truncated": self.diff_truncated or cut}
+        return self.model_copy(update=update)
+
+    def text(self, budget: Budget) -> str:
+        """List the files; the caller wrote the difference itself, so that only a dry run shows it."""
+        rows = [f"Dry run, nothing was written. {self.headline()}" if self.dry_run else self.headline()]
+        rows += [row.line() for row in self.changed_files]
+        rows += [f"! {safe(row.path)}: {row.error['message']}" for row in self.failed_files or ()]
+        rows += [f"changeId: {self.change_id}"] if self.change_id else []
+        rows += [f"Warning: {warning}" for warning in self.warnings]
+        if self.dry_run:
+            rows += [row.diff.rstrip("\n") for row in self.fitted(budget).changed_files if row.diff]
+        return "\n".join(rows)
+
+
+@tool("apply_patch", hints=Hints(kind="edit", title="Apply a patch", destructive=True, operation="patch"), wire=WIRE)
+def apply_patch(context: Context, params: PatchParams) -> PatchResult:
+    """Apply a patch to many files: all of them or none, also when the machine dies in the middle.
+
+    Three notations: `*** Begin Patch` … `*** End Patch` with `*** Add File: p`, `*** Update File: p` (then `*** Move to: q`),
+    `*** Delete File: p`, `@@ context line`; unified diff; git diff (new, deleted, renamed, mode). Context must match exactly
+    and stand once; line numbers only decide between equal places.
+    """
+    patch = parse_patch(params.patch, format=params.format)
+    proposals = _Expected(context.session, params.expected_sha256_by_path).proposals(patch)
+    context.progress(0, len(proposals), "applying")
+    if params.atomic:
+        receipt = _submit(context, params, *proposals)
+        return PatchResult(
+            **common(receipt),
+            format=patch.format,
+            hunk_count=patch.hunk_count,
+            changed_files=_changed_files(patch.files, receipt),
+        )
+    return _one_by_one(context, params, patch, proposals)
+
+
+def _submit(context: Context, params: PatchParams, *proposals: Proposal) -> Receipt:
+    return context.session.submit(
+        *proposals, tool="apply_patch", operation="patch", reason=params.reason, dry_run=params.dry_run
+    )
+
+
+def _one_by_one(context: Context, params: PatchParams, patch: Patch, proposals: list[Proposal]) -> PatchResult:
+    changed, failed, receipts = list[ChangedFile](), list[FailedFile](), list[Receipt]()
+    for number, (file, proposal) in enumerate(zip(patch.files, proposals, strict=True), start=1):
+        context.go_on()
+        try:
+            receipt = _submit(context, params, proposal)
+        except SureholdError as error:
+            failed.append(FailedFile(path=file.path, error=WIRE.failure(error)["error"]))
+        else:
+            receipts.append(receipt)
+            changed += _changed_files((file,), receipt)
+        context.progress(number, len(proposals), file.path)
+    return PatchResult(
+        diff="".join(row.diff for row in changed),
+        warnings=tuple(warning for receipt in receipts for warning in receipt.warnings),
+        dry_run=True if params.dry_run else None,
+        format=patch.format,
+        hunk_count=patch.hunk_count,
+        changed_files=tuple(changed),
+        failed_files=tuple(failed) or None,
+        change_ids=tuple(receipt.change_id for receipt in receipts if receipt.change_id),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """What the caller says about the files, by whatever spelling of their paths."""
+
+    session: Session
+    by_path: Mapping[str, str]
+
+    def proposals(self, patch: Patch) -> list[Proposal]:
+        """Turn every file of a patch into a proposal."""
+        expected = {self._key(path): value for path, value in self.by_path.items()}
+        touched = {self._key(name) for file in patch.files for name in (file.path, file.to_path) if name}
+        if foreign := sorted(set(expected) - touched):
+            raise PatchApplyError(
+                f"`expectedSha256ByPath` names `{foreign[0]}`, which the patch does not touch.",
+                path=foreign[0],
+                reason="unknown_expected_path",
+                action="Leave it out, or correct the path.",
+                touched=sorted(touched),
+            )
+        return [
+            Proposal(
+                path=file.path,
+                to_path=file.to_path,
+                edit=file.edit,
+                proof=_proof(file, expected.get(self._key(file.path))),
+                to_proof=_absence(file.to_path, expected.get(self._key(file.to_path)) if file.to_path else None),
+                mode=file.mode,
+            )
+            for file in patch.files
+        ]
+
+    def _key(self, path: str) -> str:
+        return self.session.workspace.target(path).key
+
+
+def _proof(file: FilePatch, expected: str | None) -> Proof:
+    if file.operation == "add":
+        return _absence(file.path, expected)
+    if expected is None:
+        return Exact()
+    if not expected:
+        raise StaleFile(
+            f'"" says that `{file.path}` does not exist, but the patch wants to {file.operation} it.',
+            path=file.path,
+            reason="sentinel_mismatch",
+            action="Send the sha256 that read_file returned.",
+        )
+    return Sha256(expected.strip().lower())
+
+
+def _absence(path: str, expected: str | None) -> Proof:
+    if expected:
+        raise StaleFile(
+            f"The patch makes `{path}` new, so no version of it can have been seen.",
+            path=path,
+            reason="sentinel_mismatch",
+            action='Send "" for a file that must not exist.',
+            expected_sha256=expected,
+        )
+    return Absent()
+
+
+def _changed_files(files: tuple[FilePatch, ...], receipt: Receipt) -> tuple[ChangedFile, ...]:
+    return tuple(
+        _changed_file(file, one, written=bool(receipt.change_id))
+        for file, one in zip(files, receipt.files, strict=True)
+    )
+
+
+def _changed_file(file: FilePatch, one: FileReceipt, *, written: bool) -> ChangedFile:
+    trash_id = one.change.trash_id if written else ""
+    return ChangedFile(
+        path=one.path,
+        operation=file.operation,
+        to_path=one.change.to_path or None,
+        before_sha256=one.before_sha256,
+        after_sha256=one.after_sha256,
+        diff=safe_rows(one.change.diff),
+        trashed_to=trash_name(trash_id) if trash_id else None,
+    )

@@ -1,0 +1,136 @@
+"""`edit_file`: exact-string edits that all look at the same version."""
+
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from surehold.dialects.shared.camel import CamelPart, CamelResult
+from surehold.dialects.shared.changes import ChangeResult, CheckedParams, common, proof
+from surehold.dialects.shared.wire import WIRE
+from surehold.text.plan import Applied
+from surehold.text.string_edits import SnapshotEdits, StringEdit
+from surehold.text.visible import safe
+from surehold.tools.context import Context
+from surehold.tools.spec import Hints, tool
+from surehold.workspace.proposal import Proposal
+
+
+class TextEdit(CamelPart):
+    """One replacement."""
+
+    ALIASES: ClassVar = {
+        "old_str": "oldText",
+        "old_string": "oldText",
+        "oldString": "oldText",
+        "old_text": "oldText",
+        "new_str": "newText",
+        "new_string": "newText",
+        "newString": "newText",
+        "new_text": "newText",
+        "replace_all": "replaceAll",
+        "expected_occurrences": "expectedOccurrences",
+    }
+
+    old_text: str
+    """Copied exactly; must stand once."""
+    new_text: str
+    replace_all: bool = False
+    expected_occurrences: int | None = Field(default=None, ge=1)
+    """Replace all, if there are exactly so many."""
+
+
+class EditParams(CheckedParams):
+    """What to edit."""
+
+    ALIASES: ClassVar = {"file_path": "path", "filePath": "path"}
+
+    path: str
+    edits: list[TextEdit]
+
+
+class EditedRange(CamelResult):
+    """Where a text stood, and where its replacement stands: lines, from 1, inclusive."""
+
+    start_line: int
+    end_line: int
+    new_start_line: int
+    new_end_line: int
+
+
+class AppliedEdit(CamelResult):
+    """What one edit did."""
+
+    edit_index: int
+    occurrences: int
+    ranges: tuple[EditedRange, ...]
+
+
+class EditResult(ChangeResult):
+    """Both versions, and what each edit did."""
+
+    path: str
+    before_sha256: str
+    after_sha256: str
+    applied_edits: tuple[AppliedEdit, ...]
+
+    def headline(self) -> str:
+        """Say what was done."""
+        places = sum(edit.occurrences for edit in self.applied_edits)
+        count = len(self.applied_edits)
+        return f"{safe(self.path)}: {count} {'edit' if count == 1 else 'edits'} applied in {places} " + (
+            "place." if places == 1 else "places."
+        )
+
+    def facts(self) -> tuple[tuple[str, str | None], ...]:
+        """List what the next call needs."""
+        return (("sha256", self.after_sha256), ("beforeSha256", self.before_sha256))
+
+
+@tool("edit_file", hints=Hints(kind="edit", title="Edit a file", destructive=True, operation="edit"), wire=WIRE)
+def edit_file(context: Context, params: EditParams) -> EditResult:
+    """Replace exact texts in a file: all edits or none, all matched against the file as it is now.
+
+    oldText must stand exactly once, unless replaceAll or expectedOccurrences. Untouched bytes stay as they are.
+    A wrong expectedSha256 is refused as stale_file and says whether the edits still apply, and with which sha256.
+    """
+    evidence = proof(context, params.expected_sha256, path=params.path)
+    edits = tuple(
+        StringEdit(
+            old=edit.old_text,
+            new=edit.new_text,
+            replace_all=edit.replace_all,
+            expected_occurrences=edit.expected_occurrences,
+        )
+        for edit in params.edits
+    )
+    receipt = context.session.submit(
+        Proposal(path=params.path, edit=SnapshotEdits(edits), proof=evidence),
+        tool="edit_file",
+        operation="edit",
+        reason=params.reason,
+        dry_run=params.dry_run,
+    )
+    one = receipt.files[0]
+    return EditResult(
+        **common(receipt),
+        path=one.path,
+        before_sha256=one.before_sha256 or "",
+        after_sha256=one.after_sha256 or "",
+        applied_edits=tuple(AppliedEdit(**_applied(edit)) for edit in one.plan.applied),
+    )
+
+
+def _applied(edit: Applied) -> dict[str, Any]:
+    return {
+        "edit_index": edit.index,
+        "occurrences": edit.occurrences,
+        "ranges": tuple(
+            EditedRange(
+                start_line=span.start_line,
+                end_line=span.end_line,
+                new_start_line=span.new_start_line,
+                new_end_line=span.new_end_line,
+            )
+            for span in edit.ranges
+        ),
+    }

@@ -1,0 +1,70 @@
+"""`glob`: files and directories by a pattern of their path."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from surehold.dialects.files.finding import Entry, fitting, mtime, page_text, skipped_counts, skipped_text
+from surehold.dialects.shared.camel import CamelParams, CamelResult
+from surehold.dialects.shared.wire import WIRE
+from surehold.tools.context import Budget, Context
+from surehold.tools.spec import Hints, tool
+
+
+class GlobParams(CamelParams):
+    """What to match."""
+
+    ALIASES: ClassVar = {"path": "root", "exclude": "excludeGlobs"}
+
+    pattern: str
+    """`**`, `*`, `?`, `[a-z]`, `{a,b}`, relative to root: `src/**/*.py`."""
+    root: str = "."
+    exclude_globs: list[str] = Field(default_factory=list[str])
+    max_results: int = Field(default=1_000, ge=1, le=20_000)
+    include_hidden: bool = False
+
+
+class FilesGlobResult(CamelResult):
+    """What matches."""
+
+    pattern: str
+    root: str
+    matches: tuple[Entry, ...]
+    truncated: bool
+    total: int
+    skipped: dict[str, int] = Field(default_factory=dict[str, int])
+    notes: tuple[str, ...] = ()
+
+    def text(self, budget: Budget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
+        """Put one match on a line."""
+        facts = [
+            f"{self.total} matches",
+            f"the first {len(self.matches)} are shown; narrow the pattern or root" if self.truncated else "",
+            f"left out: {left_out}" if (left_out := skipped_text(self.skipped)) else "",
+        ]
+        return page_text(" · ".join(fact for fact in facts if fact), self.notes, (row.line() for row in self.matches))
+
+
+@tool("glob", hints=Hints(kind="search", title="Find files by name", read_only=True, idempotent=True), wire=WIRE)
+def glob(context: Context, params: GlobParams) -> FilesGlobResult:
+    """Find files and directories by a pattern, in path order; ignored and hidden ones are left out."""
+    found = context.session.finder.glob(
+        params.pattern,
+        root=params.root,
+        exclude=params.exclude_globs,
+        limit=params.max_results,
+        hidden=params.include_hidden,
+        progress=context.progress,
+        cancelled=context.cancelled,
+    )
+    matches = tuple(Entry(path=row.key, type=row.type, size=row.size, mtime=mtime(row)) for row in found.matches)
+    count = fitting((row.line() for row in matches), context.budget.page_characters) if matches else 0
+    return FilesGlobResult(
+        pattern=params.pattern,
+        root=found.directory,
+        matches=matches[:count],
+        truncated=found.truncated or count < len(matches),
+        total=found.total,
+        skipped=skipped_counts(found.skipped),
+        notes=found.notes,
+    )

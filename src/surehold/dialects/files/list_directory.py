@@ -1,0 +1,99 @@
+"""`list_directory`: what is in a directory."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from surehold.dialects.files.finding import entry_line, fitting, mtime, page_text, skipped_counts, skipped_text
+from surehold.dialects.shared.camel import CamelParams, CamelResult
+from surehold.dialects.shared.wire import WIRE
+from surehold.search.values import ListedEntry, Listing
+from surehold.text.visible import safe
+from surehold.tools.context import Budget, Context
+from surehold.tools.spec import Hints, tool
+
+
+class ListParams(CamelParams):
+    """What to list."""
+
+    ALIASES: ClassVar = {"directory": "path", "dir": "path"}
+
+    path: str = "."
+    recursive: bool = False
+    max_depth: int = Field(default=8, ge=1, le=32)
+    """With recursive; at most 32."""
+    include_hidden: bool = False
+    """Also names that begin with a dot."""
+    respect_ignore: bool = True
+    """Leave out what .gitignore names."""
+    max_entries: int = Field(default=5_000, ge=1, le=50_000)
+    cursor: str = ""
+    """nextCursor of the page before."""
+
+
+class ListedFile(CamelResult):
+    """One entry."""
+
+    name: str
+    relative_path: str
+    type: str
+    size: int
+    mtime: str
+    depth: int
+
+
+class ListResult(CamelResult):
+    """One page of a directory."""
+
+    path: str
+    entries: tuple[ListedFile, ...]
+    truncated: bool
+    next_cursor: str | None = None
+    skipped: dict[str, int] = Field(default_factory=dict[str, int])
+    notes: tuple[str, ...] = ()
+
+    def text(self, budget: Budget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
+        """Put one entry on a line: `dir/`, `link@`, `file  size`."""
+        facts = [
+            safe(self.path),
+            f"{len(self.entries)} entries",
+            f"left out: {left_out}" if (left_out := skipped_text(self.skipped)) else "",
+            f"goes on: cursor={self.next_cursor}" if self.next_cursor else "",
+        ]
+        rows = (entry_line(row.relative_path, row.type, row.size) for row in self.entries)
+        return page_text(" · ".join(fact for fact in facts if fact), self.notes, rows)
+
+
+@tool("list_directory", hints=Hints(kind="read", title="List a directory", read_only=True, idempotent=True), wire=WIRE)
+def list_directory(context: Context, params: ListParams) -> ListResult:
+    """List a directory: name, type, size and time of each entry, in path order. Links are listed, never followed."""
+    listing = _listing(context, params, params.max_entries)
+    lines = (entry_line(row.relative, row.type, row.size) for row in listing.entries)
+    if (count := fitting(lines, context.budget.page_characters)) < len(listing.entries):
+        listing = _listing(context, params, count)
+    return ListResult(
+        path=listing.directory,
+        entries=tuple(_entry(row) for row in listing.entries),
+        truncated=listing.truncated,
+        next_cursor=listing.next or None,
+        skipped=skipped_counts(listing.skipped),
+        notes=listing.notes,
+    )
+
+
+def _listing(context: Context, params: ListParams, limit: int) -> Listing:
+    return context.session.finder.list(
+        params.path,
+        recursive=params.recursive,
+        max_depth=params.max_depth,
+        hidden=params.include_hidden,
+        ignore=params.respect_ignore,
+        limit=limit,
+        after=params.cursor,
+    )
+
+
+def _entry(row: ListedEntry) -> ListedFile:
+    return ListedFile(
+        name=row.name, relative_path=row.relative, type=row.type, size=row.size, mtime=mtime(row), depth=row.depth
+    )

@@ -1,0 +1,110 @@
+"""`move_file`: another name for a file."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from surehold.dialects.files.trash_name import trash_name
+from surehold.dialects.shared.changes import ChangeResult, CheckedParams, common, proof
+from surehold.dialects.shared.wire import WIRE
+from surehold.errors import AlreadyExists, InvalidArgument
+from surehold.stores.base import Sighting
+from surehold.text.plan import Keep
+from surehold.text.snapshot import Snapshot
+from surehold.text.visible import safe
+from surehold.tools.context import Context
+from surehold.tools.spec import Hints, tool
+from surehold.workspace.proposal import Absent, Proof, Proposal, Sha256, Unproven
+
+
+class MoveParams(CheckedParams):
+    """What to move."""
+
+    ALIASES: ClassVar = {"source": "fromPath", "destination": "toPath", "path": "fromPath"}
+
+    from_path: str
+    to_path: str
+    overwrite: bool = False
+    """Replace an existing file, which goes to the trash."""
+    expected_dest_sha256: str = ""
+    """sha256 of the file to be replaced."""
+
+
+class MoveResult(ChangeResult):
+    """The file at its new place."""
+
+    moved: bool
+    from_path: str
+    to_path: str
+    sha256: str
+    overwrote_trashed_to: str | None = None
+
+    def headline(self) -> str:
+        """Say what was done."""
+        return f"{safe(self.from_path)} moved to {safe(self.to_path)}."
+
+    def facts(self) -> tuple[tuple[str, str | None], ...]:
+        """List what the next call needs."""
+        return (("sha256", self.sha256), ("overwroteTrashedTo", self.overwrote_trashed_to))
+
+
+@dataclass(frozen=True, slots=True)
+class _Overwritten:
+    """Nothing is at the destination, or what the caller says it saw there."""
+
+    proof: Proof | None
+
+    def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:
+        """Refuse when something else is there."""
+        if not current.exists:
+            return
+        if self.proof is None:
+            raise AlreadyExists(
+                f"`{path}` exists already.",
+                path=path,
+                action="To replace it, send its sha256 as expectedDestSha256.",
+                actual_sha256=current.sha256,
+            )
+        self.proof.check(path, current, seen)
+
+
+@tool(
+    "move_file", hints=Hints(kind="move", title="Move or rename a file", destructive=True, operation="move"), wire=WIRE
+)
+def move_file(context: Context, params: MoveParams) -> MoveResult:
+    """Move or rename a file; missing directories are made. An existing destination is refused, unless overwrite."""
+    workspace = context.session.workspace
+    if not params.to_path:
+        raise InvalidArgument("`toPath` is empty.", path=params.from_path, reason="no_destination")
+    if workspace.target(params.from_path) == workspace.target(params.to_path):
+        raise InvalidArgument(
+            f"`{params.from_path}` and `{params.to_path}` are the same file.", path=params.from_path, reason="same_path"
+        )
+    proposal = Proposal(
+        path=params.from_path,
+        to_path=params.to_path,
+        edit=Keep(),
+        proof=proof(context, params.expected_sha256, path=params.from_path),
+        to_proof=_destination(context, params),
+    )
+    receipt = context.session.submit(
+        proposal, tool="move_file", operation="move", reason=params.reason, dry_run=params.dry_run
+    )
+    one = receipt.files[0]
+    displaced = one.change.trash_id if one.change.displaced and receipt.change_id else ""
+    return MoveResult(
+        **common(receipt),
+        moved=not receipt.dry_run,
+        from_path=one.path,
+        to_path=one.change.to_path,
+        sha256=one.after_sha256 or "",
+        overwrote_trashed_to=trash_name(displaced) if displaced else None,
+    )
+
+
+def _destination(context: Context, params: MoveParams) -> Proof:
+    if not params.overwrite:
+        return Absent()
+    if params.expected_dest_sha256:
+        return _Overwritten(Sha256(params.expected_dest_sha256.strip().lower()))
+    return _Overwritten(Unproven() if context.unchecked else None)

@@ -1,0 +1,182 @@
+"""`search_files`: names, texts and patterns in many files."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from surehold.dialects.files.finding import page_text, skipped_counts, skipped_text
+from surehold.dialects.shared.camel import CamelParams, CamelResult
+from surehold.dialects.shared.wire import WIRE
+from surehold.search.values import Hit, Search, SearchResult
+from surehold.text.visible import safe
+from surehold.tools.context import Budget, Context
+from surehold.tools.spec import Hints, tool
+
+_HASH = 80
+"""What the sha256 adds to the line about a file."""
+
+
+class SearchParams(CamelParams):
+    """What to look for, and where."""
+
+    ALIASES: ClassVar = {"pattern": "query", "path": "root"}
+
+    query: str
+    mode: Literal["path", "text", "regex"] = "text"
+    """`path`: part of the path, or a glob; `text`: literal; `regex`: Rust syntax, no look-around."""
+    root: str = "."
+    """Directory or file to search."""
+    include_globs: list[str] = Field(default_factory=list[str])
+    """Only these files, such as `*.py`."""
+    exclude_globs: list[str] = Field(default_factory=list[str])
+    max_results: int = Field(default=100, ge=1, le=2_000)
+    context_lines: int = Field(default=0, ge=0, le=20)
+    """Lines around each match."""
+    case_sensitive: bool = True
+    multiline: bool = False
+    """Let a regex match across lines."""
+    cursor: str = ""
+    """nextCursor of the page before."""
+
+
+class Match(CamelResult):
+    """One match."""
+
+    path: str
+    line: int | None = None
+    column: int | None = None
+    preview: str | None = None
+    before: tuple[str, ...] | None = None
+    after: tuple[str, ...] | None = None
+
+    def lines(self) -> Iterator[str]:
+        """Lay it out as `grep` does: `12:5: text`, and `11- text` around it."""
+        if self.line is None:
+            return
+        before, after = self.before or (), self.after or ()
+        yield from (f"{self.line - len(before) + i}- {text}" for i, text in enumerate(before))
+        yield f"{self.line}:{self.column}: {self.preview or ''}"
+        yield from (f"{self.line + 1 + i}- {text}" for i, text in enumerate(after))
+
+
+class MatchedFile(CamelResult):
+    """One file with matches."""
+
+    path: str
+    sha256: str
+    match_count: int
+
+
+class SearchFilesResult(CamelResult):
+    """One page of matches."""
+
+    mode: str
+    query: str
+    root: str
+    matches: tuple[Match, ...]
+    files: tuple[MatchedFile, ...]
+    total_matches: int
+    files_scanned: int
+    files_skipped: dict[str, int]
+    truncated: bool
+    next_cursor: str | None = None
+    engine: str
+    notes: tuple[str, ...] = ()
+
+    def text(self, budget: Budget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
+        """Group the matches by file, each with the sha256 that an edit of it needs."""
+        facts = [
+            f"{self.total_matches} {'match' if self.total_matches == 1 else 'matches'}",
+            f"{len(self.matches)} shown" if len(self.matches) != self.total_matches else "",
+            f"{self.files_scanned} files searched" if self.mode != "path" else "",
+            f"skipped: {left_out}" if (left_out := skipped_text(self.files_skipped)) else "",
+            f"goes on: cursor={self.next_cursor}" if self.next_cursor else "",
+        ]
+        rows = _rows(self.matches, {file.path: file.sha256 for file in self.files})
+        return page_text(" · ".join(fact for fact in facts if fact), self.notes, rows)
+
+
+@tool("search_files", hints=Hints(kind="search", title="Search files", read_only=True, idempotent=True), wire=WIRE)
+def search_files(context: Context, params: SearchParams) -> SearchFilesResult:
+    """Search names (path), literal text or regular expressions in many files; ignored, hidden and binary ones are left out.
+
+    Each file comes with its sha256, so that an edit needs no read before. Order: path, line, column.
+    """
+    found = _search(context, params, params.max_results)
+    if (count := _fitting(found.matches, context.budget)) < len(found.matches):
+        found = _search(context, params, count)
+    context.session.saw_hits(
+        (
+            file.path,
+            file.snapshot,
+            tuple((hit.line, hit.line) for hit in found.matches if hit.line and hit.path == file.path),
+        )
+        for file in found.files
+    )
+    return SearchFilesResult(
+        mode=params.mode,
+        query=params.query,
+        root=params.root,
+        matches=tuple(map(_match, found.matches)),
+        files=tuple(
+            MatchedFile(path=file.path, sha256=file.sha256, match_count=file.match_count) for file in found.files
+        ),
+        total_matches=found.total_matches,
+        files_scanned=found.files_scanned,
+        files_skipped=skipped_counts(found.skipped),
+        truncated=found.truncated,
+        next_cursor=found.next or None,
+        engine=found.engine,
+        notes=found.notes,
+    )
+
+
+def _search(context: Context, params: SearchParams, limit: int) -> SearchResult:
+    return context.session.finder.search(
+        Search(
+            query=params.query,
+            mode=params.mode,
+            root=params.root,
+            include=tuple(params.include_globs),
+            exclude=tuple(params.exclude_globs),
+            context=params.context_lines,
+            case_sensitive=params.case_sensitive,
+            multiline=params.multiline,
+        ),
+        limit=limit,
+        after=params.cursor,
+        progress=context.progress,
+        cancelled=context.cancelled,
+    )
+
+
+def _match(hit: Hit) -> Match:
+    return Match(
+        path=hit.path,
+        line=hit.line,
+        column=hit.column,
+        preview=hit.preview or None,
+        before=hit.before or None,
+        after=hit.after or None,
+    )
+
+
+def _fitting(hits: Sequence[Hit], budget: Budget) -> int:
+    """Return how many matches fit into a page, with the lines about their files."""
+    room, path = budget.page_characters, ""
+    for number, hit in enumerate(hits):
+        room -= sum(len(row) + 1 for row in _match(hit).lines())
+        room -= len(hit.path) + _HASH if hit.path != path else 0
+        path = hit.path
+        if room < 0:
+            return max(number, 1)
+    return len(hits)
+
+
+def _rows(matches: Sequence[Match], hashes: dict[str, str]) -> Iterator[str]:
+    for path, group in groupby(matches, key=lambda match: match.path):
+        yield safe(path) + (f" · sha256 {hashes[path]}" if path in hashes else "")
+        for match in group:
+            yield from match.lines()

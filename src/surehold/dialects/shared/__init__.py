@@ -1,0 +1,1 @@
+"""What several families have in common: spelling, and the tools that more than one of them lists."""

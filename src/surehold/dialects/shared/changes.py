@@ -1,0 +1,107 @@
+"""What every tool that changes files takes, returns and says."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+from surehold.dialects.shared.camel import CamelParams, CamelResult
+from surehold.errors import InvalidArgument
+from surehold.text.plan_diff import DIFF_LIMIT
+from surehold.text.visible import safe_rows
+from surehold.tools.context import Budget, Context
+from surehold.workspace.proposal import Exact, Proof, Sha256
+from surehold.workspace.receipt import Receipt
+
+SHORT_DIFF = 4_096
+"""How much of a diff is sent back where the caller knows the text: a file it made, deleted or brought back."""
+
+
+class ChangeParams(CamelParams):
+    """The arguments that all changes have."""
+
+    dry_run: bool = False
+    """Only show what would happen."""
+    reason: str = ""
+    """Note for the audit log."""
+
+
+class CheckedParams(ChangeParams):
+    """Arguments of a change that wants a proof of what the caller saw."""
+
+    DEMANDED: ClassVar = ("expectedSha256",)
+
+    expected_sha256: str = ""
+    """sha256 from read_file."""
+
+
+class ChangeResult(CamelResult):
+    """What all changes return."""
+
+    change_id: str = ""
+    """For `surehold undo`; empty when nothing had to be written."""
+    diff: str = ""
+    diff_truncated: bool = False
+    warnings: tuple[str, ...] = ()
+    dry_run: bool | None = None
+    already_applied: bool | None = None
+
+    def headline(self) -> str:
+        """Say what was done, in one line."""
+        raise NotImplementedError
+
+    def facts(self) -> Sequence[tuple[str, str | None]]:
+        """List what the next call needs."""
+        return ()
+
+    def fitted(self, budget: Budget) -> Self:
+        """Return it with as much of the diff as fits into an answer."""
+        shown = _beginning(self.diff, budget.page_characters // 2)
+        return self if shown == self.diff else self.model_copy(update={"diff": shown, "diff_truncated": True})
+
+    def text(self, budget: Budget) -> str:
+        """Say what was done, what the next call needs, and show the difference as far as it fits."""
+        head = f"Dry run, nothing was written. Would do: {self.headline()}" if self.dry_run else self.headline()
+        rows = [head]
+        if self.already_applied:
+            rows.append("The file was so already; nothing had to be written.")
+        rows += [f"{name}: {value}" for name, value in (*self.facts(), ("changeId", self.change_id)) if value]
+        rows += [f"Warning: {warning}" for warning in self.warnings]
+        fitted = self.fitted(budget)
+        if fitted.diff:
+            rows.append(fitted.diff.rstrip("\n"))
+        if fitted.diff_truncated:
+            rest = f"surehold show {self.change_id}" if self.change_id else "`surehold show`, once it is written"
+            rows.append(f"[the diff goes on; all of it: {rest}]")
+        return "\n".join(rows)
+
+
+def common(receipt: Receipt, *, diff_room: int = DIFF_LIMIT) -> dict[str, Any]:
+    """Return the fields that all changes have, from a receipt."""
+    diff = safe_rows(receipt.diff)
+    shown = _beginning(diff, diff_room)
+    return {
+        "change_id": receipt.change_id,
+        "diff": shown,
+        "diff_truncated": shown != diff or any(one.change.diff_truncated for one in receipt.files),
+        "warnings": receipt.warnings,
+        "dry_run": True if receipt.dry_run else None,
+        "already_applied": True if receipt.already_applied else None,
+    }
+
+
+def proof(context: Context, expected: str, *, path: str) -> Proof:
+    """Return the caller's evidence; without one only a workspace that allows it is changed."""
+    if expected:
+        return Sha256(expected.strip().lower())
+    if context.unchecked:
+        return Exact()
+    raise InvalidArgument(
+        f"`expectedSha256` is missing for `{path}`.",
+        path=path,
+        reason="expected_sha256_missing",
+        action="Read the file with read_file and send its sha256 as expectedSha256.",
+    )
+
+
+def _beginning(diff: str, room: int) -> str:
+    """Return as many whole lines of a diff as fit."""
+    return diff if len(diff) <= room else diff[: diff.rfind("\n", 0, room) + 1]

@@ -1,0 +1,200 @@
+"""`read_file`: some lines of a file, the sha256 of all of it, and anchors when they are asked for."""
+
+import base64
+import hashlib
+from typing import Any, ClassVar, Literal
+
+from surehold.dialects.shared.camel import CamelParams, CamelResult
+from surehold.dialects.shared.source import Source, anchored_rows, fitted, source_of
+from surehold.dialects.shared.wire import WIRE
+from surehold.errors import BinaryFile, InvalidArgument
+from surehold.text.page import Page
+from surehold.text.quality import Quality
+from surehold.text.rows import Row
+from surehold.text.visible import safe
+from surehold.tools.context import Budget, Context
+from surehold.tools.spec import Hints, tool
+
+_NO_END = 1 << 40
+
+
+class ReadParams(CamelParams):
+    """What to read."""
+
+    ALIASES: ClassVar = {"file_path": "path", "filePath": "path"}
+
+    path: str
+    """Relative to the first root, or absolute below any root."""
+    start_line: int | None = None
+    """First line, from 1."""
+    end_line: int | None = None
+    """Last line, inclusive."""
+    max_bytes: int = 262_144
+    """Stop after so many bytes, at a whole line."""
+    hashes: bool = False
+    """Show each line as `N#HASH|content`."""
+    allow_binary: bool = False
+    """Return a binary file as base64."""
+    encoding: str | None = None
+    """Such as cp1252, when the guess is wrong."""
+    if_none_match: str | None = None
+    """A sha256; if the file still has it, no content is sent."""
+
+
+class LineFact(CamelResult):
+    """One shown line and its anchor."""
+
+    line: int
+    hash: str
+    occurrence: int | None = None
+    quality: Quality
+
+
+class ReadResult(CamelResult):
+    """Some lines of a file, and the facts about all of it."""
+
+    path: str
+    content: str | None = None
+    content_base64: str | None = None
+    start_line: int = 0
+    end_line: int = 0
+    line_count: int = 0
+    size_bytes: int
+    sha256: str
+    truncated: bool = False
+    next_line: int | None = None
+    encoding: str
+    newline_style: Literal["lf", "crlf", "cr", "mixed", "none"] = "none"
+    has_bom: bool = False
+    final_newline: bool = False
+    not_modified: bool | None = None
+    lines: tuple[LineFact, ...] | None = None
+    """With `hashes`: the anchor and quality of every line."""
+    notice: str | None = None
+
+    def text(self, budget: Budget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
+        """Put the facts in one line, and the content below it, as it is."""
+        notice = [f"[{self.notice}]"] if self.notice else []
+        return "\n".join([self._heading(), *notice, *([body] if (body := self.content or self.content_base64) else [])])
+
+    def _heading(self) -> str:
+        shown = f"lines {self.start_line}-{self.end_line} of {self.line_count}" if self.content else ""
+        facts = [
+            safe(self.path),
+            shown or (f"{self.size_bytes} bytes" if self.content_base64 else f"{self.line_count} lines"),
+            f"sha256 {self.sha256}",
+            "" if self.encoding == "utf-8" else self.encoding,
+            "" if self.newline_style in ("lf", "none") else self.newline_style,
+            "byte order mark" if self.has_bom else "",
+            "no final newline" if self.content and not self.final_newline else "",
+            f"goes on: startLine={self.next_line}" if self.next_line else "",
+        ]
+        return " · ".join(fact for fact in facts if fact)
+
+
+@tool("read_file", hints=Hints(kind="read", title="Read a file", read_only=True, idempotent=True), wire=WIRE)
+def read_file(context: Context, params: ReadParams) -> ReadResult:
+    """Read a text file: its lines, and the sha256 that changing tools want as expectedSha256.
+
+    The sha256 is of the whole file, also when only some lines are shown. At most 2,000 lines and 40,000 characters come
+    back at once; nextLine says where to go on. With hashes each line carries an anchor; `!` marks a line that is a bad
+    thing to point at, `~` a middling one.
+    """
+    first, last = _asked(params)
+    source = source_of(context.session, params.path, params.encoding)
+    try:
+        page = source.page(first, min(last - first + 1, context.budget.lines), params.max_bytes)
+    except BinaryFile:
+        return _binary(context, params, source)
+    key = context.session.workspace.target(params.path).key
+    if params.if_none_match and params.if_none_match.strip().lower() == page.sha256:
+        return ReadResult(**_facts(key, page), content="", not_modified=True, notice="not modified")
+    anchored = anchored_rows(source, page) if params.hashes else ()
+    texts = [str(row) for row in anchored] if params.hashes else [page.encoding.decode(row) for row in page.rows]
+    page = fitted(page, [len(text) + params.hashes for text in texts], context.budget.page_characters)
+    texts = [text[: context.budget.page_characters] for text in texts[: len(page.rows)]]
+    context.session.saw_page(params.path, page, with_hashes=params.hashes, snapshot=source.snapshot)
+    end = first + len(page.rows) - 1
+    following = page.next_line if end < last else None
+    return ReadResult(
+        **_facts(key, page),
+        content=("\n" if params.hashes else "").join(texts),
+        start_line=first if page.rows else 0,
+        end_line=end if page.rows else 0,
+        truncated=bool(following) or page.cut,
+        next_line=following,
+        lines=tuple(map(_fact, anchored[: len(page.rows)])) if params.hashes else None,
+        notice=_notice(page, first),
+    )
+
+
+def _asked(params: ReadParams) -> tuple[int, int]:
+    first = 1 if params.start_line is None else params.start_line
+    last = _NO_END if params.end_line is None else params.end_line
+    if first < 1 or last < first:
+        raise InvalidArgument(
+            f"Lines {first} to {last} cannot be read.",
+            path=params.path,
+            reason="bad_lines",
+            action="Lines are counted from 1; endLine is not before startLine.",
+        )
+    if params.max_bytes < 1:
+        raise InvalidArgument("`maxBytes` must be at least 1.", path=params.path, reason="bad_max_bytes")
+    return first, last
+
+
+def _facts(key: str, page: Page) -> dict[str, Any]:
+    return {
+        "path": key,
+        "line_count": page.line_count,
+        "size_bytes": page.size,
+        "sha256": page.sha256,
+        "encoding": page.file_encoding.name,
+        "newline_style": page.style,
+        "has_bom": bool(page.file_encoding.bom),
+        "final_newline": page.final_newline,
+    }
+
+
+def _notice(page: Page, first: int) -> str | None:
+    if page.cut:
+        return (
+            f"line {first} is too long to be shown whole; search_files with mode regex shows other parts of it, "
+            "and a larger maxBytes may help"
+        )
+    if not page.line_count:
+        return "the file is empty"
+    return None if page.rows else f"the file has only {page.line_count} lines"
+
+
+def _fact(row: Row) -> LineFact:
+    return LineFact(line=row.line, hash=row.hash, occurrence=row.occurrence, quality=row.quality)
+
+
+def _binary(context: Context, params: ReadParams, source: Source) -> ReadResult:
+    """Return base64 when that was asked for; else refuse, with the facts that are known all the same."""
+    workspace = context.session.workspace
+    target = workspace.target(params.path)
+    room = min(params.max_bytes, context.budget.page_characters // 4 * 3)
+    digest, size, head = hashlib.sha256(), 0, b""
+    for chunk in [source.snapshot.data] if source.snapshot else workspace.disk.chunks(target):
+        head += chunk[: room - len(head)]
+        digest.update(chunk)
+        size += len(chunk)
+    if not params.allow_binary:
+        raise BinaryFile(
+            f"`{target.key}` is a binary file.",
+            path=target.key,
+            action="Send allowBinary: true to get base64, or name its encoding.",
+            size_bytes=size,
+            sha256=digest.hexdigest(),
+        )
+    return ReadResult(
+        path=target.key,
+        content_base64=base64.b64encode(head).decode("ascii"),
+        size_bytes=size,
+        sha256=digest.hexdigest(),
+        truncated=size > len(head),
+        encoding="base64",
+        notice=f"the first {len(head)} of {size} bytes" if size > len(head) else None,
+    )

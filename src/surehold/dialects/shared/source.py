@@ -1,0 +1,110 @@
+"""Where lines are read from: a file held in memory, or a large one that streams by. Nothing is read twice."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from surehold.errors import FileTooLarge
+from surehold.text.page import Page, page_of
+from surehold.text.rows import Row, digests_of, rows
+from surehold.text.snapshot import Snapshot
+from surehold.workspace.session import Session
+
+_IN_MEMORY = 8 << 20
+"""Larger files are read in one pass without being held."""
+
+
+class Source(Protocol):
+    """A file to show lines of."""
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The whole of it, when it is held."""
+        ...
+
+    def page(self, start: int, count: int, max_bytes: int) -> Page:
+        """Return some lines; `BinaryFile` when there are none."""
+        ...
+
+    def digests(self, page: Page) -> Iterator[Sequence[int]]:
+        """Yield the digests of all lines."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A file in memory."""
+
+    snapshot: Snapshot
+
+    def page(self, start: int, count: int, max_bytes: int) -> Page:
+        """Return some lines."""
+        return page_of(self.snapshot, start=start, count=count, max_bytes=max_bytes)
+
+    def digests(self, page: Page) -> Iterator[Sequence[int]]:  # noqa: ARG002 - one shape for both
+        """Yield the digests of all lines."""
+        yield self.snapshot.digests
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """A file that is too large to be held."""
+
+    session: Session
+    path: str
+    encoding: str | None
+    snapshot: None = None
+
+    def page(self, start: int, count: int, max_bytes: int) -> Page:
+        """Return some lines, and the facts about all of it, in one pass."""
+        workspace = self.session.workspace
+        return workspace.page(self.path, start=start, count=count, max_bytes=max_bytes, encoding=self.encoding)
+
+    def digests(self, page: Page) -> Iterator[Sequence[int]]:
+        """Yield the digests of all lines, in a second pass."""
+        workspace = self.session.workspace
+        if page.file_encoding.width > 1:  # digests are of the file's own bytes, which a pass as UTF-8 does not show
+            yield workspace.read(self.path, encoding=self.encoding).digests
+            return
+        breaker = b"\r" if page.style == "cr" else b"\n"
+        yield from digests_of(workspace.disk.chunks(workspace.target(self.path)), page.encoding, breaker=breaker)
+
+
+def source_of(session: Session, path: str, encoding: str | None) -> Source:
+    """Open a file for reading, whatever its size."""
+    try:
+        return Held(session.workspace.read(path, encoding=encoding, limit=_IN_MEMORY))
+    except FileTooLarge:
+        return Streamed(session, path, encoding)
+
+
+def anchored_rows(source: Source, page: Page) -> tuple[Row, ...]:
+    """Return the lines of a page with their anchors."""
+    contents = [_content(row, page) for row in page.rows]
+    if source.snapshot is None and page.file_encoding.width > 1:
+        own = page.file_encoding  # the file's own bytes decide, not their UTF-8
+        contents = [own.encode(page.encoding.decode(content)) for content in contents]
+        return rows(contents, source.digests(page), start=page.start, encoding=own)
+    return rows(contents, source.digests(page), start=page.start, encoding=page.encoding)
+
+
+def fitted(page: Page, lengths: Sequence[int], room: int) -> Page:
+    """Keep the whole lines that fit; the first one stays in any case, cut when it alone is too long."""
+    kept = 0
+    for length in lengths:
+        room -= length
+        if room < 0:
+            break
+        kept += 1
+    if kept == len(page.rows):
+        return page
+    return replace(page, rows=page.rows[: max(kept, 1)], cut=not kept)
+
+
+def _content(row: bytes, page: Page) -> bytes:
+    """Return a line without its terminator."""
+    newline = page.encoding.newline
+    if page.style == "cr":
+        return row.removesuffix(newline("\r"))
+    bare = row.removesuffix(newline("\n"))
+    return bare.removesuffix(newline("\r")) if len(bare) < len(row) else row

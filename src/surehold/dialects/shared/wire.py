@@ -1,0 +1,116 @@
+"""`{ok: true, data}` and `{ok: false, error}`, and the same as text for a model."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from pydantic.alias_generators import to_camel
+
+from surehold.errors import RecoveryRequired, SureholdError
+from surehold.tools.schema import Json, slim_schema
+from surehold.tools.spec import Result
+
+_SAID = frozenset({"editIndex", "oldText"})
+"""Details that the message says, or the caller sent."""
+_SHOWN = 2_000
+"""How many characters of one detail a model is shown; programs get all of it."""
+
+
+class OkWire:
+    """Spells results as `{ok, data}` or `{ok, error}`."""
+
+    def success(self, result: Result, warnings: tuple[str, ...]) -> Json:
+        """Spell a result; warnings about the call itself join those of the tool."""
+        data = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        if warnings:
+            data["warnings"] = [*data.get("warnings", ()), *warnings]
+        return {"ok": result.ok, "data": data}
+
+    def failure(self, error: SureholdError) -> Json:
+        """Spell an error."""
+        details = cast("Json", _camel(error.details))
+        body: Json = {
+            "kind": error.kind,
+            "reason": error.reason,
+            "code": error.code,
+            "message": error.message,
+            "details": details,
+            "recoverable": error.recoverable,
+            "suggestedNextAction": error.action,
+        }
+        if error.path is not None:
+            body["path"] = error.path
+        if isinstance(index := details.get("editIndex"), int):
+            body["editIndex"] = index
+        return {"ok": False, "error": body}
+
+    def failure_text(self, error: SureholdError, *, wrote_nothing: bool) -> str:
+        """Say what is wrong, what to do next, and what is needed to do it."""
+        first = "Nothing was written. " if wrote_nothing and not isinstance(error, RecoveryRequired) else ""
+        head = f"{first}{error.kind}: {error.message}"
+        rows = [head, error.action, *_detail_rows(cast("Json", _camel(error.details)))]
+        return "\n".join(row for row in rows if row)
+
+    def output_schema(self, result: type[Result]) -> Json:
+        """Return a schema that both forms fit: only `ok` is always there."""
+        return {
+            "type": "object",
+            "properties": {
+                "ok": {"type": "boolean"},
+                "data": _bare(slim_schema(result, output=True)),
+                "error": {"type": "object"},
+            },
+            "required": ["ok"],
+        }
+
+
+WIRE = OkWire()
+
+
+def _camel(value: Any) -> Any:
+    """Spell the keys of our own details as the family does; keys that are paths stay."""
+    if isinstance(value, Mapping):
+        rows = cast("Mapping[str, Any]", value)
+        return {to_camel(key) if key.isidentifier() else key: _camel(inner) for key, inner in rows.items()}
+    if isinstance(value, (list, tuple)):
+        return [_camel(inner) for inner in cast("Iterable[Any]", value)]
+    return value
+
+
+def _detail_rows(details: Json) -> list[str]:
+    """Lay details out for reading: one line each, longer texts as blocks."""
+    rows = list[str]()
+    for key, value in details.items():
+        if key in _SAID or value in (None, "", [], {}) or (value is False and key != "editsStillApply"):
+            continue
+        rows.append(_detail(key, value))
+    return rows
+
+
+def _detail(key: str, value: Any) -> str:
+    if isinstance(value, str):
+        shown = value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
+        return f"{key}:\n{shown.rstrip()}" if "\n" in shown else f"{key}: {shown}"
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        if all(isinstance(item, (int, str)) for item in items):
+            return f"{key}: " + ", ".join(map(str, items))
+        return "\n".join([f"{key}:", *(f"- {_flat(item)}" for item in items)])
+    return f"{key}: {_flat(value)}"
+
+
+def _flat(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_flat(inner)}" for key, inner in cast("Json", value).items())
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _bare(schema: Json) -> Json:
+    """Leave the fields of a result and their types; nothing is required, since parts may be left out."""
+    return {"type": "object", "properties": {name: _type(inner) for name, inner in schema["properties"].items()}}
+
+
+def _type(schema: Json) -> Json:
+    kind = schema.get("type", "object")
+    return {"type": "array", "items": {"type": schema["items"]["type"]}} if kind == "array" else {"type": kind}

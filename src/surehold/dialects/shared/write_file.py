@@ -1,0 +1,66 @@
+"""`write_file`: new content for an existing file."""
+
+from typing import ClassVar
+
+from surehold.dialects.shared.changes import ChangeResult, CheckedParams, common, proof
+from surehold.dialects.shared.wire import WIRE
+from surehold.text.rewrite import WriteText
+from surehold.text.visible import safe
+from surehold.tools.context import Context
+from surehold.tools.spec import Hints, tool
+from surehold.workspace.proposal import Proposal
+
+
+class WriteParams(CheckedParams):
+    """What to write."""
+
+    ALIASES: ClassVar = {"file_path": "path", "filePath": "path", "file_text": "content", "text": "content"}
+
+    path: str
+    content: str
+    """The whole new text."""
+
+
+class WriteResult(ChangeResult):
+    """Both versions of the file."""
+
+    path: str
+    before_sha256: str
+    after_sha256: str
+    size_bytes: int
+    unchanged: bool
+
+    def headline(self) -> str:
+        """Say what was done."""
+        return f"{safe(self.path)} {'is unchanged' if self.unchanged else 'written'}, {self.size_bytes} bytes."
+
+    def facts(self) -> tuple[tuple[str, str | None], ...]:
+        """List what the next call needs."""
+        return (("sha256", self.after_sha256), ("beforeSha256", self.before_sha256))
+
+
+@tool(
+    "write_file",
+    hints=Hints(kind="edit", title="Overwrite a file", destructive=True, idempotent=True, operation="write"),
+    wire=WIRE,
+)
+def write_file(context: Context, params: WriteParams) -> WriteResult:
+    """Overwrite an existing file; encoding, byte order mark and line endings stay as they are.
+
+    expectedSha256 must be the file's current sha256; otherwise the call is refused as stale_file and says what changed.
+    New files: create_file.
+    """
+    evidence = proof(context, params.expected_sha256, path=params.path)
+    proposal = Proposal(path=params.path, edit=WriteText(params.content), proof=evidence)
+    receipt = context.session.submit(
+        proposal, tool="write_file", operation="write", reason=params.reason, dry_run=params.dry_run
+    )
+    one = receipt.files[0]
+    return WriteResult(
+        **common(receipt),
+        path=one.path,
+        before_sha256=one.before_sha256 or "",
+        after_sha256=one.after_sha256 or "",
+        size_bytes=one.plan.after.size,
+        unchanged=not one.changed,
+    )

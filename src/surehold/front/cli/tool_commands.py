@@ -1,0 +1,83 @@
+"""The tools of agents from the shell: run one once, and export their definitions."""
+
+import argparse
+import json
+import sys
+from typing import Any, cast
+
+from surehold.errors import InvalidArgument
+from surehold.front.cli.command import Command, Context
+from surehold.front.cli.output import safe
+
+_FORMATS = ("openai", "anthropic", "mcp")
+
+
+def _tool_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="such as read_file; see: surehold schema")
+    parser.conflict_handler = "resolve"  # here --json carries the arguments; a group made now takes it over
+    parser.add_argument_group("the call").add_argument(
+        "--json", metavar="ARGS", dest="arguments", default="{}", help="the arguments as JSON; - reads them from stdin"
+    )
+    parser.add_argument("--text", action="store_true", help="print what a model would read instead of JSON")
+    parser.add_argument("--allow-unchecked", action="store_true", help="take changes without expectedSha256")
+
+
+def _tool(context: Context, args: argparse.Namespace) -> int:
+    from surehold.dialects.families import tool_named
+    from surehold.tools.context import Context as CallContext
+
+    tool, arguments = tool_named(args.name), _parsed(args.arguments)
+    with context.open() as workspace:
+        call = CallContext(session=context.session(workspace), unchecked=args.allow_unchecked)
+        answer = tool.call(call, arguments)
+    if args.text:
+        context.out.line(safe(answer.text, keep="\n\r\t"))
+    else:
+        context.out.json(answer.data)
+    return 0 if answer.ok else 1
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    source = sys.stdin.read() if text == "-" else text
+    try:
+        arguments = json.loads(source)
+    except ValueError as error:
+        raise InvalidArgument(
+            f"The arguments are not JSON: {error}.", reason="bad_json", action='Quote them: --json \'{"path": "a.py"}\''
+        ) from None
+    if not isinstance(arguments, dict):
+        raise InvalidArgument("The arguments must be one JSON object.", reason="bad_json")
+    return cast("dict[str, Any]", arguments)
+
+
+def _schema_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=_FORMATS, default="mcp", help="whose notation (default: mcp)")
+    parser.add_argument("--tools", metavar="LIST", default="", help="families, such as anchored,files; or all")
+
+
+def _schema(context: Context, args: argparse.Namespace) -> int:
+    from surehold.dialects.families import DEFAULT, tools_of
+    from surehold.tools.export import exported
+
+    context.out.json(exported(tools_of(args.tools or DEFAULT), args.format))
+    return 0
+
+
+TOOL_COMMANDS = (
+    Command(
+        name="tool",
+        group="For agents",
+        help="Run one tool once, as an agent would.",
+        example='surehold tool read_file --json \'{"path": "README.md"}\'',
+        add_arguments=_tool_arguments,
+        run=_tool,
+    ),
+    Command(
+        name="schema",
+        group="For agents",
+        help="Print the definitions of the tools.",
+        example="surehold schema --format openai",
+        add_arguments=_schema_arguments,
+        run=_schema,
+    ),
+)
