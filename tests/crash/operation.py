@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from surehold.app import Settings, open_workspace
+from surehold.dialects.agent_session import AgentSession
 from surehold.errors import SureholdError
 from surehold.stores.base import Call, Operation
 from surehold.text.hashing import sha256
@@ -86,6 +87,17 @@ def _undo(workspace: Workspace) -> None:
     workspace.history.undo(edit.change_id, agent="crash", session=SESSION)
 
 
+PATCH = """\
+*** Begin Patch
+*** Update File: a.txt
+@@
+-a began
++a was patched
+*** Add File: sub/new.txt
++made
+*** Delete File: c.txt
+*** End Patch
+"""
 OPERATIONS: dict[str, Act] = {
     "create": lambda w: _write(w, "create", _create("new/deep/file.txt", "made\n")),
     "write": lambda w: _write(w, "write", _whole(w, "a.txt")),
@@ -98,13 +110,7 @@ OPERATIONS: dict[str, Act] = {
     "move": lambda w: _write(w, "move", Proposal(path="a.txt", to_path="sub/a.txt", edit=Keep(), proof=Exact())),
     "move over": lambda w: _write(w, "move", _over(w, "a.txt", "b.txt")),
     "move and edit": lambda w: _write(w, "move", _edit("a.txt", "a began", "a moved", to_path="sub/a.txt")),
-    "patch": lambda w: _write(
-        w,
-        "patch",
-        _edit("a.txt", "a began", "a was patched"),
-        _create("sub/new.txt", "made\n"),
-        Proposal(path="c.txt", edit=Delete(), proof=Exact()),
-    ),
+    "patch": lambda w: AgentSession(w, id=SESSION, agent="crash").apply_patch(PATCH),
     "restore": lambda w: w.history.restore(w.history.trash()[0].id, agent="crash", session=SESSION),
     "undo": _undo,
 }

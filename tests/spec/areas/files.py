@@ -17,7 +17,6 @@ FILES = (
             "files:stale:patch_absent_key": "A path that is not in `expectedSha256ByPath` skips the check.",
             "files:stale:patch_foreign_key": "A key of `expectedSha256ByPath` that the patch does not touch is an error.",
         },
-        deferred="issue 3",
     ),
     *section(
         "SPEC 5",
@@ -78,6 +77,5 @@ FILES = (
             "files:audit:every_call": "Every modifying call is in the audit log, failed ones too, with all documented fields.",
             "files:audit:verify": "The audit log is chained, and an altered entry is named.",
         },
-        deferred="issue 3",
     ),
 )

@@ -51,7 +51,6 @@ FRONT = (
             "front:library:adapters": "Tool lists for OpenAI and Anthropic come from the same definitions.",
             "front:docs:clients": "Every install snippet for a client works with the real flags.",
         },
-        deferred="issue 3",
     ),
     *section(
         "SPEC 10",

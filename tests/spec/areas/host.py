@@ -21,6 +21,5 @@ HOST = (
             "host:text:valid_utf8": "No string leaves the server that is not valid UTF-8.",
             "host:text:escaped": "Control and bidi characters in names and diffs are shown escaped.",
         },
-        deferred="issue 3",
     ),
 )

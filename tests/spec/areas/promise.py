@@ -46,7 +46,6 @@ PROMISE = (
             "promise:refusal:one_retry": "One retry built from the refusal alone succeeds without another read.",
             "promise:product:one_definition": "All front ends serve the same tools from the same definitions.",
         },
-        deferred="issue 3",
     ),
     *section(
         "SPEC 1",

@@ -24,6 +24,5 @@ SESSION = (
             "session:http:handle": "In the stateless era the server mints a handle in its results and accepts it back as `session` or in `_meta`.",
             "session:http:principal": "In the stateless era without a handle the session is the authenticated principal.",
         },
-        deferred="issue 3",
     ),
 )

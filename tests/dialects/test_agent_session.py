@@ -1,0 +1,114 @@
+import inspect
+from pathlib import Path
+
+import pytest
+
+from spec.marks import requirement
+from surehold import Settings, StringEdit, open_workspace
+from surehold.dialects.agent_session import AgentSession
+from surehold.dialects.families import FAMILIES, tools_of
+from surehold.errors import InvalidArgument, StaleFile
+from surehold.tools.export import FORMATS, exported
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> AgentSession:
+    (tmp_path / "root").mkdir()
+    settings = Settings(state_dir=tmp_path / "state", durability="none")
+    return open_workspace(tmp_path / "root", settings=settings).session(agent="ada")
+
+
+@requirement("front:library:tools", "promise:product:one_definition")
+@pytest.mark.parametrize("tool", tools_of("all"), ids=lambda tool: tool.name)
+def test_a_session_has_a_method_for_every_tool_that_takes_what_the_tool_takes(tool: object) -> None:
+    name, params = getattr(tool, "name"), getattr(tool, "params")  # noqa: B009 - tools of any type
+    method = inspect.signature(getattr(AgentSession, name))
+    result = getattr(tool, "result")  # noqa: B009
+
+    assert set(method.parameters) - {"self"} == set(params.model_fields)
+    assert method.return_annotation is result
+    for field, info in params.model_fields.items():
+        given = method.parameters[field].default
+        if field == "expected_sha256":
+            assert given is inspect.Parameter.empty
+        elif not info.is_required() and not info.default_factory:
+            assert given == info.default
+
+
+def test_the_tools_work_from_python_with_types(session: AgentSession) -> None:
+    made = session.create_file("a/b.py", "x = 1\ny = 2\n")
+    read = session.read_file("a/b.py", hashes=True)
+    edited = session.edit_file(
+        "a/b.py", [("x = 1", "x = 3"), StringEdit(old="y", new="z")], expected_sha256=read.sha256
+    )
+    wrote = session.write_file("a/b.py", "new\n", expected_sha256=edited.after_sha256)
+    moved = session.move_file("a/b.py", "c.py", expected_sha256=wrote.after_sha256)
+    patched = session.apply_patch("*** Begin Patch\n*** Update File: c.py\n@@\n-new\n+newer\n*** End Patch\n")
+    listed = session.list_directory()
+    globbed = session.glob("**/*.py")
+    found = session.search_files("newer")
+    gone = session.delete_file("c.py", expected_sha256=found.files[0].sha256)
+    back = session.restore_file(gone.trash_id)
+
+    assert (made.sha256, moved.sha256) == (read.sha256, wrote.after_sha256)
+    assert [row.operation for row in patched.changed_files] == ["update"]
+    assert [row.relative_path for row in listed.entries] == ["a", "c.py"]
+    assert [row.path for row in globbed.matches] == ["c.py"]
+    assert back.path == "c.py"
+
+
+def test_a_program_is_given_a_file_in_one_piece(session: AgentSession) -> None:
+    text = "a line of some length\n" * 10_000
+    session.create_file("a", text)
+
+    assert session.read_file("a", max_bytes=1 << 30).content == text
+
+
+def test_a_refusal_is_raised(session: AgentSession) -> None:
+    session.create_file("a", "x\n")
+
+    with pytest.raises(StaleFile):
+        session.write_file("a", "y\n", expected_sha256="0" * 64)
+
+
+def test_a_tool_is_called_by_name_as_a_model_does(session: AgentSession) -> None:
+    answer = session.answer("create_file", {"path": "a", "content": "x\n"})
+    refused = session.answer("create_file", {"path": "a", "content": "x\n"})
+
+    assert (answer.ok, refused.ok, refused.data["error"]["kind"]) == (True, False, "already_exists")
+    with pytest.raises(InvalidArgument):
+        session.answer("no_such_tool", {})
+
+
+@requirement("front:library:adapters", "promise:product:one_definition")
+def test_tool_lists_for_others_come_from_the_same_definitions() -> None:
+    tools = tools_of()
+    openai, anthropic, mcp = (exported(tools, name) for name in ("openai", "anthropic", "mcp"))
+
+    assert set(FORMATS) == {"openai", "anthropic", "mcp"}
+    assert [row["parameters"] for row in openai] == [tool.input_schema for tool in tools]
+    assert [row["input_schema"] for row in anthropic] == [tool.input_schema for tool in tools]
+    assert [row["inputSchema"] for row in mcp] == [tool.input_schema for tool in tools]
+    assert {row["type"] for row in openai} == {"function"}
+
+
+@requirement("host:schema:described")
+def test_limits_defaults_and_units_stand_in_the_descriptions() -> None:
+    tools = {tool.name: tool for tool in tools_of("files")}
+
+    assert "2,000 lines and 40,000 characters" in tools["read_file"].description
+    for tool in tools.values():
+        assert tool.description
+        for name, field in tool.input_schema["properties"].items():
+            limited = {"minimum", "maximum"} & set(field)
+            assert not limited or "description" in field or name.startswith("max"), (tool.name, name)
+
+
+def test_families_are_named_and_an_unknown_one_is_refused_with_the_list() -> None:
+    assert [tool.name for tool in tools_of("files")] == sorted(tool.name for tool in tools_of("files"))
+    assert len(tools_of("files")) == 11
+    assert {tool.name for tool in tools_of("anchored")} == {"read_file", "write_file"}
+    for wrong in ("fils", "", " , ", "files,claud"):
+        with pytest.raises(InvalidArgument, match="family"):
+            tools_of(wrong)
+    assert set(FAMILIES) >= {"anchored", "files"}
