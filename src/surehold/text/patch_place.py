@@ -1,0 +1,193 @@
+"""Where every hunk of a patch stands in its file.
+
+1. All hunks look at the same file. A hunk must stand in exactly one place; nothing is ever similar enough.
+2. The numbers of a header only choose between several such places. Once they are seen to be wrong for one hunk of the
+   file, they choose for none; nor do they where the context says that the hunk stood at an edge of the file.
+3. An anchor of the envelope narrows a hunk to what follows that line, as far as its block of code goes.
+4. Two hunks may share context, but neither may show a line that the other changes.
+5. New lines with context on one side only are refused where they stand already: a patch that is sent twice must not
+   insert twice.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import islice, pairwise
+
+from surehold.text.patch_block import Block, LineIndex
+from surehold.text.patch_trouble import Trouble
+
+_LISTED = 20
+
+
+class Placement:
+    """Finds the places of all hunks of one file."""
+
+    def __init__(self, index: LineIndex, trouble: Trouble) -> None:
+        self._index = index
+        self._trouble = trouble
+        self._stripped: dict[str, list[int]] = {}
+        self._reach: dict[int, int] = {}
+        """How far the block of code that an anchor opens was followed."""
+
+    def places(self, blocks: Sequence[Block]) -> list[int]:
+        """Return the index of the first line of every hunk, in the order of the hunks, or refuse."""
+        if all(block.hunk.start is not None for block in blocks):
+            found = self._numbered(blocks)
+            for (one, first), (other, second) in pairwise(zip(found, blocks, strict=True)):
+                if other < one:
+                    raise self._trouble.out_of_order(first, second, one, other)
+        else:
+            self._note_anchors(blocks)
+            found, cursor = list[int](), 0
+            for block in blocks:
+                found.append(self._by_context(block, cursor))
+                cursor = found[-1] + len(block.old)
+        for block, at in zip(blocks, found, strict=True):
+            self._refuse_repeated(block, at)
+        self._refuse_overlap(sorted(zip(found, blocks, strict=True), key=lambda pair: (pair[0], pair[1].index)))
+        return found
+
+    def _numbered(self, blocks: Sequence[Block]) -> list[int]:
+        named = [_named_place(block) for block in blocks]
+        found = [self._by_number(block, at) for block, at in zip(blocks, named, strict=True)]
+        moved = next((i for i, at in enumerate(found) if at != named[i]), None)
+        if moved is not None:  # the numbers are those of another version of the file
+            for block, at in zip(blocks, found, strict=True):
+                if not block.old:
+                    raise self._trouble.numbers_are_off(block, blocks[moved], found[moved] - named[moved])
+                if at == named[block.index]:
+                    self._only_place(block)
+        return found
+
+    def _by_number(self, block: Block, named: int) -> int:
+        if not block.old:
+            self._refuse_blind_insertion(block, named)
+            return named
+        if self._index.fits(block, named) and self._agrees_with_edges(block, named):
+            return named
+        return self._only_place(block)
+
+    def _agrees_with_edges(self, block: Block, at: int) -> bool:
+        """Tell whether the hunk may stand here by its context: a tool shows less of it on one side only at an edge."""
+        signs = "".join(piece.sign for piece in block.pieces)
+        above, below = len(signs) - len(signs.lstrip()), len(signs) - len(signs.rstrip())
+        is_last = at + len(block.old) == len(self._index)
+        return (above <= below or is_last) and (below <= above or at == 0)
+
+    def _refuse_blind_insertion(self, block: Block, named: int) -> None:
+        """Let rows without context only go where the numbers can be right."""
+        if (named == 0 and len(self._index)) or named > len(self._index):
+            raise self._trouble.context_needed(block)
+        self._checked(block, named)
+
+    def _only_place(self, block: Block, start: int = 0) -> int:
+        """Return the place where the lines stand; what they say about line ends and the end of file chooses none."""
+        found = list(islice(self._index.find(block.old, start), _LISTED + 1))
+        if len(found) > 1:
+            raise self._trouble.ambiguous(block, found[:_LISTED], more=len(found) > _LISTED)
+        if not found or not self._index.may_stand(block, found[0]):
+            raise self._trouble.not_found(block, start)
+        return found[0]
+
+    def _by_context(self, block: Block, cursor: int) -> int:
+        above = self._last_anchor(block, cursor) if block.hunk.anchors else None
+        if not block.old:
+            return self._insertion(block, above)
+        if block.hunk.at_end:
+            at = len(self._index) - len(block.old)
+            if at < (above or 0) or not self._index.fits(block, at):
+                raise self._trouble.not_found(block, above or 0)
+            return at
+        at = self._only_place(block, above or 0)
+        if above is not None:
+            self._refuse_outside(block, above, at)
+        return at
+
+    def _insertion(self, block: Block, above: int | None) -> int:
+        """Return where rows without context go: the end when they say so, below their anchor, or an empty file."""
+        if block.hunk.at_end or not len(self._index):
+            return self._checked(block, len(self._index))
+        if above is None:
+            raise self._trouble.context_needed(block)
+        places = self._stripped[block.hunk.anchors[-1]]
+        here = bisect_right(places, above) - 1
+        if here + 1 < len(places):
+            raise self._trouble.ambiguous(block, places[here : here + _LISTED], more=len(places) > here + _LISTED)
+        return self._checked(block, above + 1)
+
+    def _checked(self, block: Block, at: int) -> int:
+        if not self._index.may_stand(block, at):
+            raise self._trouble.wrong_end(block, at)
+        return at
+
+    def _note_anchors(self, blocks: Sequence[Block]) -> None:
+        """Find all lines that are named as anchors, without the blanks around them, in one pass."""
+        self._stripped = {anchor: [] for block in blocks for anchor in block.hunk.anchors}
+        if not self._stripped:
+            return
+        encoding = self._index.before.encoding
+        for at, content in enumerate(self._index.contents):
+            places = self._stripped.get(encoding.decode(content).strip())
+            if places is not None:
+                places.append(at)
+
+    def _last_anchor(self, block: Block, cursor: int) -> int:
+        """Return the line of the innermost anchor, each searched below the one before."""
+        above = cursor - 1
+        for depth, anchor in enumerate(block.hunk.anchors):
+            places = self._stripped[anchor]
+            after = bisect_right(places, above)
+            if after < len(places):
+                above = places[after]
+            elif not depth and len(places) == 1:
+                above = places[0]  # it was passed already, and there is no other that it could mean
+            else:
+                raise self._trouble.anchor_missing(block, anchor, above + 1, places[:_LISTED])
+        return above
+
+    def _refuse_outside(self, block: Block, above: int, at: int) -> None:
+        """Refuse a place behind the end of what the anchor opens: the hunk was meant for a block that has changed."""
+        opened, depth = self._words(above)
+        for line in range(self._reach.get(above, above + 1), at):
+            word, indent = self._words(line)
+            is_sibling = indent <= depth and word == opened
+            is_outside = indent < depth and (word[:1].isalnum() or word[:1] in {"_", "@"})
+            if word and (is_sibling or is_outside):
+                raise self._trouble.outside_anchor(block, above, line, at)
+        self._reach[above] = max(self._reach.get(above, 0), at)
+
+    def _words(self, at: int) -> tuple[str, int]:
+        """Return the first word of a line, and how deep it is indented."""
+        text = self._index.before.encoding.decode(self._index.contents[at]).expandtabs(4)
+        bare = text.lstrip()
+        return (bare.split(maxsplit=1) or [""])[0], len(text) - len(bare)
+
+    def _refuse_repeated(self, block: Block, at: int) -> None:
+        """Refuse lines that stand just there already, when only one side of them has context: the patch came twice."""
+        signs = "".join(piece.sign for piece in block.pieces)
+        added = [piece.content for piece in block.pieces if piece.sign == "+"]
+        if signs.strip() != "+" * len(added) or not any(line.strip() for line in added):
+            return
+        if not block.old and block.hunk.start is not None:
+            return  # numbers alone say where
+        above, end = at - len(added), at + len(block.old)
+        is_below = signs.endswith("+") and self._index.contents[end : end + len(added)] == added
+        is_above = signs.startswith("+") and above >= 0 and self._index.contents[above:at] == added
+        if is_below or is_above:
+            raise self._trouble.repeated(block, above if is_above else end)
+
+    def _refuse_overlap(self, placed: list[tuple[int, Block]]) -> None:
+        for (one, first), (other, second) in pairwise(placed):
+            end, begin = one + len(first.old), other
+            shares = end > begin
+            if not shares and (first.old or second.old or end < begin):
+                continue
+            changed_to, changed_from = one + first.core[1], other + second.core[0]
+            if not shares or changed_to > begin or end > changed_from:
+                raise self._trouble.overlap(first, second, one, other)
+
+
+def _named_place(block: Block) -> int:
+    """Return the index that the header names; of rows without context it names the line above."""
+    start = block.hunk.start or 0
+    return start - 1 if block.old else start
