@@ -44,4 +44,9 @@ DIVERGENCES = {
     "engine:store:fence": "The design fences everywhere: only on mounts that are not coherent can old bytes be a stale cache.",
     "engine:store:fence_local": "On local file systems an older version of ours is an outside edit, such as `git checkout`, and becomes `external`.",
     "text:encoding:unencodable": "SPEC 3 names `encoding_unencodable`: the engine's reason is `not_encodable`; each family spells its own kind.",
+    "files:delete_file:trash": "003's origin returns the path of an archive: trash is a row and a blob, so `trashedTo` is a name that restore takes.",
+    "files:result:modifying": "The diff of a file that a call makes, deletes or restores is cut at 4 KiB, since the caller knows the text.",
+    "files:apply_patch:changed_files": "Beside the text the diff is sent once, per file; the joined one is in the full result for programs.",
+    "promise:refusal:first_words": "A tool that only looks cannot have written, so its refusals begin with the kind.",
+    "files:read_file:max_bytes": "The page budget of SPEC 8 is smaller than the default of `maxBytes`: whichever is reached first ends the page.",
 }

@@ -15,6 +15,7 @@ from itertools import pairwise
 from surehold.errors import InvalidArgument, MultipleMatches, OldTextNotFound, OverlappingEdits
 from surehold.text.encoding import contradictions
 from surehold.text.matching import Haystack, Match, Matches
+from surehold.text.nearest import nearest, without_numbers
 from surehold.text.plan import Applied, EditPlan, LineSpan, Span, splice
 from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import LineCounter, Snapshot
@@ -48,7 +49,7 @@ class SnapshotEdits:
         wanted = list[tuple[Span, int]]()
         tiers = list[Matches]()
         for index, edit in enumerate(self.edits):
-            matches = _find(haystack, before, edit, index)
+            matches = _find(haystack, before, edit, index, of=len(self.edits))
             tiers.append(matches)
             wanted += ((span, index) for span in _spans(before, edit, matches))
         wanted.sort(key=lambda pair: (pair[0].start, pair[0].end))
@@ -74,7 +75,7 @@ class SequentialEdits:
         _need_some(self.edits)
         staged, applied = before, list[Applied]()
         for index, edit in enumerate(self.edits):
-            matches = _find(Haystack(staged), staged, edit, index)
+            matches = _find(Haystack(staged), staged, edit, index, of=len(self.edits))
             plan = splice(staged, _spans(staged, edit, matches))
             ranges = _line_spans(plan, [0] * len(plan.spans))[0]
             applied.append(Applied(index=index, occurrences=len(ranges), ranges=tuple(ranges), tier=matches.tier))
@@ -89,24 +90,19 @@ def _need_some(edits: Sequence[StringEdit]) -> None:
         raise InvalidArgument("There is no edit to apply.", reason="no_edits", action="Send at least one edit.")
 
 
-def _find(haystack: Haystack, snapshot: Snapshot, edit: StringEdit, index: int) -> Matches:
+def _find(haystack: Haystack, snapshot: Snapshot, edit: StringEdit, index: int, *, of: int) -> Matches:
+    name = f"Edit {index}: t" if of > 1 else "T"
     if not edit.old:
-        raise InvalidArgument(f"Edit {index} has no old text.", reason="empty_old_text", edit_index=index)
+        raise InvalidArgument(f"{name}he old text is empty.", reason="empty_old_text", edit_index=index)
     if edit.old == edit.new:
-        raise InvalidArgument(f"Edit {index} replaces a text by itself.", reason="same_text", edit_index=index)
+        raise InvalidArgument(f"{name}he old and the new text are the same.", reason="same_text", edit_index=index)
     matches = haystack.find(edit.old)
     if not matches.found:
-        raise OldTextNotFound(
-            f"Edit {index}: this text is not in the file: `{_shown(edit.old)}`.",
-            edit_index=index,
-            old_text=edit.old,
-            already_applied=bool(edit.new) and haystack.find(edit.new).count == 1,
-            closest=_closest(snapshot, edit.old),
-        )
+        raise _not_found(haystack, snapshot, edit, index, name)
     expected = edit.expected_occurrences
     if expected is not None and matches.count != expected:
         raise MultipleMatches(
-            f"Edit {index}: expected {expected} places of `{_shown(edit.old)}`, found {matches.count}.",
+            f"{name}here should be {expected} places of `{_shown(edit.old)}`, and there are {matches.count}.",
             reason="other_count",
             edit_index=index,
             count=matches.count,
@@ -114,12 +110,37 @@ def _find(haystack: Haystack, snapshot: Snapshot, edit: StringEdit, index: int) 
         )
     if matches.count > 1 and not edit.replace_all and expected is None:
         raise MultipleMatches(
-            f"Edit {index}: this text stands in {matches.count} places: `{_shown(edit.old)}`.",
+            f"{name}his text stands in {matches.count} places: `{_shown(edit.old)}`.",
             edit_index=index,
             count=matches.count,
             lines=_lines_of(snapshot, matches),
         )
     return matches
+
+
+def _not_found(haystack: Haystack, snapshot: Snapshot, edit: StringEdit, index: int, name: str) -> OldTextNotFound:
+    """Say why a text is not there, as far as that can be told, and show what is there instead."""
+    applied = bool(edit.new) and haystack.find(edit.new).count == 1
+    bare = without_numbers(edit.old)
+    copied = bare is not None and bool(haystack.find(bare).found)
+    near = nearest(snapshot, bare if copied and bare else edit.old)
+    why, action = "", None
+    if copied:
+        why, action = " Its line numbers are not part of the file.", "Leave the line numbers out."
+    elif applied:
+        why, action = " The new text is there already.", "Leave this edit out if it was made before."
+    elif near and not near[0].differing:
+        why = f" Line {near[0].line} differs in blanks only."
+    elif near:
+        why = f" The closest lines begin at line {near[0].line}."
+    return OldTextNotFound(
+        f"{name}his text is not in the file: `{_shown(edit.old)}`.{why}",
+        action=action,
+        edit_index=index,
+        old_text=edit.old,
+        already_applied=applied,
+        closest=[place.as_dict() for place in near],
+    )
 
 
 def _spans(snapshot: Snapshot, edit: StringEdit, matches: Matches) -> list[Span]:
@@ -175,22 +196,6 @@ def _line_spans(plan: EditPlan, owners: list[int]) -> dict[int, list[LineSpan]]:
 def _lines_of(snapshot: Snapshot, matches: Matches) -> list[int]:
     counter = LineCounter(snapshot)
     return [counter.line(match.start) for match in matches.found[:_LISTED]]
-
-
-def _closest(snapshot: Snapshot, old: str) -> list[dict[str, object]]:
-    """List lines that differ from the first quoted line in blanks only: the usual cause."""
-    quoted = next((row.strip() for row in old.splitlines() if row.strip()), "")
-    if not quoted:
-        return []
-    wanted = snapshot.encoding.decode(snapshot.encoding.encode(quoted))
-    shown = list[dict[str, object]]()
-    for number, content in enumerate(snapshot.lines.contents, start=1):
-        text = snapshot.encoding.decode(content)
-        if text.strip() == wanted:
-            shown.append({"line": number, "text": text[:_SHOWN]})
-            if len(shown) == 3:  # noqa: PLR2004 - three are enough to see the pattern
-                break
-    return shown
 
 
 def _shown(text: str) -> str:

@@ -184,10 +184,19 @@ class _Expected:
                 edit=file.edit,
                 proof=_proof(file, expected.get(self._key(file.path))),
                 to_proof=_absence(file.to_path, expected.get(self._key(file.to_path)) if file.to_path else None),
-                mode=file.mode,
+                mode=self._mode(file),
             )
             for file in patch.files
         ]
+
+    def _mode(self, file: FilePatch) -> int | None:
+        """Return the permission bits that a patch asks for: it knows only whether a file can be run, the rest stays."""
+        if file.mode is None or file.operation == "add":
+            return file.mode
+        meta = self.session.workspace.read(file.path).meta
+        if meta is None:
+            return file.mode
+        return meta.mode | (meta.mode & 0o444) >> 2 if file.mode & 0o111 else meta.mode & ~0o111
 
     def _key(self, path: str) -> str:
         return self.session.workspace.target(path).key

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from surehold.dialects.shared.camel import CamelResult
 from surehold.search.values import ListedEntry, Skipped
 from surehold.text.visible import safe
 
@@ -18,19 +17,6 @@ _WORDS = {
     "hidden": "hidden",
     "changed": "changing",
 }
-
-
-class Entry(CamelResult):
-    """One entry of a directory."""
-
-    path: str
-    type: str
-    size: int
-    mtime: str
-
-    def line(self) -> str:
-        """Say it in one line."""
-        return entry_line(self.path, self.type, self.size)
 
 
 def entry_line(path: str, kind: str, size: int) -> str:

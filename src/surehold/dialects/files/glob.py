@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from surehold.dialects.files.finding import Entry, fitting, mtime, page_text, skipped_counts, skipped_text
+from surehold.dialects.files.finding import entry_line, fitting, mtime, page_text, skipped_counts, skipped_text
 from surehold.dialects.shared.camel import CamelParams, CamelResult
 from surehold.dialects.shared.wire import WIRE
 from surehold.tools.context import Budget, Context
@@ -24,12 +24,25 @@ class GlobParams(CamelParams):
     include_hidden: bool = False
 
 
+class GlobMatch(CamelResult):
+    """One file or directory."""
+
+    path: str
+    type: str
+    size: int
+    mtime: str
+
+    def line(self) -> str:
+        """Say it in one line."""
+        return entry_line(self.path, self.type, self.size)
+
+
 class FilesGlobResult(CamelResult):
     """What matches."""
 
     pattern: str
     root: str
-    matches: tuple[Entry, ...]
+    matches: tuple[GlobMatch, ...]
     truncated: bool
     total: int
     skipped: dict[str, int] = Field(default_factory=dict[str, int])
@@ -57,7 +70,7 @@ def glob(context: Context, params: GlobParams) -> FilesGlobResult:
         progress=context.progress,
         cancelled=context.cancelled,
     )
-    matches = tuple(Entry(path=row.key, type=row.type, size=row.size, mtime=mtime(row)) for row in found.matches)
+    matches = tuple(GlobMatch(path=row.key, type=row.type, size=row.size, mtime=mtime(row)) for row in found.matches)
     count = fitting((row.line() for row in matches), context.budget.page_characters) if matches else 0
     return FilesGlobResult(
         pattern=params.pattern,

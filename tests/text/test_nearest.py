@@ -1,0 +1,67 @@
+import pytest
+
+from surehold.errors import OldTextNotFound
+from surehold.text.nearest import nearest, without_numbers
+from surehold.text.snapshot import Snapshot
+from surehold.text.string_edits import SnapshotEdits, StringEdit
+
+CODE = b"def one():\n\treturn compute(1)\n\n\ndef two(argument):\n\tvalue = compute(2)\n\treturn value\n"
+
+
+def refused(old: str, new: str = "something else", data: bytes = CODE) -> OldTextNotFound:
+    with pytest.raises(OldTextNotFound) as caught:
+        SnapshotEdits((StringEdit(old=old, new=new),)).plan(Snapshot(data))
+    return caught.value
+
+
+def test_lines_that_differ_in_blanks_are_shown_as_they_stand() -> None:
+    error = refused("def two(argument):\n    value = compute(2)\n    return value")
+
+    assert error.details["closest"] == [{"line": 5, "text": "def two(argument):\n\tvalue = compute(2)\n\treturn value"}]
+    assert "Line 5 differs in blanks only." in error.message
+
+
+def test_a_block_with_one_other_line_is_shown_with_how_many_differ() -> None:
+    error = refused("def two(argument):\n\tvalue = compute(3)\n\treturn value")
+
+    assert error.details["closest"] == [
+        {"line": 5, "text": "def two(argument):\n\tvalue = compute(2)\n\treturn value", "differing_lines": 1}
+    ]
+    assert "The closest lines begin at line 5." in error.message
+
+
+def test_without_any_equal_line_the_most_words_in_common_decide() -> None:
+    error = refused("def two(other):")
+
+    assert error.details["closest"][0]["line"] in (1, 5)
+    assert refused("nothing of this kind anywhere").details["closest"] == []
+
+
+@pytest.mark.parametrize("prefix", ["5\t", "5→", "     5\t", "5: ", "5|", "5#5da3f1|", "5#5da3f1.7!|"])
+def test_line_numbers_that_were_copied_are_named_as_the_cause(prefix: str) -> None:
+    error = refused(f"{prefix}def two(argument):")
+
+    assert "line numbers" in error.message
+    assert error.details["closest"][0] == {"line": 5, "text": "def two(argument):"}
+
+
+def test_a_text_whose_lines_are_not_all_numbered_has_no_line_numbers() -> None:
+    assert without_numbers("1\tone\ntwo") is None
+    assert without_numbers("1\tone\n2\ttwo\n") == "one\ntwo\n"
+    assert without_numbers("") is None
+
+
+def test_an_edit_that_was_made_before_says_so() -> None:
+    error = refused("compute(0)", new="compute(2)")
+
+    assert error.details["already_applied"] is True
+    assert "already" in error.message
+
+
+def test_a_file_of_one_line_a_thousand_times_is_no_trap() -> None:
+    data = b"same line here\n" * 100_000
+
+    near = nearest(Snapshot(data), "\n".join(["same line here"] * 50 + ["another"]))
+
+    assert len(near) == 3
+    assert all(place.differing == 1 for place in near)
