@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: run test check fix bench soak clean help
+.PHONY: run serve test check fix bench soak clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -15,8 +15,11 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable . --group dev
 	@touch $@
 
-run: $(STAMP)  ## see the engine at work on a sample workspace, in a scripted minute
+run: $(STAMP)  ## see a scripted agent work through the real server, in about a minute
 	@$(BIN)/python examples/demo.py
+
+serve: $(STAMP)  ## keep the server running over HTTP; choose with ROOT=dir and PORT=number
+	@$(BIN)/surehold serve "$(or $(ROOT),$(CURDIR))" --port $(or $(PORT),8765)
 
 test: $(STAMP)  ## run every test, and say how many of each kind ran
 	@sh scripts/setup-tests.sh
@@ -35,6 +38,11 @@ fix: $(STAMP)  ## format and repair what can be repaired
 
 bench: $(STAMP)  ## measure speed, as ratios against baselines of the same run
 	$(BIN)/python bench/run.py
+
+.PHONY: conformance
+conformance: $(STAMP)  ## let clients, checkers and agents that others wrote try the server (needs npm)
+	@sh scripts/conformance-setup.sh clients
+	PYTHONPATH=tests $(BIN)/python -m conformance.run
 
 soak: $(STAMP)  ## the long runs: every property 3,000 times, races and kills at full length
 	@sh scripts/setup-tests.sh

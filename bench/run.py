@@ -17,6 +17,11 @@ BENCHES = (  # the page comes last: what it leaves to be written back would slow
     "locks",
     "stored_bytes",
     "startup",
+    "mcp_start",
+    "mcp_calls",
+    "mcp_find",
+    "mcp_edit",
+    "mcp_pages",
     "first_page",
 )
 

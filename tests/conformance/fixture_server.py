@@ -1,0 +1,25 @@
+"""Our adapter with the fixtures of the conformance suite, served over HTTP as `surehold mcp --http` serves it.
+
+`python -m conformance.fixture_server FOLDER PORT` with `tests` on the path; FOLDER holds `root`.
+"""
+
+import sys
+from pathlib import Path
+
+from conformance.fixtures import PROMPTS, TOOLS, FixtureShelf
+from surehold.app import Settings, open_workspace
+from surehold.front.mcp.adapter import Adapter
+from surehold.front.mcp.binding import make_server
+from surehold.front.mcp.door import Door
+from surehold.front.mcp.http import listen, serve_http
+
+
+def main(folder: Path, port: int) -> int:
+    with open_workspace(folder / "root", settings=Settings(state_dir=folder / "state")) as workspace:
+        adapter = Adapter(workspace=workspace, tools=TOOLS, shelves=(FixtureShelf(),), prompts=PROMPTS)
+        place, door = listen(Door(host="127.0.0.1", port=port))
+        return serve_http(make_server(adapter), place, door)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), int(sys.argv[2])))
