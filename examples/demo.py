@@ -1,29 +1,22 @@
-"""What Surehold does, on a sample workspace, in a scripted minute. Every claim is checked before it is printed.
+"""A scripted agent works in a sample workspace, through a real `surehold mcp` process. Every claim is checked.
 
 `make run` starts it. SUREHOLD_DEMO_FAST=1, or a pipe instead of a terminal, leaves the pauses out.
 """
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
-from demo_child import FILES
-
-from surehold import Receipt, Workspace, open_workspace
+from client import Client, Json
+from stage import BOLD, CYAN, DIM, claim, paint, pause, say, show_answer, title
 
 if TYPE_CHECKING:
     from io import TextIOWrapper
-
-CHILD = Path(__file__).with_name("demo_child.py")
-COLOUR = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-PAUSES = sys.stdout.isatty() and not os.environ.get("SUREHOLD_DEMO_FAST")
-BOLD, DIM, RED, GREEN, CYAN = "1", "2", "31", "32", "36"
 
 MENU = "\ufeffMenu\r\n\r\nTea        2.50 €\r\nCoffee     3.00 €\r\nLemonade   3.20 €\nCrème brûlée 5.50 €\r\n\r\nOpen every day, 9 to 6"
 SHOP = {
@@ -31,202 +24,229 @@ SHOP = {
     "shop/invoice.py": "def row(item):\n    return f'{item.name:20} {item.price:8}'\n",
     "shop/till.py": "def change(paid, price):\n    return paid - price\n",
 }
+RECIPES = {f"recipes/{number:03}.txt": f"Recipe {number}\nserves 4\n" for number in range(200)}
+PATCH = """\
+*** Begin Patch
+*** Update File: shop/cart.py
+@@
+-    return sum(item.price for item in items)
++    return sum(item.cents for item in items)
+*** Update File: shop/invoice.py
+@@
+-    return f'{item.name:20} {item.price:8}'
++    return f'{item.name:20} {item.cents:8}'
+*** Update File: shop/till.py
+@@
+-    return price - paid
++    return cents - paid
+*** End Patch
+"""
+TILL_AS_IT_IS = """\
+-def change(paid, price):
+-    return paid - price
++def change(paid, cents):
++    return paid - cents
+"""
 
 
 def main() -> None:
-    """Play all five scenes in a directory that is gone afterwards."""
+    """Play all scenes in a directory that is gone afterwards."""
     cast("TextIOWrapper", sys.stdout).reconfigure(errors="replace")  # a terminal without ✓ is no reason to stop
     with tempfile.TemporaryDirectory(prefix="surehold-demo-") as place:
         os.environ["XDG_STATE_HOME"] = str(Path(place, "state"))
         root = Path(place, "cafe")
-        for path, text in {"menu.txt": MENU, **SHOP}.items():
+        for path, text in {"menu.txt": MENU, **SHOP, **RECIPES}.items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_bytes(text.encode())
         say(paint("Surehold: file tools for AI agents that never lose an edit.", BOLD))
-        say("A small workspace lies in a temporary directory. Three agents are about to work in it.")
-        with open_workspace(root) as workspace:
-            first = edit(workspace, root)
-            race(root)
-            kill(root)
-            log(root)
-            undo(workspace, root, first)
-    say("\nThat was all. The sample workspace is gone again; the README says how to open your own.")
+        say("A sample workspace, cafe/, lies in a temporary directory. A scripted agent works in it, over MCP.")
+        with connect(root) as agent:
+            first = edit(agent, root)
+            stale(agent, root, first["afterSha256"])
+            patch(agent, root)
+        kill(root)
+        with Client(root, name="agent") as agent:
+            settled(root)
+            trash(agent, root)
+        look_back(root, first["changeId"])
+    say("\nThat was all. The sample workspace is gone again; docs/clients.md says how to connect your own agent.")
 
 
-def edit(workspace: Workspace, root: Path) -> Receipt:
-    """Scene 1: only the edited bytes change."""
-    title("1  An edit changes its own bytes and no others")
+def connect(root: Path) -> Client:
+    """Scene 1: a client starts the server, and is told what it can do."""
+    title("1  An agent connects")
+    command("mcp cafe")
+    agent = Client(root, name="agent")
+    say(f"    {paint(agent.headline(), DIM)}")
+    names = [tool["name"] for tool in agent.list_tools()]
+    say(f"    {paint(', '.join(names), DIM)}")
+    claim(len(names) == 11, f"{agent.greeting['serverInfo']['title']} answers, with {len(names)} tools.")
+    return agent
+
+
+def edit(agent: Client, root: Path) -> Json:
+    """Scene 2: only the edited bytes change."""
+    title("2  Read, then edit: only the named bytes change")
     say("menu.txt is awkward: a byte order mark, CRLF but one lone LF, accents, no newline at the end.")
+    seen = call(agent, "read_file", path="menu.txt")
     before = (root / "menu.txt").read_bytes()
-    code('agent.edit("menu.txt", ("Tea        2.50", "Tea        2.80"))')
-    receipt = workspace.session(agent="alice").edit("menu.txt", ("Tea        2.50", "Tea        2.80"))
-    show_diff(receipt.diff)
+    edits = [{"oldText": "Tea        2.50", "newText": "Tea        2.80"}]
+    done = call(agent, "edit_file", path="menu.txt", expectedSha256=seen["sha256"], edits=edits, reason="tea is dearer")
     after = (root / "menu.txt").read_bytes()
-    different = [at for at, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
-    at = different[0]
-    for name, data in (("before", before), ("after", after)):
-        hexes = [f"{byte:02x}" for byte in data[at - 6 : at + 8]]
-        hexes[6] = paint(hexes[6], RED if data is before else GREEN, BOLD)
-        say(f"    {name:<6} … {' '.join(hexes)} …")
-    claim(len(different) == 1, f"{len(before)} bytes, {len(different)} is different: the 5 that became an 8.")
-    return receipt
+    different = sum(old != new for old, new in zip(before, after, strict=True))
+    claim(different == 1, f"{len(before)} bytes, {different} is different: the 5 that became an 8.")
+    return done
 
 
-def race(root: Path) -> None:
-    """Scene 2: of two processes that saw the same version, one is told."""
-    title("2  Two processes race for one file")
-    say("Both have read the same menu. At the same moment, each writes what it has in mind.")
-    racers = {
-        "alice": start("race", root, "alice", "menu.txt", "Coffee     3.00", "Coffee     3.40"),
-        "bob": start("race", root, "bob", "menu.txt", "9 to 6", "9 to 8"),
-    }
-    for racer in racers.values():
-        claim_quietly(hear(racer) == {"event": "ready"}, "a racer is at the start")
-    for racer in racers.values():
-        tell(racer)
-    heard = {name: hear(racer) for name, racer in racers.items()}
-    winner, loser = sorted(racers, key=lambda name: heard[name]["event"], reverse=True)
-    refusal = heard[loser]
-    say(f"  {winner}: {paint('written', GREEN)}")
-    say(f"  {loser}: {paint('refused', RED)}, {refusal['kind']}: {refusal['message']}")
-    say(f"       {paint('Next:', BOLD)} {refusal['action']}")
-    claim(refusal["edits_still_apply"], "The refusal says that the same edit still fits, and which version to name.")
-    again = hear(racers[loser])
-    say(f"  {loser}: {paint('written', GREEN)}, after reading again")
-    claim_quietly(all(racer.wait(30) == 0 for racer in racers.values()), "both racers end well")
-    claim_quietly((heard[winner]["event"], again["event"]) == ("wrote", "wrote after reading again"), "both wrote")
-    text = (root / "menu.txt").read_bytes().decode()
-    claim("Coffee     3.40" in text and "9 to 8" in text, "Both edits are in the file. Nobody was overwritten unseen.")
+def stale(agent: Client, root: Path, sha256: str) -> None:
+    """Scene 3: an edit that is based on an old version is refused, and one retry suffices."""
+    title("3  Meanwhile, somebody else saves the file")
+    menu = root / "menu.txt"
+    menu.write_bytes(menu.read_bytes().replace(b"Coffee     3.00", b"Coffee     3.10"))
+    say("A person changes the price of coffee in an editor. The agent does not know, and edits the hours.")
+    edits = [{"oldText": "9 to 6", "newText": "9 to 8"}]
+    refusal = refused(agent, "edit_file", path="menu.txt", expectedSha256=sha256, edits=edits)
+    claim(refusal["kind"] == "stale_file", "Refused as stale_file. It says what changed, and that the edit still fits.")
+    call(agent, "edit_file", path="menu.txt", expectedSha256=refusal["details"]["retryWithSha256"], edits=edits)
+    text = menu.read_bytes().decode()
+    claim(
+        "Coffee     3.10" in text and "9 to 8" in text, "Both changes are in the file. Nobody was overwritten unseen."
+    )
+
+
+def patch(agent: Client, root: Path) -> None:
+    """Scene 4: a patch of three files is one change."""
+    title("4  A patch for three files: all or nothing")
+    before = contents(root / "shop")
+    say("The agent renames `price` to `cents`. It has the third file wrong.")
+    refusal = refused(agent, "apply_patch", patch=PATCH)
+    claim(
+        refusal["kind"] == "patch_apply_error" and contents(root / "shop") == before,
+        "Two files would have been fine; none was touched.",
+    )
+    say("The agent corrects its patch.")
+    corrected = PATCH.replace("-    return price - paid\n+    return cents - paid\n", TILL_AS_IT_IS)
+    done = call(agent, "apply_patch", patch=corrected, reason="say what the number is")
+    after = contents(root / "shop")
+    claim(
+        len(done["changedFiles"]) == 3 and all(b"cents" in data and b"price" not in data for data in after.values()),
+        "All three files are changed, as one change that can be taken back as one.",
+    )
 
 
 def kill(root: Path) -> None:
-    """Scene 3: a process dies between two files of one change."""
-    title("3  kill -9 in the middle of a change to three files")
-    say("carol renames `price` to `cents` in three files, as one change. Her process dies after the first.")
-    before = contents(root)
-    child = start("die", root)
-    claim_quietly(child.wait(30) == -signal.SIGKILL, "the process was killed")
-    half = contents(root)
-    show_files(root)
+    """Scene 5: a server dies between two files of one change."""
+    title("5  kill -9 in the middle of a patch for two hundred files")
+    say("The agent doubles every recipe. As soon as the first file is new, its server is killed.")
+    for _ in range(20):
+        if kill_at_the_first_file(root):
+            break
+        # The patch was quicker than the kill. That is fine, but not what is to be shown.
+        subprocess.run((sys.executable, "-m", "surehold", "undo", "--root", root), check=True, capture_output=True)
+    found = contents(root / "recipes")
+    staged = [found.pop(path) for path in list(found) if path.startswith(".surehold-")]
+    new = sum(b"serves 8" in data for data in found.values())
     claim(
-        [half[path] != before[path] for path in FILES] == [True, False, False],
-        "Half done: one file is new, two are old, and staged files lie about.",
+        0 < new < len(found) == len(RECIPES) and bool(staged),
+        f"Half done: {new} recipes are new, {len(found) - new} are old, and staged files lie about.",
     )
-    say("Now somebody opens the workspace, and Surehold looks at what the dead process left.")
-    code("open_workspace(…)")
-    with open_workspace(root):
-        pass
-    show_files(root)
-    claim(contents(root) == before, "All three are as they were, byte for byte. All or nothing; nothing lies about.")
 
 
-def log(root: Path) -> None:
-    """Scene 4: the ledger knows all of it."""
-    title("4  Everything is in the log, the refused and the interrupted too")
-    command(root, "log")
+def kill_at_the_first_file(root: Path) -> bool:
+    """Send a patch, kill the server once the first file is new, and tell whether files were left half done."""
+    rows = "".join(f"*** Update File: {path}\n@@\n-serves 4\n+serves 8\n" for path in RECIPES)
+    agent = Client(root, name="agent")
+    call = {"name": "apply_patch", "arguments": {"patch": f"*** Begin Patch\n{rows}*** End Patch\n"}}
+    agent.begin("tools/call", call)
+    first = root / next(iter(RECIPES))
+    while b"serves 8" not in first.read_bytes():
+        if agent.process.poll() is not None:
+            raise AssertionError("Not true: the server lives until it is killed")
+        time.sleep(0.0005)
+    agent.kill()
+    return not all(b"serves 8" in (root / path).read_bytes() for path in RECIPES)
 
 
-def undo(workspace: Workspace, root: Path, first: Receipt) -> None:
-    """Scene 5: the oldest change is taken back, the later ones stay."""
-    title("5  The first edit is taken back, the later ones stay")
-    code(f"agent.undo({first.change_id!r})")
-    receipt = workspace.session(agent="alice").undo(first.change_id)
-    show_diff(receipt.diff)
-    expected = MENU.replace("Coffee     3.00", "Coffee     3.40").replace("9 to 6", "9 to 8").encode()
+def settled(root: Path) -> None:
+    """Scene 5, second half: the next server has cleaned up before it answers."""
+    say("The next server starts. Before it answers, it looks at what the dead one left.")
+    claim(
+        contents(root / "recipes") == {path.removeprefix("recipes/"): text.encode() for path, text in RECIPES.items()},
+        "All two hundred recipes are as they were, byte for byte, and nothing lies about.",
+    )
+
+
+def trash(agent: Client, root: Path) -> None:
+    """Scene 6: a deleted file comes back."""
+    title("6  Deleted, and back")
+    till = root / "shop" / "till.py"
+    before = till.read_bytes()
+    seen = call(agent, "read_file", path="shop/till.py")
+    gone = call(agent, "delete_file", path="shop/till.py", expectedSha256=seen["sha256"])
+    claim(not till.exists(), "The file is gone from the workspace, and lies in the trash.")
+    call(agent, "restore_file", trashId=gone["trashId"])
+    claim(till.read_bytes() == before, "It is back, byte for byte.")
+
+
+def look_back(root: Path, first: str) -> None:
+    """Scene 7: a person looks at what the agent did, and takes one change back."""
+    title("7  What you see of it, at any time later")
+    run(root, "log", "menu.txt")
+    run(root, "log", "shop")
+    run(root, "show", first)
+    run(root, "undo", first)
+    expected = MENU.replace("Coffee     3.00", "Coffee     3.10").replace("9 to 6", "9 to 8").encode()
     claim(
         (root / "menu.txt").read_bytes() == expected,
-        "Tea costs 2.50 again; coffee and the opening hours kept their edits.",
+        "Tea costs 2.50 again. Coffee and the opening hours, which changed later, stayed.",
     )
-    command(root, "verify")
-    claim(workspace.history.verify().ok, "Every entry of the log fits the one before it, and every kept byte is there.")
+    claim(run(root, "verify") == 0, "Every entry of the log fits the one before it, and every kept byte is there.")
 
 
-def start(*words: str | Path) -> subprocess.Popen[str]:
-    """Start another process of the demo."""
-    words = (sys.executable, CHILD, *words)
-    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def call(agent: Client, tool: str, **arguments: object) -> Json:
+    """Call a tool that succeeds; show the call and what a model reads, and return the data."""
+    result = shown(agent, tool, arguments)
+    return result["_meta"]["surehold/result"]["data"]
 
 
-def hear(child: subprocess.Popen[str]) -> dict[str, Any]:
-    """Return the next thing that a process reports."""
-    assert child.stdout is not None
-    return json.loads(child.stdout.readline())
+def refused(agent: Client, tool: str, **arguments: object) -> Json:
+    """Call a tool that refuses; show the call and what a model reads, and return the error."""
+    result = shown(agent, tool, arguments, refused=True)
+    return result["_meta"]["surehold/result"]["error"]
 
 
-def tell(child: subprocess.Popen[str]) -> None:
-    """Let a process go on."""
-    assert child.stdin is not None
-    child.stdin.write("go\n")
-    child.stdin.flush()
+def shown(agent: Client, tool: str, arguments: Json, *, refused: bool = False) -> Json:
+    """Call a tool, and show both sides of it."""
+    brief = {name: f"{value[:8]}…" if name == "expectedSha256" else value for name, value in arguments.items()}
+    words = brief.pop("patch", "")
+    facts = json.dumps(brief, ensure_ascii=False) if brief else ""
+    say(f"  {paint(f'→ {tool} {facts}'.rstrip(), CYAN)}")
+    for row in words.splitlines():
+        say(f"      {paint(row, CYAN)}", seconds=0.05)
+    result = agent.call(tool, arguments)
+    text = result["content"][0]["text"]
+    if result["isError"] != refused:
+        raise AssertionError(f"Not true: {tool} {'is refused' if refused else 'succeeds'}\n{text}")
+    show_answer(text, refused=refused)
+    return result
 
 
-def command(root: Path, word: str) -> None:
-    """Run the real command line."""
-    print(f"  {paint(f'$ surehold {word}', CYAN)}", flush=True)
-    subprocess.run((sys.executable, "-m", "surehold", word, "--root", root), check=True)
-    pause(2)
+def run(root: Path, *words: str) -> int:
+    """Run the real command line, and return its exit code."""
+    command(" ".join(words))
+    done = subprocess.run((sys.executable, "-m", "surehold", *words, "--root", root), check=False)
+    pause(1.5)
+    return done.returncode
+
+
+def command(words: str) -> None:
+    """Show what is typed."""
+    say(f"  {paint(f'$ surehold {words}', CYAN)}")
 
 
 def contents(root: Path) -> dict[str, bytes]:
     """Return every file, as an outside program sees it."""
     return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
-
-
-def show_files(root: Path) -> None:
-    """List the files of the shop, with the word that each uses."""
-    for path, data in contents(root / "shop").items():
-        staged = path.startswith(".surehold-")
-        word = "staged" if staged else "cents" if b"cents" in data else "price"
-        name = f"{path[:14]}…{path[-6:]}" if staged else path
-        say(f"    shop/{name:<22} {paint(word, DIM if staged else RED if word == 'cents' else GREEN)}")
-
-
-def show_diff(diff: str) -> None:
-    """Print a unified diff; what the eye cannot see is spelled out."""
-    colours = {"-": RED, "+": GREEN, "@": CYAN}
-    for row in diff.removesuffix("\n").split("\n"):
-        visible = row.replace("\ufeff", "\\ufeff").replace("\r", "\\r")
-        say(f"    {paint(visible, colours.get(row[:1], DIM))}", seconds=0)
-
-
-def claim(is_true: bool, sentence: str) -> None:
-    """Print a sentence that was checked."""
-    claim_quietly(is_true, sentence)
-    say(f"  {paint('✓', GREEN, BOLD)} {sentence}", seconds=1.2)
-
-
-def claim_quietly(is_true: bool, sentence: str) -> None:
-    """End the demo when something is not as it is said to be."""
-    if not is_true:
-        raise AssertionError(f"Not true: {sentence}")
-
-
-def title(text: str) -> None:
-    """Begin a scene."""
-    pause(1.5)
-    say(f"\n{paint(text, BOLD)}")
-
-
-def code(text: str) -> None:
-    """Show the call that is made."""
-    say(f"  {paint(f'>>> {text}', CYAN)}")
-
-
-def say(text: str, *, seconds: float = 0.6) -> None:
-    """Print a line, and leave time to read it."""
-    print(text, flush=True)
-    pause(seconds)
-
-
-def pause(seconds: float) -> None:
-    """Wait, when somebody is watching."""
-    if PAUSES:
-        time.sleep(seconds)
-
-
-def paint(text: str, *codes: str) -> str:
-    """Colour a text, where there is colour."""
-    return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if COLOUR else text
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@ from surehold import open_workspace
 
 with open_workspace(".") as workspace:
     agent = workspace.session(agent="me")
-    agent.create("hello.txt", "Hello, wrold!\n")
-    receipt = agent.edit("hello.txt", ("wrold", "world"))
-    print(receipt.diff)
-    agent.undo(receipt.change_id)  # any change, at any time later
-    agent.delete("hello.txt")  # into the trash; agent.restore brings it back
+    made = agent.create_file("hello.txt", "Hello, wrold!\n")
+    done = agent.edit_file("hello.txt", [("wrold", "world")], expected_sha256=made.sha256)
+    print(done.diff)
+    agent.undo(done.change_id)  # any change, at any time later
+    agent.delete_file("hello.txt", expected_sha256=made.sha256)  # into the trash; restore_file brings it back

@@ -1,13 +1,19 @@
 """What the README and `make run` show a newcomer is run here, as a newcomer runs it."""
 
+import json
 import os
 import re
 import runpy
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from docs.official_client import tools_over_http
 from spec.marks import requirement
+from surehold.tools.context import Context
 from workspaces import make_bench
 
 PROJECT = Path(__file__).parents[2]
@@ -25,7 +31,7 @@ def run(script: str, directory: Path) -> list[str]:
         env={**kept, "XDG_STATE_HOME": str(directory / "state"), "TMPDIR": str(temporary), "SUREHOLD_DEMO_FAST": "1"},
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
@@ -34,36 +40,101 @@ def run(script: str, directory: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
-@requirement("front:make:run")
-def test_the_demo_plays_its_five_scenes_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    lines = run("demo.py", tmp_path)
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Run the demo once, and return the lines that it prints."""
+    directory = tmp_path_factory.mktemp("demo")
+    lines = run("demo.py", directory)
+    assert not (directory / "state").exists()
+    return lines
 
-    assert [line for line in lines if re.match(r"\d  ", line)] == [
-        "1  An edit changes its own bytes and no others",
-        "2  Two processes race for one file",
-        "3  kill -9 in the middle of a change to three files",
-        "4  Everything is in the log, the refused and the interrupted too",
-        "5  The first edit is taken back, the later ones stay",
+
+@requirement("front:make:run", "front:make:serve")
+def test_the_demo_drives_the_real_server_through_its_seven_scenes(demo: list[str]) -> None:
+    assert [line for line in demo if re.match(r"\d  ", line)] == [
+        "1  An agent connects",
+        "2  Read, then edit: only the named bytes change",
+        "3  Meanwhile, somebody else saves the file",
+        "4  A patch for three files: all or nothing",
+        "5  kill -9 in the middle of a patch for two hundred files",
+        "6  Deleted, and back",
+        "7  What you see of it, at any time later",
     ]
-    assert [line for line in lines if line.startswith("  ✓ ")] == [
+    claims = [re.sub(r"\d+ recipes are new, \d+ are old", "…", line) for line in demo if line.startswith("  ✓ ")]
+    assert claims == [
+        "  ✓ Surehold answers, with 11 tools.",
         "  ✓ 123 bytes, 1 is different: the 5 that became an 8.",
-        "  ✓ The refusal says that the same edit still fits, and which version to name.",
-        "  ✓ Both edits are in the file. Nobody was overwritten unseen.",
-        "  ✓ Half done: one file is new, two are old, and staged files lie about.",
-        "  ✓ All three are as they were, byte for byte. All or nothing; nothing lies about.",
-        "  ✓ Tea costs 2.50 again; coffee and the opening hours kept their edits.",
+        "  ✓ Refused as stale_file. It says what changed, and that the edit still fits.",
+        "  ✓ Both changes are in the file. Nobody was overwritten unseen.",
+        "  ✓ Two files would have been fine; none was touched.",
+        "  ✓ All three files are changed, as one change that can be taken back as one.",
+        "  ✓ Half done: …, and staged files lie about.",
+        "  ✓ All two hundred recipes are as they were, byte for byte, and nothing lies about.",
+        "  ✓ The file is gone from the workspace, and lies in the trash.",
+        "  ✓ It is back, byte for byte.",
+        "  ✓ Tea costs 2.50 again. Coffee and the opening hours, which changed later, stayed.",
         "  ✓ Every entry of the log fits the one before it, and every kept byte is there.",
     ]
-    assert not (tmp_path / "state").exists()
 
 
-def test_the_demo_shows_the_refusal_the_log_and_the_verdict_without_colour(tmp_path: Path) -> None:
-    text = "\n".join(run("demo.py", tmp_path))
+def test_the_demo_shows_the_refusal_the_log_and_the_verdict_without_colour(demo: list[str]) -> None:
+    text = "\n".join(demo)
 
-    assert re.search(r"(alice|bob): refused, stale_file: `menu.txt` is not the version you saw\.", text)
-    assert re.search(r"^\S+ +\w{8} +carol +patch +shop/cart\.py ", text, re.MULTILINE)
-    assert re.search(r"^Intact: 8 entries", text, re.MULTILINE)
+    assert "    Nothing was written. stale_file: `menu.txt` is not the version you saw." in demo
+    assert re.search(r"^\S+ +\w{8} +agent/edit_file +edit +menu\.txt +refused: stale_file$", text, re.MULTILINE)
+    assert re.search(r"^Intact: \d+ entries", text, re.MULTILINE)
     assert "\x1b" not in text
+
+
+def make(*words: str) -> tuple[str, ...]:
+    """Return a call of make that takes the programs of this environment, and sets nothing up."""
+    binaries = Path(sys.executable).parent
+    return ("make", "--no-print-directory", "-C", str(PROJECT), "-o", ".venv/.ready", f"BIN={binaries}", *words)
+
+
+@requirement("front:make:run")
+def test_make_run_is_the_demo() -> None:
+    done = subprocess.run(make("-n", "run"), capture_output=True, text=True, check=True)
+
+    assert done.stdout == f"{Path(sys.executable).parent}/python examples/demo.py\n"
+
+
+@requirement("front:make:serve")
+def test_make_serve_keeps_a_server_running_and_prints_how_to_connect(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    with subprocess.Popen(
+        make("serve", f"ROOT={root}", "PORT=0"),
+        env={**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            assert process.stderr is not None
+            assert f" 11 tools on {root} " in process.stderr.readline()
+            printed = json.loads(process.stderr.readline().removeprefix("Clients connect with: "))
+            entry = printed["mcpServers"]["surehold"]
+            for _ in range(2):
+                assert "edit_file" in tools_over_http(entry["url"], entry["headers"])
+            assert process.poll() is None
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait(30)
+
+
+def test_the_agent_loop_shows_both_tool_lists_a_refusal_and_an_edit(tmp_path: Path) -> None:
+    lines = [re.sub(r"\b[0-9a-f]{64}\b", "…", line) for line in run("agent_loop.py", tmp_path)]
+
+    assert lines == [
+        "11 tools for anthropic",
+        "11 tools for openai",
+        "search_files: 1 match · 1 files searched",
+        "read_file: notes.txt · lines 1-1 of 1 · sha256 …",
+        "edit_file: Nothing was written. stale_file: `notes.txt` is not the version you saw.",
+        "edit_file: notes.txt: 1 edit applied in 1 place.",
+        "The color of the door is red.",
+    ]
 
 
 @requirement("front:library:open_workspace")
@@ -118,10 +189,10 @@ def test_the_tool_that_the_contributing_page_shows_works(tmp_path: Path) -> None
     shown = runpy.run_path(str(tmp_path / "replace_text.py"))
     bench = make_bench("memory", "memory", tmp_path)
     bench.put("a.txt", b"one two\n")
-    session = bench.workspace.session()
+    context = Context(session=bench.workspace.session())
     (replace_text,) = shown["TOOLS"]
 
-    answers = [replace_text.call(session, {"path": "a.txt", "old": "two", "new": "2"}) for _ in range(2)]
+    answers = [replace_text.call(context, {"path": "a.txt", "old": "two", "new": "2"}) for _ in range(2)]
 
     assert [answer.ok for answer in answers] == [True, False]
     assert answers[0].data["data"]["diff"] == "--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-one two\n+one 2\n"
