@@ -30,6 +30,7 @@ CALCULATES = {
     "operator",
     "re",
     "typing",
+    "unicodedata",
     "xxhash",
 }
 """What a pure module may import: nothing of it knows a clock, a thread, chance, a file or a terminal."""

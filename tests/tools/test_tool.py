@@ -8,7 +8,7 @@ from pydantic import Field
 from spec.marks import requirement
 from surehold.errors import InvalidArgument, SureholdError
 from surehold.tools.context import Budget, Context
-from surehold.tools.schema import slim_schema
+from surehold.tools.schema import bare_schema, slim_schema
 from surehold.tools.spec import Answer, Hints, Params, Part, Result, tool
 from workspaces import make_bench
 
@@ -26,7 +26,7 @@ class PlainWire:
         return f"{wrote_nothing} {error.message}"
 
     def output_schema(self, result: type[Result]) -> dict[str, Any]:
-        return slim_schema(result, output=True)
+        return bare_schema(result)
 
 
 class Word(Part):

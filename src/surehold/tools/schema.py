@@ -1,50 +1,95 @@
-"""JSON schemas as models read them: no titles, no references, a stable order."""
+"""JSON schemas as models read them: no titles, no references, a stable order.
 
-from typing import Any, cast
+They are written from the fields themselves. A field's docstring is its description; it is read from the source when a
+schema is asked for. Asking pydantic for either would build every validator before the first call, which takes longer
+than all the rest of starting a server.
+"""
+
+import ast
+import linecache
+import sys
+import types
+from functools import cache
+from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 Json = dict[str, Any]
 
-
-def slim_schema(model: type[BaseModel], *, output: bool = False) -> Json:
-    """Return the schema of what a model takes, or gives out, with every reference written out."""
-    schema = model.model_json_schema(by_alias=True, mode="serialization" if output else "validation")
-    definitions = cast("Json", schema.pop("$defs", {}))
-    slim = _slim(schema, definitions)
-    slim.pop("description", None)  # the tool's own description says it
-    own = {info.alias or name for name, info in model.model_fields.items() if name in model.__annotations__}
-    slim["properties"] = dict(sorted(slim.get("properties", {}).items(), key=lambda item: item[0] not in own))
-    if demanded := getattr(model, "DEMANDED", ()):
-        slim["required"] = [*slim.get("required", ()), *demanded]
-    return slim
+_TYPES: dict[Any, str] = {str: "string", int: "integer", bool: "boolean", float: "number"}
+_LIMITS = {"ge": "minimum", "le": "maximum", "min_length": "minLength", "max_length": "maxLength"}
 
 
-def _slim(node: Any, definitions: Json) -> Any:
-    if isinstance(node, list):
-        return [_slim(item, definitions) for item in cast("list[Any]", node)]
-    if not isinstance(node, dict):
-        return node
-    row = cast("Json", node)
-    if "$ref" in row:
-        target = definitions[str(row["$ref"]).rsplit("/", 1)[-1]]
-        return _slim({**target, **{k: v for k, v in row.items() if k != "$ref"}}, definitions)
-    slim = {
-        k: _properties(v, definitions) if k == "properties" else _slim(v, definitions)
-        for k, v in row.items()
-        if k != "title" and not (k == "default" and v in (None, "", [], ()))
+def slim_schema(model: type[BaseModel]) -> Json:
+    """Return the schema of what a model takes."""
+    own = [name for name in model.model_fields if name in model.__annotations__]
+    names = [*own, *(name for name in model.model_fields if name not in own)]  # inherited ones come last
+    fields = {name: model.model_fields[name] for name in names}
+    required = [info.alias or name for name, info in fields.items() if info.is_required()]
+    schema: Json = {
+        "properties": {info.alias or name: _property(model, name, info) for name, info in fields.items()},
+        "required": [*required, *getattr(model, "DEMANDED", ())],
+        "type": "object",
     }
-    return _without_null(slim)
+    if not schema["required"]:
+        del schema["required"]
+    return {"additionalProperties": False, **schema} if model.model_config.get("extra") == "forbid" else schema
 
 
-def _without_null(row: Json) -> Json:
-    """Drop null from what an argument may be: leaving it out says the same, and null is taken anyway."""
-    options = [option for option in row.get("anyOf", ()) if option != {"type": "null"}]
-    if len(options) != 1 or len(options) == len(row["anyOf"]):
-        return row
-    return {**{k: v for k, v in row.items() if k != "anyOf"}, **options[0]}
+def bare_schema(model: type[BaseModel]) -> Json:
+    """Return the fields of a result and their types; nothing is required, since parts may be left out."""
+    fields = {info.serialization_alias or info.alias or name: info for name, info in model.model_fields.items()}
+    return {"type": "object", "properties": {name: _type(info.annotation) for name, info in fields.items()}}
 
 
-def _properties(node: Json, definitions: Json) -> Json:
-    """Slim every property; one that is itself called `title` stays."""
-    return {name: _slim(value, definitions) for name, value in node.items()}
+def _property(model: type[BaseModel], name: str, info: FieldInfo) -> Json:
+    row: Json = {}
+    if info.default_factory is None and not info.is_required() and info.default not in (None, "", ()):
+        row["default"] = info.default
+    if text := _docstring(model, name):
+        row["description"] = text
+    row |= _type(info.annotation, write=slim_schema)
+    for limit in info.metadata:
+        row |= {word: getattr(limit, mark) for mark, word in _LIMITS.items() if hasattr(limit, mark)}
+    return row
+
+
+def _type(annotation: Any, write: Any = None) -> Json:
+    """Return the schema of a type; null need not be named, since leaving an argument out says the same."""
+    origin, inner = get_origin(annotation), [one for one in get_args(annotation) if one is not type(None)]
+    if origin in (Union, types.UnionType):
+        options = [_type(one, write) for one in inner]
+        return options[0] if len(options) == 1 else {"anyOf": options}
+    if origin is Literal:
+        return {"enum": inner, "type": _TYPES[type(inner[0])]} if write else {"type": _TYPES[type(inner[0])]}
+    if origin in (list, tuple):
+        return {"items": _type(inner[0], write), "type": "array"}
+    if origin is dict and write:
+        return {"additionalProperties": _type(inner[1], write), "type": "object"}
+    if write and isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return write(annotation)
+    return {"type": _TYPES.get(annotation, "object")}
+
+
+def _docstring(model: type[BaseModel], name: str) -> str:
+    found = (_docstrings(base.__module__).get((base.__name__, name), "") for base in model.__mro__[:-2])
+    return next((text for text in found if text), "")
+
+
+@cache
+def _docstrings(module: str) -> dict[tuple[str, str], str]:
+    """Return the docstring below each annotated name of each class of a module."""
+    loaded = sys.modules[module]
+    source = "".join(linecache.getlines(loaded.__file__ or "", vars(loaded)))
+    found: dict[tuple[str, str], str] = {}
+    for node in ast.parse(source).body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        for field, below in zip(node.body, node.body[1:], strict=False):
+            match field, below:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    found[node.name, name] = text
+                case _:
+                    pass
+    return found

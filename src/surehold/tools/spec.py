@@ -30,10 +30,14 @@ Kind = Literal["read", "edit", "delete", "move", "search", "other"]
 Json = dict[str, Any]
 
 
+_CONFIG = ConfigDict(frozen=True, populate_by_name=True, defer_build=True)
+"""Built when first used: a server starts in the time that it takes to build what `tools/list` needs."""
+
+
 class _Arguments(BaseModel):
     """What callers send; an attribute's docstring is its description."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, populate_by_name=True)
+    model_config = _CONFIG
 
     ALIASES: ClassVar[Mapping[str, str]] = {}
     """Other names that callers use, and the arguments they mean."""
@@ -72,7 +76,7 @@ class Part(_Arguments):
 class Result(BaseModel):
     """What a tool returns when it succeeds."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, populate_by_name=True)
+    model_config = _CONFIG
 
     def text(self, budget: Budget) -> str:
         """Say it to a model, within the budget; what does not fit is named, with the call that shows it."""

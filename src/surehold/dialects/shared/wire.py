@@ -6,7 +6,7 @@ from typing import Any, cast
 from pydantic.alias_generators import to_camel
 
 from surehold.errors import RecoveryRequired, SureholdError
-from surehold.tools.schema import Json, slim_schema
+from surehold.tools.schema import Json, bare_schema
 from surehold.tools.spec import Result
 
 _SAID = frozenset({"editIndex", "oldText"})
@@ -56,7 +56,7 @@ class OkWire:
             "type": "object",
             "properties": {
                 "ok": {"type": "boolean"},
-                "data": _bare(slim_schema(result, output=True)),
+                "data": bare_schema(result),
                 "error": {"type": "object"},
             },
             "required": ["ok"],
@@ -104,13 +104,3 @@ def _flat(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
-
-
-def _bare(schema: Json) -> Json:
-    """Leave the fields of a result and their types; nothing is required, since parts may be left out."""
-    return {"type": "object", "properties": {name: _type(inner) for name, inner in schema["properties"].items()}}
-
-
-def _type(schema: Json) -> Json:
-    kind = schema.get("type", "object")
-    return {"type": "array", "items": {"type": schema["items"]["type"]}} if kind == "array" else {"type": kind}
