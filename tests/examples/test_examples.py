@@ -192,9 +192,12 @@ def test_the_tool_that_the_contributing_page_shows_works(tmp_path: Path) -> None
     context = Context(session=bench.workspace.session())
     (replace_text,) = shown["TOOLS"]
 
-    answers = [replace_text.call(context, {"path": "a.txt", "old": "two", "new": "2"}) for _ in range(2)]
+    digest = context.session.read("a.txt").sha256
+    arguments = {"path": "a.txt", "old": "two", "new": "2"}
+
+    answers = [replace_text.call(context, {**arguments, **more}) for more in ({"expectedSha256": digest}, {})]
 
     assert [answer.ok for answer in answers] == [True, False]
     assert answers[0].data["data"]["diff"] == "--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-one two\n+one 2\n"
-    assert answers[1].data["error"]["kind"] == "old_text_not_found"
+    assert answers[1].data["error"]["reason"] == "expected_sha256_missing"
     assert bench.get("a.txt") == b"one 2\n"

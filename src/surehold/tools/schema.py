@@ -80,8 +80,9 @@ def _docstring(model: type[BaseModel], name: str) -> str:
 @cache
 def _docstrings(module: str) -> dict[tuple[str, str], str]:
     """Return the docstring below each annotated name of each class of a module."""
-    loaded = sys.modules[module]
-    source = "".join(linecache.getlines(loaded.__file__ or "", vars(loaded)))
+    loaded = sys.modules.get(module)
+    file = getattr(loaded, "__file__", None)
+    source = "".join(linecache.getlines(file, vars(loaded))) if file else ""
     found: dict[tuple[str, str], str] = {}
     for node in ast.parse(source).body:
         if not isinstance(node, ast.ClassDef):
