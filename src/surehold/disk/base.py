@@ -11,7 +11,7 @@ Rules for every disk:
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from surehold.text.version import Meta
 
@@ -41,9 +41,28 @@ class Stored:
     """Number of names the file has."""
 
 
+EntryType = Literal["file", "directory", "symlink", "other"]
+
+
+class Listed(NamedTuple):
+    """One name in a directory; a tuple, since there may be a million of them."""
+
+    name: str
+    type: EntryType
+
+
+class Look(NamedTuple):
+    """The facts about an entry at one moment; those of a link are its own."""
+
+    type: EntryType
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Create:
-    """Put bytes where nothing is; missing parent directories are made."""
+    """Put bytes where nothing is; missing parent directories are made, unless they are not to be."""
 
     target: Target
     data: bytes
@@ -51,6 +70,8 @@ class Create:
     """Facts to bring back (restore, undo); None for an ordinary new file."""
     mode: int | None = None
     """Permission bits for a new file; None follows the umask."""
+    parents: bool = True
+    """Make missing parent directories; otherwise the step is refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +131,26 @@ class Reader(Protocol):
 
     def chunks(self, target: Target) -> Iterator[bytes]:
         """Yield the file piece by piece, for files that should not be held in memory."""
+        ...
+
+    def heads(self, directory: Target, names: Sequence[str], count: int) -> list[bytes | None]:
+        """Return the first bytes of some regular files of a directory; None for what is none, or cannot be read."""
+        ...
+
+    def entries(self, directory: Target) -> list[Listed]:
+        """Return all names in a directory with their types, in no order; links are not followed."""
+        ...
+
+    def looks(self, directory: Target, names: Sequence[str]) -> list[Look | None]:
+        """Return the facts about some entries of a directory; None for those that are gone."""
+        ...
+
+    def below(self, directory: Target, names: Sequence[str]) -> Target:
+        """Return the target that names found below a directory lead to."""
+        ...
+
+    def held(self, directory: Target) -> AbstractContextManager[int | None]:
+        """Keep a directory open for another program to start in; None when there is none on this machine."""
         ...
 
 

@@ -8,8 +8,8 @@ from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from surehold.disk import paths
-from surehold.disk.base import Step, Stored, Target
+from surehold.disk import listing, paths
+from surehold.disk.base import Listed, Look, Step, Stored, Target
 from surehold.disk.content import READING, is_regular, pieces, read_all, same_moment
 from surehold.disk.facts import meta_of
 from surehold.disk.failures import not_a_file, translate, translated
@@ -98,6 +98,26 @@ class LocalDisk:
                     raise _unstable(target)
         finally:
             os.close(fd)
+
+    def heads(self, directory: Target, names: Sequence[str], count: int) -> list[bytes | None]:
+        """Return the first bytes of some regular files of a directory; None for what is none, or cannot be read."""
+        return listing.heads(self._tree, directory, names, count)
+
+    def entries(self, directory: Target) -> list[Listed]:
+        """Return all names in a directory with their types, in no order."""
+        return listing.entries(self._tree, directory)
+
+    def looks(self, directory: Target, names: Sequence[str]) -> list[Look | None]:
+        """Return the facts about some entries of a directory; None for those that are gone."""
+        return listing.looks(self._tree, directory, names)
+
+    def below(self, directory: Target, names: Sequence[str]) -> Target:
+        """Return the target that names found below a directory lead to."""
+        return listing.below(self._tree, directory, names)
+
+    def held(self, directory: Target) -> AbstractContextManager[int]:
+        """Keep a directory open for another program to start in."""
+        return listing.held(self._tree, directory)
 
     def _open(self, target: Target) -> int | None:
         try:

@@ -4,12 +4,13 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from surehold.disk.base import Create, Remove, Rename, Replace, Step, Stored, Target
-from surehold.disk.failures import displaced, not_a_directory, not_a_file, taken, vanished
+from surehold.disk.base import Create, Listed, Look, Remove, Rename, Replace, Step, Stored, Target
+from surehold.disk.failures import displaced, no_parent, not_a_directory, not_a_file, taken, vanished
+from surehold.disk.listing import not_listable
 from surehold.disk.paths import check_spelling
 from surehold.disk.staging import check_tag
 from surehold.disk.tree import components
@@ -142,6 +143,55 @@ class MemoryDisk:
         for start in range(0, len(stored.data), _PIECE):
             yield stored.data[start : start + _PIECE]
 
+    def heads(self, directory: Target, names: Sequence[str], count: int) -> list[bytes | None]:
+        """Return the first bytes of some files of a directory; None for what is none."""
+        with self._changing:
+            self._check_directory(directory)
+            found = [self._tree.files.get((*directory.parts, name)) for name in names]
+        return [stored.data[:count] if stored else None for stored in found]
+
+    def entries(self, directory: Target) -> list[Listed]:
+        """Return all names in a directory with their types, in no order."""
+        depth = len(directory.parts)
+        with self._changing:
+            self._check_directory(directory)
+            tree = self._tree
+            files = [parts for parts in tree.files if len(parts) == depth + 1 and parts[:depth] == directory.parts]
+            inner = [
+                parts for parts in tree.directories if len(parts) == depth + 1 and parts[:depth] == directory.parts
+            ]
+        return [Listed(parts[-1], "file") for parts in files] + [Listed(parts[-1], "directory") for parts in inner]
+
+    def looks(self, directory: Target, names: Sequence[str]) -> list[Look | None]:
+        """Return the facts about some entries of a directory; None for those that are gone."""
+        with self._changing:
+            self._check_directory(directory)
+            return [self._look((*directory.parts, name)) for name in names]
+
+    def _look(self, parts: Parts) -> Look | None:
+        if parts in self._tree.directories:
+            return Look("directory", 0, 0, 0)
+        stored = self._tree.files.get(parts)
+        if stored is None:
+            return None
+        return Look("file", len(stored.data), stored.meta.mtime_ns, stored.meta.mtime_ns)
+
+    def _check_directory(self, directory: Target) -> None:
+        if directory.parts in self._tree.files:
+            raise not_listable(directory.key)
+        if directory.parts not in self._tree.directories:
+            raise NotFound(f"There is no directory `{directory}`.", path=directory.key, reason="no_such_directory")
+
+    def below(self, directory: Target, names: Sequence[str]) -> Target:
+        """Return the target that names found below a directory lead to."""
+        parts = (*directory.parts, *names)
+        return Target(root=self._root, parts=parts, key="/".join(parts) or ".")
+
+    def held(self, directory: Target) -> AbstractContextManager[None]:
+        """Have no directory that another program could start in."""
+        del directory
+        return nullcontext()
+
     @contextmanager
     def hold(self, targets: Sequence[Target], *, timeout: float) -> Generator[None]:
         """Hold the directories of all targets at once; not reentrant."""
@@ -186,6 +236,8 @@ class MemoryDisk:
             match step:
                 case Create():
                     tree.check_free(step.target)
+                    if not step.parents and step.target.parts[:-1] not in tree.directories:
+                        raise no_parent(step.target.key)
                     tree.put(step.target.parts, self._new(step))
                 case Replace():
                     old = find(step.target, step.expected)

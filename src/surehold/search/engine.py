@@ -1,0 +1,85 @@
+"""What an engine is: it finds places in files, and shows nothing.
+
+1. A place is an offset in the bytes as they are searched: without a byte order mark, UTF-16 as UTF-8 (see `searched`).
+2. What a caller gets to see is read by us, through the disk, after the engine is done. An engine that is led astray can
+   at most point at a place where nothing is.
+3. A file that rules deny is not read by an engine.
+"""
+
+import codecs
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+from surehold.disk.base import Reader, Target
+from surehold.search.budget import Budget
+from surehold.search.glob import Filter
+from surehold.search.values import EngineName, Search
+from surehold.search.walk import Allowed
+
+MAX_PLACES = 500_000
+"""More are not collected."""
+Parts = tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """Where an engine looks."""
+
+    disk: Reader
+    directory: Target
+    search: Search
+    allowed: Allowed | None = None
+    """None when no rule can deny anything."""
+    max_file_bytes: int = 1 << 28
+
+    @cached_property
+    def filter(self) -> Filter:
+        """The globs of the search."""
+        return Filter(self.search.include, self.search.exclude)
+
+    def takes(self, parts: Parts) -> bool:
+        """Tell whether a file is asked for; this decides, whatever an engine thinks."""
+        if not self.search.hidden and any(name[0] == "." for name in parts):
+            return False
+        return ".git" not in parts and self.filter.takes(parts)
+
+
+@dataclass(kw_only=True)
+class Found:
+    """What an engine found."""
+
+    places: dict[Parts, list[int]] = field(default_factory=dict[Parts, list[int]])
+    """For each file, by its names below the directory, where the matches begin."""
+    marks: dict[Parts, int] = field(default_factory=dict[Parts, int])
+    """What the bytes were in which an engine of ours found them; empty for others."""
+    scanned: int = 0
+    denied: int = 0
+    too_large: int = 0
+    unreadable: list[str] = field(default_factory=list[str])
+    complete: bool = True
+
+
+class Engine(Protocol):
+    """Finds places in files."""
+
+    @property
+    def name(self) -> EngineName:
+        """How results call it."""
+        ...
+
+    def find(self, scope: Scope, budget: Budget) -> Found:
+        """Find all places below a directory."""
+        ...
+
+    def find_in(self, search: Search, data: bytes, budget: Budget) -> list[int]:
+        """Find all places in these bytes of a file."""
+        ...
+
+
+def searched(data: bytes) -> bytes:
+    """Return a file's bytes as engines search them."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        little = data.startswith(codecs.BOM_UTF16_LE)
+        return data[2:].decode("utf-16-le" if little else "utf-16-be", "replace").encode("utf-8", "replace")
+    return data.removeprefix(codecs.BOM_UTF8)

@@ -1,0 +1,110 @@
+"""The engine without ripgrep: slower, the same answers."""
+
+import re
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from surehold.disk.base import Target
+from surehold.errors import FileTooLarge, NotFound, OutsideWorkspace, SureholdError
+from surehold.search.budget import Budget
+from surehold.search.engine import MAX_PLACES, Found, Scope, searched
+from surehold.search.glob import Filter
+from surehold.search.regex_child import offsets
+from surehold.search.types import globs
+from surehold.search.values import EngineName, Search
+from surehold.search.walk import Excluding, Tally, Walk
+
+FindIn = Callable[[bytes], list[int]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PythonEngine:
+    """Walks, reads and searches in this process; regular expressions run in a child that can be killed."""
+
+    @property
+    def name(self) -> EngineName:
+        """How results call it."""
+        return "python"
+
+    def find(self, scope: Scope, budget: Budget) -> Found:
+        """Find all places below a directory."""
+        found, tally, places = Found(), Tally(), 0
+        with _finder(scope.search, budget) as find_in:
+            for parts, target in _files(scope, tally):
+                budget.check(found.scanned, None, "files searched")
+                data = _read(scope, target, found)
+                if data is None:
+                    continue
+                found.scanned += 1
+                if here := find_in(data):
+                    found.places[parts], found.marks[parts] = here, hash(data)
+                    places += len(here)
+                if places > MAX_PLACES:
+                    found.complete = False
+                    break
+        found.denied = tally.denied
+        found.unreadable += tally.unreadable
+        return found
+
+    def find_in(self, search: Search, data: bytes, budget: Budget) -> list[int]:
+        """Find all places in these bytes of a file."""
+        with _finder(search, budget) as find_in:
+            return find_in(data)
+
+
+def _files(scope: Scope, tally: Tally) -> Iterator[tuple[tuple[str, ...], Target]]:
+    search = scope.search
+    types = Filter(globs(search.types), ())
+    walk = Walk(
+        disk=scope.disk,
+        start=scope.directory,
+        allowed=scope.allowed,
+        hidden=search.hidden,
+        ignore=search.ignore,
+        guide=Excluding(scope.filter),
+        tally=tally,
+    )
+    for room in walk.rooms():
+        for name, kind in room.entries:
+            parts = (*room.parents, name)
+            if kind == "file" and scope.takes(parts) and types.takes((name,)):
+                yield parts, scope.disk.below(room.directory, (name,))
+
+
+def _read(scope: Scope, target: Target, found: Found) -> bytes | None:
+    try:
+        stored = scope.disk.read(target, limit=scope.max_file_bytes)
+    except FileTooLarge:
+        found.too_large += 1
+    except (NotFound, OutsideWorkspace):  # gone meanwhile, or a link by now
+        pass
+    except SureholdError:
+        found.unreadable.append(target.key)
+    else:
+        return stored.data if stored else None
+    return None
+
+
+@contextmanager
+def _finder(search: Search, budget: Budget) -> Generator[FindIn]:
+    """Yield what finds the places in one file."""
+    if search.mode == "regex":
+        from surehold.search.regex_worker import RegexWorker
+
+        with RegexWorker(search, budget) as worker:
+            yield worker.find
+    elif search.case_sensitive:
+        needle = search.query.encode()
+        yield lambda data: _literal(needle, searched(data))
+    else:  # a plain text, so there is nothing to try twice: no child is needed
+        pattern = re.compile(re.escape(search.query), re.IGNORECASE)
+        yield lambda data: offsets(pattern, searched(data))
+
+
+def _literal(needle: bytes, text: bytes) -> list[int]:
+    found, at = list[int](), text.find(needle)
+    while at >= 0:
+        found.append(at)
+        at = text.find(needle, at + len(needle))
+    return found

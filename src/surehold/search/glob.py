@@ -1,0 +1,334 @@
+"""Globs, matched in linear time.
+
+1. `*` and `?` stay inside one name, `**` as a whole name stands for any number of directories, `[a-z]` and `[!a-z]` for one
+   character, `{a,b}` for alternatives, and a backslash takes the meaning from what follows it.
+2. A pattern is a row of names. Where a path has come in it is one number, bit by bit, so that a walk carries it along and
+   leaves out directories in which nothing can match.
+3. Inside a name, every star takes the first place where what follows it fits. That needs no second try, so no name and no
+   pattern is slow.
+4. A pattern that stands for too many others is refused before they are made.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from surehold.errors import InvalidPattern
+
+_MAX_LENGTH = 4096
+_MAX_ALTERNATIVES = 1000
+_MAX_DEPTH = 16
+_ANY_DEPTH = "**"
+_MAGIC = frozenset("*?[{")
+
+Matcher = re.Pattern[str] | str | None
+"""One name of a pattern: a regular expression, a plain name, or None for any number of directories."""
+
+
+def is_glob(text: str) -> bool:
+    """Tell whether any sign in a text has a meaning as a glob."""
+    return not _MAGIC.isdisjoint(text)
+
+
+@dataclass(frozen=True)
+class Path:
+    """One pattern without alternatives, as the names that it asks for one after the other."""
+
+    text: str
+    names: tuple[str, ...]
+
+    @cached_property
+    def matchers(self) -> tuple[Matcher, ...]:
+        """What each name is compared with."""
+        return tuple(None if name == _ANY_DEPTH else name_matcher(name) for name in self.names)
+
+    @cached_property
+    def start(self) -> int:
+        """Where a walk begins."""
+        return self._closed(1)
+
+    @cached_property
+    def dotted(self) -> int:
+        """The places at which the pattern itself says a dot."""
+        return sum(1 << at for at, name in enumerate(self.names) if name.startswith((".", "\\.")))
+
+    @cached_property
+    def end(self) -> int:
+        """The bit that says: the whole pattern has matched."""
+        return 1 << len(self.names)
+
+    def step(self, states: int, name: str) -> int:
+        """Go over one name of a path."""
+        following, at, rest = 0, 0, states & (self.end - 1)
+        while rest:
+            if rest & 1:
+                matcher = self.matchers[at]
+                if matcher is None:
+                    following |= 1 << at
+                elif matcher == name if isinstance(matcher, str) else matcher.match(name):
+                    following |= 2 << at
+            rest >>= 1
+            at += 1
+        return self._closed(following)
+
+    def _closed(self, states: int) -> int:
+        """Any number of directories may be none."""
+        for at, matcher in enumerate(self.matchers):
+            if matcher is None and states >> at & 1:
+                states |= 2 << at
+        return states
+
+
+@dataclass(frozen=True)
+class Glob:
+    """A pattern with its alternatives."""
+
+    paths: tuple[Path, ...]
+
+    @cached_property
+    def start(self) -> tuple[int, ...]:
+        """Where a walk begins."""
+        return tuple(path.start for path in self.paths)
+
+    def step(self, states: tuple[int, ...], name: str) -> tuple[int, ...]:
+        """Go over one name of a path; all zero when nothing below it can match."""
+        return tuple(path.step(state, name) if state else 0 for path, state in zip(self.paths, states, strict=True))
+
+    def accepts(self, states: tuple[int, ...]) -> bool:
+        """Tell whether the names so far are a match."""
+        return any(state & path.end for path, state in zip(self.paths, states, strict=True))
+
+    def in_directory(self, states: tuple[int, ...]) -> Callable[[str], object]:
+        """Return what tells whether an entry of the directory that the walk has reached is a match."""
+        last = [
+            path.matchers[-1]
+            for path, state in zip(self.paths, states, strict=True)
+            if state >> len(path.names) - 1 & 1
+        ]
+        plain = {matcher for matcher in last if isinstance(matcher, str)}
+        others = [matcher.match for matcher in last if isinstance(matcher, re.Pattern)]
+        if len(others) == 1 and not plain:
+            return others[0]
+        return lambda name: name in plain or any(match(name) for match in others)
+
+    def leads_on(self, states: tuple[int, ...]) -> bool:
+        """Tell whether something below may still match."""
+        return any(state & (path.end - 1) for path, state in zip(self.paths, states, strict=True))
+
+    def matches(self, parts: Iterable[str]) -> bool:
+        """Tell whether a whole path matches."""
+        states = self.start
+        for name in parts:
+            states = self.step(states, name)
+        return self.accepts(states)
+
+    def dotted(self, states: tuple[int, ...]) -> tuple[int, ...]:
+        """Return only the places at which the pattern itself says a dot, as `.github/*` does at first."""
+        return tuple(path.dotted & state for path, state in zip(self.paths, states, strict=True))
+
+
+@lru_cache(maxsize=256)
+def anchored(pattern: str) -> Glob:
+    """Read a pattern whose first name is directly in the root."""
+    return _glob(pattern)
+
+
+@lru_cache(maxsize=256)
+def floating(pattern: str) -> Glob:
+    """Read a filter: without a slash it is about the name at any depth, and `name/` is about all that is in it."""
+    body = pattern.removesuffix("/")
+    prefix = "" if "/" in body else "**/"
+    return _glob(prefix + body + ("/**" if body != pattern else ""))
+
+
+class Filter:
+    """Which files are wanted: some globs that must match, and some that must not."""
+
+    def __init__(self, include: Sequence[str], exclude: Sequence[str]) -> None:
+        self.include = tuple(floating(pattern) for pattern in include)
+        self.exclude = tuple(floating(pattern.removesuffix("/")) for pattern in exclude)
+
+    def takes(self, parts: Sequence[str]) -> bool:
+        """Tell whether a file is wanted: it is included, and neither it nor a directory above it is excluded."""
+        if self.include and not any(glob.matches(parts) for glob in self.include):
+            return False
+        return not any(self._excludes(glob, parts) for glob in self.exclude)
+
+    def enters(self, parts: Sequence[str]) -> bool:
+        """Tell whether a directory is worth a look."""
+        return not any(glob.matches(parts) for glob in self.exclude)
+
+    @staticmethod
+    def _excludes(glob: Glob, parts: Sequence[str]) -> bool:
+        states = glob.start
+        for name in parts:
+            states = glob.step(states, name)
+            if glob.accepts(states):
+                return True
+        return False
+
+
+def _glob(pattern: str) -> Glob:
+    if not pattern.strip("/"):
+        raise _bad(pattern, "it is empty")
+    if len(pattern) > _MAX_LENGTH:
+        raise _bad(pattern, f"it has more than {_MAX_LENGTH} characters")
+    if "\0" in pattern:
+        raise _bad(pattern, "it holds a NUL character")
+    return Glob(tuple(dict.fromkeys(_path(text, pattern) for text in alternatives(pattern))))
+
+
+def _path(text: str, pattern: str) -> Path:
+    names = path_names(text)
+    if ".." in names:
+        raise _bad(pattern, "`..` leads out of the directory that is searched")
+    path = Path("/".join(names), names)
+    try:
+        _ = path.matchers
+    except ValueError as error:
+        raise _bad(pattern, str(error)) from None
+    return path
+
+
+def path_names(text: str) -> tuple[str, ...]:
+    """Return the names of a pattern; several `**` in a row are one, and a last one asks for something below."""
+    names = list[str]()
+    for name in text.split("/"):
+        if name in {"", "."} or (name == _ANY_DEPTH and names[-1:] == [_ANY_DEPTH]):
+            continue
+        names.append(name)
+    return (*names, "*") if names[-1:] == [_ANY_DEPTH] else tuple(names)
+
+
+@lru_cache(maxsize=4096)
+def name_matcher(name: str) -> re.Pattern[str] | str:
+    """Return what a name is compared with; ValueError when it cannot be read."""
+    chunks, plain = [""], [""]
+    at, stars = 0, False
+    while at < len(name):
+        sign = name[at]
+        if sign == "*":
+            stars = True
+            if chunks[-1] or len(chunks) == 1:
+                chunks.append("")
+            at += 1
+            continue
+        expression, literal, at = _one(name, at)
+        chunks[-1] += expression
+        plain.append(literal if literal is not None else "\0")
+    if not stars and "\0" not in plain:
+        return "".join(plain)
+    return re.compile(_expression(chunks, stars=stars), re.DOTALL)
+
+
+def _expression(chunks: list[str], *, stars: bool) -> str:
+    if not stars:
+        return chunks[0] + r"\Z"
+    first, *middle, last = chunks
+    return first + "".join(f"(?>.*?{chunk})" for chunk in middle if chunk) + (f".*{last}" if last else ".*") + r"\Z"
+
+
+def _one(name: str, at: int) -> tuple[str, str | None, int]:
+    """Read one sign: its regular expression, the character if it is a plain one, and where the next begins."""
+    sign = name[at]
+    if sign == "?":
+        return ".", None, at + 1
+    if sign == "[":
+        return _class(name, at)
+    if sign == "\\":
+        if at + 1 == len(name):
+            raise ValueError("it ends in a backslash")
+        at += 1
+    return re.escape(name[at]), name[at], at + 1
+
+
+def _class(name: str, at: int) -> tuple[str, None, int]:
+    begin = at + 1
+    negated = name[begin : begin + 1] in {"!", "^"}
+    at = begin + negated
+    items = list[str]()
+    first = True
+    while True:
+        if at >= len(name):
+            raise ValueError("a `[` is not closed")
+        if name[at] == "]" and not first:
+            break
+        first = False
+        low, at = _member(name, at)
+        if name[at : at + 1] == "-" and name[at + 1 : at + 2] not in {"", "]"}:
+            high, at = _member(name, at + 1)
+            if high < low:
+                raise ValueError(f"the range `{low}-{high}` is empty")
+            items.append(f"{re.escape(low)}-{re.escape(high)}")
+        else:
+            items.append(re.escape(low))
+    return f"[{'^' if negated else ''}{''.join(items)}]", None, at + 1
+
+
+def _member(name: str, at: int) -> tuple[str, int]:
+    if name[at] == "\\" and at + 1 < len(name):
+        at += 1
+    return name[at], at + 1
+
+
+def alternatives(pattern: str) -> list[str]:
+    """Return all that braces stand for, or refuse when there are too many."""
+    found, at = _sequence(pattern, 0, 0)
+    if at < len(pattern):
+        raise _bad(pattern, "a `}` is not opened")
+    return found
+
+
+def _sequence(pattern: str, at: int, depth: int) -> tuple[list[str], int]:
+    """Read up to the end, or to a comma or brace that belongs to the level above."""
+    found = [""]
+    while at < len(pattern):
+        sign = pattern[at]
+        if sign == "{":
+            choices, at = _choices(pattern, at + 1, depth + 1)
+            if len(found) * len(choices) > _MAX_ALTERNATIVES:
+                raise _bad(pattern, f"its braces stand for more than {_MAX_ALTERNATIVES} patterns")
+            found = [left + right for left in found for right in choices]
+            continue
+        if sign == "}" or (sign == "," and depth):
+            break
+        end = _plain_end(pattern, at)
+        piece = pattern[at:end]
+        found = [left + piece for left in found]
+        at = end
+    return found, at
+
+
+def _choices(pattern: str, at: int, depth: int) -> tuple[list[str], int]:
+    if depth > _MAX_DEPTH:
+        raise _bad(pattern, f"its braces are nested more than {_MAX_DEPTH} deep")
+    choices = list[str]()
+    while True:
+        found, at = _sequence(pattern, at, depth)
+        choices += found
+        if len(choices) > _MAX_ALTERNATIVES:
+            raise _bad(pattern, f"its braces stand for more than {_MAX_ALTERNATIVES} patterns")
+        if at >= len(pattern):
+            raise _bad(pattern, "a `{` is not closed")
+        at += 1
+        if pattern[at - 1] == "}":
+            return choices, at
+
+
+def _plain_end(pattern: str, at: int) -> int:
+    """Return where the next brace or comma may stand: escaped characters and those in `[...]` are plain."""
+    if pattern[at] == "\\":
+        return at + 2
+    if pattern[at] == "[":
+        end = pattern.find("]", at + (3 if pattern[at + 1 : at + 2] in {"!", "^"} else 2))
+        return end + 1 if end >= 0 else len(pattern)
+    end = at + 1
+    while end < len(pattern) and pattern[end] not in "{},\\[":
+        end += 1
+    return end
+
+
+def _bad(pattern: str, why: str) -> InvalidPattern:
+    shown = pattern if len(pattern) <= 80 else pattern[:80] + "…"  # noqa: PLR2004 - enough to recognise it
+    return InvalidPattern(f"The glob `{shown}` cannot be used: {why}.", reason="invalid_glob", pattern=shown)

@@ -1,0 +1,83 @@
+"""The process that matches regular expressions for us: Python's `re` cannot be interrupted, but a process can be killed."""
+
+import json
+import re
+import select
+import subprocess
+import sys
+from types import TracebackType
+from typing import Self
+
+from surehold.errors import DiskFailed
+from surehold.search import regex_child
+from surehold.search.budget import Budget
+from surehold.search.complaints import bad_regex
+from surehold.search.engine import searched
+from surehold.search.regex import translate
+from surehold.search.values import Search
+
+_POLL_MS = 25
+
+
+class RegexWorker:
+    """Searches one file after the other for one expression."""
+
+    def __init__(self, search: Search, budget: Budget) -> None:
+        self._expression = translate(search.query, multiline=search.multiline)
+        self._flags = 0 if search.case_sensitive else int(re.IGNORECASE)
+        self._multiline = search.multiline
+        self._budget = budget
+        self._child: subprocess.Popen[bytes] | None = None
+        self._done = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._child is not None:
+            self._child.kill()
+            self._child.communicate()
+
+    def find(self, data: bytes) -> list[int]:
+        """Return where the matches in a file begin."""
+        child = self._started()
+        assert child.stdin is not None
+        text = searched(data)
+        try:
+            child.stdin.write(b"%d\n" % len(text))
+            child.stdin.write(text)
+            child.stdin.flush()
+        except BrokenPipeError:
+            pass  # it has said why
+        answer = json.loads(self._answer(child) or b'{"error": "the matcher died"}')
+        if "error" in answer:
+            raise bad_regex(str(answer["error"]))
+        self._done += 1
+        return answer["offsets"]
+
+    def _started(self) -> "subprocess.Popen[bytes]":
+        if self._child is None:
+            try:
+                self._child = subprocess.Popen(  # noqa: S603 - our own file, in our own interpreter
+                    [sys.executable, "-I", "-S", regex_child.__file__],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                )
+            except OSError as error:
+                raise DiskFailed(f"Python does not start: {error.strerror}.", reason="search_failed") from error
+            assert self._child.stdin is not None
+            self._child.stdin.write(json.dumps([self._expression, self._flags, self._multiline]).encode() + b"\n")
+        return self._child
+
+    def _answer(self, child: "subprocess.Popen[bytes]") -> bytes:
+        assert child.stdout is not None
+        poll = select.poll()
+        poll.register(child.stdout, select.POLLIN | select.POLLHUP)
+        while not poll.poll(_POLL_MS):
+            if self._budget.left < 0:
+                self._budget.over(self._done, "files were searched", reason="regex_budget")
+            self._budget.check(self._done, None, "files searched")
+        return child.stdout.readline()

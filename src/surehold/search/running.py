@@ -1,0 +1,130 @@
+"""Another program, run to its end: its output is kept in memory, its time is limited, and nothing of it stays behind."""
+
+import os
+import select
+import subprocess
+import tempfile
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from surehold.errors import DiskFailed
+from surehold.search.budget import Budget
+
+_POLL = 0.025
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What a run of ripgrep left."""
+
+    code: int
+    output: bytes
+    errors: str
+    overflowed: bool
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    budget: Budget,
+    directory: str | None = None,
+    stdin: int | None = None,
+    files: tuple[int, ...] = (),
+    max_output: int,
+) -> Run:
+    """Run a program; kill it when time is up, when nobody wants it any more, or when it says too much."""
+    with ExitStack() as stack:
+        output, errors = stack.enter_context(memory()), stack.enter_context(memory())
+        try:
+            child = subprocess.Popen(  # noqa: S603 - no shell, and everything but the binary stands behind an option
+                argv,
+                stdin=subprocess.DEVNULL if stdin is None else stdin,
+                stdout=output,
+                stderr=errors,
+                cwd=directory,
+                env={"LC_ALL": "C"},
+                pass_fds=files,
+            )
+        except OSError as error:
+            raise DiskFailed(f"The search program does not start: {error.strerror}.", reason="search_failed") from error
+        try:
+            _wait(child, output, budget, max_output)
+        finally:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+        return Run(
+            code=child.returncode,
+            output=_content(output)[:max_output],
+            errors=_content(errors).decode("utf-8", "backslashreplace"),
+            overflowed=os.fstat(output).st_size > max_output,
+        )
+
+
+def _wait(child: "subprocess.Popen[bytes]", output: int, budget: Budget, max_output: int) -> None:
+    with _ending(child) as ended:
+        while not ended():
+            size = os.fstat(output).st_size
+            if size > max_output:
+                return
+            if budget.left < 0:
+                budget.over(_content(output).count(b"\n"), "matches were found so far")
+            budget.check(size // 64, None, "matches found")
+
+
+@contextmanager
+def _ending(child: "subprocess.Popen[bytes]") -> Generator["_Ended"]:
+    """Yield something that waits a moment and tells whether the child has ended, without being late."""
+    try:
+        fd = os.pidfd_open(child.pid)
+    except (AttributeError, OSError):
+        yield _Ended(child, None)
+        return
+    try:
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        yield _Ended(child, poll)
+    finally:
+        os.close(fd)
+
+
+@dataclass(frozen=True)
+class _Ended:
+    child: "subprocess.Popen[bytes]"
+    poll: "select.poll | None"
+
+    def __call__(self) -> bool:
+        if self.poll is not None and not self.poll.poll(_POLL * 1000):
+            return False
+        try:
+            self.child.wait(_POLL)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+
+@contextmanager
+def memory(data: bytes = b"") -> Generator[int]:
+    """Yield a nameless file in memory, or where there is no such thing, in the temporary directory."""
+    with ExitStack() as stack:
+        if hasattr(os, "memfd_create"):
+            fd = os.memfd_create("surehold")
+            stack.callback(os.close, fd)
+        else:
+            fd = stack.enter_context(tempfile.TemporaryFile()).fileno()
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+        os.lseek(fd, 0, os.SEEK_SET)
+        yield fd
+
+
+def _content(fd: int) -> bytes:
+    size = os.fstat(fd).st_size
+    parts = list[bytes]()
+    at = 0
+    while at < size and (part := os.pread(fd, size - at, at)):
+        parts.append(part)
+        at += len(part)
+    return b"".join(parts)

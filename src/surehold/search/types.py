@@ -1,0 +1,76 @@
+"""Kinds of files by name, as ripgrep calls them; the usual ones, and the names that people guess."""
+
+from surehold.search.complaints import bad_type
+
+_C = ("*.[chH]", "*.[chH].in", "*.cats")
+_CPP = ("*.[ChH]", "*.[ChH].in", "*.[ch]pp", "*.[ch]pp.in", "*.[ch]xx", "*.[ch]xx.in", "*.cc", "*.cc.in", "*.hh")
+GLOBS: dict[str, tuple[str, ...]] = {
+    "c": _C,
+    "cpp": (*_CPP, "*.hh.in", "*.inl"),
+    "cs": ("*.cs",),
+    "css": ("*.css", "*.scss"),
+    "dart": ("*.dart",),
+    "docker": ("*Dockerfile*",),
+    "elixir": ("*.eex", "*.ex", "*.exs", "*.heex", "*.leex", "*.livemd"),
+    "go": ("*.go",),
+    "haskell": ("*.c2hs", "*.cpphs", "*.hs", "*.hsc", "*.lhs"),
+    "html": ("*.ejs", "*.htm", "*.html"),
+    "java": ("*.java", "*.jsp", "*.jspx", "*.properties"),
+    "js": ("*.cjs", "*.js", "*.jsx", "*.mjs", "*.vue"),
+    "json": ("*.json", "*.sarif", "composer.lock"),
+    "jupyter": ("*.ipynb", "*.jpynb"),
+    "kotlin": ("*.kt", "*.kts"),
+    "lua": ("*.lua",),
+    "md": ("*.markdown", "*.md", "*.mdown", "*.mdwn", "*.mdx", "*.mkd", "*.mkdn"),
+    "php": ("*.php", "*.php3", "*.php4", "*.php5", "*.php7", "*.php8", "*.pht", "*.phtml"),
+    "py": ("*.py", "*.pyi"),
+    "ruby": ("*.gemspec", "*.rake", "*.rb", "*.rbw", ".irbrc", "Gemfile", "Rakefile", "config.ru"),
+    "rust": ("*.rs",),
+    "scala": ("*.sbt", "*.scala"),
+    "sql": ("*.psql", "*.sql"),
+    "svg": ("*.svg",),
+    "swift": ("*.swift",),
+    "toml": ("*.toml", "Cargo.lock"),
+    "ts": ("*.cts", "*.mts", "*.ts", "*.tsx"),
+    "txt": ("*.txt",),
+    "yaml": ("*.yaml", "*.yml"),
+    "zig": ("*.zig",),
+}
+ALIASES = {
+    "bash": "sh",
+    "c++": "cpp",
+    "csharp": "cs",
+    "dockerfile": "docker",
+    "golang": "go",
+    "htm": "html",
+    "ipynb": "jupyter",
+    "javascript": "js",
+    "jsx": "js",
+    "kt": "kotlin",
+    "markdown": "md",
+    "python": "py",
+    "rb": "ruby",
+    "rs": "rust",
+    "shell": "sh",
+    "tsx": "ts",
+    "typescript": "ts",
+    "yml": "yaml",
+    "zsh": "sh",
+}
+
+
+def canonical(name: str) -> str:
+    """Return ripgrep's name for a kind of files; what nobody could have meant is refused."""
+    if not name or not all(sign.isalnum() or sign in "+-_" for sign in name):
+        raise bad_type(name)
+    return ALIASES.get(name, name)
+
+
+def globs(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the globs of these kinds; refuse one that only ripgrep knows."""
+    found = list[str]()
+    for name in map(canonical, names):
+        if name not in GLOBS:
+            raise bad_type(name)
+        found += GLOBS[name]
+    return tuple(found)

@@ -1,0 +1,276 @@
+"""Time, cancellation, processes that die, files that change: a search ends, and says how."""
+
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from disk.suite import as_nobody
+from search.scenes import Scene, make_scene
+from spec.marks import requirement
+from surehold.disk.base import Reader, Stored, Target
+from surehold.errors import Cancelled, DiskFailed, SearchTimeout
+from surehold.search import ripgrep
+from surehold.search.values import Search
+from surehold.workspace.finder import Finder
+
+EVIL = r"(a+)+$|(a|aa)+$|(.*a){12}c"
+
+
+def children() -> set[int]:
+    listed = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+    return {int(pid) for pid in listed}
+
+
+def sleepy(tmp_path: Path, script: str) -> str:
+    """Make a program that stands in for ripgrep and takes its time."""
+    path = tmp_path / "rg"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@requirement("files:search_files:regex")
+@pytest.mark.timeout(30)
+def test_an_evil_expression_is_quick_with_ripgrep(local: Scene) -> None:
+    local.put("a", data=b"a" * 5000 + b"!\n")
+
+    assert local.search(EVIL, "regex").total_matches == 0
+    assert local.search(r"(\w+\s?)*;", "regex").total_matches == 0
+
+
+@requirement("files:search_files:regex")
+@pytest.mark.timeout(60)
+def test_an_evil_expression_is_stopped_without_ripgrep_and_nothing_stays_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUREHOLD_RIPGREP", "off")
+    scene = make_scene(tmp_path, seconds=0.5)
+    scene.put("a", data=b"a" * 5000 + b"!\n")
+    before, began = children(), time.monotonic()
+
+    with pytest.raises(SearchTimeout) as caught:
+        scene.search("(a+)+c|(a|aa)+c", "regex")
+
+    assert (caught.value.kind, caught.value.reason) == ("timeout", "regex_budget")
+    assert time.monotonic() - began < 10
+    assert children() == before
+
+
+def test_time_that_runs_out_says_how_far_it_got_and_kills_the_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = make_scene(tmp_path, seconds=0.3)
+    monkeypatch.setenv("SUREHOLD_RIPGREP", sleepy(tmp_path, "printf 'a\\0001:1:0:\\r\\n'; exec sleep 60"))
+    before = children()
+
+    with pytest.raises(SearchTimeout) as caught:
+        scene.search("needle")
+
+    assert caught.value.message == "The search took longer than 0.3 s; 1 matches were found so far."
+    assert caught.value.details == {"seconds": 0.3, "done": 1}
+    assert children() == before
+
+
+def test_cancelling_kills_the_search(local: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUREHOLD_RIPGREP", sleepy(tmp_path, "exec sleep 60"))
+    asked = list[set[int]]()
+
+    def cancelled() -> bool:
+        asked.append(children())
+        return len(asked) > 3
+
+    before = children()
+    with pytest.raises(Cancelled):
+        local.finder.search(Search(query="needle"), cancelled=cancelled)
+
+    assert len(asked[0] - before) == 1
+    assert children() == before
+
+
+@pytest.mark.parametrize("ask", ["glob", "path", "python"])
+def test_everything_can_be_cancelled(local: Scene, monkeypatch: pytest.MonkeyPatch, ask: str) -> None:
+    monkeypatch.setenv("SUREHOLD_RIPGREP", "off")
+    local.put("a")
+
+    def yes() -> bool:
+        return True
+
+    search = Search(query="a", mode="path" if ask == "path" else "text")
+    with pytest.raises(Cancelled):
+        local.finder.glob("**", cancelled=yes) if ask == "glob" else local.finder.search(search, cancelled=yes)
+
+
+def test_progress_is_told_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = make_scene(tmp_path)
+    monkeypatch.setenv("SUREHOLD_RIPGREP", sleepy(tmp_path, "sleep 1.3; exit 1"))
+    told = list[tuple[int, int | None, str]]()
+
+    def tell(done: int, total: int | None, message: str) -> None:
+        told.append((done, total, message))
+
+    scene.finder.search(Search(query="needle", hidden=True, ignore=False), progress=tell)
+
+    assert told == [(0, None, "matches found")] * len(told)
+    assert 1 <= len(told) <= 2
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("exit 7", "The search program failed: it ended with code 7."),
+        ("kill -SEGV $$", "The search program failed: it ended with code -11."),
+        ("echo 'rg: something new' >&2; exit 2", "The search program failed: rg: something new."),
+    ],
+)
+def test_a_crash_is_an_error_and_never_an_empty_result(
+    local: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, message: str
+) -> None:
+    monkeypatch.setenv("SUREHOLD_RIPGREP", sleepy(tmp_path, script))
+
+    with pytest.raises(DiskFailed) as caught:
+        local.search("needle")
+
+    assert (caught.value.message, caught.value.reason) == (message, "search_failed")
+
+
+def test_too_many_matches_are_cut_at_the_same_place_every_time(local: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ripgrep, "_MAX_OUTPUT", 5000)
+    local.put(*(f"d{number % 7}/{number:03}" for number in range(300)), data=b"needle\n" * 5)
+
+    results = [local.search("needle") for _ in range(5)]
+
+    assert 0 < results[0].total_matches < 1500
+    assert not results[0].complete
+    assert results[0].notes == ("There are more matches than can be collected; narrow the search.",)
+    assert all(result == results[0] for result in results)
+
+
+def test_a_ripgrep_that_does_not_exist_is_an_error(local: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUREHOLD_RIPGREP", "/nowhere/rg")
+
+    with pytest.raises(DiskFailed, match="does not start"):
+        local.search("needle")
+
+
+def test_the_configuration_of_the_user_does_not_matter(
+    local: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config"
+    config.write_text("--invert-match\n--hidden\n")
+    (tmp_path / ".gitignore").write_text("*\n")
+    home = tmp_path / "home/git"
+    home.mkdir(parents=True)
+    (home / "ignore").write_text("*\n")
+    monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(config))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    local.put("a", ".b")
+
+    assert local.found() == ["a"]
+
+
+@requirement("files:search_files:skipped")
+@pytest.mark.parametrize("engine", ["", "off"])
+def test_what_cannot_be_read_is_counted_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can become somebody else")
+    monkeypatch.setenv("SUREHOLD_RIPGREP", engine)
+    for directory in (tmp_path, *tmp_path.parents):
+        if directory.name.startswith(("pytest", "test_", "popen")):
+            directory.chmod(0o755)
+    scene = make_scene(tmp_path)
+    scene.put("a", "closed/b", "c")
+    (scene.root / "closed").chmod(0o700)
+    (scene.root / "c").chmod(0o600)
+
+    def work() -> str:
+        result = scene.search("needle")
+        listing = scene.finder.list(recursive=True)
+        return repr((result.counts, result.skipped.unreadable, result.notes, listing.notes))
+
+    said = as_nobody(work)
+
+    assert said in {
+        repr(((("a", 1),), 2, (f"Could not be read: {each}.",), ("Could not be read: closed.",)))
+        for each in ("c, closed", "closed, c")
+    }
+
+
+def test_a_file_that_changed_since_the_search_is_searched_again(local: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    local.put("a", data=b"needle\n")
+    _meddle(monkeypatch, local, lambda: local.put("a", data=b"first\nno\nthe needle\n"))
+
+    result = local.search("needle")
+
+    assert [(hit.line, hit.column, hit.preview) for hit in result.matches] == [(3, 5, "the needle")]
+    assert result.files[0].snapshot.data == b"first\nno\nthe needle\n"
+
+
+@pytest.mark.parametrize("after", [b"nothing here\n", None])
+def test_a_file_that_lost_its_match_is_not_shown(
+    local: Scene, monkeypatch: pytest.MonkeyPatch, after: bytes | None
+) -> None:
+    local.put("a", "b")
+    _meddle(monkeypatch, local, lambda: local.bench.put("a", after))
+
+    assert local.places("needle") == [("b", 1, 1)]
+
+
+def test_a_file_that_keeps_changing_is_counted(local: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    local.put("a", data=b"needle\n" * 1000)
+    stop = threading.Event()
+
+    def scribble() -> None:
+        number = 0
+        with (local.root / "a").open("r+b", buffering=0) as file:
+            while not stop.is_set():
+                number += 1
+                os.pwrite(file.fileno(), b"needle\n" * (1000 + number % 7), 0)
+                os.ftruncate(file.fileno(), 7000 + number % 7)
+
+    thread = threading.Thread(target=scribble)
+    thread.start()
+    try:
+        results = [local.search("needle", limit=5) for _ in range(20)]
+    finally:
+        stop.set()
+        thread.join()
+
+    for result in results:
+        assert result.skipped.changed + len(result.files) <= 1
+        assert all(hit.preview == "needle" for hit in result.matches)
+
+
+def _meddle(monkeypatch: pytest.MonkeyPatch, scene: Scene, meddle: Callable[[], object]) -> None:
+    """Change something right after the engine is done, before the file is read for the answer."""
+    disk: Reader = scene.bench.disk
+    read = disk.read
+    done = list[bool]()
+
+    def late(target: Target, *, limit: int) -> Stored | None:
+        if target.key == "a" and not done:
+            done.append(True)
+            meddle()
+        return read(target, limit=limit)
+
+    monkeypatch.setattr(disk, "read", late)
+
+
+def test_a_workspace_finds_with_the_finder_that_it_holds(local: Scene) -> None:
+    local.put("a")
+
+    assert isinstance(local.bench.workspace.finder, Finder)
+    assert local.bench.workspace.finder is local.bench.workspace.finder
+    assert local.bench.workspace.finder.search(Search(query="needle")).total_matches == 1
+
+
+def test_ripgrep_is_found_where_it_was_installed() -> None:
+    from surehold.search.ripgrep import binary
+
+    path = binary()
+    assert path is not None
+    assert subprocess.run([path, "--version"], check=True, capture_output=True).stdout.startswith(b"ripgrep ")
