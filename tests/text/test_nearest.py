@@ -18,7 +18,7 @@ def test_lines_that_differ_in_blanks_are_shown_as_they_stand() -> None:
     error = refused("def two(argument):\n    value = compute(2)\n    return value")
 
     assert error.details["closest"] == [{"line": 5, "text": "def two(argument):\n\tvalue = compute(2)\n\treturn value"}]
-    assert "Line 5 differs in blanks only." in error.message
+    assert "line 5 differs in blanks only" in error.message
 
 
 def test_a_block_with_one_other_line_is_shown_with_how_many_differ() -> None:
@@ -27,7 +27,7 @@ def test_a_block_with_one_other_line_is_shown_with_how_many_differ() -> None:
     assert error.details["closest"] == [
         {"line": 5, "text": "def two(argument):\n\tvalue = compute(2)\n\treturn value", "differing_lines": 1}
     ]
-    assert "The closest lines begin at line 5." in error.message
+    assert "the closest lines begin at line 5" in error.message
 
 
 def test_without_any_equal_line_the_most_words_in_common_decide() -> None:

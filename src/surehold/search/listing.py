@@ -1,7 +1,7 @@
 """Listing and globbing: the walk, cut into pages."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -13,6 +13,8 @@ from surehold.search.values import GlobResult, Listing
 from surehold.search.walk import Allowed, Guide, Step, Tally, Walk, facts, looked_at
 
 _SHOWN = 3
+_SIZE = 12
+"""Characters for the size behind a name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +27,7 @@ class Place:
 
 
 def list_directory(
-    where: Place, *, recursive: bool, max_depth: int, hidden: bool, ignore: bool, limit: int, after: str
+    where: Place, *, recursive: bool, max_depth: int, hidden: bool, ignore: bool, limit: int, room: int, after: str
 ) -> Listing:
     """Return one page of a directory's entries."""
     question = ("list", where.directory.key, recursive, max_depth, hidden, ignore)
@@ -40,10 +42,12 @@ def list_directory(
         after=passed,
     )
     if not recursive:
-        return _one_directory(walk, question, limit, passed)
+        return _one_directory(walk, question, limit, room, passed)
     steps = iter(walk)
-    found = list(islice(steps, limit))
-    further = next(steps, None) is not None
+    found = list(islice(steps, limit + 1))
+    count = min(limit, _fitting((sum(map(len, step.parts)) + len(step.parts) for step in found), room))
+    further = len(found) > count
+    found = found[:count]
     return Listing(
         directory=where.directory.key,
         entries=tuple(looked_at(where.disk, found)),
@@ -55,11 +59,23 @@ def list_directory(
     )
 
 
-def _one_directory(walk: Walk, question: object, limit: int, passed: tuple[str, ...]) -> Listing:
+def _fitting(lengths: Iterable[int], room: int) -> int:
+    """Return how many names fit into some characters, with a size behind each; at least one."""
+    count = 0
+    for length in lengths:
+        room -= length + _SIZE
+        if room < 0:
+            return max(count, 1)
+        count += 1
+    return max(count, 1)
+
+
+def _one_directory(walk: Walk, question: object, limit: int, room: int, passed: tuple[str, ...]) -> Listing:
     names = [name for name, _ in next(walk.rooms()).entries]
     begin = bisect_right(names, passed[0]) if passed else 0
     shown = names[begin : begin + limit]
-    further = begin + limit < len(names)
+    shown = shown[: _fitting(map(len, shown), room)]
+    further = begin + len(shown) < len(names)
     return Listing(
         directory=walk.start.key,
         entries=tuple(facts(walk.disk, walk.start, (), shown)),

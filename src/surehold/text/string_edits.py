@@ -126,15 +126,15 @@ def _not_found(haystack: Haystack, snapshot: Snapshot, edit: StringEdit, index: 
     near = nearest(snapshot, bare if copied and bare else edit.old)
     why, action = "", None
     if copied:
-        why, action = " Its line numbers are not part of the file.", "Leave the line numbers out."
+        why, action = " (its line numbers are not part of the file)", "Leave the line numbers out."
     elif applied:
-        why, action = " The new text is there already.", "Leave this edit out if it was made before."
+        why, action = " (the new text is there already)", "Leave this edit out if it was made before."
     elif near and not near[0].differing:
-        why = f" Line {near[0].line} differs in blanks only."
+        why = f" (line {near[0].line} differs in blanks only)"
     elif near:
-        why = f" The closest lines begin at line {near[0].line}."
+        why = f" (the closest lines begin at line {near[0].line})"
     return OldTextNotFound(
-        f"{name}his text is not in the file: `{_shown(edit.old)}`.{why}",
+        f"{name}his text is not in the file{why}: `{_shown(edit.old)}`.",
         action=action,
         edit_index=index,
         old_text=edit.old,

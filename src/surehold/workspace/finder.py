@@ -20,7 +20,7 @@ from surehold.text.snapshot import Snapshot
 from surehold.workspace.editorconfig import charset_of
 
 if TYPE_CHECKING:
-    from surehold.workspace.workspace import Workspace
+    from surehold.workspace.write_path import WritePath
 
 _MAX_QUERY = 10_000
 _MAX_FILE_BYTES = 1 << 28
@@ -30,7 +30,7 @@ _MAX_CONTEXT = 100
 class Finder:
     """Finds files, and places in them. What a rule denies is neither listed, nor matched, nor read."""
 
-    def __init__(self, workspace: "Workspace", *, detector: Detector | None = None, seconds: float = SECONDS) -> None:
+    def __init__(self, workspace: "WritePath", *, detector: Detector | None = None, seconds: float = SECONDS) -> None:
         self._workspace = workspace
         self._disk = workspace.disk
         self._policy = workspace.policy
@@ -46,9 +46,13 @@ class Finder:
         hidden: bool = False,
         ignore: bool = True,
         limit: int = 5000,
+        room: int = 1 << 40,
         after: str = "",
     ) -> Listing:
-        """Return one page of a directory's entries, in path order; links are named, never followed."""
+        """Return one page of a directory's entries, in path order; links are named, never followed.
+
+        A page ends at the limit, or when the names fill so many characters.
+        """
         _check_count("limit", limit, least=1)
         _check_count("max_depth", max_depth, least=1)
         return list_directory(
@@ -58,6 +62,7 @@ class Finder:
             hidden=hidden,
             ignore=ignore,
             limit=limit,
+            room=room,
             after=after,
         )
 
@@ -181,6 +186,9 @@ def _check_query(search: Search) -> None:
         raise InvalidArgument(f"The query has more than {_MAX_QUERY} characters.", reason="query_too_long")
     if "\0" in search.query or any("\ud800" <= sign <= "\udfff" for sign in search.query):
         raise InvalidPattern("The query holds a character that text cannot hold.", reason="invalid_query")
-    _ = Filter(search.include, search.exclude), [canonical(name) for name in search.types]  # refuses what makes no sense
+    _ = (
+        Filter(search.include, search.exclude),
+        [canonical(name) for name in search.types],
+    )  # refuses what makes no sense
     if not 0 <= search.context <= _MAX_CONTEXT:
         raise InvalidArgument(f"`context` must be 0 to {_MAX_CONTEXT}.", reason="bad_limit")

@@ -1,7 +1,6 @@
 """One agent's conversation with one workspace: what it is shown, and what it asks for."""
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from surehold.errors import InvalidArgument, SureholdError
@@ -37,12 +36,10 @@ class Session:
         self.history = History(workspace)
         workspace.store.open_session(SessionRow(id=id, agent=agent, opened=workspace.clock().isoformat()))
 
-    @cached_property
+    @property
     def finder(self) -> "Finder":
-        """Lists, matches and searches files."""
-        from surehold.workspace.finder import Finder
-
-        return Finder(self.workspace)
+        """The way to files whose names are not known."""
+        return self.workspace.finder
 
     def read(self, path: str, *, encoding: str | None = None) -> Snapshot:
         """Return a file as it is now; the session has then seen all of it."""

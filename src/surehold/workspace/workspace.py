@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from surehold.workspace.write_path import WritePath
 
 if TYPE_CHECKING:
-    from surehold.workspace.finder import Finder
     from surehold.workspace.history import History
     from surehold.workspace.session import Session
     from surehold.workspace.views import CheckpointManager, FileWriteTracker
@@ -27,13 +26,6 @@ class Workspace(WritePath):
         from surehold.workspace.history import History
 
         return History(self)
-
-    @cached_property
-    def finder(self) -> "Finder":
-        """The way to files whose names are not known: listing, globbing, searching."""
-        from surehold.workspace.finder import Finder
-
-        return Finder(self, detector=self._detector)
 
     @property
     def checkpoints(self) -> "CheckpointManager":

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NoReturn, Self
 
 from surehold.disk.base import Disk, Step, Target
@@ -59,6 +59,7 @@ from surehold.workspace.sightings import after_write
 
 if TYPE_CHECKING:
     from surehold.text.page import Page
+    from surehold.workspace.finder import Finder
 
 _POLL = 0.005
 _BRIEFLY = 0.05
@@ -94,6 +95,13 @@ class WritePath:
     def roots(self) -> tuple[str, ...]:
         """The directories below which everything happens."""
         return self.disk.roots
+
+    @cached_property
+    def finder(self) -> "Finder":
+        """The way to files whose names are not known: listing, globbing, searching."""
+        from surehold.workspace.finder import Finder
+
+        return Finder(self, detector=self._detector)
 
     def target(self, path: str) -> Target:
         """Resolve a path that may be read."""
