@@ -52,7 +52,7 @@ def test_the_tools_work_from_python_with_types(session: AgentSession) -> None:
 
     assert (made.sha256, moved.sha256) == (read.sha256, wrote.after_sha256)
     assert [row.operation for row in patched.changed_files] == ["update"]
-    assert [row.relative_path for row in listed.entries] == ["a", "c.py"]
+    assert [row["relativePath"] for row in listed.entries] == ["a", "c.py"]
     assert [row.path for row in globbed.matches] == ["c.py"]
     assert back.path == "c.py"
 

@@ -13,7 +13,7 @@ from surehold.search.values import GlobResult, Listing
 from surehold.search.walk import Allowed, Guide, Step, Tally, Walk, facts, looked_at
 
 _SHOWN = 3
-_SIZE = 12
+_SIZE = 8
 """Characters for the size behind a name."""
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from surehold.search.values import ListedEntry, Skipped
@@ -26,7 +27,16 @@ def entry_line(path: str, kind: str, size: int) -> str:
 
 def mtime(entry: ListedEntry) -> str:
     """Spell a time as everybody reads it."""
-    return datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    seconds, rest = divmod(entry.mtime_ns, 1_000_000_000)
+    return f"{_second(seconds)}.{rest // 1_000_000:03}Z"
+
+
+@lru_cache(maxsize=1024)
+def _second(seconds: int) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    except (ValueError, OverflowError, OSError):  # a clock that nobody set
+        return datetime.fromtimestamp(0, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def skipped_counts(skipped: Skipped) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from pydantic import Field
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from surehold.dialects.files.finding import entry_line, mtime, page_text, skipped_counts, skipped_text
 from surehold.dialects.shared.camel import CamelParams, CamelResult
@@ -31,11 +32,11 @@ class ListParams(CamelParams):
     """nextCursor of the page before."""
 
 
-class ListedFile(CamelResult):
-    """One entry."""
+class ListedFile(TypedDict):
+    """One entry. Plain data as it goes out, since there are thousands of them."""
 
     name: str
-    relative_path: str
+    relativePath: str
     type: str
     size: int
     mtime: str
@@ -60,7 +61,7 @@ class ListResult(CamelResult):
             f"left out: {left_out}" if (left_out := skipped_text(self.skipped)) else "",
             f"goes on: cursor={self.next_cursor}" if self.next_cursor else "",
         ]
-        rows = (entry_line(row.relative_path, row.type, row.size) for row in self.entries)
+        rows = (entry_line(row["relativePath"], row["type"], row["size"]) for row in self.entries)
         return page_text(" · ".join(fact for fact in facts if fact), self.notes, rows)
 
 
@@ -77,7 +78,7 @@ def list_directory(context: Context, params: ListParams) -> ListResult:
         room=context.budget.page_characters,
         after=params.cursor,
     )
-    return ListResult(
+    return ListResult.model_construct(
         path=listing.directory,
         entries=tuple(_entry(row) for row in listing.entries),
         truncated=listing.truncated,
@@ -88,6 +89,6 @@ def list_directory(context: Context, params: ListParams) -> ListResult:
 
 
 def _entry(row: ListedEntry) -> ListedFile:
-    return ListedFile.model_construct(  # thousands of them, of our own making: nothing to validate
-        name=row.name, relative_path=row.relative, type=row.type, size=row.size, mtime=mtime(row), depth=row.depth
+    return ListedFile(
+        name=row.name, relativePath=row.relative, type=row.type, size=row.size, mtime=mtime(row), depth=row.depth
     )
