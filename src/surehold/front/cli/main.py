@@ -18,12 +18,22 @@ from surehold.front.cli.doctor import DOCTOR
 from surehold.front.cli.file_commands import FILE_COMMANDS
 from surehold.front.cli.history_commands import HISTORY_COMMANDS
 from surehold.front.cli.output import Output, OutputFailed, output_to, prepare_streams, safe
+from surehold.front.cli.server_commands import SERVER_COMMANDS
+from surehold.front.cli.tool_commands import TOOL_COMMANDS
 from surehold.front.cli.trash_commands import TRASH_COMMANDS
 from surehold.front.cli.upkeep_commands import UPKEEP_COMMANDS
 
 DONE, REFUSED, USAGE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
 
-COMMANDS: tuple[Command, ...] = (*HISTORY_COMMANDS, *FILE_COMMANDS, *TRASH_COMMANDS, *UPKEEP_COMMANDS, DOCTOR)
+COMMANDS: tuple[Command, ...] = (
+    *HISTORY_COMMANDS,
+    *FILE_COMMANDS,
+    *TRASH_COMMANDS,
+    *SERVER_COMMANDS,
+    *TOOL_COMMANDS,
+    *UPKEEP_COMMANDS,
+    DOCTOR,
+)
 
 _PROGRAM = "surehold"
 _INTRODUCTION = "Surehold: file tools for AI agents that never lose an edit."

@@ -1,0 +1,1 @@
+"""The MCP server: an adapter of plain data, and a thin binding to the SDK."""

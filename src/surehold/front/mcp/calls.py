@@ -1,0 +1,127 @@
+"""Runs the adapter's synchronous work in threads, so that many calls go on at once.
+
+1. A look may be given up: its flag is raised, its thread ends when it notices, and nobody waits for that.
+2. A change is never given up: its flag is raised, which stops it as long as nothing was written, and it is waited for.
+3. Progress goes from the thread to the loop, ten times a second or at every hundredth, and only upwards.
+"""
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TypeVar
+
+import anyio
+
+from surehold.front.mcp.strings import valid
+from surehold.tools.context import Progress
+
+T = TypeVar("T")
+Send = Callable[[float, float | None, str | None], Awaitable[None]]
+Work = Callable[[Progress, Callable[[], bool]], T]
+_AT_ONCE = 32
+_EVERY = 0.1
+_LEAP = 0.01
+"""A part of the whole that is worth a report by itself."""
+
+
+class Relay:
+    """Carries progress from a worker thread to the client."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._loop = asyncio.get_running_loop()
+        self._waiting = deque[tuple[float, float | None, str]]()
+        self._sending: asyncio.Task[None] | None = None
+        self._closed = False
+        self._told = 0.0
+        self._highest = -1.0
+
+    def __call__(self, done: float, total: float | None = None, message: str = "") -> None:
+        """Report from any thread; most reports are dropped."""
+        now = time.monotonic()
+        leap = bool(total) and done - self._highest >= total * _LEAP
+        if done <= self._highest or (now - self._told < _EVERY and not leap):
+            return
+        self._told, self._highest = now, done
+        with suppress(RuntimeError):  # the loop has ended; the work has not
+            self._loop.call_soon_threadsafe(self._take, (done, total, message))
+
+    def close(self) -> None:
+        """Send no more."""
+        self._closed = True
+        if self._sending:
+            self._sending.cancel()
+
+    def _take(self, report: tuple[float, float | None, str]) -> None:
+        self._waiting.append(report)
+        if not self._closed and (self._sending is None or self._sending.done()):
+            self._sending = asyncio.ensure_future(self._send_all())
+
+    async def _send_all(self) -> None:
+        while self._waiting:
+            done, total, message = self._waiting.popleft()
+            await self._send(done, total, valid(message) or None)
+
+
+def _to_nobody(done: float, total: float | None = None, message: str = "") -> None:
+    """Report to nobody."""
+
+
+class Calls:
+    """The calls of one server that are under way."""
+
+    def __init__(self) -> None:
+        self.under_way = 0
+        """How many calls somebody waits for."""
+        self._pool = ThreadPoolExecutor(_AT_ONCE, "call")
+        self._changing = 0
+        self._changed = threading.Condition()
+
+    async def run(self, work: "Work[T]", *, changes: bool, send: Send | None = None) -> T:
+        """Run something in a thread; a change goes on to its end, whoever waits for it."""
+        flag = threading.Event()
+        relay = Relay(send) if send else None
+        job = self._pool.submit(self._change if changes else _look, work, relay or _to_nobody, flag.is_set)
+        outcome = asyncio.wrap_future(job)
+        self.under_way += 1
+        try:
+            return await (asyncio.shield(outcome) if changes else outcome)
+        except asyncio.CancelledError:
+            flag.set()
+            if changes and not job.cancel():
+                with anyio.CancelScope(shield=True):
+                    await asyncio.wait([outcome])
+            raise
+        finally:
+            flag.set()
+            self.under_way -= 1
+            if relay:
+                relay.close()
+
+    def settle(self, timeout: float) -> bool:
+        """Wait until every change has ended; False when that takes too long."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._changing, timeout)
+
+    @property
+    def changing(self) -> bool:
+        """Whether a change is under way."""
+        return self._changing > 0
+
+    def _change(self, work: "Work[T]", progress: Progress, cancelled: Callable[[], bool]) -> T:
+        with self._changed:
+            self._changing += 1
+        try:
+            return work(progress, cancelled)
+        finally:
+            with self._changed:
+                self._changing -= 1
+                self._changed.notify_all()
+
+
+def _look(work: "Work[T]", progress: Progress, cancelled: Callable[[], bool]) -> T:
+    return work(progress, cancelled)

@@ -1,0 +1,37 @@
+"""What a host tells its model about this server: short, since it is always in the model's sight."""
+
+from collections.abc import Collection, Sequence
+
+_WAYS = (
+    ("edit_file", "`edit_file` for quoted passages"),
+    ("edit", "`edit` for lines named by their anchors"),
+    ("write_file", "`write_file` for the whole content"),
+    ("apply_patch", "`apply_patch` for several files at once"),
+)
+
+
+def instructions(names: Collection[str], roots: Sequence[str], *, lean: bool = False) -> str:
+    """Return what a model must know to use these tools well, in at most twelve lines."""
+    lines = [f"Surehold: file tools that never lose an edit. Workspace: {', '.join(roots)}"]
+    lines.append("Paths are relative to the first directory, or absolute below any of them.")
+    ways = [text for name, text in _WAYS if name in names]
+    if "read_file" in names and ways:
+        lines += _protocol(ways)
+    if not lean and ways:
+        lines.append("A call happens completely or not at all, also when it changes several files.")
+        lines.append("Long answers come in pages; the last line names the next call.")
+    if not lean and "delete_file" in names:
+        lines.append("Deleted files go to the trash: `restore_file` brings them back.")
+    if ways:
+        lines.append("A person can look at every change with `surehold log`, and take it back with `surehold undo`.")
+    return "\n".join(lines)
+
+
+def _protocol(ways: Sequence[str]) -> list[str]:
+    return [
+        "1. Read before you change: `read_file` shows the text and its sha256.",
+        f"2. Change it with {', '.join(ways)}. Where a tool takes `expectedSha256`, pass that sha256.",
+        "3. The result holds the new sha256: use it for the next change, without reading again.",
+        "4. `stale_file` means that somebody else changed the file. Read it again, look what is new, repeat the change.",
+        '5. Every refusal says what to do next; "Nothing was written." means just that.',
+    ]

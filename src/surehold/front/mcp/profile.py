@@ -1,0 +1,21 @@
+"""How a server behaves."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """How a server behaves."""
+
+    lean: bool = False
+    """Say things in as few words as possible."""
+    read_only: bool = False
+    """List only tools that change nothing."""
+    planning: bool = False
+    """Refuse every change."""
+    unchecked: bool = False
+    """Changes need no sha256."""
+    contract_errors: frozenset[str] = frozenset()
+    """Tools whose refusals are protocol errors, as their contract says."""
+    max_chars: int = 0
+    max_tokens: int = 0

@@ -1,0 +1,56 @@
+"""What may leave the server: only valid UTF-8, and nothing that steers what shows it.
+
+One lone surrogate in an answer ends an SDK server, and a file name that is not UTF-8 is enough to have one.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from surehold.text.visible import safe, safe_rows
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_EARLY_CONTROLS = "".join(map(chr, range(0x20)))
+
+
+def valid(value: Any) -> Any:
+    """Return text, or plain data, that UTF-8 can spell; what it cannot is shown as an escape."""
+    return _mapped(value, lambda text: _SURROGATE.sub(lambda match: safe(match[0]), text))
+
+
+def shown(text: str) -> str:
+    """Return text with control and bidi characters escaped; line ends and tabs stay."""
+    return safe_rows(text)
+
+
+def shown_data(value: Any) -> Any:
+    """Return plain data with what JSON itself does not escape escaped: bidi and late control characters."""
+    return _mapped(value, lambda text: safe(text, keep=_EARLY_CONTROLS))
+
+
+def has_surrogates(value: Any) -> bool:
+    """Tell whether a caller sent half of a character."""
+    if isinstance(value, str):
+        return not value.isascii() and _SURROGATE.search(value) is not None
+    if isinstance(value, Mapping):
+        rows = cast("Mapping[Any, Any]", value)
+        return any(has_surrogates(key) or has_surrogates(inner) for key, inner in rows.items())
+    if isinstance(value, (list, tuple)):
+        return any(has_surrogates(inner) for inner in cast("list[Any]", value))
+    return False
+
+
+def without_surrogates(value: Any) -> Any:
+    """Return plain data with U+FFFD for every half of a character."""
+    return _mapped(value, lambda text: _SURROGATE.sub("\ufffd", text))
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return value if value.isascii() and value.isprintable() else change(value)
+    if isinstance(value, Mapping):
+        rows = cast("Mapping[Any, Any]", value)
+        return {_mapped(key, change): _mapped(inner, change) for key, inner in rows.items()}
+    if isinstance(value, (list, tuple)):
+        return [_mapped(inner, change) for inner in cast("list[Any]", value)]
+    return value
