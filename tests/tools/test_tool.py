@@ -129,7 +129,6 @@ def test_schemas_are_slim_and_say_what_each_argument_is() -> None:
                         "properties": {
                             "text": {"description": "What to look for.", "type": "string"},
                             "title": {
-                                "default": False,
                                 "description": "Whether it begins with a capital.",
                                 "type": "boolean",
                             },

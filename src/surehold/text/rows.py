@@ -5,12 +5,13 @@
 3. `!` marks a line that is a bad thing to point at, `~` a middling one.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from surehold.text.encoding import Encoding
 from surehold.text.hashing import DIGEST_DIGITS, digest_text, line_digests
 from surehold.text.quality import Quality, quality
+from surehold.text.snapshot import Snapshot
 
 SHORT = 6
 _UNIQUE = 8
@@ -43,26 +44,32 @@ class _Census:
     """Counts the lines of a whole file that are equal to some shown ones, or begin alike."""
 
     shorts: frozenset[int]
-    start: int
+    wanted: Container[int]
+    """The numbers of the shown lines."""
     line: int = 1
     totals: dict[int, int] = field(default_factory=dict[int, int])
-    before: dict[int, int] = field(default_factory=dict[int, int])
-    """How often a digest stands above the shown lines."""
+    occurrences: dict[int, int] = field(default_factory=dict[int, int])
+    """Which of several equal lines each shown one is, by its number."""
+    _alike: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
 
     def count(self, digests: Sequence[int]) -> None:
-        shorts, totals, before = self.shorts, self.totals, self.before
-        above = self.start - self.line
-        for index, digest in enumerate(digests):
+        shorts, totals, wanted = self.shorts, self.totals, self.wanted
+        for number, digest in enumerate(digests, start=self.line):
             if digest >> _SHORT_SHIFT in shorts:
-                totals[digest] = totals.get(digest, 0) + 1
-                if index < above:
-                    before[digest] = before.get(digest, 0) + 1
+                totals[digest] = total = totals.get(digest, 0) + 1
+                if number in wanted:
+                    self.occurrences[number] = total
         self.line += len(digests)
+
+    def settle(self) -> None:
+        """Sort what was counted by the short hash, once everything is counted."""
+        for digest in self.totals:
+            self._alike.setdefault(digest >> _SHORT_SHIFT, []).append(digest)
 
     def spell(self, digest: int) -> str:
         """Return the shortest beginning of a digest that no other line shares."""
         full = digest_text(digest)
-        alike = [digest_text(d) for d in self.totals if d >> _SHORT_SHIFT == digest >> _SHORT_SHIFT and d != digest]
+        alike = [digest_text(other) for other in self._alike[digest >> _SHORT_SHIFT] if other != digest]
         if not alike:
             return full[:SHORT]
         length = next(n for n in range(_UNIQUE, DIGEST_DIGITS + 1) if all(o[:n] != full[:n] for o in alike))
@@ -72,24 +79,35 @@ class _Census:
 def rows(
     contents: Sequence[bytes], everything: Iterable[Sequence[int]], *, start: int, encoding: Encoding
 ) -> tuple[Row, ...]:
-    """Return the shown lines with their anchors; `everything` are the digests of the whole file, in pieces."""
+    """Return the lines from `start` on with their anchors; `everything` are the digests of the whole file, in pieces."""
+    return _rows(contents, range(start, start + len(contents)), everything, encoding)
+
+
+def rows_at(snapshot: Snapshot, numbers: Iterable[int]) -> dict[int, Row]:
+    """Return lines from anywhere in a file with their anchors, by their numbers."""
+    wanted = sorted(set(numbers))
+    contents = [snapshot.lines.contents[number - 1] for number in wanted]
+    return {row.line: row for row in _rows(contents, wanted, [snapshot.digests], snapshot.encoding)}
+
+
+def _rows(
+    contents: Sequence[bytes], numbers: Sequence[int], everything: Iterable[Sequence[int]], encoding: Encoding
+) -> tuple[Row, ...]:
     shown = line_digests(list(contents), encoding)
-    census = _Census(frozenset(digest >> _SHORT_SHIFT for digest in shown), start)
+    wanted = numbers if isinstance(numbers, range) else frozenset(numbers)
+    census = _Census(frozenset(digest >> _SHORT_SHIFT for digest in shown), wanted)
     for digests in everything:
         census.count(digests)
-    seen, spelled = census.before, dict[int, str]()
+    census.settle()
+    spelled = {digest: census.spell(digest) for digest in set(shown)}
     out = list[Row]()
-    for number, (content, digest) in enumerate(zip(contents, shown, strict=True), start=start):
-        seen[digest] = seen.get(digest, 0) + 1
-        total = census.totals.get(digest, 1)
-        if digest not in spelled:
-            spelled[digest] = census.spell(digest)
-        text = encoding.decode(content)
+    for number, content, digest in zip(numbers, contents, shown, strict=True):
+        text, total = encoding.decode(content), census.totals.get(digest, 1)
         out.append(
             Row(
                 line=number,
                 hash=spelled[digest],
-                occurrence=seen[digest] if total > 1 else None,
+                occurrence=census.occurrences.get(number) if total > 1 else None,
                 quality=quality(text, total),
                 text=text,
             )

@@ -18,6 +18,8 @@ from pydantic.fields import FieldInfo
 Json = dict[str, Any]
 
 _TYPES: dict[Any, str] = {str: "string", int: "integer", bool: "boolean", float: "number"}
+_SILENT = (None, "", (), False)
+"""Defaults that go without saying."""
 _LIMITS = {"ge": "minimum", "le": "maximum", "min_length": "minLength", "max_length": "maxLength"}
 
 
@@ -45,7 +47,7 @@ def bare_schema(model: type[BaseModel]) -> Json:
 
 def _property(model: type[BaseModel], name: str, info: FieldInfo) -> Json:
     row: Json = {}
-    if info.default_factory is None and not info.is_required() and info.default not in (None, "", ()):
+    if info.default_factory is None and not info.is_required() and info.default not in _SILENT:
         row["default"] = info.default
     if text := _docstring(model, name):
         row["description"] = text
@@ -64,7 +66,7 @@ def _type(annotation: Any, write: Any = None) -> Json:
     if origin is Literal:
         return {"enum": inner, "type": _TYPES[type(inner[0])]} if write else {"type": _TYPES[type(inner[0])]}
     if origin in (list, tuple):
-        return {"items": _type(inner[0], write), "type": "array"}
+        return {"items": _type(inner[0], write), "type": "array"} if write else {"type": "array"}
     if origin is dict and write:
         return {"additionalProperties": _type(inner[1], write), "type": "object"}
     if write and isinstance(annotation, type) and issubclass(annotation, BaseModel):

@@ -42,6 +42,8 @@ class _Arguments(BaseModel):
     ALIASES: ClassVar[Mapping[str, str]] = {}
     """Other names that callers use, and the arguments they mean."""
 
+    DEPRECATED: ClassVar[Mapping[str, str]] = {}
+    """Names that still work, with a warning."""
     DEMANDED: ClassVar[tuple[str, ...]] = ()
     """Arguments that the schema demands and the tool checks itself, since a setting may lift the demand."""
 
@@ -189,10 +191,17 @@ class Tool(Generic[P, R]):
     def parse(self, arguments: Mapping[str, Any]) -> tuple[P, tuple[str, ...]]:
         """Turn plain data into Params, with a warning for every unknown argument."""
         known = self.params.known()
-        unknown = sorted(set(arguments) - known)
-        warnings = tuple(f"Unknown argument `{name}` was ignored." for name in unknown)
+        given, warnings = dict(arguments), list[str]()
+        for name in sorted(set(arguments) - known):
+            instead = self.params.DEPRECATED.get(name)
+            warnings.append(
+                f"`{name}` is deprecated; use `{instead}`." if instead else f"Unknown argument `{name}` was ignored."
+            )
+            value = given.pop(name)
+            if instead:
+                given.setdefault(instead, value)
         try:
-            return self.params.model_validate({k: v for k, v in arguments.items() if k in known}), warnings
+            return self.params.model_validate(given), tuple(warnings)
         except ValidationError as invalid:
             raise _invalid_argument(self.name, self.params, invalid) from None
 

@@ -5,14 +5,10 @@ from typing import Any, cast
 
 from pydantic.alias_generators import to_camel
 
+from surehold.dialects.shared.details import detail_rows
 from surehold.errors import RecoveryRequired, SureholdError
 from surehold.tools.schema import Json, bare_schema
 from surehold.tools.spec import Result
-
-_SAID = frozenset({"editIndex", "oldText"})
-"""Details that the message says, or the caller sent."""
-_SHOWN = 2_000
-"""How many characters of one detail a model is shown; programs get all of it."""
 
 
 class OkWire:
@@ -47,7 +43,7 @@ class OkWire:
         """Say what is wrong, what to do next, and what is needed to do it."""
         first = "Nothing was written. " if wrote_nothing and not isinstance(error, RecoveryRequired) else ""
         head = f"{first}{error.kind}: {error.message}"
-        rows = [head, error.action, *_detail_rows(cast("Json", _camel(error.details)))]
+        rows = [head, error.action, *detail_rows(cast("Json", _camel(error.details)))]
         return "\n".join(row for row in rows if row)
 
     def output_schema(self, result: type[Result]) -> Json:
@@ -74,33 +70,3 @@ def _camel(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_camel(inner) for inner in cast("Iterable[Any]", value)]
     return value
-
-
-def _detail_rows(details: Json) -> list[str]:
-    """Lay details out for reading: one line each, longer texts as blocks."""
-    rows = list[str]()
-    for key, value in details.items():
-        if key in _SAID or value in (None, "", [], {}) or (value is False and key != "editsStillApply"):
-            continue
-        rows.append(_detail(key, value))
-    return rows
-
-
-def _detail(key: str, value: Any) -> str:
-    if isinstance(value, str):
-        shown = value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
-        return f"{key}:\n{shown.rstrip()}" if "\n" in shown else f"{key}: {shown}"
-    if isinstance(value, list):
-        items = cast("list[Any]", value)
-        if all(isinstance(item, (int, str)) for item in items):
-            return f"{key}: " + ", ".join(map(str, items))
-        return "\n".join([f"{key}:", *(f"- {_flat(item)}" for item in items)])
-    return f"{key}: {_flat(value)}"
-
-
-def _flat(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_flat(inner)}" for key, inner in cast("Json", value).items())
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
