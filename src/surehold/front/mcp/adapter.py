@@ -7,6 +7,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from surehold.errors import InvalidArgument, PermissionDenied, SureholdError
@@ -241,7 +242,8 @@ def _bug(error: Exception, name: str) -> SureholdError:
     from surehold.front.cli.report import write_report
 
     place = write_report(error, ["mcp", name])
-    sys.stderr.write(f"surehold: `{name}` failed ({type(error).__name__}); the report is {place}\n")
+    with suppress(OSError):  # nobody may be reading it
+        sys.stderr.write(f"surehold: `{name}` failed ({type(error).__name__}); the report is {place}\n")
     return SureholdError(
         f"Surehold itself failed ({type(error).__name__}); this is a bug.",
         reason="bug",

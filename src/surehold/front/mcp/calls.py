@@ -50,6 +50,11 @@ class Relay:
         with suppress(RuntimeError):  # the loop has ended; the work has not
             self._loop.call_soon_threadsafe(self._take, (done, total, message))
 
+    async def finish(self) -> None:
+        """Send what was reported before the work ended; its answer comes behind it."""
+        if self._sending:
+            await self._sending
+
     def close(self) -> None:
         """Send no more."""
         self._closed = True
@@ -64,7 +69,8 @@ class Relay:
     async def _send_all(self) -> None:
         while self._waiting:
             done, total, message = self._waiting.popleft()
-            await self._send(done, total, valid(message) or None)
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # nobody listens any more
+                await self._send(done, total, valid(message) or None)
 
 
 def _to_nobody(done: float, total: float | None = None, message: str = "") -> None:
@@ -89,7 +95,10 @@ class Calls:
         outcome = asyncio.wrap_future(job)
         self.under_way += 1
         try:
-            return await (asyncio.shield(outcome) if changes else outcome)
+            result = await (asyncio.shield(outcome) if changes else outcome)
+            if relay:
+                await relay.finish()
+            return result  # noqa: TRY300 - a cancellation of the last reports is one of the call
         except asyncio.CancelledError:
             flag.set()
             if changes and not job.cancel():

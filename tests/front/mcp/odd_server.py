@@ -1,0 +1,148 @@
+"""Our server with tools that no sane server has: they print, hang, fail and talk too much.
+
+`python odd_server.py ROOT STATE` over standard input and output, `… http` over HTTP.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+from surehold.app import Settings, open_workspace
+from surehold.dialects.shared.wire import WIRE
+from surehold.front.mcp.adapter import Adapter
+from surehold.front.mcp.binding import Bound, make_server
+from surehold.front.mcp.door import Door
+from surehold.front.mcp.http import listen, serve_http
+from surehold.front.mcp.pipes import divert
+from surehold.front.mcp.stdio import serve_stdio
+from surehold.tools.context import Budget, Context
+from surehold.tools.spec import Hints, Params, Result, tool
+
+LOOKS = Hints(kind="other", title="Odd", read_only=True)
+CHANGES = Hints(kind="edit", title="Odd", operation="create")
+
+
+class Said(Result):
+    said: str
+
+    def text(self, budget: Budget) -> str:
+        return self.said
+
+
+class Nothing(Params):
+    pass
+
+
+class Size(Params):
+    characters: int
+
+
+class Steps(Params):
+    steps: int
+
+
+class Name(Params):
+    path: str
+
+
+@tool("noisy", hints=LOOKS, wire=WIRE)
+def noisy(context: Context, params: Nothing) -> Said:
+    """Print where a protocol stands, and read from where one comes."""
+    print("a stray print")
+    sys.stdout.flush()
+    sys.__stdout__.write("another\n") if sys.__stdout__ else None
+    return Said(said=f"read {sys.stdin.read()!r}")
+
+
+@tool("broken", hints=LOOKS, wire=WIRE)
+def broken(context: Context, params: Nothing) -> Said:
+    """Fail in a way that nobody foresaw."""
+    raise ZeroDivisionError("\udcff")
+
+
+@tool("long_answer", hints=LOOKS, wire=WIRE)
+def long_answer(context: Context, params: Size) -> Said:
+    """Ignore every budget."""
+    return Said(said="0123456789\n" * (params.characters // 11))
+
+
+@tool("long_change", hints=CHANGES, wire=WIRE)
+def long_change(context: Context, params: Size) -> Said:
+    """Ignore every budget, in structured content."""
+    return Said(said="x" * params.characters)
+
+
+@tool("surrogates", hints=LOOKS, wire=WIRE)
+def surrogates(context: Context, params: Nothing) -> Said:
+    """Answer with what UTF-8 cannot spell."""
+    return Said.model_construct(said="name-\udcff half \ud83d whole \U0001f600")
+
+
+@tool("stepwise", hints=LOOKS, wire=WIRE)
+def stepwise(context: Context, params: Steps) -> Said:
+    """Report progress much too often."""
+    for step in range(params.steps):
+        context.progress(step, params.steps, f"step {step}")
+    return Said(said="done")
+
+
+@tool("endless", hints=LOOKS, wire=WIRE)
+def endless(context: Context, params: Name) -> Said:
+    """Look until cancelled, and leave a note then."""
+    note = Path(context.session.workspace.roots[0]) / params.path
+    (note.with_suffix(".began")).touch()
+    while not context.cancelled():
+        time.sleep(0.01)
+    note.touch()
+    return Said(said="cancelled")
+
+
+@tool("late_write", hints=CHANGES, wire=WIRE)
+def late_write(context: Context, params: Name) -> Said:
+    """Begin, wait for a sign, and only then ask whether to go on, and write."""
+    _wait_for_sign(context, params.path)
+    context.go_on()
+    return _written(context, params.path)
+
+
+@tool("stubborn_write", hints=CHANGES, wire=WIRE)
+def stubborn_write(context: Context, params: Name) -> Said:
+    """Be past the point of asking, wait for a sign, and write."""
+    context.go_on()
+    _wait_for_sign(context, params.path)
+    return _written(context, params.path)
+
+
+def _wait_for_sign(context: Context, name: str) -> None:
+    place = Path(context.session.workspace.roots[0]) / name
+    place.with_suffix(".began").touch()
+    while not place.with_suffix(".go").exists():
+        time.sleep(0.01)
+
+
+def _written(context: Context, name: str) -> Said:
+    context.session.create(name, "whole\n" * 100_000)
+    return Said(said="written")
+
+
+TOOLS = (*(noisy, broken, long_answer, long_change, surrogates, stepwise, endless, late_write, stubborn_write),)
+
+
+def main(root: str, state: str, way: str = "") -> int:
+    pipes = divert()
+    with open_workspace(root, settings=Settings(state_dir=Path(state))) as workspace:
+        bound = make_server(Adapter(workspace=workspace, tools=TOOLS))
+        try:
+            return over_http(bound) if way else serve_stdio(bound, pipes)
+        finally:
+            bound.calls.settle(30)
+
+
+def over_http(bound: Bound) -> int:
+    place, door = listen(Door(port=0))
+    print(f"http://{door.address}/mcp", file=sys.stderr, flush=True)
+    return serve_http(bound, place, door)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,251 @@
+"""The parts of the server, one by one and without a process."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_types import JSONRPCRequest
+
+from front.mcp.site import Site, data_of
+from spec.marks import requirement
+from surehold import Workspace
+from surehold.dialects.families import tools_of
+from surehold.front.mcp.adapter import Adapter
+from surehold.front.mcp.answers import Answers
+from surehold.front.mcp.budgets import budget_for
+from surehold.front.mcp.caller import Caller, RpcError
+from surehold.front.mcp.calls import Calls
+from surehold.front.mcp.files_shelf import path_of, uri_of
+from surehold.front.mcp.mending import received
+from surehold.front.mcp.profile import Profile
+from surehold.front.mcp.results import fitting_data, fitting_text
+from surehold.front.mcp.strings import has_surrogates, shown, shown_data, valid, without_surrogates
+from surehold.front.mcp.watch import Watch
+from surehold.tools.context import Progress
+
+ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=50)
+PLAIN_DATA = st.recursive(
+    st.none() | st.booleans() | st.integers() | ANY_TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(ANY_TEXT, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@pytest.fixture
+def workspace(site: Site) -> Iterator[Workspace]:
+    with site.open() as opened:
+        yield opened
+
+
+@requirement("host:text:valid_utf8")
+@given(PLAIN_DATA)
+def test_whatever_goes_out_can_be_spelled_in_utf8(value: Any) -> None:
+    for cleaned in (valid(value), shown_data(value), without_surrogates(value)):
+        json.dumps(cleaned, ensure_ascii=False).encode()
+        assert not has_surrogates(cleaned)
+
+
+@requirement("host:text:valid_utf8")
+@given(st.text(max_size=200))
+def test_what_utf8_can_spell_stays_as_it_is(text: str) -> None:
+    assert valid(text) == without_surrogates(text) == text
+
+
+@requirement("host:text:escaped")
+def test_text_for_models_has_no_steering_characters_but_line_ends_and_tabs() -> None:
+    assert shown("a\tb\r\nc\n\x1b[2J\u202e\x9b\udcff") == "a\tb\r\nc\n" + r"\x1b[2J\u202e\x9b\xff"
+    assert shown_data({"diff": "+\x1b\u202e\n"}) == {"diff": "+\x1b\\u202e\n"}  # JSON escapes the rest itself
+
+
+@pytest.mark.parametrize(
+    ("escapes", "content"),
+    [
+        (r"\ud83d", "\ufffd"),
+        (r"\ude00", "\ufffd"),
+        (r"\ud83d\ude00", "😀"),
+        (r"\uD83D\uDE00\uD83D", "😀\ufffd"),
+        (r"\ud83d\ud83d\ude00", "\ufffd😀"),
+        (r"\\ud83d", "\\ud83d"),
+        (r"\\\ud83d", "\\\ufffd"),
+        (r"\ud83dx", "\ufffdx"),
+    ],
+)
+def test_halves_of_characters_are_mended_and_the_rest_is_left_alone(escapes: str, content: str) -> None:
+    found = received(b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"x":"%s"}}' % escapes.encode()).message
+
+    assert isinstance(found, JSONRPCRequest)
+    assert (found.params or {})["x"] == content
+    assert ((found.params or {}).get("_meta") == {"surehold/mended": True}) is ("\ufffd" in content)
+
+
+@given(st.binary(max_size=200))
+def test_no_line_can_break_the_reader(line: bytes) -> None:
+    found = received(line)
+    assert found.message is None or found.replies == ()
+
+
+@requirement("host:budget:by_client")
+def test_budgets_follow_the_name_of_the_client_and_what_was_set_by_hand() -> None:
+    assert budget_for("claude-code").page_characters == 40_000
+    assert budget_for("Codex MCP Client").answer_characters == 12_000
+    assert budget_for("codex", max_tokens=10).answer_characters == 40
+    assert budget_for("", max_chars=7).page_characters == 7
+
+
+@requirement("host:budget:never_cut")
+@given(st.lists(st.text(max_size=80), max_size=80), st.integers(300, 2000))
+def test_text_that_is_shortened_fits_and_can_be_had_in_full(rows: list[str], limit: int) -> None:
+    answers, text = Answers(), "\n".join(rows)
+    fitted = fitting_text(text, limit, answers.keep)
+
+    assert len(fitted) <= limit
+    if fitted != text:
+        uri = fitted.rpartition(" ")[2].rstrip("]")
+        assert (answers.read(uri) or [{}])[0]["text"] == text
+
+
+@requirement("host:budget:never_cut")
+def test_long_lists_in_data_are_shortened_too() -> None:
+    answers = Answers()
+    data = {"ok": True, "data": {"files": [{"path": f"{n}.txt", "sha256": "0" * 64} for n in range(5000)]}}
+    fitted = fitting_data(data, 12_000, answers.keep)
+
+    assert len(json.dumps(fitted)) <= 12_000
+    assert 5 <= len(fitted["data"]["files"]) < 5000
+    assert json.loads((answers.read(fitted["answerSavedAs"]) or [{}])[0]["text"]) == data
+
+
+def test_the_oldest_answers_go_first() -> None:
+    answers = Answers(limit=250)
+    uris = [answers.keep(str(n) * 100, "text/plain") for n in range(3)]
+    assert [answers.read(uri) is not None for uri in uris] == [False, True, True]
+
+
+@given(st.binary(min_size=1, max_size=40).filter(lambda name: b"\0" not in name))
+def test_every_path_has_an_address_and_comes_back_from_it(name: bytes) -> None:
+    import os
+
+    path = "/" + os.fsdecode(name).lstrip("/")
+    assert path_of(uri_of(path)) == path
+
+
+def test_addresses_of_other_things_are_no_paths() -> None:
+    assert [path_of(uri) for uri in ("file://host/x", "http:///x", "surehold://log", "x", "")] == [None] * 5
+
+
+@requirement("front:mcp:error_planes")
+def test_a_tool_with_a_contract_of_its_own_refuses_with_its_code(site: Site, workspace: Workspace) -> None:
+    profile = Profile(contract_errors=frozenset({"read_file"}))
+    adapter = Adapter(workspace=workspace, tools=tools_of("files"), profile=profile)
+    with pytest.raises(RpcError) as refused:
+        adapter.call_tool("read_file", {"path": "missing.txt"}, Caller())
+    other = adapter.call_tool("list_directory", {"path": "missing"}, Caller())
+
+    assert (refused.value.code, "missing.txt" in refused.value.message) == (-32001, True)
+    assert other["isError"] is True
+
+
+def test_an_adapter_takes_halves_of_characters_from_a_transport_that_lets_them_through(workspace: Workspace) -> None:
+    adapter = Adapter(workspace=workspace, tools=tools_of("files"))
+    looked = adapter.call_tool("search_files", {"query": "x\ud83d"}, Caller())
+    written = adapter.call_tool("create_file", {"path": "a\ud83d.txt", "content": ""}, Caller())
+
+    assert looked["isError"] is False
+    assert data_of(written)["error"]["reason"] == "lone_surrogate"
+
+
+def test_a_change_ends_although_nobody_waits_any_more() -> None:
+    began, go, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def work(progress: Progress, cancelled: Any) -> None:
+        began.set()
+        go.wait(10)
+        assert cancelled()
+        ended.set()
+
+    async def run() -> bool:
+        calls = Calls()
+        with anyio.move_on_after(0.2) as scope:
+            async with anyio.create_task_group() as group:
+                group.start_soon(lambda: calls.run(work, changes=True))
+                await anyio.to_thread.run_sync(began.wait)
+                threading.Timer(0.5, go.set).start()
+        return scope.cancelled_caught and calls.settle(5)
+
+    assert anyio.run(run)
+    assert ended.is_set()
+
+
+def test_a_look_is_given_up_at_once() -> None:
+    noticed = threading.Event()
+
+    def work(progress: Progress, cancelled: Any) -> None:
+        while not cancelled():
+            time.sleep(0.005)
+        noticed.set()
+
+    async def run() -> float:
+        began = anyio.current_time()
+        with anyio.move_on_after(0.1):
+            await Calls().run(work, changes=False)
+        return anyio.current_time() - began
+
+    assert anyio.run(run) < 2
+    assert noticed.wait(5)
+
+
+def test_a_watch_tells_only_of_changes_and_stops_when_nobody_cares() -> None:
+    marks, looked, told = {"a": "1", "b": "1"}, list[str](), list[str]()
+
+    def mark(uri: str) -> str:
+        looked.append(uri)
+        return marks[uri]
+
+    async def tell(uri: str) -> None:
+        told.append(uri)
+
+    async def run() -> int:
+        watch, before = Watch(mark, tell, every=0.02), 0
+        async with anyio.create_task_group() as group:
+            group.start_soon(watch.run)
+            await watch.add("a")
+            await watch.add("a")
+            await watch.add("b")
+            marks["a"] = "2"
+            await anyio.sleep(0.2)
+            watch.drop("a")
+            watch.drop("b")
+            marks["a"] = "3"
+            await anyio.sleep(0.2)
+            watch.drop("a")
+            await anyio.sleep(0.1)
+            before = len(looked)
+            await anyio.sleep(0.2)
+            group.cancel_scope.cancel()
+        return len(looked) - before
+
+    assert anyio.run(run) == 0
+    assert told == ["a", "a"]
+
+
+@given(
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+    | st.sampled_from(["%00", "%2e%2e/x", "a" * 5000, "?x", "#x", "%ff", "//", ".", "..", "a/../b", "a.txt/x"]),
+    st.sampled_from(["file://ROOT/", "file:///", "file:", "surehold://", ""]),
+)
+def test_no_address_can_break_reading_watching_or_completing(
+    site: Site, workspace: Workspace, name: str, start: str
+) -> None:
+    adapter = Adapter(workspace=workspace, tools=())
+    uri = start.replace("ROOT", str(site.root)) + name
+    with suppress(RpcError):
+        assert adapter.read_resource(uri, Caller())["contents"]
+    assert isinstance(adapter.mark(uri), str)
+    assert adapter.complete("file:///{+path}", name)["completion"]["total"] >= 0

@@ -1,0 +1,234 @@
+"""What reaches the model, and what reaches a program."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from front.mcp.client import Json, RpcFailed, StdioClient
+from front.mcp.site import Site, data_of, sha_of, text_of
+from spec.marks import requirement
+from surehold.dialects.families import tools_of
+from surehold.front.mcp.adapter import Adapter
+from surehold.front.mcp.caller import Caller
+from surehold.front.mcp.profile import Profile
+
+
+@pytest.fixture(scope="module")
+def odd(shared: Site) -> Iterator[StdioClient]:
+    with shared.start_odd() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def schemas(server: StdioClient) -> dict[str, Json]:
+    return {tool["name"]: tool for tool in server.request("tools/list")["tools"]}
+
+
+def assert_fits(data: Json, schema: Json) -> None:
+    Draft202012Validator.check_schema(schema)
+    validator: Any = Draft202012Validator(schema)
+    validator.validate(data)
+
+
+@requirement("host:result:reading_is_text", "host:result:meta")
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("read_file", {"path": "read.txt"}),
+        ("list_directory", {"path": "."}),
+        ("search_files", {"query": "needle"}),
+        ("glob", {"pattern": "*.txt"}),
+        ("read_file", {"path": "missing.txt"}),
+        ("glob", {"pattern": "[", "root": "nowhere"}),
+    ],
+)
+def test_a_tool_that_looks_answers_with_text_and_data_for_programs(
+    shared: Site, server: StdioClient, tool: str, arguments: Json
+) -> None:
+    shared.put("read.txt", "a needle\n")
+    result = server.call(tool, arguments)
+
+    assert "structuredContent" not in result
+    assert [block["type"] for block in result["content"]] == ["text"]
+    assert data_of(result)["ok"] is not result["isError"]
+
+
+@requirement("host:result:modifying_is_both", "host:result:meta")
+def test_a_tool_that_changes_something_answers_twice_and_each_suffices(shared: Site, server: StdioClient) -> None:
+    shared.put("both.txt", "one\n")
+    edits = [{"oldText": "one", "newText": "two"}]
+    result = server.call(
+        "edit_file", {"path": "both.txt", "expectedSha256": sha_of(server, "both.txt"), "edits": edits}
+    )
+    structured = result["structuredContent"]
+
+    assert structured == data_of(result)
+    for fact in (structured["data"]["afterSha256"], structured["data"]["changeId"], "+two"):
+        assert fact in text_of(result)
+        assert fact in json.dumps(structured)
+
+
+CHANGES: dict[str, list[Json]] = {
+    "create_file": [{"path": "there.txt", "content": "x"}, {"path": "../out", "content": "x"}, {}, {"path": 5}],
+    "write_file": [{"path": "there.txt", "content": "x"}, {"path": "no", "content": "", "expectedSha256": "0" * 64}],
+    "edit_file": [
+        {"path": "there.txt", "edits": [{"oldText": "nope", "newText": "x"}], "expectedSha256": "0" * 64},
+        {"path": "there.txt", "edits": [{"oldText": "t", "newText": "x"}], "expectedSha256": "SHA"},
+        {"path": "there.txt", "edits": [{"oldText": "nope", "newText": "x"}], "expectedSha256": "SHA"},
+        {"path": "there.txt", "edits": [{"oldText": "t", "surprise": 1}], "expectedSha256": "SHA"},
+        {"path": "there.txt", "edits": "none"},
+    ],
+    "delete_file": [{"path": "missing.txt", "expectedSha256": "0" * 64}, {"path": "."}],
+    "restore_file": [{"trashId": "nonsense"}, {}],
+    "move_file": [{"fromPath": "there.txt", "toPath": "/etc/x", "expectedSha256": "SHA"}, {"fromPath": "x"}],
+    "apply_patch": [{"patch": "nonsense"}, {"patch": "--- a/there.txt\n+++ b/there.txt\n@@ -1 +1 @@\n-no\n+x\n"}],
+}
+
+
+@requirement("host:schema:errors_fit", "front:mcp:error_planes")
+@pytest.mark.parametrize(("tool", "number"), [(tool, n) for tool, cases in CHANGES.items() for n in range(len(cases))])
+def test_every_refusal_is_a_result_that_fits_the_schema(
+    shared: Site, server: StdioClient, schemas: dict[str, Json], tool: str, number: int
+) -> None:
+    shared.put("there.txt", "this, that, there\n")
+    arguments = dict(CHANGES[tool][number])
+    if arguments.get("expectedSha256") == "SHA":
+        arguments["expectedSha256"] = sha_of(server, "there.txt")
+    result = server.call(tool, arguments)
+
+    assert result["isError"] is True, result
+    assert_fits(result["structuredContent"], schemas[tool]["outputSchema"])
+    error = result["structuredContent"]["error"]
+    assert all(error[key] for key in ("kind", "code", "message", "suggestedNextAction"))
+    assert text_of(result).startswith("Nothing was written.")
+    assert shared.get("there.txt") == b"this, that, there\n"
+
+
+def test_every_changing_tool_has_refusals_here(schemas: dict[str, Json]) -> None:
+    assert set(CHANGES) == {name for name, tool in schemas.items() if "outputSchema" in tool}
+
+
+@requirement("host:schema:errors_fit")
+def test_every_success_fits_the_schema(shared: Site, server: StdioClient, schemas: dict[str, Json]) -> None:
+    def done(tool: str, **arguments: Any) -> Json:
+        result = server.call(tool, arguments)
+        assert result["isError"] is False, result
+        assert_fits(result["structuredContent"], schemas[tool]["outputSchema"])
+        return result["structuredContent"]["data"]
+
+    sha = done("create_file", path="life/a.txt", content="one\n")["sha256"]
+    sha = done("write_file", path="life/a.txt", content="two\n", expectedSha256=sha)["afterSha256"]
+    edit = {"oldText": "two", "newText": "three"}
+    sha = done("edit_file", path="life/a.txt", edits=[edit], expectedSha256=sha)["afterSha256"]
+    sha = done("move_file", fromPath="life/a.txt", toPath="life/b.txt", expectedSha256=sha)["sha256"]
+    trash = done("delete_file", path="life/b.txt", expectedSha256=sha)["trashId"]
+    done("restore_file", trashId=trash)
+    done("apply_patch", patch="*** Begin Patch\n*** Update File: life/b.txt\n@@\n-three\n+four\n*** End Patch\n")
+    assert shared.get("life/b.txt") == b"four\n"
+
+
+@requirement("front:mcp:error_planes")
+@pytest.mark.parametrize("params", [{"name": "nonsense"}, {"name": "read_file", "arguments": [1]}, {}, {"name": 5}])
+def test_a_request_that_makes_no_sense_is_a_protocol_error(server: StdioClient, params: Json) -> None:
+    with pytest.raises(RpcFailed) as refused:
+        server.request("tools/call", params)
+    assert refused.value.code == -32602
+
+
+@requirement("front:mcp:error_planes")
+def test_wrong_arguments_are_a_result_that_names_them(server: StdioClient) -> None:
+    result = server.call("read_file", {"startLine": "many"})
+
+    assert result["isError"] is True
+    assert "`path`" in text_of(result)
+    assert data_of(result)["error"]["kind"] == "command_failed"
+
+
+@requirement("host:arguments:unknown_top_level")
+def test_an_unknown_argument_is_ignored_with_a_warning(shared: Site, server: StdioClient) -> None:
+    shared.put("warn.txt", "one\n")
+    result = server.call("read_file", {"path": "warn.txt", "wait_for_previous": True})
+
+    assert result["isError"] is False
+    assert "Unknown argument `wait_for_previous` was ignored." in text_of(result)
+    assert data_of(result)["data"]["warnings"] == ["Unknown argument `wait_for_previous` was ignored."]
+
+
+@requirement("host:text:escaped")
+def test_control_and_bidi_characters_in_names_and_diffs_are_escaped_and_the_file_has_them(
+    shared: Site, server: StdioClient
+) -> None:
+    name, content = "evil\x1b[2J\u202e.txt", "a\x1b[31m\u202eb\n"
+    result = server.call("create_file", {"path": name, "content": content})
+    listed = text_of(server.call("glob", {"pattern": "evil*"}))
+    read = text_of(server.call("read_file", {"path": name}))
+
+    for text in (text_of(result), listed, json.dumps(result["structuredContent"], ensure_ascii=False)):
+        assert "\u202e" not in text
+        assert "\x1b" not in text
+    assert r"evil\x1b[2J\u202e.txt" in listed
+    assert shared.get(name) == content.encode()
+    assert content in read  # what is read is what is there
+
+
+@requirement("host:budget:never_cut")
+def test_an_answer_that_does_not_fit_is_kept_and_named(odd: StdioClient) -> None:
+    whole = "0123456789\n" * 20_000
+    text = text_of(odd.call("long_answer", {"characters": len(whole)}))
+    uri = text[text.index("surehold://answer/") : -1]
+
+    assert len(text) <= 80_000
+    assert whole.startswith(text[: text.index("\n\n[")])
+    assert odd.request("resources/read", {"uri": uri})["contents"][0]["text"] == whole
+
+
+@requirement("host:budget:never_cut")
+def test_structured_content_that_does_not_fit_is_kept_and_named(odd: StdioClient) -> None:
+    result = odd.call("long_change", {"characters": 200_000})
+    structured = result["structuredContent"]
+    kept = odd.request("resources/read", {"uri": structured["answerSavedAs"]})["contents"][0]
+
+    assert len(json.dumps(structured)) <= 80_000
+    assert structured["data"]["said"].startswith("x" * 1000)
+    assert json.loads(kept["text"])["data"]["said"] == "x" * 200_000
+    assert data_of(result)["data"]["said"] == "x" * 200_000
+
+
+@requirement("host:budget:page", "host:budget:by_client", "host:budget:never_cut")
+@pytest.mark.parametrize(
+    ("client", "profile", "least", "most"),
+    [
+        ("claude-code", Profile(), 35_000, 41_000),
+        ("codex-mcp-client", Profile(), 9_000, 12_000),
+        ("claude-code", Profile(max_chars=5000), 4_000, 6_000),
+        ("claude-code", Profile(max_tokens=2000), 6_000, 8_000),
+    ],
+)
+def test_a_page_fits_its_host_and_the_next_one_goes_on(
+    site: Site, client: str, profile: Profile, least: int, most: int
+) -> None:
+    rows = [f"line {number:06d} " + "x" * 60 for number in range(1, 1501)]
+    site.put("long.txt", "\n".join(rows) + "\n")
+    with site.open() as workspace:
+        adapter = Adapter(workspace=workspace, tools=tools_of("files"), profile=profile)
+        caller = Caller(client=client)
+        first = adapter.call_tool("read_file", {"path": "long.txt"}, caller)
+        facts = data_of(first)["data"]
+        second = adapter.call_tool("read_file", {"path": "long.txt", "startLine": facts["nextLine"]}, caller)
+
+    assert least <= len(text_of(first)) <= most
+    assert f"startLine={facts['nextLine']}" in text_of(first)
+    assert facts["content"].splitlines() == rows[: facts["endLine"]]
+    assert data_of(second)["data"]["content"].startswith(rows[facts["nextLine"] - 1])
+
+
+@requirement("host:budget:by_client")
+def test_the_name_in_the_handshake_decides(site: Site) -> None:
+    site.put("long.txt", "0123456789\n" * 4_000)
+    with site.start("--max-tokens", "2900", client="codex-mcp-client") as client:
+        text = text_of(client.call("read_file", {"path": "long.txt"}))
+
+    assert 9_000 < len(text) <= 11_600  # the page is that of Codex, the answer that of the flag

@@ -1,0 +1,107 @@
+"""Which session a call belongs to, and that it outlives the server."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from front.mcp.client import StdioClient
+from front.mcp.site import Site
+from spec.marks import requirement
+from surehold import Session, Workspace
+from surehold.errors import InvalidArgument
+from surehold.front.mcp.caller import Caller
+from surehold.front.mcp.sessions import Sessions, session_id
+from surehold.stores.base import Query
+
+
+def sessions_of(site: Site) -> dict[str, tuple[str, str]]:
+    with site.open() as workspace:
+        return {e.change.path: (e.call.session, e.call.agent) for e in workspace.store.entries(Query())}
+
+
+@requirement("session:stdio:process")
+def test_a_process_is_a_session_and_the_agent_is_the_client(site: Site) -> None:
+    for name, client in (("a", "claude-code"), ("b", "gemini-cli")):
+        with site.start(client=client) as server:
+            server.call("create_file", {"path": f"{name}1.txt", "content": ""})
+            server.call("create_file", {"path": f"{name}2.txt", "content": ""})
+    found = sessions_of(site)
+
+    assert found["a1.txt"] == found["a2.txt"]
+    assert found["b1.txt"] == found["b2.txt"]
+    assert found["a1.txt"][0] != found["b1.txt"][0]
+    assert (found["a1.txt"][1], found["b1.txt"][1]) == ("claude-code", "gemini-cli")
+
+
+@requirement("session:http:handle")
+def test_what_a_session_saw_survives_the_server(site: Site) -> None:
+    site.put("a.txt", "one\n")
+
+    def read(server: StdioClient, handle: str = "") -> str:
+        meta = {"surehold/session": handle} if handle else None
+        return server.call("read_file", {"path": "a.txt"}, meta=meta)["_meta"]["surehold/session"]
+
+    with site.start(version="2026-07-28") as first:
+        handle = read(first)
+        assert read(first) == handle
+    with site.start(version="2026-07-28") as second:
+        fresh = read(second)
+        assert fresh != handle
+        assert read(second, handle) == handle
+    with site.open() as workspace:
+        (sighting,) = workspace.store.sightings(session_id(handle), "a.txt")
+        workspace.session(id=session_id(handle)).write("a.txt", "two\n")  # allowed, since that session read it
+
+    assert sighting.whole
+    assert site.get("a.txt") == b"two\n"
+
+
+@pytest.fixture
+def workspace(site: Site) -> Iterator[Workspace]:
+    with site.open() as opened:
+        yield opened
+
+
+def id_of(sessions: Sessions, caller: Caller, handle: str = "") -> str:
+    session: Session = sessions.seat(caller, handle=handle).session
+    return session.id
+
+
+@requirement("session:http:handle", "session:http:principal", "session:http:session_id", "session:stdio:process")
+def test_handle_before_connection_before_principal_before_a_new_session(workspace: Workspace) -> None:
+    sessions = Sessions(workspace)
+    alone = sessions.seat(Caller(era="stateless"))
+    by_token = Caller(principal="p")
+    by_both = Caller(principal="p", connection="c")
+
+    assert id_of(sessions, by_token) == id_of(sessions, by_token) != id_of(sessions, Caller(principal="q"))
+    assert id_of(sessions, by_both) == id_of(sessions, Caller(connection="c")) != id_of(sessions, by_token)
+    assert id_of(sessions, by_both, alone.handle) == alone.session.id
+    assert id_of(sessions, Caller(connection="c", handle=alone.handle)) == alone.session.id
+    assert id_of(sessions, Caller()) != id_of(sessions, Caller())
+    assert sessions.seat(by_token).handle == ""
+
+
+def test_the_word_new_begins_a_session_and_guesses_do_not(workspace: Workspace) -> None:
+    sessions = Sessions(workspace)
+    first, second = (sessions.seat(Caller(connection="c", handle="new")) for _ in range(2))
+
+    assert first.session.id != second.session.id
+    assert workspace.store.session(first.session.id) is not None
+    for guess in ("guess", first.session.id, "principal p"):
+        with pytest.raises(InvalidArgument, match="No session has this handle"):
+            sessions.seat(Caller(), handle=guess)
+
+
+def test_handles_are_long_and_never_twice(workspace: Workspace) -> None:
+    handles = {Sessions(workspace).seat(Caller()).handle for _ in range(100)}
+    assert len(handles) == 100
+    assert min(map(len, handles)) >= 32
+
+
+def test_the_store_keeps_no_handle(workspace: Workspace, site: Site) -> None:
+    handle = Sessions(workspace).seat(Caller()).handle
+    files = [path for path in Path(site.state).rglob("*") if path.is_file()]
+    assert files
+    assert not any(handle.encode() in path.read_bytes() for path in files)
