@@ -221,7 +221,7 @@ def _refused(error: SureholdError, out: Output, err: Output, *, wants_json: bool
 
 
 def _bug(error: Exception, argv: Sequence[str], out: Output, err: Output, *, wants_json: bool) -> int:
-    from surehold.front.cli.report import write_report
+    from surehold.front.report import write_report
 
     place = write_report(error, argv)
     message = f"Surehold itself failed ({type(error).__name__}); this is a bug."

@@ -100,7 +100,7 @@ def _serve(context: Context, args: argparse.Namespace) -> int:
 def _launch(context: Context, args: argparse.Namespace, door: "Door | None", *, show_token: bool = False) -> int:
     _end_quietly()
     from surehold.app import Settings
-    from surehold.front.mcp.launch import DEFAULT_TOOLS, Launch, launch, roots_from
+    from surehold.front.mcp.launch import Launch, launch, roots_from
     from surehold.front.mcp.profile import Profile
 
     given = args.roots or ([context.root] if context.root != "." else [])
@@ -120,7 +120,7 @@ def _launch(context: Context, args: argparse.Namespace, door: "Door | None", *, 
                 max_chars=args.max_chars,
                 max_tokens=args.max_tokens,
             ),
-            tools=args.tools or DEFAULT_TOOLS,
+            tools=args.tools,
             mode=args.mode,
             door=door,
             show_token=show_token,

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from surehold import __version__
 from surehold.front.cli.command import Command, Context, no_arguments, short
 from surehold.front.cli.output import plural, safe, size
 
@@ -111,23 +110,12 @@ def _gc(context: Context, args: argparse.Namespace) -> int:
 
 
 def _version(context: Context, _: argparse.Namespace) -> int:
+    from surehold.front.report import versions
+
     found = versions()
     rest = f"Python {found['python']}, SQLite {found['sqlite']}, {found['system']}"
     context.say(f"surehold {found['surehold']} ({rest})", **found)
     return 0
-
-
-def versions() -> dict[str, str]:
-    """Return what one needs to know to repeat a problem."""
-    import platform
-    import sqlite3
-
-    return {
-        "surehold": __version__,
-        "python": platform.python_version(),
-        "sqlite": sqlite3.sqlite_version,
-        "system": f"{platform.system()} {platform.release()}",
-    }
 
 
 UPKEEP_COMMANDS = (

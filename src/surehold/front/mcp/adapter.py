@@ -239,7 +239,7 @@ def _refused(tool: AnyTool, error: SureholdError) -> Answer:
 
 
 def _bug(error: Exception, name: str) -> SureholdError:
-    from surehold.front.cli.report import write_report
+    from surehold.front.report import write_report
 
     place = write_report(error, ["mcp", name])
     with suppress(OSError):  # nobody may be reading it

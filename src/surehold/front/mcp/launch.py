@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from surehold.tools.spec import Tool
 
 Mode = Literal["default", "acceptEdits", "bypassPermissions", "plan", "dontAsk"]
-DEFAULT_TOOLS = "anchored,files"
 _PATIENCE = 30.0
 """Seconds that changes under way get when the server ends."""
 
@@ -31,7 +30,8 @@ class Launch:
     roots: tuple[str, ...]
     settings: "Settings"
     profile: "Profile"
-    tools: str = DEFAULT_TOOLS
+    tools: str = ""
+    """A comma list of families; empty for the usual ones."""
     mode: Mode = "acceptEdits"
     named_by: str = ""
     """Where the roots come from, when nobody named them."""
@@ -60,7 +60,7 @@ def launch(order: Launch) -> int:
         from surehold.dialects.families import tools_of
         from surehold.front.mcp.adapter import Adapter
 
-        tools: tuple[Tool[Any, Any], ...] = tools_of(order.tools)
+        tools: tuple[Tool[Any, Any], ...] = tools_of(order.tools) if order.tools else tools_of()
         adapter = Adapter(workspace=workspace, tools=tools, profile=order.profile)
         if pipes is not None:
             return _over_stdio(adapter, pipes, order)

@@ -1,11 +1,11 @@
-"""A file that says what is needed to repair a bug."""
+"""What is needed to repair a bug: versions, and a file that says what happened."""
 
 import os
 import tempfile
 import traceback
 from collections.abc import Sequence
 
-from surehold.front.cli.upkeep_commands import versions
+from surehold import __version__
 
 
 def write_report(error: Exception, argv: Sequence[str]) -> str:
@@ -20,3 +20,16 @@ def write_report(error: Exception, argv: Sequence[str]) -> str:
     except OSError as trouble:
         return f"(no report file: {trouble})\n{text}"
     return path
+
+
+def versions() -> dict[str, str]:
+    """Return what one needs to know to repeat a problem."""
+    import platform
+    import sqlite3
+
+    return {
+        "surehold": __version__,
+        "python": platform.python_version(),
+        "sqlite": sqlite3.sqlite_version,
+        "system": f"{platform.system()} {platform.release()}",
+    }
