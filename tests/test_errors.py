@@ -31,6 +31,16 @@ CLOSED_SET = {
     "command_failed",
     "timeout",
     "unknown",
+    "schema_invalid",
+    "anchor_stale",
+    "range_unseen",
+    "anchor_low_entropy",
+    "anchor_ambiguous",
+    "anchor_context_ambiguous",
+    "invalid_range_order",
+    "overlapping_operations",
+    "no_change",
+    "safety_check_failed",
 }
 
 

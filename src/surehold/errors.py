@@ -24,6 +24,17 @@
     │  ├─ MultipleMatches       multiple_matches                       -32011
     │  ├─ OverlappingEdits      overlapping_edits                      -32012
     │  └─ PatchApplyError       patch_apply_error · context_not_found  -32014
+    ├─ LineEditError                           the operations on lines are the problem
+    │  ├─ SchemaInvalid         schema_invalid · bad_field             -32602
+    │  ├─ AnchorStale           anchor_stale · gone                    -32009
+    │  ├─ RangeUnseen           range_unseen · never_shown             -32009
+    │  ├─ AnchorLowEntropy      anchor_low_entropy · bare_hash         -32011
+    │  ├─ AnchorAmbiguous       anchor_ambiguous · several_lines       -32011
+    │  ├─ AnchorContextAmbiguous  anchor_context_ambiguous · same_context -32011
+    │  ├─ InvalidRangeOrder     invalid_range_order · same_line        -32602
+    │  ├─ OverlappingOperations  overlapping_operations · same_lines   -32012
+    │  ├─ NoChange              no_change · same_bytes                 -32602
+    │  └─ SafetyCheckFailed     safety_check_failed · suspicious       -32014
     └─ Unavailable                             the machine or our own state is the problem
        ├─ LockTimeout           timeout · lock_timeout                 -32015
        ├─ SearchTimeout         timeout · scan_budget, regex_budget    -32015
@@ -219,7 +230,7 @@ class BinaryFile(PathError):
     kind = "binary_file"
     code = -32004
     default_reason = "nul_bytes"
-    default_action = "Read it as binary, or name its encoding."
+    default_action = "Leave it as it is; read_file shows it with allowBinary, or as text when its encoding is named."
 
 
 class FileTooLarge(PathError):
@@ -290,6 +301,109 @@ class PatchApplyError(MatchError):
     code = -32014
     default_reason = "context_not_found"
     default_action = "Read the file, and write the hunk with lines as they stand there now."
+
+
+class LineEditError(SureholdError):
+    """The operations of a line edit do not name lines that they may change."""
+
+    code = -32602
+    step: ClassVar[str] = "fix_operation"
+    """What to do next, as one word for programs; `action` says it in a sentence."""
+
+
+class SchemaInvalid(LineEditError):
+    """An operation is not spelled as operations are."""
+
+    kind = "schema_invalid"
+    default_reason = "bad_field"
+    default_action = "Correct the operation and send the edit again."
+
+
+class AnchorStale(LineEditError):
+    """The line that an anchor names is not there any more, or cannot be proven to be the same."""
+
+    kind = "anchor_stale"
+    code = -32009
+    step = "re-read_file"
+    default_reason = "gone"
+    default_action = "Copy fresh anchors from `fresh_rows`, or read the file again with hashes."
+
+
+class RangeUnseen(LineEditError):
+    """A range covers lines that this session was never shown."""
+
+    kind = "range_unseen"
+    code = -32009
+    step = "retry"
+    default_reason = "never_shown"
+    default_action = "Look at the lines in `fresh_rows`; if they are to go, send the same edit again."
+
+
+class AnchorLowEntropy(LineEditError):
+    """A bare hash names a line that says next to nothing, such as a closing brace."""
+
+    kind = "anchor_low_entropy"
+    code = -32011
+    step = "use_neighbor_anchor"
+    default_reason = "bare_hash"
+    default_action = "Copy the whole anchor with its line number, or use one of `neighbor_anchors`."
+
+
+class AnchorAmbiguous(LineEditError):
+    """An anchor names several lines."""
+
+    kind = "anchor_ambiguous"
+    code = -32011
+    step = "choose_candidate"
+    default_reason = "several_lines"
+    default_action = "Copy the anchor of the line that you mean from `candidates`."
+
+
+class AnchorContextAmbiguous(LineEditError):
+    """An anchor names several lines that even their surroundings do not tell apart, or an end of a range does."""
+
+    kind = "anchor_context_ambiguous"
+    code = -32011
+    step = "choose_candidate"
+    default_reason = "same_context"
+    default_action = "Copy the anchor of the line that you mean from `candidates`."
+
+
+class InvalidRangeOrder(LineEditError):
+    """The ends of a range do not enclose lines from top to bottom."""
+
+    kind = "invalid_range_order"
+    default_reason = "same_line"
+    default_action = "Send the operation that stands in `operation`."
+
+
+class OverlappingOperations(LineEditError):
+    """Two operations of one call want the same lines."""
+
+    kind = "overlapping_operations"
+    code = -32012
+    step = "rewrite_as_single_block"
+    default_reason = "same_lines"
+    default_action = "Make one operation of the two."
+
+
+class NoChange(LineEditError):
+    """The result would be the file as it is."""
+
+    kind = "no_change"
+    step = "nothing"
+    default_reason = "same_bytes"
+    default_action = "Nothing is left to do, unless you meant other lines."
+
+
+class SafetyCheckFailed(LineEditError):
+    """The result looks damaged."""
+
+    kind = "safety_check_failed"
+    code = -32014
+    step = "re-read_file"
+    default_reason = "suspicious"
+    default_action = "Correct the operation that is named and send the edit again."
 
 
 class Unavailable(SureholdError):

@@ -33,6 +33,7 @@ gc --keep 30d
 doctor
 version
 schema --format openai
+prompt
 trash empty --yes
 """.strip().splitlines()
 

@@ -31,17 +31,21 @@ class Tally:
     ignored: int = 0
     hidden: int = 0
     unreadable: list[str] = field(default_factory=list[str])
+    closed: list[str] = field(default_factory=list[str])
+    """Directories that lie too deep to be entered."""
 
     def skipped(self) -> Skipped:
         """Return the counts."""
         return Skipped(denied=self.denied, ignored=self.ignored, hidden=self.hidden, unreadable=len(self.unreadable))
 
     def notes(self) -> tuple[str, ...]:
-        """Name what could not be read."""
-        if not self.unreadable:
-            return ()
-        shown = ", ".join(self.unreadable[:3]) + (" …" if len(self.unreadable) > 3 else "")  # noqa: PLR2004
-        return (f"Could not be read: {shown}.",)
+        """Name what was not looked at and cannot be told from the counts."""
+        reasons = (("Could not be read", self.unreadable), ("Not entered, since they lie too deep", self.closed))
+        return tuple(f"{reason}: {_shown(names)}." for reason, names in reasons if names)
+
+
+def _shown(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (" …" if len(names) > 3 else "")  # noqa: PLR2004
 
 
 class Step(NamedTuple):
@@ -165,9 +169,11 @@ class Walk:
 
     def _into(self, door: _Door, rules: Ignoring, name: str) -> Iterator[_Door]:
         """Yield the way into a directory, if there is one."""
-        if self.max_depth is not None and len(door.parents) + 1 >= self.max_depth:
-            return
         parts = (*door.parents, name)
+        if self.max_depth is not None and len(parts) >= self.max_depth:
+            if self.max_depth > 1:
+                self.tally.closed.append("/".join(parts))
+            return
         states = self.guide.into(door.states, parts)
         if states is not None:
             yield _Door(self.disk.below(door.target, (name,)), parts, rules.below(name), states)

@@ -37,6 +37,8 @@ _WIDTHS = {"utf-16-le": 2, "utf-16-be": 2, "utf-32-le": 4, "utf-32-be": 4}
 _STATEFUL = re.compile(
     r"utf[-_]?7|hz|iso2022|iso-2022|escape|punycode|idna|cp65000|unicode_internal|undefined|mbcs|oem"
 )
+_FEWEST = 16
+"""Fewer bytes are no evidence of UTF-16."""
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _PEP263 = re.compile(rb"\A(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
 _XML = re.compile(rb"\A\s*<\?xml[^>]*?\bencoding\s*=\s*[\"']([-\w.:]+)[\"']")
@@ -217,7 +219,7 @@ def _utf16_by_zeros(data: bytes) -> Encoding:
     sample = data[:SNIFF]
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
     for name, zeros, others in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
-        mostly_ascii = zeros * 4 >= len(sample) // 2 and others * 20 <= zeros
+        mostly_ascii = len(sample) >= _FEWEST and zeros * 4 >= len(sample) and others * 20 <= zeros
         if mostly_ascii and len(data) % 2 == 0 and _is_written(sample, name) and _fits(data, name):
             return Encoding(name=name, width=2)
     raise BinaryFile("The file holds zero bytes and is not text.")

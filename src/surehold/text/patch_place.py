@@ -10,7 +10,7 @@
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice, pairwise
 
 from surehold.text.patch_block import Block, LineIndex
@@ -80,9 +80,16 @@ class Placement:
             raise self._trouble.context_needed(block)
         self._checked(block, named)
 
-    def _only_place(self, block: Block, start: int = 0) -> int:
-        """Return the place where the lines stand; what they say about line ends and the end of file chooses none."""
+    def _only_place(self, block: Block, start: int = 0, end: Callable[[], int] | None = None) -> int:
+        """Return the place where the lines stand; what they say about line ends and the end of file chooses none.
+
+        With an end, a place that lies before it is preferred to those behind: the anchor opens no more than that.
+        """
         found = list(islice(self._index.find(block.old, start), _LISTED + 1))
+        if end is not None and len(found) > 1:
+            limit = end()
+            inside = [at for at in found if at < limit]
+            found = inside if len(inside) == 1 else found
         if len(found) > 1:
             raise self._trouble.ambiguous(block, found[:_LISTED], more=len(found) > _LISTED)
         if not found or not self._index.may_stand(block, found[0]):
@@ -98,9 +105,10 @@ class Placement:
             if at < (above or 0) or not self._index.fits(block, at):
                 raise self._trouble.not_found(block, above or 0)
             return at
-        at = self._only_place(block, above or 0)
-        if above is not None:
-            self._refuse_outside(block, above, at)
+        if above is None:
+            return self._only_place(block)
+        at = self._only_place(block, above, lambda: self._end_of_block(above))
+        self._refuse_outside(block, above, at)
         return at
 
     def _insertion(self, block: Block, above: int | None) -> int:
@@ -144,6 +152,15 @@ class Placement:
             else:
                 raise self._trouble.anchor_missing(block, anchor, above + 1, places[:_LISTED])
         return above
+
+    def _end_of_block(self, above: int) -> int:
+        """Return the first line behind what an anchor opens, by its indentation; lines that close it belong to it."""
+        opened, depth = self._words(above)
+        for line in range(above + 1, len(self._index)):
+            word, indent = self._words(line)
+            if word and indent <= depth and (word == opened or word[:1].isalnum() or word[:1] in {"_", "@"}):
+                return line
+        return len(self._index)
 
     def _refuse_outside(self, block: Block, above: int, at: int) -> None:
         """Refuse a place behind the end of what the anchor opens: the hunk was meant for a block that has changed."""

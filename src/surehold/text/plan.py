@@ -53,6 +53,33 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Carried:
+    """Where lines of an earlier version were found again, and by which proofs besides the alignment."""
+
+    from_line: int
+    to_line: int
+    evidence: str
+    context: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedOperation:
+    """Which lines one operation of a line edit found, and where its own lines stand afterwards: 1-based, inclusive."""
+
+    index: int
+    op: str
+    resolution_level: str
+    start_line: int
+    """Of an insert, the line before or after which it goes; of an edge, the first or last line."""
+    end_line: int
+    new_start_line: int
+    new_end_line: int
+    """One less than the start when it writes no line."""
+    cross_version: bool = False
+    rebase: Carried | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EditPlan:
     """Before, after, and the spans between them."""
 
@@ -63,6 +90,8 @@ class EditPlan:
     applied: tuple[Applied, ...] = ()
     corrections: tuple[Correction, ...] = ()
     warnings: tuple[str, ...] = ()
+    resolutions: tuple[ResolvedOperation, ...] = ()
+    """One for every applied operation of a line edit, in the order of the call; empty for other edits."""
 
     @property
     def changes_bytes(self) -> bool:

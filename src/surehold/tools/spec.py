@@ -93,6 +93,10 @@ class Result(BaseModel):
         """Whether all of it was done."""
         return True
 
+    def trouble(self) -> Json:
+        """Return what went wrong, when not all of it was done."""
+        return {}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hints:
@@ -159,6 +163,10 @@ class Tool(Generic[P, R]):
     hints: Hints
     wire: Wire = field(repr=False)
     run: Callable[[Context, P], R] = field(repr=False)
+    guide: str = field(default="", repr=False)
+    """What a model should know beyond the description."""
+    brief: str = field(default="", repr=False)
+    """The same in a third of the words."""
 
     def __call__(self, context: Context, params: P) -> R:
         """Call it from Python, with types."""
@@ -208,18 +216,23 @@ class Tool(Generic[P, R]):
     def _refused(self, context: Context, arguments: Mapping[str, Any], error: SureholdError) -> Answer:
         hints = self.hints
         if hints.operation and not error.recorded and not arguments.get("dryRun"):
-            path = next((str(arguments[name]) for name in _PATHS if isinstance(arguments.get(name), str)), "")
+            named = next((str(arguments[name]) for name in _PATHS if isinstance(arguments.get(name), str)), "")
+            path = (named or error.path or "")[:_LONGEST_PATH]
             context.session.record_refusal(path, tool=self.name, operation=hints.operation, error=error)
         text = self.wire.failure_text(error, wrote_nothing=not hints.read_only)
         data = self.wire.failure(error)
         return Answer(ok=False, text=text, data=data, structured=None if hints.read_only else data, error=error)
 
 
+_MOST_PROBLEMS = 20
+_LONGEST_PATH = 4_096
 _PATHS = ("path", "file_path", "fromPath", "notebook_path", "trashedPath", "trashId")
 """Where a call names the file it is about, for the ledger."""
 
 
-def tool(name: str, *, hints: Hints, wire: Wire) -> Callable[[Callable[[Context, P], R]], Tool[P, R]]:
+def tool(
+    name: str, *, hints: Hints, wire: Wire, guide: str = "", brief: str = ""
+) -> Callable[[Callable[[Context, P], R]], Tool[P, R]]:
     """Make a tool of a function whose types and docstring say the rest."""
 
     def make(run: Callable[[Context, P], R]) -> Tool[P, R]:
@@ -232,6 +245,8 @@ def tool(name: str, *, hints: Hints, wire: Wire) -> Callable[[Callable[[Context,
             hints=hints,
             wire=wire,
             run=run,
+            guide=guide,
+            brief=brief,
         )
 
     return make
@@ -240,7 +255,7 @@ def tool(name: str, *, hints: Hints, wire: Wire) -> Callable[[Callable[[Context,
 def _invalid_argument(name: str, params: type[Params], invalid: ValidationError) -> InvalidArgument:
     problems = [
         {"argument": ".".join(map(str, error["loc"])) or "(arguments)", "problem": _problem(params, error)}
-        for error in invalid.errors()
+        for error in invalid.errors()[:_MOST_PROBLEMS]
     ]
     first = problems[0]
     return InvalidArgument(

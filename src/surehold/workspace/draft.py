@@ -81,7 +81,7 @@ def draft(
         if stale.reason != "hash_mismatch":
             raise
         if place.to is not None or not _already_applied(proposal, current, base):
-            raise _with_verdict(stale, place, current, base) from None
+            raise _with_verdict(stale, place, current, base if _was_shown(stale, seen) else None) from None
         already = True
     if place.to is not None:
         proposal.to_proof.check(place.to.key, displaced, ())
@@ -119,6 +119,11 @@ def _replays(proposal: Proposal, base: bytes, current: Snapshot) -> bool:
         return proposal.edit.plan(Snapshot(base)).after == current
     except SureholdError:
         return False
+
+
+def _was_shown(stale: StaleFile, seen: tuple[Sighting, ...]) -> bool:
+    """Tell whether this session was shown the version it names: only then may the refusal show lines of it."""
+    return any(sighting.sha256 == stale.details.get("expected_sha256") for sighting in seen)
 
 
 def _with_verdict(stale: StaleFile, place: Place, current: Snapshot, base: bytes | None) -> StaleFile:

@@ -1,6 +1,8 @@
 """Finding files in a workspace: listing, globbing, searching, within its rules and limits."""
 
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from surehold.disk.base import Stored, Target
@@ -97,6 +99,7 @@ class Finder:
         """Return one page of matches in names, or in the text of files."""
         _check_count("limit", limit, least=1)
         _check_query(search)
+        search = _with_any_line_end(search)
         budget = Budget(self._seconds, progress=progress, cancelled=cancelled)
         if search.mode == "path":
             return search_paths(self._place(search.root), search, limit=limit, after=after, budget=budget)
@@ -177,6 +180,14 @@ class Finder:
 def _check_count(name: str, value: int, *, least: int) -> None:
     if value < least:
         raise InvalidArgument(f"`{name}` is {value}; it must be at least {least}.", reason="bad_limit")
+
+
+def _with_any_line_end(search: Search) -> Search:
+    """Let a text of several lines be found whichever way the file ends its lines."""
+    if search.mode != "text" or "\n" not in search.query:
+        return search
+    rows = re.split(r"\r?\n", search.query)
+    return replace(search, mode="regex", multiline=True, query=r"\r?\n".join(map(re.escape, rows)))
 
 
 def _check_query(search: Search) -> None:

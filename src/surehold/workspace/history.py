@@ -66,6 +66,7 @@ class History(Past):
     ) -> Receipt:
         """Bring a deleted file back, with its mode and times, never over an existing file."""
         item = self.trash_item(trash_id)
+        self._workspace.names.check_recorded(item.path)  # what may not be read may not come back under another name
         snapshot = self._snapshot(item.version)
         proposal = Proposal(path=to_path or item.path, edit=WriteBytes(snapshot.data), proof=Absent(), restore=snapshot)
         call = Call(

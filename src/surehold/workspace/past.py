@@ -62,7 +62,7 @@ class Past:
             item = found[0] if len(found) == 1 else None
         if item is None or item.state == "emptied":
             raise NotFound(
-                f"Nothing in the trash is called `{reference}`.",
+                f"Nothing in the trash is called `{reference[:80]}`.",
                 reason="trash_entry_missing",
                 action="Look at `surehold trash list`.",
             )

@@ -60,10 +60,18 @@ class Session:
         spans = [(page.start, page.start + shown - 1)] if shown else []
         key = self.workspace.target(path).key
         earlier = next((s for s in self.workspace.store.sightings(self.id, key) if s.sha256 == page.sha256), None)
+        alone = merged(spans)
         spans = merged([*spans, *(earlier.spans if earlier else ())])
-        whole = not page.cut and (not page.line_count or spans == ((1, page.line_count),))
+        everything = ((1, page.line_count),) if page.line_count else ()
+        whole = not page.cut and spans == everything
         sighting = Sighting(
-            session=self.id, path=key, sha256=page.sha256, spans=spans, whole=whole, with_hashes=with_hashes
+            session=self.id,
+            path=key,
+            sha256=page.sha256,
+            spans=spans,
+            whole=whole,
+            # Some lines with anchors do not make a version known by other means one that was read with anchors.
+            with_hashes=with_hashes and (alone == everything or earlier is None or earlier.with_hashes),
         )
         self.workspace.store.see([sighting], self._kept(snapshot))
 

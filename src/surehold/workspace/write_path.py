@@ -21,8 +21,10 @@ from typing import TYPE_CHECKING, NoReturn, Self
 
 from surehold.disk.base import Disk, Step, Target
 from surehold.errors import (
+    AlreadyExists,
     InvalidArgument,
     LockTimeout,
+    NotAFile,
     NotFound,
     RecoveryRequired,
     StaleFile,
@@ -46,13 +48,15 @@ from surehold.stores.base import (
 )
 from surehold.text.encoding import Detector, Encoding, detect
 from surehold.text.hashing import sha256
+from surehold.text.plan import Delete
 from surehold.text.snapshot import ABSENT, Snapshot
 from surehold.workspace.draft import Draft, Place, draft
 from surehold.workspace.editorconfig import charset_of
 from surehold.workspace.ids import new_id, utc_now
 from surehold.workspace.limits import Limits
+from surehold.workspace.names import Names
 from surehold.workspace.policy import Policy
-from surehold.workspace.proposal import Proposal, Sha256
+from surehold.workspace.proposal import Absent, Proposal, Sha256
 from surehold.workspace.receipt import FileReceipt, Receipt
 from surehold.workspace.recover import Recovery, Settled, paths_of
 from surehold.workspace.sightings import after_write
@@ -84,6 +88,7 @@ class WritePath:
         self.disk = disk
         self.store = store
         self.policy = policy or Policy()
+        self.names = Names(disk, self.policy)
         self.limits = limits or Limits()
         self.clock = clock
         self.new_id = new_id
@@ -105,9 +110,7 @@ class WritePath:
 
     def target(self, path: str) -> Target:
         """Resolve a path that may be read."""
-        target = self.disk.resolve(path)
-        self.policy.check_read(_within(target, path), "/".join(target.parts), key=target.key)
-        return target
+        return self.names.readable(path)
 
     def read(self, path: str, *, encoding: str | None = None, limit: int | None = None) -> Snapshot:
         """Return a file as it is now; `FileTooLarge` above the limit."""
@@ -227,15 +230,12 @@ class WritePath:
         return places
 
     def _place(self, proposal: Proposal) -> Place:
-        target = self._writable(proposal.path)
+        target = self.names.writable(proposal.path)
+        if proposal.to_path or isinstance(proposal.edit, Delete):
+            self.names.refuse_link(proposal.path, target)
         return Place(
-            proposal=proposal, target=target, to=self._writable(proposal.to_path) if proposal.to_path else None
+            proposal=proposal, target=target, to=self.names.writable(proposal.to_path) if proposal.to_path else None
         )
-
-    def _writable(self, path: str) -> Target:
-        target = self.disk.resolve(path)
-        self.policy.check_write(_within(target, path), "/".join(target.parts), key=target.key)
-        return target
 
     def _snapshot(self, target: Target, encoding: str | None = None, *, limit: int | None = None) -> Snapshot:
         stored = self.disk.read(target, limit=self.limits.max_file_bytes if limit is None else limit)
@@ -248,9 +248,19 @@ class WritePath:
             detector=self._detector,
         )
 
+    def _free(self, target: Target) -> Snapshot:
+        """Return what is at a place that a file is to get; a directory there is in the way, not missing."""
+        try:
+            return self._snapshot(target)
+        except NotAFile as error:
+            raise AlreadyExists(
+                error.message, path=error.path, reason="directory", action="Choose another path."
+            ) from None
+
     def _draft(self, place: Place, call: Call) -> Draft:
-        current = self._snapshot(place.target)
-        displaced = self._snapshot(place.to) if place.to else ABSENT
+        is_new = isinstance(place.proposal.proof, Absent)
+        current = self._free(place.target) if is_new else self._snapshot(place.target)
+        displaced = self._free(place.to) if place.to else ABSENT
         proof = place.proposal.proof
         return draft(
             place,
@@ -369,11 +379,6 @@ def _receipt(drafts: Sequence[Draft], *, entries: tuple[Entry, ...] = (), dry_ru
         dry_run=dry_run,
         already_applied=any(one.already_applied for one in drafts),
     )
-
-
-def _within(target: Target, path: str) -> str:
-    """Return a path as it was asked for, below its root: rules say nothing about the directories above a root."""
-    return path.removeprefix(target.root + "/") if path.startswith(target.root) else path.lstrip("/")
 
 
 def _named_aside(data: bytes) -> Callable[[], str]:

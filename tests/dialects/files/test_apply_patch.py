@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dialects.files.conftest import Place, sha256
+from dialects.place import Place, sha256
 from front.mcp.client import ServerEnded, StdioClient, surehold
 from spec.marks import requirement
 
@@ -325,3 +325,60 @@ def test_a_server_killed_in_the_middle_of_a_patch_leaves_all_or_none_after_recov
         outcomes |= texts
 
     assert "old\n" in outcomes
+
+
+def test_a_patch_that_failed_in_part_says_what_went_wrong_and_what_is_there(place: Place) -> None:
+    answer = place.call("apply_patch", patch=three_files(place, "olb"), atomic=False)
+
+    assert (answer.result["error"]["kind"], answer.raw["structuredContent"]["error"]["kind"]) == (
+        "patch_apply_error",
+    ) * 2
+    assert "1 of 3 files" in answer.result["error"]["message"]
+    for change_id in answer.result["data"]["changeIds"]:
+        assert change_id in answer.text
+    assert answer.text.startswith("2 files changed; 1 file failed")
+
+
+def test_a_patch_that_had_nothing_to_do_does_not_say_that_it_was_applied(place: Place) -> None:
+    digest = place.put("a.txt", b"x\n")
+    place.on("read_file", "a.txt")
+    path = place.path("a.txt")
+    call = {"patch": envelope(f"*** Update File: {path}", "@@", "-x", "+y"), "expectedSha256ByPath": {path: digest}}
+
+    first, second = place.call("apply_patch", **call), place.call("apply_patch", **call)
+
+    assert first.text.startswith("Patch applied: 1 file, 1 hunk")
+    assert second.text.startswith("Nothing had to be written")
+    assert (second.data["alreadyApplied"], second.data["changeId"]) == (True, "")
+
+
+def test_an_anchor_reaches_only_as_far_as_what_it_opens(place: Place) -> None:
+    place.put("a.py", b"def a():\n    x = 1\n    return x\n\n\ndef b():\n    x = 1\n    return x\n")
+    patch = envelope(
+        f"*** Update File: {place.path('a.py')}", "@@ def a():", "-    x = 1", "+    x = 2", "     return x"
+    )
+
+    assert place.call("apply_patch", patch=patch).ok
+    assert place.get("a.py") == b"def a():\n    x = 2\n    return x\n\n\ndef b():\n    x = 1\n    return x\n"
+
+
+def test_a_refused_patch_is_in_the_log_with_the_path_it_is_about(place: Place) -> None:
+    place.put("a.txt", b"x\n")
+    place.call("apply_patch", patch=envelope(f"*** Add File: {place.path('../../outside')}", "+x"))
+
+    assert "outside" in place.shell("log", "--all", "--json")
+
+
+@pytest.mark.parametrize("tool", ["create_file", "apply_patch", "move_file"])
+def test_a_directory_where_a_file_is_to_be_exists_already(place: Place, tool: str) -> None:
+    digest = place.put("a.txt", b"x\n")
+    place.put("d/inner.txt", b"y\n")
+    calls: dict[str, dict[str, Any]] = {
+        "create_file": {"path": place.path("d"), "content": "x"},
+        "apply_patch": {"patch": envelope(f"*** Add File: {place.path('d')}", "+x")},
+        "move_file": {"fromPath": place.path("a.txt"), "toPath": place.path("d"), "expectedSha256": digest},
+    }
+
+    error = place.call(tool, **calls[tool]).error
+
+    assert (error["kind"], error["reason"]) == ("already_exists", "directory")

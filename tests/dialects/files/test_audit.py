@@ -4,7 +4,7 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
-from dialects.files.conftest import Place
+from dialects.place import Place
 from front.mcp.client import StdioClient, surehold
 from spec.marks import requirement
 

@@ -1,9 +1,10 @@
+import json
 import stat
 from typing import Any
 
 import pytest
 
-from dialects.files.conftest import Outcome, Place, sha256
+from dialects.place import Outcome, Place, sha256
 from spec.marks import requirement
 
 
@@ -260,3 +261,36 @@ def test_every_refusal_of_these_scenarios_is_of_a_known_kind(place: Place) -> No
     }
 
     assert {name: answer.error["kind"] for name, answer in kinds.items()} == {name: name for name in kinds}
+
+
+@requirement("host:arguments:unknown_nested")
+def test_an_unknown_key_inside_an_edit_is_refused_with_the_allowed_ones(place: Place) -> None:
+    digest = place.put("a.txt", b"one\n")
+
+    answer = place.on("edit_file", "a.txt", expectedSha256=digest, edits=[{"oldText": "one", "newTxt": "x"}])
+
+    assert "allowed are expectedOccurrences, newText, oldText, replaceAll" in answer.text
+    assert place.get("a.txt") == b"one\n"
+
+
+def test_too_many_edits_and_too_long_notes_are_refused_at_once(place: Place) -> None:
+    digest = place.put("a.txt", b"one\n")
+    edits = [{"oldText": f"text {n}", "newText": "x"} for n in range(2_001)]
+
+    many = place.on("edit_file", "a.txt", expectedSha256=digest, edits=edits)
+    wordy = place.on("write_file", "a.txt", expectedSha256=digest, content="x", reason="r" * 10_000)
+
+    assert [answer.error["reason"] for answer in (many, wordy)] == ["invalid_argument"] * 2
+    assert len(json.dumps(many.raw)) < 20_000
+
+
+def test_a_text_that_stands_in_very_many_places_is_answered_briefly(place: Place) -> None:
+    digest = place.put("a.txt", b"x\n" * 5_000)
+
+    answer = place.on(
+        "edit_file", "a.txt", expectedSha256=digest, edits=[{"oldText": "x", "newText": "y", "replaceAll": True}]
+    )
+
+    (edit,) = answer.data["appliedEdits"]
+    assert (edit["occurrences"], len(edit["ranges"])) == (5_000, 100)
+    assert len(json.dumps(answer.raw["structuredContent"])) < 80_000

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from dialects.files.conftest import Place, sha256
+from dialects.place import Place, sha256
 from spec.marks import requirement
 
 
@@ -205,3 +205,21 @@ def test_a_glob_returns_facts_up_to_a_limit(tree: Place) -> None:
 def test_a_pattern_that_cannot_be_is_refused(place: Place) -> None:
     for pattern in ("[", "", "{a,b}" * 30):
         assert place.call("glob", pattern=pattern, root=place.name).error["kind"] == "command_failed", pattern
+
+
+def test_a_listing_says_which_directories_lie_too_deep(place: Place) -> None:
+    place.put("1/2/3/4/file", b"")
+
+    data = place.call("list_directory", path=place.name, recursive=True, maxDepth=3).data
+
+    assert [row["relativePath"] for row in data["entries"]] == ["1", "1/2", "1/2/3"]
+    assert any("1/2/3" in note and "deep" in note for note in data["notes"])
+
+
+def test_a_text_of_several_lines_is_found_whichever_way_lines_end(place: Place) -> None:
+    place.put("crlf.txt", b"foo (1)\r\nbar\r\n")
+    place.put("lf.txt", b"foo (1)\nbar\n")
+
+    found = place.call("search_files", query="foo (1)\nbar", root=place.name).data
+
+    assert [Path(row["path"]).name for row in found["matches"]] == ["crlf.txt", "lf.txt"]

@@ -2,7 +2,7 @@ import base64
 
 import pytest
 
-from dialects.files.conftest import Place, sha256
+from dialects.place import Place, sha256
 from spec.marks import requirement
 
 TEN = b"".join(b"line %d\n" % n for n in range(1, 11))
@@ -239,3 +239,31 @@ def test_a_read_is_text_only_and_the_structured_form_is_in_the_meta(place: Place
     assert "structuredContent" not in answer.raw
     assert answer.text == f"{place.path('a.txt')} · lines 1-1 of 1 · sha256 {digest}\nhello\n"
     assert answer.result["data"]["content"] == "hello\n"
+
+
+@pytest.mark.parametrize("max_bytes", [1, 3, 7])
+def test_the_anchor_of_a_cut_line_is_that_of_the_whole_line(place: Place, max_bytes: int) -> None:
+    place.put("a", b"onetwo three\none\nxyz\n")
+
+    whole = place.on("read_file", "a", hashes=True).data["lines"][0]
+    cut = place.on("read_file", "a", hashes=True, maxBytes=max_bytes).data
+
+    assert cut["lines"] == [whole]
+    assert cut["content"].partition("|")[2] == "onetwo three"[:max_bytes]
+
+
+def test_a_cut_line_of_a_large_file_is_shown_without_an_anchor(place: Place) -> None:
+    place.put("a", b"x" * 9_000_000 + b"\nshort line\n")
+
+    data = place.on("read_file", "a", hashes=True).data
+
+    assert (data["lines"], data["content"][:3], data["nextLine"]) == ([], "xxx", 2)
+
+
+@pytest.mark.parametrize("data", [b"one\na\0b\n", b"a\0b\0c\0", b"\0\0", b"key\0value\0key\0value\0abc\0defg\0"])
+def test_a_few_zero_bytes_do_not_make_text(place: Place, data: bytes) -> None:
+    digest = place.put("a", data)
+
+    assert place.on("read_file", "a").error["kind"] == "binary_file"
+    assert place.on("write_file", "a", content="hello\n", expectedSha256=digest).error["kind"] == "binary_file"
+    assert place.get("a") == data

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from dialects.files.conftest import Place, sha256
+from dialects.place import Place, sha256
 from spec.marks import requirement
 
 SEED_ACTION = "Re-read the file to obtain the current sha256 and re-apply your edit."

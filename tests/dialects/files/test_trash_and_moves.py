@@ -1,7 +1,7 @@
 import os
 import stat
 
-from dialects.files.conftest import Place, sha256
+from dialects.place import Place, sha256
 from spec.marks import requirement
 
 
@@ -155,3 +155,16 @@ def test_a_binary_file_is_moved_byte_for_byte(place: Place) -> None:
 
     assert place.call("move_file", fromPath=place.path("a.png"), toPath=place.path("b.png"), expectedSha256=digest).ok
     assert sha256(place.get("b.png")) == digest
+
+
+def test_a_refused_move_says_how_to_replace_the_file(place: Place) -> None:
+    digest = place.put("a.txt", b"one\n")
+    place.put("b.txt", b"two\n")
+    move = {"fromPath": place.path("a.txt"), "toPath": place.path("b.txt"), "expectedSha256": digest}
+
+    taken = place.call("move_file", **move).error
+    wrong = place.call("move_file", **move, overwrite=True, expectedDestSha256="0" * 64).error
+
+    assert "expectedDestSha256" in taken["suggestedNextAction"]
+    assert (wrong["kind"], wrong["details"]["actualDestSha256"]) == ("stale_file", sha256(b"two\n"))
+    assert "expectedDestSha256" in wrong["suggestedNextAction"]

@@ -9,6 +9,7 @@ from pydantic import Field
 from surehold.dialects.files.trash_name import trash_name
 from surehold.dialects.shared.camel import CamelResult
 from surehold.dialects.shared.changes import ChangeParams, ChangeResult, common
+from surehold.dialects.shared.details import detail_rows
 from surehold.dialects.shared.wire import WIRE
 from surehold.errors import PatchApplyError, StaleFile, SureholdError
 from surehold.text.patch import FilePatch, Patch, parse_patch
@@ -76,11 +77,22 @@ class PatchResult(ChangeResult):
         """Whether every file was changed."""
         return not self.failed_files
 
+    def trouble(self) -> Json:
+        """Return the first failure, in the name of all."""
+        failed = self.failed_files or ()
+        total = len(failed) + len(self.changed_files)
+        first = next(iter(failed)).error
+        return {**first, "message": f"{len(failed)} of {total} files stayed as they were. {first['message']}"}
+
     def headline(self) -> str:
         """Say what was done."""
-        files, failed = len(self.changed_files), len(self.failed_files or ())
-        done = f"Patch applied: {files} {'file' if files == 1 else 'files'}, {self.hunk_count} hunks ({self.format})."
-        return f"{done} {failed} failed and stayed as they were." if failed else done
+        files = _files(len(self.changed_files))
+        if failed := len(self.failed_files or ()):
+            return f"{files} changed; {_files(failed)} failed and stayed as before."
+        if not self.change_id and not self.change_ids and not self.dry_run:
+            return f"Nothing had to be written: {files} already so."
+        hunks = f"{self.hunk_count} {'hunk' if self.hunk_count == 1 else 'hunks'}"
+        return f"Patch applied: {files}, {hunks} ({self.format})."
 
     def fitted(self, budget: Budget) -> Self:
         """Return it with the diff of each file once, as far as all of them fit."""
@@ -98,8 +110,10 @@ class PatchResult(ChangeResult):
         """List the files; the caller wrote the difference itself, so that only a dry run shows it."""
         rows = [f"Dry run, nothing was written. {self.headline()}" if self.dry_run else self.headline()]
         rows += [row.line() for row in self.changed_files]
-        rows += [f"! {safe(row.path)}: {row.error['message']}" for row in self.failed_files or ()]
-        rows += [f"changeId: {self.change_id}"] if self.change_id else []
+        for row in self.failed_files or ():
+            rows += [f"! {safe(row.path)}: {row.error['message']}", row.error["suggestedNextAction"]]
+            rows += detail_rows(row.error["details"])
+        rows += [f"changeId: {name}" for name in (self.change_ids or (self.change_id,)) if name]
         rows += [f"Warning: {warning}" for warning in self.warnings]
         if self.dry_run:
             rows += [row.diff.rstrip("\n") for row in self.fitted(budget).changed_files if row.diff]
@@ -126,6 +140,10 @@ def apply_patch(context: Context, params: PatchParams) -> PatchResult:
             changed_files=_changed_files(patch.files, receipt),
         )
     return _one_by_one(context, params, patch, proposals)
+
+
+def _files(count: int) -> str:
+    return f"{count} {'file' if count == 1 else 'files'}"
 
 
 def _submit(context: Context, params: PatchParams, *proposals: Proposal) -> Receipt:

@@ -14,6 +14,8 @@ from surehold.tools.context import Context
 from surehold.tools.spec import Hints, tool
 from surehold.workspace.proposal import Proposal
 
+_MOST_RANGES = 100
+
 
 class TextEdit(CamelPart):
     """One replacement."""
@@ -45,7 +47,8 @@ class EditParams(CheckedParams):
     ALIASES: ClassVar = {"file_path": "path", "filePath": "path"}
 
     path: str
-    edits: list[TextEdit]
+    edits: list[TextEdit] = Field(max_length=2_000)
+    """At most 2,000."""
 
 
 class EditedRange(CamelResult):
@@ -124,13 +127,13 @@ def _applied(edit: Applied) -> dict[str, Any]:
     return {
         "edit_index": edit.index,
         "occurrences": edit.occurrences,
-        "ranges": tuple(
+        "ranges": tuple(  # a text may stand in many places; the number says how many
             EditedRange(
                 start_line=span.start_line,
                 end_line=span.end_line,
                 new_start_line=span.new_start_line,
                 new_end_line=span.new_end_line,
             )
-            for span in edit.ranges
+            for span in edit.ranges[:_MOST_RANGES]
         ),
     }

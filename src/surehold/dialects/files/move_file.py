@@ -7,7 +7,7 @@ from typing import ClassVar
 from surehold.dialects.files.trash_name import trash_name
 from surehold.dialects.shared.changes import ChangeResult, CheckedParams, common, proof
 from surehold.dialects.shared.wire import WIRE
-from surehold.errors import AlreadyExists, InvalidArgument
+from surehold.errors import AlreadyExists, InvalidArgument, StaleFile
 from surehold.stores.base import Sighting
 from surehold.text.plan import Keep
 from surehold.text.snapshot import Snapshot
@@ -65,7 +65,29 @@ class _Overwritten:
                 action="To replace it, send its sha256 as expectedDestSha256.",
                 actual_sha256=current.sha256,
             )
-        self.proof.check(path, current, seen)
+        try:
+            self.proof.check(path, current, seen)
+        except StaleFile:
+            raise StaleFile(
+                f"`{path}`, which would be replaced, is not the version you saw.",
+                path=path,
+                action="Read it, and send its sha256 as expectedDestSha256 if it may go.",
+                actual_dest_sha256=current.sha256,
+            ) from None
+
+
+class _Free(Absent):
+    """Nothing is at the destination."""
+
+    def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:
+        """Refuse when something is there, with the way to replace it."""
+        try:
+            Absent.check(self, path, current, seen)
+        except AlreadyExists as error:
+            error.action = (
+                "Choose another path; or, to replace the file, send overwrite and its sha256 as expectedDestSha256."
+            )
+            raise
 
 
 @tool(
@@ -104,7 +126,7 @@ def move_file(context: Context, params: MoveParams) -> MoveResult:
 
 def _destination(context: Context, params: MoveParams) -> Proof:
     if not params.overwrite:
-        return Absent()
+        return _Free()
     if params.expected_dest_sha256:
         return _Overwritten(Sha256(params.expected_dest_sha256.strip().lower()))
     return _Overwritten(Unproven() if context.unchecked else None)

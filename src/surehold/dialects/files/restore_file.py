@@ -5,10 +5,12 @@ from typing import ClassVar
 from surehold.dialects.files.trash_name import trash_id_of
 from surehold.dialects.shared.changes import SHORT_DIFF, ChangeParams, ChangeResult, common
 from surehold.dialects.shared.wire import WIRE
-from surehold.errors import InvalidArgument
+from surehold.errors import InvalidArgument, NotFound
+from surehold.stores.base import TrashItem
 from surehold.text.visible import safe
 from surehold.tools.context import Context
 from surehold.tools.spec import Hints, tool
+from surehold.workspace.session import Session
 
 
 class RestoreParams(ChangeParams):
@@ -51,8 +53,9 @@ def restore_file(context: Context, params: RestoreParams) -> RestoreResult:
             action="Send the trashId that delete_file returned.",
         )
     session = context.session
+    item = _item(session, trash_id_of(reference))
     receipt = session.history.restore(
-        trash_id_of(reference),
+        item.id,
         to_path=params.target_path or "",
         agent=session.agent,
         session=session.id,
@@ -67,3 +70,11 @@ def restore_file(context: Context, params: RestoreParams) -> RestoreResult:
         path=one.path,
         sha256=one.after_sha256 or "",
     )
+
+
+def _item(session: Session, reference: str) -> TrashItem:
+    try:
+        return session.history.trash_item(reference)
+    except NotFound as error:
+        error.action = "Send the trashId that delete_file returned, or ask a person to look at the trash."
+        raise

@@ -90,7 +90,7 @@ class SearchFilesResult(CamelResult):
         facts = [
             f"{self.total_matches} {'match' if self.total_matches == 1 else 'matches'}",
             f"{len(self.matches)} shown" if len(self.matches) != self.total_matches else "",
-            f"{self.files_scanned} files searched" if self.mode != "path" else "",
+            f"{self.files_scanned} files searched" if self.files_scanned and self.mode != "path" else "",
             f"skipped: {left_out}" if (left_out := skipped_text(self.files_skipped)) else "",
             f"goes on: cursor={self.next_cursor}" if self.next_cursor else "",
         ]

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
+from pydantic import Field
+
 from surehold.dialects.shared.camel import CamelParams, CamelResult
 from surehold.errors import InvalidArgument
 from surehold.text.plan_diff import DIFF_LIMIT
@@ -20,7 +22,7 @@ class ChangeParams(CamelParams):
 
     dry_run: bool = False
     """Only show what would happen."""
-    reason: str = ""
+    reason: str = Field(default="", max_length=2_000)
     """Note for the audit log."""
 
 

@@ -110,9 +110,10 @@ def read_file(context: Context, params: ReadParams) -> ReadResult:
     if params.if_none_match and params.if_none_match.strip().lower() == page.sha256:
         return ReadResult(**_facts(key, page), content="", not_modified=True, notice="not modified")
     anchored = anchored_rows(source, page) if params.hashes else ()
-    texts = [str(row) for row in anchored] if params.hashes else [page.encoding.decode(row) for row in page.rows]
-    page = fitted(page, [len(text) + params.hashes for text in texts], context.budget.page_characters)
-    texts = [text[: context.budget.page_characters] for text in texts[: len(page.rows)]]
+    texts = [str(row) for row in anchored] if anchored else [page.encoding.decode(row) for row in page.rows]
+    room = context.budget.page_characters
+    page = fitted(page, [len(text) + params.hashes for text in texts], room)
+    texts = [text[:room] for text in texts[: len(page.rows)]]
     context.session.saw_page(params.path, page, with_hashes=params.hashes, snapshot=source.snapshot)
     end = first + len(page.rows) - 1
     following = page.next_line if end < last else None

@@ -79,9 +79,15 @@ def source_of(session: Session, path: str, encoding: str | None) -> Source:
 
 
 def anchored_rows(source: Source, page: Page) -> tuple[Row, ...]:
-    """Return the lines of a page with their anchors."""
+    """Return the lines of a page with their anchors; none for a line of which only the beginning is at hand."""
+    if source.snapshot is None and page.cut:
+        return ()
+    if source.snapshot is not None:  # an anchor is of the whole line, also where the page cuts it
+        contents = source.snapshot.lines.contents[page.start - 1 : page.start - 1 + len(page.rows)]
+        found = rows(contents, source.digests(page), start=page.start, encoding=page.encoding)
+        return (replace(found[0], text=page.text),) if page.cut else found
     contents = [_content(row, page) for row in page.rows]
-    if source.snapshot is None and page.file_encoding.width > 1:
+    if page.file_encoding.width > 1:
         own = page.file_encoding  # the file's own bytes decide, not their UTF-8
         contents = [own.encode(page.encoding.decode(content)) for content in contents]
         return rows(contents, source.digests(page), start=page.start, encoding=own)

@@ -19,7 +19,7 @@ class OkWire:
         data = result.model_dump(mode="json", by_alias=True, exclude_none=True)
         if warnings:
             data["warnings"] = [*data.get("warnings", ()), *warnings]
-        return {"ok": result.ok, "data": data}
+        return {"ok": True, "data": data} if result.ok else {"ok": False, "data": data, "error": result.trouble()}
 
     def failure(self, error: SureholdError) -> Json:
         """Spell an error."""

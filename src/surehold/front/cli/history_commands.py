@@ -140,7 +140,13 @@ def _result(entry: "Entry", undone_by: str) -> str:
     lines = counted(*count(entry.change.diff)) + ("…" if entry.change.diff_truncated else "")
     of = f"of {short(entry.call.undoes)}" if entry.call.undoes else ""
     undone = f"undone by {short(undone_by)}" if undone_by else ""
-    return ", ".join(filter(None, (lines, undone, of)))
+    return ", ".join(filter(None, (lines, _mode_change(entry), undone, of)))
+
+
+def _mode_change(entry: "Entry") -> str:
+    """Say which permission bits changed; empty when they stayed."""
+    one, other = (v.meta.mode if v and v.meta else None for v in (entry.change.before, entry.change.after))
+    return "" if one is None or other is None or one == other else f"mode {one:04o} → {other:04o}"
 
 
 def _show_arguments(parser: argparse.ArgumentParser) -> None:
@@ -180,6 +186,8 @@ def _facts(context: Context, view: "ChangeView") -> Iterator[tuple[str, str]]:
         if change.before != change.after:
             yield "Before", change.before.sha256 if change.before else "nothing there"
             yield "After", change.after.sha256 if change.after else "nothing there"
+        if mode := _mode_change(entry):
+            yield "Mode", mode.removeprefix("mode ")
         if change.trash_id:
             yield "Trash", change.trash_id
     yield "Outcome", _outcome(context, view)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 _USAGE = 2
 _PORT = 8765
 _HIGHEST_PORT = 65_535
-_MODES = ("default", "acceptEdits", "bypassPermissions", "plan", "dontAsk")
+_MODES = ("acceptEdits", "plan")
+"""The modes that do something; those that ask come with the tools that can be asked about."""
 _TOKEN = "SUREHOLD_TOKEN"  # noqa: S105 - the name of a variable, not a secret
 
 

@@ -63,6 +63,20 @@ def _schema(context: Context, args: argparse.Namespace) -> int:
     return 0
 
 
+def _prompt_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tools", metavar="LIST", default="", help="families, such as anchored,files; or all")
+    parser.add_argument("--lean", action="store_true", help="the same in fewer words")
+
+
+def _prompt(context: Context, args: argparse.Namespace) -> int:
+    from surehold.dialects.families import DEFAULT, tools_of
+    from surehold.tools.guide import guidance
+
+    text = guidance(tools_of(args.tools or DEFAULT), lean=args.lean)
+    context.say(text, prompt=text)
+    return 0
+
+
 TOOL_COMMANDS = (
     Command(
         name="tool",
@@ -79,5 +93,13 @@ TOOL_COMMANDS = (
         example="surehold schema --format openai",
         add_arguments=_schema_arguments,
         run=_schema,
+    ),
+    Command(
+        name="prompt",
+        group="For agents",
+        help="Print what a model should know about the tools.",
+        example="surehold prompt --lean",
+        add_arguments=_prompt_arguments,
+        run=_prompt,
     ),
 )

@@ -10,12 +10,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from surehold.errors import InvalidArgument, PermissionDenied, SureholdError
+from surehold.errors import InvalidArgument, OutsideWorkspace, PermissionDenied, SureholdError
 from surehold.front.mcp.answers import Answers
 from surehold.front.mcp.budgets import budget_for
 from surehold.front.mcp.caller import INVALID_PARAMS, NO_SUCH_RESOURCE, Caller, RpcError
 from surehold.front.mcp.files_shelf import FilesShelf
-from surehold.front.mcp.instructions import instructions
 from surehold.front.mcp.ledger_shelf import LedgerShelf
 from surehold.front.mcp.listing import tool_entry
 from surehold.front.mcp.profile import Profile
@@ -25,6 +24,7 @@ from surehold.front.mcp.sessions import Seat, Sessions
 from surehold.front.mcp.shelves import Shelf
 from surehold.front.mcp.strings import has_surrogates, valid, without_surrogates
 from surehold.tools.context import Context
+from surehold.tools.guide import guidance, protocol
 from surehold.tools.spec import Answer, Json, Tool
 from surehold.workspace.workspace import Workspace
 
@@ -58,7 +58,7 @@ class Adapter:
             name="surehold",
             title="How to use Surehold",
             description="What a model should know about these file tools.",
-            render=lambda _: said(self.instructions),
+            render=lambda _: said(self.guidance),
         )
         self._prompts = {one.name: one for one in (guidance, *prompts)}
 
@@ -80,7 +80,14 @@ class Adapter:
     @property
     def instructions(self) -> str:
         """What a host tells its model."""
-        return valid(instructions(self._tools, self._workspace.roots, lean=self.profile.lean))
+        found, roots = self._tools.values(), self._workspace.roots
+        brief = [one.brief for one in found if one.brief]
+        return valid("\n\n".join([protocol(list(self._tools), roots=roots, lean=self.profile.lean), *brief]))
+
+    @property
+    def guidance(self) -> str:
+        """The long form, for whoever asks for it."""
+        return valid(guidance(self._tools.values(), roots=self._workspace.roots, lean=self.profile.lean))
 
     # Tools.
     @property
@@ -104,7 +111,7 @@ class Adapter:
         """Call a tool."""
         tool = self._tools.get(name)
         if tool is None:
-            raise RpcError(INVALID_PARAMS, f"Unknown tool: {valid(name)}", {"tools": list(self._tools)})
+            raise RpcError(INVALID_PARAMS, f"Unknown tool: {valid(name[:100])}", {"tools": list(self._tools)})
         given = dict(arguments or {})
         handle = "" if _SESSION in tool.params.known() else str(given.pop(_SESSION, "") or "")
         budget = budget_for(caller.client, max_chars=self.profile.max_chars, max_tokens=self.profile.max_tokens)
@@ -169,6 +176,17 @@ class Adapter:
             raise _missing(uri, caller, f"There is no resource `{uri}`.", "not_found")
         return {"contents": valid(found)}
 
+    def check_watchable(self, uri: str, caller: Caller) -> None:
+        """Refuse to watch what may not be read; what does not exist yet may come."""
+        try:
+            known = any(shelf.mark(uri) is not None for shelf in self._shelves)
+        except (PermissionDenied, OutsideWorkspace) as error:
+            raise _missing(uri, caller, error.message, error.kind) from None
+        except SureholdError:
+            return
+        if not known:
+            raise _missing(uri, caller, f"There is no resource `{uri[:200]}`.", "not_found")
+
     def mark(self, uri: str) -> str:
         """Return a text that differs whenever the resource does; empty while it cannot be read."""
         try:
@@ -201,7 +219,7 @@ class Adapter:
         """Return the messages of a prompt."""
         prompt = self._prompts.get(name)
         if prompt is None:
-            raise RpcError(INVALID_PARAMS, f"Unknown prompt: {valid(name)}", {"prompts": list(self._prompts)})
+            raise RpcError(INVALID_PARAMS, f"Unknown prompt: {valid(name[:100])}", {"prompts": list(self._prompts)})
         return {"description": prompt.description, "messages": valid(list(prompt.render(arguments or {})))}
 
 

@@ -133,8 +133,10 @@ class _Binding:
 
     # Subscriptions.
     async def _subscribe(self, ctx: Ctx, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        key = (self._caller(ctx).connection, params.uri)
+        caller = self._caller(ctx)
+        key = (caller.connection, params.uri)
         if key not in self._subscribed:
+            await self._run(lambda _, __: self._adapter.check_watchable(params.uri, caller))
             await self._watch.add(params.uri)
         self._subscribed[key] = ctx.session
         while len(self._subscribed) > _SUBSCRIPTIONS:

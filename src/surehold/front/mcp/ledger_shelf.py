@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 
+from surehold.errors import PermissionDenied
 from surehold.front.mcp.shelves import Plain
 from surehold.stores.base import Entry, Query
 from surehold.tools.spec import Json
@@ -33,8 +34,17 @@ class LedgerShelf(Plain):
         """Return the newest entries as JSON."""
         if uri != LOG:
             return None
-        rows = [_row(entry) for entry in self._workspace.store.entries(Query(limit=_NEWEST))]
+        rows = [_row(entry) for entry in self._workspace.store.entries(Query(limit=_NEWEST)) if self._may_show(entry)]
         return [{"uri": uri, "mimeType": "application/json", "text": json.dumps({"entries": rows}, indent=1)}]
+
+    def _may_show(self, entry: Entry) -> bool:
+        """Tell whether the rules let agents know of the files in an entry."""
+        try:
+            for key in filter(None, (entry.change.path, entry.change.to_path)):
+                self._workspace.names.check_recorded(key)
+        except PermissionDenied:
+            return False
+        return True
 
     def mark(self, uri: str) -> str | None:
         """Return the number of the newest entry."""

@@ -20,6 +20,7 @@ _ESCAPES = re.compile(
     rb"|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
 )
 _INVALID_REQUEST = -32600
+_MOST_DIGITS = 4_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +59,15 @@ def _mended(line: bytes) -> JSONRPCMessage | None:
     return message
 
 
+def _number(digits: str) -> int | float:
+    """Read a number of any length; Python refuses very long ones, and the client would wait for an answer."""
+    return int(digits) if len(digits) <= _MOST_DIGITS else float("inf")
+
+
 def _replies(line: bytes) -> tuple[JSONRPCError, ...]:
     """Return an error for every request in the line that somebody may wait for: a batch, or a malformed one."""
     try:
-        found = json.loads(line)
+        found = json.loads(line, parse_int=_number)
     except (ValueError, RecursionError):
         return ()
     batch = isinstance(found, list)

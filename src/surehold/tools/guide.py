@@ -1,6 +1,9 @@
-"""What a host tells its model about this server: short, since it is always in the model's sight."""
+"""The text that teaches a model to use the tools: for a server's instructions, a prompt, or somebody's own system prompt."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from surehold.tools.spec import Tool
 
 _WAYS = (
     ("edit_file", "`edit_file` for quoted passages"),
@@ -10,16 +13,24 @@ _WAYS = (
 )
 
 
-def instructions(names: Collection[str], roots: Sequence[str], *, lean: bool = False) -> str:
-    """Return what a model must know to use these tools well, in at most twelve lines."""
-    lines = [f"Surehold: file tools that never lose an edit. Workspace: {', '.join(roots)}"]
+def guidance(tools: Iterable[Tool[Any, Any]], *, roots: Sequence[str] = (), lean: bool = False) -> str:
+    """Return everything: how the tools go together, and what each of them has to say for itself."""
+    found = list(tools)
+    sections = (tool.brief if lean else tool.guide for tool in found)
+    return "\n\n".join([protocol([tool.name for tool in found], roots=roots, lean=lean), *filter(None, sections)])
+
+
+def protocol(names: Sequence[str], *, roots: Sequence[str] = (), lean: bool = False) -> str:
+    """Return how the tools go together, in at most twelve lines."""
+    place = f" Workspace: {', '.join(roots)}" if roots else ""
+    lines = [f"Surehold: file tools that never lose an edit.{place}"]
     lines.append("Paths are relative to the first directory, or absolute below any of them.")
     ways = [text for name, text in _WAYS if name in names]
     if "read_file" in names and ways:
-        lines += _protocol(ways)
+        lines += _steps(ways)
     if not lean and ways:
         lines.append("A call happens completely or not at all, also when it changes several files.")
-        lines.append("Long answers come in pages; the last line names the next call.")
+        lines.append("Long answers come in pages; the answer names the next call.")
     if not lean and "delete_file" in names:
         lines.append("Deleted files go to the trash: `restore_file` brings them back.")
     if ways:
@@ -27,7 +38,7 @@ def instructions(names: Collection[str], roots: Sequence[str], *, lean: bool = F
     return "\n".join(lines)
 
 
-def _protocol(ways: Sequence[str]) -> list[str]:
+def _steps(ways: Sequence[str]) -> list[str]:
     return [
         "1. Read before you change: `read_file` shows the text and its sha256.",
         f"2. Change it with {', '.join(ways)}. Where a tool takes `expectedSha256`, pass that sha256.",

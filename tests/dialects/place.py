@@ -1,18 +1,14 @@
-"""The files tools as an agent meets them: through a real server process, over stdio."""
+"""The tools as an agent meets them: through a real server process, over stdio."""
 
 import hashlib
-import itertools
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from front.mcp.client import StdioClient, surehold
+from front.mcp.client import StdioClient
 
 
 def sha256(data: bytes) -> str:
@@ -92,23 +88,3 @@ class Place:
         """Run `surehold` on this workspace, as a person beside the agent does."""
         command = [sys.executable, "-m", "surehold", "--root", str(self.root), "--state-dir", str(self.state), *words]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[StdioClient, Path, Path]]:
-    base = tmp_path_factory.mktemp("served")
-    root, state = base / "root", base / "state"
-    root.mkdir()
-    with StdioClient(surehold("mcp", str(root), "--state-dir", str(state))) as client:
-        yield client, root, state
-
-
-_NUMBERS = itertools.count(1)
-
-
-@pytest.fixture
-def place(server: tuple[StdioClient, Path, Path]) -> Place:
-    client, root, state = server
-    name = f"place{next(_NUMBERS)}"
-    (root / name).mkdir()
-    return Place(client, root, state, name)

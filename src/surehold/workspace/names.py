@@ -1,0 +1,80 @@
+"""From what somebody says to a target that the rules allow."""
+
+import re
+from contextlib import suppress
+
+from surehold.disk.base import Disk, Target
+from surehold.errors import NotAFile, NotFound, SureholdError
+from surehold.workspace.policy import Policy
+
+_SHOWN_BYTE = re.compile(r"\\x([89a-f][0-9a-f])")
+
+
+class Names:
+    """Resolves paths, and asks the rules about them."""
+
+    def __init__(self, disk: Disk, policy: Policy) -> None:
+        self.disk = disk
+        self.policy = policy
+
+    def readable(self, path: str) -> Target:
+        """Resolve a path that may be read."""
+        target = self._resolved(path)
+        self.policy.check_read(_within(target, path), "/".join(target.parts), key=target.key)
+        return target
+
+    def writable(self, path: str) -> Target:
+        """Resolve a path that may be written."""
+        target = self._resolved(path)
+        self.policy.check_write(_within(target, path), "/".join(target.parts), key=target.key)
+        return target
+
+    def check_recorded(self, key: str) -> None:
+        """Refuse a recorded path that the rules hide, wherever it leads today."""
+        root = next((root for root in self.disk.roots if key.startswith(root + "/")), "")
+        name = key.removeprefix(root).lstrip("/")
+        self.policy.check_read(name, name, key=key)
+
+    def refuse_link(self, path: str, target: Target) -> None:
+        """Refuse to move or delete what is only another name: the file itself would go, and the name stay behind."""
+        above, _, name = path.rstrip("/").rpartition("/")
+        if name in {"", ".", ".."}:
+            return
+        look = None
+        with suppress(NotFound):
+            look = self.disk.looks(self.disk.resolve(above or ("/" if path.startswith("/") else ".")), [name])[0]
+        if look is not None and look.type == "symlink":
+            raise NotAFile(
+                f"`{path}` is a symbolic link to `{target.key}`.",
+                path=path,
+                reason="is_a_symlink",
+                action=f"Name the file itself: {target.key}",
+                leads_to=target.key,
+            )
+
+    def _resolved(self, path: str) -> Target:
+        r"""Resolve a path; one that shows the bytes of a name as `\xNN` means that name, unless there is one like it."""
+        target = self.disk.resolve(path)
+        meant = _with_bytes(path)
+        if meant == path or self._exists(target):
+            return target
+        other = self.disk.resolve(meant)
+        return other if self._exists(other) else target
+
+    def _exists(self, target: Target) -> bool:
+        if not target.parts:
+            return True
+        above = self.disk.below(self.disk.resolve(target.root), target.parts[:-1])
+        with suppress(SureholdError):
+            return self.disk.looks(above, target.parts[-1:])[0] is not None
+        return False
+
+
+def _with_bytes(path: str) -> str:
+    """Return a path with the bytes that are shown as escapes put back."""
+    return _SHOWN_BYTE.sub(lambda match: chr(0xDC00 + int(match[1], 16)), path) if "\\x" in path else path
+
+
+def _within(target: Target, path: str) -> str:
+    """Return a path as it was asked for, below its root: rules say nothing about the directories above a root."""
+    return path.removeprefix(target.root + "/") if path.startswith(target.root) else path.lstrip("/")
