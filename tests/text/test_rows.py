@@ -46,6 +46,7 @@ def test_marks_say_how_safe_a_line_is_to_point_at() -> None:
     assert [match[4] for match in marks if match] == ["!", "", "~", "~", "~", "~", "~"]
 
 
+@requirement("anchored:anchor:collision")
 def test_lines_that_begin_alike_are_spelled_with_a_longer_hash(monkeypatch: pytest.MonkeyPatch) -> None:
     digests = {b"one": 0xABCDEF_1234567890, b"two": 0xABCDEF_1299999999, b"six": 0x111111_1111111111}
 

@@ -16,6 +16,8 @@ from surehold.text.snapshot import Snapshot
 SHORT = 6
 _UNIQUE = 8
 _SHORT_SHIFT = 4 * (DIGEST_DIGITS - SHORT)
+_STRIDE = 8
+"""With few anchors, at least so many lines lie between two of them."""
 _MARKS: dict[Quality, str] = {"low": "!", "med": "~", "high": ""}
 
 
@@ -113,6 +115,20 @@ def _rows(
             )
         )
     return tuple(out)
+
+
+def sparse(found: Iterable[Row]) -> Iterator[str]:
+    """Spell rows with few anchors: a good line carries one now and then, and those below count from it.
+
+    `119#c812f1|def f():` then `+1|    x = 1`: the second line is addressed as `119#c812f1+1`.
+    """
+    last: Row | None = None
+    for row in found:
+        if last is None or (row.line - last.line >= _STRIDE and row.quality == "high" and row.occurrence is None):
+            last = row if row.quality == "high" and row.occurrence is None else None
+            yield str(row)
+        else:
+            yield f"+{row.line - last.line}|{row.text}"
 
 
 def digests_of(chunks: Iterable[bytes], encoding: Encoding, *, breaker: bytes = b"\n") -> Iterator[list[int]]:

@@ -1,0 +1,80 @@
+import pytest
+
+from spec.marks import requirement
+from surehold.text.rows import rows
+from surehold.text.snapshot import Snapshot
+from text.sanity_scenes import kinds, report
+
+TEXT = "first line\nsecond line\nthird line\n"
+
+
+@requirement("anchored:sanity:markers")
+@pytest.mark.parametrize(
+    "marker", ["<<<<<<< HEAD", "<<<<<<<", ">>>>>>> feature/x", "||||||| merged common ancestors", "<<<<<<< SEARCH"]
+)
+@pytest.mark.parametrize("path", ["a.txt", "README.md", "a.py", "Makefile"])
+def test_a_conflict_marker_that_was_not_there_is_suspicious(path: str, marker: str) -> None:
+    assert "conflict_marker" in kinds(path, TEXT, TEXT + marker + "\n")
+
+
+@requirement("anchored:sanity:markers")
+def test_the_line_between_two_sides_of_a_conflict_is_a_marker_in_code_only() -> None:
+    comment = "/*\nfirst text\nsecond text\n*/\n"
+
+    assert kinds("a.js", comment, comment.replace("second", "=======\nsecond")) == ["conflict_marker"]
+    assert kinds("a.rst", TEXT, TEXT + "=======\n") == []
+
+
+@requirement("anchored:sanity:markers")
+def test_a_heading_in_a_docstring_is_no_conflict() -> None:
+    before = '"""A module.\n\nReturns\n-------\nnothing\n"""\n'
+
+    assert kinds("a.py", before, before.replace("-------", "=======")) == []
+
+
+@requirement("anchored:sanity:markers")
+def test_markers_that_the_file_had_already_may_be_moved() -> None:
+    before = "<<<<<<< HEAD\nours\n=======\ntheirs\n>>>>>>> other\n"
+
+    assert kinds("a.txt", before, "new top\n<<<<<<< HEAD\nours, edited\n=======\ntheirs\n>>>>>>> other\n") == []
+    assert kinds("a.txt", before + "end of it\n", "end of it\n" + before) == []
+
+
+@requirement("anchored:sanity:markers")
+@pytest.mark.parametrize("text", ["<<<<<<<< eight", ">>> doctest", "a <<<<<<< b", "<<<<<<<x"])
+def test_what_only_resembles_a_conflict_marker_is_fine(text: str) -> None:
+    assert kinds("a.txt", TEXT, f"{TEXT}{text}\n") == []
+
+
+@requirement("anchored:sanity:markers")
+def test_a_row_that_was_pasted_with_its_anchor_is_suspicious() -> None:
+    snapshot = Snapshot(f"{TEXT}}}\n}}\n".encode())
+    shown = rows(snapshot.lines.contents, [snapshot.digests], start=1, encoding=snapshot.encoding)
+
+    found = [kinds("a.txt", snapshot.data, snapshot.data + f"{row}\n".encode()) for row in shown]
+
+    assert found == [["anchor_prefix"]] * 5
+
+
+@requirement("anchored:sanity:markers")
+@pytest.mark.parametrize("text", ["12#abc|short", "issue #123456|", "1#zzzzzz|x", "| 1#5da3f1 | table |"])
+def test_what_only_resembles_an_anchor_is_fine(text: str) -> None:
+    assert kinds("a.txt", TEXT, f"{TEXT}{text}\n") == []
+
+
+@requirement("anchored:sanity:only_warnings")
+def test_a_pasted_line_number_is_a_warning() -> None:
+    found = report("a.txt", TEXT, TEXT + "    12→copied\n", "strict")
+
+    assert (found.status, [(f.kind, f.line) for f in found.findings]) == ("clean", [("line_number_prefix", 4)])
+
+
+@requirement("anchored:sanity:markers")
+def test_every_suspicion_is_reported_and_the_worst_comes_first() -> None:
+    found = report("a.py", "x = 1\ny = 2\n", "x = 1\nx = 1\n<<<<<<< HEAD\nz = 3\nz = 3\n", "warn")
+
+    assert [(f.kind, f.suspicious) for f in found.findings] == [
+        ("conflict_marker", True),
+        ("seam_duplicate", True),
+        ("parse_error", True),
+    ]
