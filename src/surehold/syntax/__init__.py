@@ -1,0 +1,1 @@
+"""How files of many languages are read, to see whether an edit broke them."""

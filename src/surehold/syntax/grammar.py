@@ -1,0 +1,111 @@
+"""Text read by a tree-sitter grammar that came inside a wheel.
+
+Rows and columns of the binding are never asked for: its `Point.row` gives away a reference that it does not own, which
+ends in a crash. Lines are counted in the text instead.
+"""
+
+import re
+import warnings
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from surehold.text.sanity_finding import Flaw, Unread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tree_sitter import Language, Node, Tree
+
+_SHOWN = 60
+_DEPRECATED = ("ignore", None, DeprecationWarning, re.compile(re.escape(__name__)), 0)
+"""The binding wants a callback instead of a time limit; up to 0.26, that callback crashes the process."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grammar:
+    """One grammar; it is loaded when the first file is read with it."""
+
+    name: str
+    module: str
+    function: str = "language"
+    templates: bool = False
+    gaps: bool = False
+    timeout_micros: int = 500_000
+
+    def flaw(self, source: bytes, /) -> Flaw | Unread | None:
+        """Return the first place that the grammar cannot read."""
+        try:
+            tree = self.tree(source)
+        except ImportError:
+            return Unread(f"the grammar for {self.name} cannot be loaded")
+        if tree is None:
+            return Unread("the parser took too long")
+        if not tree.root_node.has_error:
+            return None
+        return _explain(_first_error(tree.root_node), source)
+
+    def tree(self, source: bytes) -> "Tree | None":
+        """Parse a text; None when that takes too long, as recovery from very many errors does."""
+        from tree_sitter import Parser
+
+        if _DEPRECATED not in warnings.filters:
+            warnings.filterwarnings("ignore", module=_DEPRECATED[3].pattern, category=DeprecationWarning)
+        parser = Parser(_language(self.module, self.function))
+        parser.timeout_micros = self.timeout_micros  # pyright: ignore[reportDeprecated] - see _DEPRECATED
+        try:
+            return parser.parse(source)
+        except ValueError:
+            return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Either:
+    """Two languages that share a suffix: a text is fine when one of them can read it."""
+
+    name: str
+    choices: tuple[Grammar, ...]
+    templates: bool = False
+    gaps: bool = False
+
+    def flaw(self, source: bytes, /) -> Flaw | Unread | None:
+        """Return the flaw in the first language when no language can read the text."""
+        answers = list[Flaw | Unread]()
+        for choice in self.choices:
+            answer = choice.flaw(source)
+            if answer is None:
+                return None
+            answers.append(answer)
+        return answers[0]
+
+
+@cache
+def _language(module: str, function: str) -> "Language":
+    from tree_sitter import Language
+
+    load: Callable[[], object] = getattr(import_module(module), function)
+    try:
+        return Language(load())
+    except ValueError as error:
+        raise ImportError(f"{module} was made for another tree-sitter.") from error
+
+
+def _first_error(node: "Node") -> "Node":
+    """Go down to the first node that is wrong itself; children without errors are passed over."""
+    while not (node.is_error or node.is_missing):
+        inner = next((child for child in node.children if child.has_error), None)
+        if inner is None:
+            break
+        node = inner
+    return node
+
+
+def _explain(node: "Node", source: bytes) -> Flaw:
+    line = source.count(b"\n", 0, node.start_byte) + 1
+    if node.is_missing:
+        return Flaw(line=line, message=f"`{node.type}` is missing", exact=False)
+    end = source.find(b"\n", node.start_byte)
+    text = source[node.start_byte : end if end >= 0 else len(source)].decode("utf-8", "replace").strip()
+    shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    return Flaw(line=line, message=f"cannot be read from `{shown}` on" if shown else "cannot be read", exact=False)
