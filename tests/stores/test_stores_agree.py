@@ -45,7 +45,7 @@ _sightings = st.lists(
         sha256=_bytes.map(sha),
         spans=st.lists(st.sampled_from([(1, 3), (2, 5), (7, 7)]), max_size=2).map(tuple),
         whole=st.booleans(),
-        with_hashes=st.booleans(),
+        anchored=st.sampled_from([(), ((1, 1),), ((2, 4), (9, 9))]),
     ),
     max_size=3,
 )

@@ -81,9 +81,9 @@ def test_sightings_of_one_version_merge(store: Store, author: Author) -> None:
     author.write("a", b"one")
     store.see([sighting("a", b"one", (5, 7), (1, 2))], [blob(b"one")])
     store.see([replace(sighting("a", b"one", (3, 3), (20, 30)), whole=True)])
-    store.see([replace(sighting("a", b"one", (6, 9)), with_hashes=True)])
+    store.see([replace(sighting("a", b"one", (6, 9)), anchored=((6, 9),))])
 
-    expected = replace(sighting("a", b"one", (1, 3), (5, 9), (20, 30), seq=1), whole=True, with_hashes=True)
+    expected = replace(sighting("a", b"one", (1, 3), (5, 9), (20, 30), seq=1), whole=True, anchored=((6, 9),))
     assert store.sightings("s", "a") == (expected,)
     assert store.sightings("other", "a") == ()
     assert store.sightings("s", "b") == ()

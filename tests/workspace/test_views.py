@@ -112,12 +112,12 @@ def test_the_last_writer_is_known_and_an_outsider_is_noticed(bench: Bench) -> No
 def test_the_baseline_is_clean_while_only_edit_writes(bench: Bench) -> None:
     bench.put("a", b"one\n")
     session = bench.workspace.session(id="s")
-    session.saw("a", session.read("a"), spans=((1, 1),), whole=True, with_hashes=True)
+    session.saw("a", session.read("a"), spans=((1, 1),), whole=True, anchored=True)
     session.edit("a", ("one", "two"))
     assert bench.workspace.writers.baseline_continuity("a", "s") == "clean"
 
     session.write("a", "three\n")
     assert bench.workspace.writers.baseline_continuity("a", "s") == "mixed"
 
-    session.saw("a", session.read("a"), spans=((1, 1),), whole=True, with_hashes=True)
+    session.saw("a", session.read("a"), spans=((1, 1),), whole=True, anchored=True)
     assert bench.workspace.writers.baseline_continuity("a", "s") == "clean"

@@ -229,10 +229,15 @@ class Sighting:
     """Line numbers shown, as inclusive pairs, sorted and merged."""
     whole: bool = False
     """Every line was shown."""
-    with_hashes: bool = False
-    """The lines were shown with their anchors."""
+    anchored: tuple[tuple[int, int], ...] = ()
+    """Those of them that were shown with their anchors."""
     seq: int = 0
     """The newest entry of the ledger when it was shown; filled in by the store."""
+
+    @property
+    def read_with_anchors(self) -> bool:
+        """Whether every line was shown with its anchor."""
+        return self.whole and self.anchored == self.spans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

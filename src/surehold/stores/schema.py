@@ -13,7 +13,7 @@ from pathlib import Path
 from surehold.errors import StateTooNew, StateUnavailable
 from surehold.stores import faults
 
-MIGRATIONS = ("0001_init.sql",)
+MIGRATIONS = ("0001_init.sql", "0002_anchored_lines.sql")
 LATEST = len(MIGRATIONS)
 
 _FOLDER = Path(__file__).parent / "migrations"

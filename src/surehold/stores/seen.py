@@ -8,9 +8,9 @@ from surehold.stores.base import Sighting
 from surehold.stores.rows import key
 from surehold.stores.sightings import PATHS_PER_SESSION, VERSIONS_PER_PATH, merge
 
-_SELECT = "SELECT sha256, spans, whole, with_hashes, seq FROM sightings WHERE session = ? AND path = ?"
+_SELECT = "SELECT sha256, spans, whole, anchored, seq FROM sightings WHERE session = ? AND path = ?"
 _PUT = (
-    "INSERT OR REPLACE INTO sightings (session, path, sha256, spans, whole, with_hashes, seq, shown)"
+    "INSERT OR REPLACE INTO sightings (session, path, sha256, spans, whole, anchored, seq, shown)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
@@ -22,8 +22,8 @@ def put(connection: sqlite3.Connection, sightings: Sequence[Sighting], *, seq: i
         rows = connection.execute(f"{_SELECT} AND sha256 = ?", (*place, sighting.sha256)).fetchall()
         known = _sighting(sighting.session, sighting.path, rows[0]) if rows else None
         merged = merge(known, sighting, seq=seq)
-        facts = (merged.sha256, json.dumps(merged.spans), int(merged.whole), int(merged.with_hashes), seq, shown)
-        connection.execute(_PUT, (*place, *facts))
+        spans, anchored = json.dumps(merged.spans), json.dumps(merged.anchored)
+        connection.execute(_PUT, (*place, merged.sha256, spans, int(merged.whole), anchored, seq, shown))
         if known is None:
             _forget(connection, place)
 
@@ -34,15 +34,15 @@ def of_path(connection: sqlite3.Connection, session: str, path: str) -> tuple[Si
     return tuple(_sighting(session, path, row) for row in rows)
 
 
-def _sighting(session: str, path: str, row: tuple[str, str, int, int, int]) -> Sighting:
-    sha256, spans, whole, with_hashes, seq = row
+def _sighting(session: str, path: str, row: tuple[str, str, int, str, int]) -> Sighting:
+    sha256, spans, whole, anchored, seq = row
     return Sighting(
         session=session,
         path=path,
         sha256=sha256,
         spans=tuple(map(tuple, json.loads(spans))),
         whole=bool(whole),
-        with_hashes=bool(with_hashes),
+        anchored=tuple(map(tuple, json.loads(anchored))),
         seq=seq,
     )
 

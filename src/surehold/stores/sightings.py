@@ -19,12 +19,12 @@ Spans = tuple[tuple[int, int], ...]
 def merge(known: Sighting | None, shown: Sighting, *, seq: int) -> Sighting:
     """Add what was shown now to what was known of the same version."""
     if known is None:
-        return replace(shown, spans=merge_spans(shown.spans), seq=seq)
+        return replace(shown, spans=merge_spans(shown.spans), anchored=merge_spans(shown.anchored), seq=seq)
     return replace(
         shown,
         spans=merge_spans((*known.spans, *shown.spans)),
         whole=known.whole or shown.whole,
-        with_hashes=known.with_hashes or shown.with_hashes,
+        anchored=merge_spans((*known.anchored, *shown.anchored)),
         seq=seq,
     )
 

@@ -54,24 +54,21 @@ class Session:
         self.saw_page(path, page)
         return page
 
-    def saw_page(self, path: str, page: Page, *, with_hashes: bool = False, snapshot: Snapshot | None = None) -> None:
+    def saw_page(self, path: str, page: Page, *, anchored: bool = False, snapshot: Snapshot | None = None) -> None:
         """Remember that a page was shown; lines that were cut were not. All pages of a version make it whole."""
         shown = len(page.rows) - page.cut
-        spans = [(page.start, page.start + shown - 1)] if shown else []
+        spans = ((page.start, page.start + shown - 1),) if shown else ()
         key = self.workspace.target(path).key
         earlier = next((s for s in self.workspace.store.sightings(self.id, key) if s.sha256 == page.sha256), None)
-        alone = merged(spans)
-        spans = merged([*spans, *(earlier.spans if earlier else ())])
+        together = merged([*spans, *(earlier.spans if earlier else ())])
         everything = ((1, page.line_count),) if page.line_count else ()
-        whole = not page.cut and spans == everything
         sighting = Sighting(
             session=self.id,
             path=key,
             sha256=page.sha256,
             spans=spans,
-            whole=whole,
-            # Some lines with anchors do not make a version known by other means one that was read with anchors.
-            with_hashes=with_hashes and (alone == everything or earlier is None or earlier.with_hashes),
+            whole=not page.cut and together == everything,
+            anchored=spans if anchored else (),
         )
         self.workspace.store.see([sighting], self._kept(snapshot))
 
@@ -82,12 +79,17 @@ class Session:
         *,
         spans: tuple[tuple[int, int], ...],
         whole: bool = False,
-        with_hashes: bool = False,
+        anchored: bool = False,
     ) -> None:
-        """Remember that these lines of this version were shown."""
+        """Remember that these lines of this version were shown, with or without their anchors."""
         key = self.workspace.target(path).key
         sighting = Sighting(
-            session=self.id, path=key, sha256=snapshot.sha256, spans=spans, whole=whole, with_hashes=with_hashes
+            session=self.id,
+            path=key,
+            sha256=snapshot.sha256,
+            spans=spans,
+            whole=whole,
+            anchored=spans if anchored else (),
         )
         self.workspace.store.see([sighting], self._kept(snapshot))
 

@@ -1,9 +1,12 @@
 """What a session has seen of a file after it changed it itself."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from surehold.stores.base import Sighting
-from surehold.text.plan import EditPlan, LineSpan
+from surehold.text.plan import EditPlan
+from surehold.text.snapshot import LineCounter, Snapshot
 
 LineSpans = tuple[tuple[int, int], ...]
 
@@ -21,8 +24,8 @@ def after_write(plan: EditPlan, *, session: str, path: str, seen: Sequence[Sight
         return Sighting(session=session, path=path, sha256=plan.after.sha256, spans=spans, whole=True)
     if not is_text or plan.after.size <= len(plan.after.encoding.bom):
         return Sighting(session=session, path=path, sha256=plan.after.sha256, spans=(), whole=plan.after.size == 0)
-    touched = plan.line_spans()
-    written = [(span.new_start_line, span.new_end_line) for span in touched]
+    touched = _touched(plan)
+    written = [(one.new_first, one.new_last) for one in touched if one.new_first <= one.new_last]
     spans = merged([*_carried(touched, known.spans if known else ()), *written])
     # Counting the lines of a large file takes a while, so the first line is looked at before.
     whole = bool(spans) and spans[0][0] == 1 and spans == ((1, plan.after.line_count),)
@@ -40,12 +43,56 @@ def merged(spans: Sequence[tuple[int, int]]) -> LineSpans:
     return tuple(out)
 
 
-def _carried(touched: Sequence[LineSpan], seen: LineSpans) -> list[tuple[int, int]]:
+@dataclass(frozen=True, slots=True)
+class _Touched:
+    """Lines `first` to `last` became lines `new_first` to `new_last`; an empty range ends before it begins."""
+
+    first: int
+    last: int
+    new_first: int
+    new_last: int
+
+
+def _touched(plan: EditPlan) -> list[_Touched]:
+    """Return which lines each span changes: whole lines that come or go leave their neighbours alone."""
+    old, new = LineCounter(plan.before), LineCounter(plan.after)
+    rows = list[_Touched]()
+    for start, end, new_start, new_end in plan.offsets():
+        whole = (
+            _begins_line(plan.before, start)
+            and _begins_line(plan.before, end)
+            and _begins_line(plan.after, new_start)
+            and _begins_line(plan.after, new_end)
+        )
+        first, last = _lines(old, plan.before, start, end, whole=whole)
+        new_first, new_last = _lines(new, plan.after, new_start, new_end, whole=whole)
+        rows.append(_Touched(first, last, new_first, new_last))
+    return rows
+
+
+def _lines(counter: LineCounter, snapshot: Snapshot, start: int, end: int, *, whole: bool) -> tuple[int, int]:
+    first = counter.line(start)
+    if not whole and end < snapshot.size:
+        return first, counter.line(end)  # the line in which the change ends is another one now
+    return first, counter.line(end - 1) if end > start else first - whole
+
+
+def _begins_line(snapshot: Snapshot, offset: int) -> bool:
+    """Tell whether a line begins at this offset, or the file ends there."""
+    if offset in (len(snapshot.encoding.bom), snapshot.size):
+        return True
+    if snapshot.needs_table:
+        starts = snapshot.lines.starts
+        return starts[bisect_left(starts, offset)] == offset
+    return snapshot.data[offset - 1 : offset] == b"\n"
+
+
+def _carried(touched: Sequence[_Touched], seen: LineSpans) -> list[tuple[int, int]]:
     """Shift seen lines that no span touches."""
     out, edge, shift = list[tuple[int, int]](), 0, 0
     for span in touched:
-        out += _shifted(seen, edge + 1, span.start_line - 1, shift)
-        edge, shift = span.end_line, span.new_end_line - span.end_line
+        out += _shifted(seen, edge + 1, span.first - 1, shift)
+        edge, shift = span.last, span.new_last - span.last
     return [*out, *_shifted(seen, edge + 1, max((last for _, last in seen), default=0), shift)]
 
 

@@ -58,6 +58,6 @@ class FileWriteTracker:
     def baseline_continuity(self, path: str, session: str) -> Literal["clean", "mixed"]:
         """Tell whether anything but `edit` wrote the file since this session last read all of it with anchors."""
         key = self.workspace.target(path).key
-        full = [s.seq for s in self.workspace.store.sightings(session, key) if s.whole and s.with_hashes]
+        full = [s.seq for s in self.workspace.store.sightings(session, key) if s.read_with_anchors]
         others = set(self.writers_since(path, max(full, default=0))) - {"edit"}
         return "mixed" if others else "clean"

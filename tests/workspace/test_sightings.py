@@ -1,0 +1,69 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surehold.stores.base import Sighting
+from surehold.text.plan import Span, splice
+from surehold.text.snapshot import Snapshot
+from surehold.workspace.sightings import after_write
+
+TEN = "".join(f"line {n}\n" for n in range(1, 11)).encode()
+
+
+def seen_after(before: bytes, spans: list[Span], *seen: tuple[int, int]) -> tuple[tuple[int, int], ...]:
+    snapshot = Snapshot(before)
+    known = Sighting(session="s", path="p", sha256=snapshot.sha256, spans=seen)
+    sighting = after_write(splice(snapshot, spans), session="s", path="p", seen=[known])
+    assert sighting
+    return sighting.spans
+
+
+def lines(first: int, last: int, new: bytes = b"") -> Span:
+    """Replace whole lines of TEN; nothing is replaced when the last comes before the first."""
+    starts = Snapshot(TEN).lines.starts
+    return Span(start=starts[first - 1], end=starts[last], new=new)
+
+
+def test_lines_below_a_deletion_move_up_by_as_many_as_went() -> None:
+    assert seen_after(TEN, [lines(5, 6)], (1, 3), (7, 9)) == ((1, 3), (5, 7))
+
+
+def test_lines_below_an_insertion_move_down_by_as_many_as_came() -> None:
+    assert seen_after(TEN, [lines(5, 4, b"new\nnewer\n")], (1, 3), (7, 9)) == ((1, 3), (5, 6), (9, 11))
+
+
+def test_the_lines_next_to_whole_lines_that_came_or_went_are_not_seen_thereby() -> None:
+    assert seen_after(TEN, [lines(5, 6)], (1, 1)) == ((1, 1),)
+    assert seen_after(TEN, [lines(5, 4, b"new\n")], (1, 1)) == ((1, 1), (5, 5))
+
+
+def test_a_change_inside_of_a_line_makes_it_seen() -> None:
+    at = TEN.index(b"line 5")
+    assert seen_after(TEN, [Span(start=at, end=at + 4, new=b"LINE")], (9, 9)) == ((5, 5), (9, 9))
+
+
+def test_two_lines_that_become_one_are_one() -> None:
+    at = TEN.index(b"\nline 6")
+    assert seen_after(TEN, [Span(start=at, end=at + 1, new=b" ")], (8, 9)) == ((5, 5), (7, 8))
+
+
+@given(st.data())
+def test_a_line_that_counts_as_seen_was_seen_or_written(data: st.DataObject) -> None:
+    rows = data.draw(st.lists(st.sampled_from([b"a\n", b"bb\n", b"\n", b"c\r\n"]), min_size=1, max_size=12))
+    unique = [b"%d%s" % (n, row) for n, row in enumerate(rows)]
+    before = b"".join(unique)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(before)), min_size=2, max_size=4)))
+    new = data.draw(st.sampled_from([b"", b"X", b"X\n", b"X\nY", b"\nX", b"X\nY\n"]))
+    shown = [(n, n) for n in data.draw(st.sets(st.integers(1, len(rows)), max_size=6))]
+    span = Span(start=cuts[0], end=cuts[1], new=new)
+
+    found = seen_after(before, [span], *sorted(shown))
+
+    after = splice(Snapshot(before), [span]).after
+    seen_rows = {unique[n - 1] for n, _ in shown}
+    for first, last in found:
+        assert 1 <= first <= last <= after.line_count
+        for number in range(first, last + 1):
+            row = after.lines.raw[number - 1]
+            at, end = after.lines.starts[number - 1], after.lines.starts[number]
+            touched = at <= span.start + len(new) and end >= span.start
+            assert row in seen_rows or touched, (found, row)
