@@ -10,6 +10,9 @@ from surehold.dialects.families import FAMILIES, tools_of
 from surehold.errors import InvalidArgument, StaleFile
 from surehold.tools.export import FORMATS, exported
 
+METHODS = {"edit": "edit_lines"}
+"""`Session.edit` quotes texts; the tool `edit` names lines."""
+
 
 @pytest.fixture
 def session(tmp_path: Path) -> AgentSession:
@@ -22,14 +25,14 @@ def session(tmp_path: Path) -> AgentSession:
 @pytest.mark.parametrize("tool", tools_of("all"), ids=lambda tool: tool.name)
 def test_a_session_has_a_method_for_every_tool_that_takes_what_the_tool_takes(tool: object) -> None:
     name, params = getattr(tool, "name"), getattr(tool, "params")  # noqa: B009 - tools of any type
-    method = inspect.signature(getattr(AgentSession, name))
+    method = inspect.signature(getattr(AgentSession, METHODS.get(str(name), str(name))))
     result = getattr(tool, "result")  # noqa: B009
 
     assert set(method.parameters) - {"self"} == set(params.model_fields)
     assert method.return_annotation is result
     for field, info in params.model_fields.items():
         given = method.parameters[field].default
-        if field == "expected_sha256":
+        if field == "expected_sha256" and "expectedSha256" in params.DEMANDED:
             assert given is inspect.Parameter.empty
         elif not info.is_required() and not info.default_factory:
             assert given == info.default
@@ -107,7 +110,7 @@ def test_limits_defaults_and_units_stand_in_the_descriptions() -> None:
 def test_families_are_named_and_an_unknown_one_is_refused_with_the_list() -> None:
     assert [tool.name for tool in tools_of("files")] == sorted(tool.name for tool in tools_of("files"))
     assert len(tools_of("files")) == 11
-    assert {tool.name for tool in tools_of("anchored")} == {"read_file", "write_file"}
+    assert {tool.name for tool in tools_of("anchored")} == {"read_file", "edit", "write_file"}
     for wrong in ("fils", "", " , ", "files,claud"):
         with pytest.raises(InvalidArgument, match="family"):
             tools_of(wrong)

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal
 
+from surehold.dialects.anchored.edit import LineEditParams, LineEditResult, edit
+from surehold.dialects.anchored.operations import LineOperation
 from surehold.dialects.families import tool_named
 from surehold.dialects.files.apply_patch import PatchParams, PatchResult, apply_patch
 from surehold.dialects.files.create_file import CreateParams, CreateResult, create_file
@@ -20,6 +22,7 @@ from surehold.dialects.files.restore_file import RestoreParams, RestoreResult, r
 from surehold.dialects.files.search_files import SearchFilesResult, SearchParams, search_files
 from surehold.dialects.shared.read_file import ReadParams, ReadResult, read_file
 from surehold.dialects.shared.write_file import WriteParams, WriteResult, write_file
+from surehold.text.line_edits import Operation
 from surehold.text.string_edits import StringEdit
 from surehold.tools.context import Budget, Context
 from surehold.tools.spec import Answer
@@ -48,6 +51,7 @@ class AgentSession(Session):
         end_line: int | None = None,
         max_bytes: int = 262_144,
         hashes: bool = False,
+        anchors: Literal["all", "sparse"] = "all",
         allow_binary: bool = False,
         encoding: str | None = None,
         if_none_match: str | None = None,
@@ -59,6 +63,7 @@ class AgentSession(Session):
             end_line=end_line,
             max_bytes=max_bytes,
             hashes=hashes,
+            anchors=anchors,
             allow_binary=allow_binary,
             encoding=encoding,
             if_none_match=if_none_match,
@@ -182,6 +187,29 @@ class AgentSession(Session):
             reason=reason,
         )
         return edit_file(self._context, params)
+
+    def edit_lines(
+        self,
+        path: str,
+        operations: Sequence[Operation],
+        *,
+        expected_sha256: str = "",
+        safety_check: Literal["strict", "warn", "off"] = "strict",
+        dry_run: bool = False,
+        strict_order: bool = False,
+        reason: str = "",
+    ) -> LineEditResult:
+        """Change lines by their anchors, as the tool `edit` does: all operations or none."""
+        params = LineEditParams(
+            path=path,
+            operations=[LineOperation(**operation.as_sent()) for operation in operations],
+            expected_sha256=expected_sha256,
+            safety_check=safety_check,
+            dry_run=dry_run,
+            strict_order=strict_order,
+            reason=reason,
+        )
+        return edit(self._context, params)
 
     def delete_file(
         self, path: str, *, expected_sha256: str, permanent: bool = False, dry_run: bool = False, reason: str = ""

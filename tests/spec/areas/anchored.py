@@ -2,8 +2,6 @@
 
 from spec.model import section
 
-_DEFERRED = "issue 4"
-
 _ANCHOR = section(
     "SPEC 4.1",
     {
@@ -16,7 +14,6 @@ _ANCHOR = section(
         "anchored:anchor:malformed": "Anything else is `schema_invalid` with a did-you-mean.",
         "anchored:anchor:sparse": '`anchors: "sparse"` prints anchors on good lines only, and offsets such as `119#c812f1+2` are verified.',
     },
-    deferred=_DEFERRED,
 )
 
 _RESOLUTION = section(
@@ -43,7 +40,6 @@ _RESOLUTION = section(
         "anchored:low:explicit": "An explicit occurrence or an exact copied `N#HASH` of a low line is accepted.",
         "anchored:low:range_endpoint": "Range endpoints may be low.",
     },
-    deferred=_DEFERRED,
 )
 
 _REBASE = section(
@@ -58,7 +54,6 @@ _REBASE = section(
         "anchored:unseen:refused": "A range over lines that were never shown is `range_unseen`, and the refusal shows them.",
         "anchored:unseen:retry": "A plain retry after `range_unseen` works.",
     },
-    deferred=_DEFERRED,
 )
 
 _OPERATIONS = section(
@@ -90,7 +85,6 @@ _OPERATIONS = section(
         "anchored:path:both": "With both, `path` wins.",
         "anchored:dry_run:same": "`dry_run` returns the same diagnostics, writes nothing and changes neither writer nor checkpoint.",
     },
-    deferred=_DEFERRED,
 )
 
 _SANITY = section(
@@ -109,7 +103,6 @@ _SANITY = section(
         "anchored:sanity:measured": "On real commits at most 0.1 % of edits are refused falsely, and seeded corruptions of the four kinds are caught.",
         "anchored:sanity:time_box": "A file too large to parse is not blocked, and the result says so.",
     },
-    deferred=_DEFERRED,
 )
 
 _RESULT = section(
@@ -124,7 +117,6 @@ _RESULT = section(
         "anchored:continuity:clean": "After nothing but `edit`, `baseline_continuity` is clean.",
         "anchored:continuity:refused_edit": "A refused edit changes neither writer nor checkpoint.",
     },
-    deferred=_DEFERRED,
 )
 
 _GUIDANCE = section(
@@ -139,7 +131,6 @@ _GUIDANCE = section(
         "anchored:guidance:places": "Description, server instructions, MCP prompt and `surehold prompt` carry the guidance.",
         "anchored:guidance:lean": "The `lean` profile says the same in a third of the tokens.",
     },
-    deferred=_DEFERRED,
 )
 
 ANCHORED = (*_ANCHOR, *_RESOLUTION, *_REBASE, *_OPERATIONS, *_SANITY, *_RESULT, *_GUIDANCE)

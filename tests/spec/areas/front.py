@@ -59,7 +59,6 @@ FRONT = (
             "front:cli:edit": "`surehold edit FILE` applies operations as JSON from a file or standard input, with `--dry-run`.",
             "front:cli:prompt": "`surehold prompt` prints the system-prompt section.",
         },
-        deferred="issue 4",
     ),
     *section(
         "SPEC 1, issue 5",

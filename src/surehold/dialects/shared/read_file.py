@@ -10,7 +10,7 @@ from surehold.dialects.shared.wire import WIRE
 from surehold.errors import BinaryFile, InvalidArgument
 from surehold.text.page import Page
 from surehold.text.quality import Quality
-from surehold.text.rows import Row
+from surehold.text.rows import Row, sparse
 from surehold.text.visible import safe
 from surehold.tools.context import Budget, Context
 from surehold.tools.spec import Hints, tool
@@ -33,6 +33,8 @@ class ReadParams(CamelParams):
     """Stop after so many bytes, at a whole line."""
     hashes: bool = False
     """Show each line as `N#HASH|content`."""
+    anchors: Literal["all", "sparse"] = "all"
+    """With hashes: sparse shows an anchor on some good lines only, the others as `+2|`: two below it, `N#HASH+2`."""
     allow_binary: bool = False
     """Return a binary file as base64."""
     encoding: str | None = None
@@ -110,11 +112,12 @@ def read_file(context: Context, params: ReadParams) -> ReadResult:
     if params.if_none_match and params.if_none_match.strip().lower() == page.sha256:
         return ReadResult(**_facts(key, page), content="", not_modified=True, notice="not modified")
     anchored = anchored_rows(source, page) if params.hashes else ()
-    texts = [str(row) for row in anchored] if anchored else [page.encoding.decode(row) for row in page.rows]
+    spelled = sparse(anchored) if params.anchors == "sparse" else map(str, anchored)
+    texts = list(spelled) if anchored else [page.encoding.decode(row) for row in page.rows]
     room = context.budget.page_characters
     page = fitted(page, [len(text) + params.hashes for text in texts], room)
     texts = [text[:room] for text in texts[: len(page.rows)]]
-    context.session.saw_page(params.path, page, with_hashes=params.hashes, snapshot=source.snapshot)
+    context.session.saw_page(params.path, page, anchored=params.hashes, snapshot=source.snapshot)
     end = first + len(page.rows) - 1
     following = page.next_line if end < last else None
     return ReadResult(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from surehold.errors import AlreadyExists, InvalidArgument, MultipleMatches, StaleFile
 from surehold.front.cli.command import Command, Context, as_path, quoted, with_action
+from surehold.front.cli.diff_view import paint_diff
 from surehold.front.cli.output import plural, safe, size
 from surehold.front.cli.receipts import print_receipt
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 def _read_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", help="the file")
     parser.add_argument("--lines", metavar="A:B", type=_line_range, help="only lines A to B; either may be left out")
+    parser.add_argument("--hashes", action="store_true", help="show each line with its anchor, as `edit` takes it")
 
 
 def _line_range(text: str) -> tuple[int, int | None]:
@@ -39,13 +41,29 @@ def _read(context: Context, args: argparse.Namespace) -> int:
         raise InvalidArgument(
             f"`{args.path}` has {plural(snapshot.line_count, 'line')}.", path=args.path, reason="line_out_of_range"
         )
-    if context.json:
+    if args.hashes:
+        _print_anchored(context, args.path, snapshot, start, end)
+    elif context.json:
         context.out.json(_read_record(args.path, snapshot, start, end))
     elif context.out.is_terminal:
         _print_numbered(context, args.path, snapshot, start, end)
     else:
         context.out.raw(b"".join(snapshot.lines.raw[start - 1 : end]) if args.lines else snapshot.data)
     return 0
+
+
+def _print_anchored(context: Context, path: str, snapshot: "Snapshot", start: int, end: int | None) -> None:
+    from surehold.text.rows import rows
+
+    found = rows(snapshot.lines.contents[start - 1 : end], [snapshot.digests], start=start, encoding=snapshot.encoding)
+    if context.json:
+        lines = [{"line": row.line, "anchor": row.anchor, "quality": row.quality, "text": row.text} for row in found]
+        context.out.json({"path": path, "sha256": snapshot.sha256, "lines": lines})
+        return
+    for row in found:
+        text = safe(str(row), keep="\t") if context.out.is_terminal else str(row)
+        anchor, bar, rest = text.partition("|")
+        context.out.line(f"{context.out.paint(anchor + bar, 'dim')}{rest}")
 
 
 def _read_record(path: str, snapshot: "Snapshot", start: int, end: int | None) -> dict[str, object]:
@@ -80,11 +98,13 @@ def _print_numbered(context: Context, path: str, snapshot: "Snapshot", start: in
 
 def _edit_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", help="the file")
-    parser.add_argument(
-        "--old", required=True, metavar="TEXT", help="the text to replace (--old=TEXT when it begins with a dash)"
-    )
-    parser.add_argument("--new", required=True, metavar="TEXT", help="what to put there; may be empty")
+    parser.add_argument("--old", metavar="TEXT", help="the text to replace (--old=TEXT when it begins with a dash)")
+    parser.add_argument("--new", metavar="TEXT", help="what to put there; may be empty")
     parser.add_argument("--all", action="store_true", help="replace every place, not only one")
+    parser.add_argument(
+        "--operations", metavar="FILE", help="instead: operations on lines as a JSON list, from a file; - reads stdin"
+    )
+    parser.add_argument("--safety-check", choices=("strict", "warn", "off"), default="strict", help="of --operations")
     _add_sha256(parser)
     parser.add_argument("--dry-run", action="store_true", help="show what would happen, and change nothing")
 
@@ -96,6 +116,14 @@ def _add_sha256(parser: argparse.ArgumentParser) -> None:
 def _edit(context: Context, args: argparse.Namespace) -> int:
     from surehold.text.string_edits import StringEdit
 
+    if args.operations is not None:
+        return _edit_lines(context, args)
+    if args.old is None or args.new is None:
+        raise InvalidArgument(
+            "Neither a text to replace nor operations were given.",
+            reason="nothing_to_do",
+            action="Send --old and --new, or --operations FILE.",
+        )
     edit = StringEdit(old=args.old, new=args.new, replace_all=args.all)
     with context.open() as workspace:
         session = context.session(workspace)
@@ -106,6 +134,37 @@ def _edit(context: Context, args: argparse.Namespace) -> int:
         except StaleFile as error:
             raise with_action(error, f"Look at it again: surehold read {quoted(args.path)}") from None
     return print_receipt(context, receipt, "Edited")
+
+
+def _edit_lines(context: Context, args: argparse.Namespace) -> int:
+    """Apply operations on lines through the very tool that agents use."""
+    import json
+
+    from surehold.dialects.anchored.edit import edit
+    from surehold.tools.context import Context as CallContext
+
+    source = sys.stdin.read() if args.operations == "-" else as_path(args.operations).read_text("utf-8")
+    try:
+        operations = json.loads(source)
+    except ValueError as error:
+        raise InvalidArgument(f"The operations are not JSON: {error}.", reason="bad_json") from None
+    call = {
+        "path": args.path,
+        "operations": operations,
+        "expected_sha256": args.sha256,
+        "safety_check": args.safety_check,
+        "dry_run": args.dry_run,
+    }
+    with context.open() as workspace:
+        answer = edit.call(CallContext(session=context.session(workspace)), call)
+    if context.json:
+        context.out.json(answer.data)
+    else:
+        head, _, diff = answer.text.partition("\n@@")
+        (context.out if answer.ok else context.err).line(safe(head, keep="\n"))
+        if diff:
+            paint_diff(context.out, "@@" + diff + "\n")
+    return 0 if answer.ok else 1
 
 
 def _write_arguments(parser: argparse.ArgumentParser) -> None:

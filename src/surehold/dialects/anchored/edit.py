@@ -1,0 +1,254 @@
+"""`edit`: operations on lines that are named by the hash of their content."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal, Self, cast
+
+from pydantic import Field
+
+from surehold.dialects.anchored.guide import BRIEF, GUIDE
+from surehold.dialects.anchored.operations import LineOperation
+from surehold.dialects.anchored.wire import WIRE
+from surehold.errors import LineEditError, SureholdError
+from surehold.stores.base import Sighting
+from surehold.syntax.languages import readings
+from surehold.text.anchored_diff import anchored_diff
+from surehold.text.line_edits import AnchoredEdits, Shown
+from surehold.text.plan import EditPlan
+from surehold.text.sanity import Report, Sanity
+from surehold.text.snapshot import Snapshot
+from surehold.text.visible import safe, safe_rows
+from surehold.tools.context import Budget, Context
+from surehold.tools.spec import Hints, Json, Params, Result, tool
+from surehold.workspace.proposal import Exact, Proposal, Sha256
+from surehold.workspace.receipt import FileReceipt, Receipt
+from surehold.workspace.session import Session
+from surehold.workspace.sightings import merged
+
+_DIFF_CHARACTERS = 64 * 1024
+_MOST_ROWS = 100
+"""More anchors and operations are for programs alone."""
+
+
+class LineEditParams(Params):
+    """What to edit."""
+
+    DEPRECATED: ClassVar = {"file_path": "path"}
+
+    path: str
+    operations: list[LineOperation] = Field(max_length=5_000)
+    """All address the file as it is now; all or none; at most 5,000."""
+    expected_sha256: str = ""
+    """Refuse unless the file is exactly this version."""
+    safety_check: Literal["strict", "warn", "off"] = "strict"
+    dry_run: bool = False
+    strict_order: bool = False
+    """Refuse a reversed range instead of turning it around."""
+    reason: str = Field(default="", max_length=2_000)
+    """Note for the audit log."""
+
+
+class LineEditResult(Result):
+    """What the edit did, and which anchors still hold."""
+
+    path: str
+    operations_applied: int
+    lines_before: int
+    lines_after: int
+    net_line_change: int
+    anchors_valid_through: int
+    must_refresh_from_line: int
+    line_shift: int
+    """How far the lines behind the last change moved."""
+    diff: str
+    diff_truncated: bool = False
+    new_anchors: tuple[str, ...]
+    operations: tuple[Json, ...]
+    """Per operation: which lines it found, and how."""
+    baseline_continuity: Literal["clean", "mixed"]
+    writer_type: Literal["edit"] = "edit"
+    writers: tuple[str, ...]
+    safety_status: Literal["clean", "suspicious", "off"]
+    safety_warnings: tuple[Json, ...] = ()
+    auto_corrections: tuple[Json, ...] = ()
+    warnings: tuple[str, ...] = ()
+    cross_version: bool
+    sha256: str
+    change_id: str
+    dry_run: bool | None = None
+
+    def fitted(self, budget: Budget) -> Self:
+        """Return it with as many rows of the diff as fit into an answer."""
+        room = budget.page_characters // 2
+        if len(self.diff) <= room and len(self.new_anchors) <= _MOST_ROWS and len(self.operations) <= _MOST_ROWS:
+            return self
+        cut = self.diff[: self.diff.rfind("\n", 0, room)] if len(self.diff) > room else self.diff
+        anchors, operations = self.new_anchors[:_MOST_ROWS], self.operations[:_MOST_ROWS]
+        update = {"diff": cut, "diff_truncated": True, "new_anchors": anchors, "operations": operations}
+        return self.model_copy(update=update)
+
+    def text(self, budget: Budget) -> str:
+        """Say what was done, then show the changed lines with their new anchors."""
+        shown = self.fitted(budget)
+        count = self.operations_applied
+        done = f"{count} {'operation' if count == 1 else 'operations'} {'would be ' if self.dry_run else ''}applied"
+        lines = f"{self.lines_before} -> {self.lines_after} lines ({self.net_line_change:+d})"
+        rows = [
+            f"{done} to {safe(self.path)}: {lines}.",
+            "Dry run, nothing was written." if self.dry_run else "",
+            f"Anchors hold through line {self.anchors_valid_through}; from line {self.must_refresh_from_line} on use these.",
+            f"sha256: {self.sha256}",
+            f"change_id: {self.change_id}" if self.change_id else "",
+            "The file had moved on since it was read; the operations were carried over." if self.cross_version else "",
+            "Others wrote this file since you read all of it." if self.baseline_continuity == "mixed" else "",
+            *(f"Corrected: {row['detail']}" for row in self.auto_corrections),
+            *(f"Warning: {warning}" for warning in self.warnings),
+            shown.diff,
+            f"[the diff goes on; read_file with hashes from line {self.must_refresh_from_line}]" * shown.diff_truncated,
+        ]
+        return "\n".join(row for row in rows if row)
+
+
+@tool(
+    "edit",
+    hints=Hints(kind="edit", title="Edit lines by anchor", destructive=True, operation="edit"),
+    wire=WIRE,
+    guide=GUIDE,
+    brief=BRIEF,
+)
+def edit(context: Context, params: LineEditParams) -> LineEditResult:
+    """Change lines by the anchors (`N#HASH`) that read_file shows with hashes: true. The hash is the line's identity; the number is advisory.
+
+    Operations: replace_line, insert_after, insert_before, delete_line take hash (repeated lines: copy the anchor with its .K);
+    replace_range, delete_range take start_hash and end_hash, both inclusive. Situations: one distinctive line -> replace_line; a
+    block, or repeated lines such as `}` -> replace_range between distinctive lines; new lines -> insert_after or insert_before.
+    Prefer distinctive lines as anchors. Edit soon after reading, one file completely after the other, all operations on a file in
+    one call. The answer carries fresh anchors, so no re-read is needed.
+    """
+    session = context.session
+    key = session.workspace.target(params.path).key
+    watched = _Watched(Sanity(path=key, mode=params.safety_check, parse=readings))
+    proposal = Proposal(
+        path=params.path,
+        edit=AnchoredEdits(
+            operations=tuple(one.parsed(index) for index, one in enumerate(params.operations)),
+            shown=_shown(session, key),
+            strict_order=params.strict_order,
+            allow_rebase=not params.expected_sha256,
+        ),
+        proof=Sha256(params.expected_sha256.strip().lower()) if params.expected_sha256 else Exact(),
+        checks=(watched,),
+    )
+    past = _Past.of(session, params.path)
+    try:
+        receipt = session.submit(proposal, tool="edit", operation="edit", reason=params.reason, dry_run=params.dry_run)
+    except LineEditError as error:
+        _remember_rows(session, params.path, error)
+        raise
+    return _result(session, receipt, watched.report, past)
+
+
+@dataclass(slots=True)
+class _Watched:
+    """Sanity, and what it found: the result tells that too."""
+
+    sanity: Sanity
+    report: Report = Report(status="off")  # noqa: RUF009 - a frozen value
+
+    def __call__(self, plan: EditPlan) -> tuple[str, ...]:
+        self.report = self.sanity.report(plan)
+        if self.report.status == "suspicious":
+            self.sanity(plan)  # refuses, unless it was told to warn only
+        return self.report.warnings
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """Who wrote the file before this edit."""
+
+    continuity: Literal["clean", "mixed"]
+    writers: tuple[str, ...]
+
+    @classmethod
+    def of(cls, session: Session, path: str) -> "_Past":
+        from surehold.workspace.views import FileWriteTracker
+
+        tracker = FileWriteTracker(session.workspace)
+        try:
+            return cls(tracker.baseline_continuity(path, session.id), tracker.writers_since(path, 0))
+        except SureholdError:  # the write itself says what is wrong with the file
+            return cls("clean", ())
+
+
+def _shown(session: Session, key: str) -> tuple[Shown, ...]:
+    """Return the versions that this session was shown, newest first; those whose bytes were kept."""
+    sightings = sorted(session.workspace.store.sightings(session.id, key), key=lambda one: one.seq, reverse=True)
+    return tuple(shown for one in sightings if (shown := _kept(session, one)))
+
+
+def _kept(session: Session, sighting: Sighting) -> Shown | None:
+    try:
+        data = session.workspace.store.blob(sighting.sha256)
+    except SureholdError:
+        return None
+    return Shown(snapshot=Snapshot(data), spans=sighting.spans, anchored=sighting.anchored)
+
+
+def _remember_rows(session: Session, path: str, error: LineEditError) -> None:
+    """Count the lines that a refusal shows as shown, so that a plain retry works."""
+    numbers = sorted({int(row.partition("#")[0]) for row in _rows_in(error.details)})
+    if not numbers:
+        return
+    snapshot = session.workspace.read(path)
+    if snapshot.sha256 == error.details.get("sha256"):
+        session.saw(path, snapshot, spans=merged([(number, number) for number in numbers]), anchored=True)
+
+
+def _rows_in(value: Any) -> list[str]:
+    """Return every fresh row in some details."""
+    if isinstance(value, dict):
+        facts = cast("Json", value)
+        return [*facts.get("fresh_rows", ()), *(row for inner in facts.values() for row in _rows_in(inner))]
+    return [row for inner in cast("list[Any]", value) for row in _rows_in(inner)] if isinstance(value, list) else []
+
+
+def _result(session: Session, receipt: Receipt, report: Report, past: _Past) -> LineEditResult:
+    (one,) = receipt.files
+    plan = one.plan
+    diff = anchored_diff(plan, limit=_DIFF_CHARACTERS)
+    if receipt.change_id:
+        spans = merged([(number, number) for number in diff.shown])
+        session.saw(one.path, plan.after, spans=spans, anchored=True)
+    horizon = plan.horizon
+    before, after = plan.before.line_count, plan.after.line_count
+    return LineEditResult(
+        path=one.path,
+        operations_applied=len(plan.resolutions),
+        lines_before=before,
+        lines_after=after,
+        net_line_change=after - before,
+        anchors_valid_through=horizon.anchors_valid_through if horizon else after,
+        must_refresh_from_line=horizon.must_refresh_from_line if horizon else after + 1,
+        line_shift=after - before,
+        diff=safe_rows(diff.text),
+        diff_truncated=diff.truncated,
+        new_anchors=tuple(row.anchor for row in diff.new),
+        operations=tuple(_operation(plan, index) for index in range(len(plan.resolutions))),
+        baseline_continuity=past.continuity,
+        writers=past.writers,
+        safety_status=report.status,
+        safety_warnings=tuple(finding.as_dict() for finding in report.findings),
+        auto_corrections=tuple(asdict(correction) for correction in plan.corrections),
+        warnings=_warnings(one),
+        cross_version=any(operation.cross_version for operation in plan.resolutions),
+        sha256=one.after_sha256 or "",
+        change_id=receipt.change_id,
+        dry_run=True if receipt.dry_run else None,
+    )
+
+
+def _operation(plan: EditPlan, index: int) -> Json:
+    return {name: value for name, value in asdict(plan.resolutions[index]).items() if value is not None}
+
+
+def _warnings(one: FileReceipt) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.warnings))
