@@ -20,6 +20,7 @@ TOOLS = frozenset(
         "glob",
         "create_file",
         "write_file",
+        "edit",
         "edit_file",
         "delete_file",
         "restore_file",
@@ -29,7 +30,7 @@ TOOLS = frozenset(
 )
 STEPS = (
     "both sides agree on the newest revision of the era",
-    "tools/list names the eleven tools",
+    "tools/list names the twelve tools",
     "read_file shows the text and its sha256",
     "edit_file with that sha256 changes the file",
     "after an outside change the sha256 is refused, and nothing is written",

@@ -20,6 +20,7 @@ TOOLS = [
     "apply_patch",
     "create_file",
     "delete_file",
+    "edit",
     "edit_file",
     "glob",
     "list_directory",
@@ -90,7 +91,7 @@ def test_every_server_that_a_client_starts_answers_with_all_tools(command: Comma
     assert found == TOOLS
     roots = ", ".join(words[1:]) or f"{project} (the current directory)"
     said = (tmp_path / "stderr.log").read_text("utf-8")
-    assert said == f"surehold 0.1.0: 11 tools on {roots} (mode acceptEdits); Ctrl-C ends it.\n"
+    assert said == f"surehold 0.1.0: 12 tools on {roots} (mode acceptEdits); Ctrl-C ends it.\n"
 
 
 @requirement("front:docs:clients")

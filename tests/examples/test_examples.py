@@ -62,7 +62,7 @@ def test_the_demo_drives_the_real_server_through_its_seven_scenes(demo: list[str
     ]
     claims = [re.sub(r"\d+ recipes are new, \d+ are old", "…", line) for line in demo if line.startswith("  ✓ ")]
     assert claims == [
-        "  ✓ Surehold answers, with 11 tools.",
+        "  ✓ Surehold answers, with 12 tools.",
         "  ✓ 123 bytes, 1 is different: the 5 that became an 8.",
         "  ✓ Refused as stale_file. It says what changed, and that the edit still fits.",
         "  ✓ Both changes are in the file. Nobody was overwritten unseen.",
@@ -112,7 +112,7 @@ def test_make_serve_keeps_a_server_running_and_prints_how_to_connect(tmp_path: P
     ) as process:
         try:
             assert process.stderr is not None
-            assert f" 11 tools on {root} " in process.stderr.readline()
+            assert f" 12 tools on {root} " in process.stderr.readline()
             printed = json.loads(process.stderr.readline().removeprefix("Clients connect with: "))
             entry = printed["mcpServers"]["surehold"]
             for _ in range(2):

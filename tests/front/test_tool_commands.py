@@ -61,5 +61,5 @@ def test_the_definitions_are_exported_in_three_notations(shell: Shell) -> None:
         said = shell("schema", "--format", name)
 
         assert (said.code, json.loads(said.out)) == (0, exported(tools_of(), name))
-    assert len(json.loads(shell("schema", "--tools", "anchored").out)) == 2
+    assert len(json.loads(shell("schema", "--tools", "anchored").out)) == 3
     assert shell("schema", "--tools", "nonsense").code == 1

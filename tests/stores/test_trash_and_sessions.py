@@ -121,3 +121,16 @@ def test_a_finished_edit_was_seen_by_its_author(store: Store) -> None:
     store.finish("c1", sightings=[sighting("a", b"one", (1, 1))])
 
     assert store.sightings("s", "a") == (sighting("a", b"one", (1, 1), seq=1),)
+
+
+def test_the_newest_version_that_was_shown_as_a_whole_outlives_later_ones_that_were_not(store: Store) -> None:
+    store.see([replace(sighting("a", b"old", (1, 9)), whole=True)])
+    store.see([replace(sighting("a", b"whole", (1, 9)), whole=True)])
+    for number in range(20):
+        store.see([sighting("a", b"%d" % number, (1, 1))])
+
+    kept = [one.sha256 for one in store.sightings("s", "a")]
+
+    assert sighting("a", b"whole").sha256 in kept
+    assert sighting("a", b"old").sha256 not in kept
+    assert len(kept) == 9

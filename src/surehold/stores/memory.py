@@ -324,7 +324,8 @@ class MemoryStore:
             versions = self._sightings.pop(place, {})
             known, _ = versions.pop(sighting.sha256, (None, ""))
             versions[sighting.sha256] = (merge(known, sighting, seq=len(self._entries)), shown)
-            _drop(versions, list(versions)[:-VERSIONS_PER_PATH])
+            newest_whole = next((name for name in reversed(versions) if versions[name][0].whole), "")
+            _drop(versions, [name for name in list(versions)[:-VERSIONS_PER_PATH] if name != newest_whole])
             self._sightings[place] = versions
             places = [other for other in self._sightings if other[0] == sighting.session]
             _drop(self._sightings, places[:-PATHS_PER_SESSION])

@@ -59,8 +59,9 @@ def _forget(connection: sqlite3.Connection, place: tuple[bytes, bytes]) -> None:
 def _forget_versions(connection: sqlite3.Connection, place: tuple[bytes, bytes]) -> None:
     connection.execute(
         "DELETE FROM sightings WHERE number IN (SELECT number FROM sightings WHERE session = ? AND path = ?"
-        " ORDER BY number DESC LIMIT -1 OFFSET ?)",
-        (*place, VERSIONS_PER_PATH),
+        " ORDER BY number DESC LIMIT -1 OFFSET ?) AND number IS NOT"
+        " (SELECT MAX(number) FROM sightings WHERE session = ? AND path = ? AND whole)",
+        (*place, VERSIONS_PER_PATH, *place),
     )
 
 

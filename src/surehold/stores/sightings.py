@@ -1,6 +1,7 @@
 """What a session was shown: how sightings merge, and how many are remembered; pure.
 
-Losing a sighting is safe: the agent reads again. So memory is bounded and the oldest goes first.
+Losing a sighting is safe: the agent reads again. So memory is bounded and the oldest goes first; only the newest version
+that was shown as a whole stays: it is what an agent works from that edits on and on after one reading.
 """
 
 from collections.abc import Iterable

@@ -46,7 +46,7 @@ _LANGUAGES: tuple[tuple[tuple[Reading, ...], str], ...] = (
     ),
     ((Grammar(name="YAML", module="tree_sitter_yaml", templates=True),), ".yaml .yml .clang-format"),
     ((Grammar(name="HTML", module="tree_sitter_html", templates=True),), ".html .htm"),
-    ((Grammar(name="CSS", module="tree_sitter_css", templates=True),), ".css"),
+    ((Grammar(name="CSS", module="tree_sitter_css", templates=True, gaps=True),), ".css"),
     ((Grammar(name="SQL", module="tree_sitter_sql", templates=True, gaps=True),), ".sql"),
     ((Grammar(name="Rust", module="tree_sitter_rust"),), ".rs"),
     ((Grammar(name="Go", module="tree_sitter_go"),), ".go"),

@@ -87,13 +87,14 @@ def range_changed(index: int, op: OnRange, missing: Missing, home: Home, live: I
     version, block = home.version, home.block
     old = version.snapshot.lines.raw
     changed = [line for line in range(block.start, block.end) if old[line] not in live.only_places]
-    named = _named(version, changed[0]) if changed else "something"
+    named = f"{_named(version, changed[0])} is different now" if changed else ""
+    why = named or "they cannot be told from others like them, since what stands around them changed"
     start, end = _place(version, block.start, live), _place(version, block.end - 1, live)
     return Problem(
         error=AnchorStale,
         index=index,
         op=op.op,
-        message=f"lines {block.start + 1} to {block.end} are not as they were shown: {named} is different now",
+        message=f"lines {block.start + 1} to {block.end} cannot be found as they were shown: {why}",
         reason=missing.reason,
         facts={
             "hash": missing.pointer.anchor.hash,
@@ -266,7 +267,7 @@ def _window(start: int, live: IndexedVersion, end: int | None = None) -> range:
 
 def _drift(was: str, now: str) -> str:
     """Name what changed if it is only blanks."""
-    if not was.strip() or was.split() != now.split():
+    if was == now or not was.strip() or was.split() != now.split():
         return ""
     if was.rstrip() == now.rstrip():
         return "trailing blanks or line ending"

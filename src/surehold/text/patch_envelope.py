@@ -105,7 +105,7 @@ def _hunk(source: Source) -> Hunk:
     while (head := source.head) is not None and head.startswith("@@"):
         anchors += _anchor(source, head)
         source.at += 1
-    source.skip_blank()
+    source.skip_empty()  # a row of one blank is context: an empty line of the file
     rows = _rows(source)
     at_end = _marker(source) == _END_OF_FILE
     if not rows:

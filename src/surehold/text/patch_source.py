@@ -50,6 +50,11 @@ class Source:
         while self.at < len(self.rows) and not self.rows[self.at].strip():
             self.at += 1
 
+    def skip_empty(self) -> None:
+        """Read on to the next row that has any character."""
+        while self.at < len(self.rows) and not self.rows[self.at].removesuffix("\r"):
+            self.at += 1
+
     def mark_unended(self, rows: list[Row]) -> None:
         r"""Read the note `\ No newline at end of file` about the row before it."""
         if not rows or not rows[-1].ended:

@@ -43,7 +43,7 @@ class Names:
         look = None
         with suppress(NotFound):
             look = self.disk.looks(self.disk.resolve(above or ("/" if path.startswith("/") else ".")), [name])[0]
-        if look is not None and look.type == "symlink":
+        if look is not None and look.type == "symlink" and self._exists(target):
             raise NotAFile(
                 f"`{path}` is a symbolic link to `{target.key}`.",
                 path=path,

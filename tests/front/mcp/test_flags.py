@@ -36,9 +36,9 @@ def test_the_first_line_on_standard_error_says_what_is_served(site: Site) -> Non
 
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == (
-        f"surehold {__version__}: 11 tools on {site.root} (the current directory) (mode acceptEdits); Ctrl-C ends it.\n"
+        f"surehold {__version__}: 12 tools on {site.root} (the current directory) (mode acceptEdits); Ctrl-C ends it.\n"
     )
-    assert f"11 tools on {site.root} (CLAUDE_PROJECT_DIR) (mode acceptEdits)" in named.stderr
+    assert f"12 tools on {site.root} (CLAUDE_PROJECT_DIR) (mode acceptEdits)" in named.stderr
 
 
 @requirement("front:mcp:flags")

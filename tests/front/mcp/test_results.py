@@ -81,6 +81,12 @@ CHANGES: dict[str, list[Json]] = {
         {"path": "there.txt", "edits": [{"oldText": "t", "surprise": 1}], "expectedSha256": "SHA"},
         {"path": "there.txt", "edits": "none"},
     ],
+    "edit": [
+        {"path": "there.txt", "operations": [{"op": "delete_line", "hash": "abcdef"}]},
+        {"path": "there.txt", "operations": [{"op": "delete_line", "start_hash": "abcdef"}]},
+        {"path": "missing.txt", "operations": [{"op": "delete_line", "hash": "abcdef"}]},
+        {"path": "there.txt", "operations": "none"},
+    ],
     "delete_file": [{"path": "missing.txt", "expectedSha256": "0" * 64}, {"path": "."}],
     "restore_file": [{"trashId": "nonsense"}, {}],
     "move_file": [{"fromPath": "there.txt", "toPath": "/etc/x", "expectedSha256": "SHA"}, {"fromPath": "x"}],
@@ -101,8 +107,11 @@ def test_every_refusal_is_a_result_that_fits_the_schema(
 
     assert result["isError"] is True, result
     assert_fits(result["structuredContent"], schemas[tool]["outputSchema"])
-    error = result["structuredContent"]["error"]
-    assert all(error[key] for key in ("kind", "code", "message", "suggestedNextAction"))
+    structured = result["structuredContent"]
+    if tool == "edit":
+        assert all(structured[key] for key in ("error", "message", "suggested_action", "details"))
+    else:
+        assert all(structured["error"][key] for key in ("kind", "code", "message", "suggestedNextAction"))
     assert text_of(result).startswith("Nothing was written.")
     assert shared.get("there.txt") == b"this, that, there\n"
 

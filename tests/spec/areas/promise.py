@@ -53,7 +53,6 @@ PROMISE = (
             "promise:product:shared_tools": "`read_file` and `write_file` are one tool each, listed by the anchored and the files family.",
             "promise:product:default_tools": "`surehold mcp` serves `anchored,files` unless told otherwise, and takes any comma list.",
         },
-
     ),
     *section(
         "SPEC 1",
