@@ -20,7 +20,8 @@ Json = dict[str, Any]
 _TYPES: dict[Any, str] = {str: "string", int: "integer", bool: "boolean", float: "number"}
 _SILENT = (None, "", (), False)
 """Defaults that go without saying."""
-_LIMITS = {"ge": "minimum", "le": "maximum", "min_length": "minLength", "max_length": "maxLength"}
+_LIMITS = {"ge": "minimum", "le": "maximum"}
+"""Limits that a schema names; how long a text or list may be stands in its description where that matters."""
 
 
 def slim_schema(model: type[BaseModel]) -> Json:

@@ -33,11 +33,14 @@ class AnchoredWire:
 
     def output_schema(self, result: type[Result]) -> Json:
         """Return a schema that both forms fit: nothing is always there."""
-        schema = bare_schema(result)
-        return {**schema, "properties": {**schema["properties"], "error": {"type": "string"}}}
+        fields = bare_schema(result)["properties"]
+        declared = {name: fields[name] for name in _DECLARED}
+        return {"type": "object", "properties": {**declared, "error": {"type": "string"}}}
 
 
 WIRE = AnchoredWire()
+_DECLARED = ("operations_applied", "must_refresh_from_line", "diff", "new_anchors", "sha256", "change_id")
+"""Fields that the schema names; each result has more."""
 
 
 def _kind(error: SureholdError) -> str:

@@ -21,7 +21,6 @@ class ChangeParams(CamelParams):
     """The arguments that all changes have."""
 
     dry_run: bool = False
-    """Only show what would happen."""
     reason: str = Field(default="", max_length=2_000)
     """Note for the audit log."""
 
