@@ -42,7 +42,7 @@ def rows() -> list[Row]:
         ),
         Row(
             name="tools/list of the default set",
-            measured=len(json.dumps(tools, ensure_ascii=False)) / _TOKEN_CHARACTERS,
+            measured=len(json.dumps(tools, ensure_ascii=False, separators=(",", ":"))) / _TOKEN_CHARACTERS,
             unit="tokens",
             goal=4_000,
             note=f"estimated, {len(tools)} tools, 4 characters a token",

@@ -377,3 +377,14 @@ def test_a_version_that_was_not_text_is_left_out() -> None:
     assert new.edit(DeleteLine(hash=new.anchor(2)), shown=(binary.shown((1, 1)),)) == (
         new.data.replace(b"line number 2\n", b"")
     )
+
+
+def test_a_number_of_a_version_that_is_not_known_any_more_decides_nothing() -> None:
+    old = words("same a b same c d same e")
+    live = words("new " + "same a b same c d same e same")
+    shown = (old.shown((1, 3)),)
+
+    refused = live.refuse(DeleteLine(hash=f"8#{live.hash(8)}.3"), shown=shown)
+
+    assert isinstance(refused, AnchorAmbiguous)
+    assert live.plan(DeleteLine(hash=f"8#{live.hash(8)}.3")).resolutions[0].start_line == 8

@@ -3,7 +3,8 @@
 1. What a caller sends was copied from a version that it was shown: the newest one in which all of it fits.
 2. From that version the lines are carried to the file as it is now, by two proofs that agree (see relocate).
 3. Where another version that was shown would lead to other lines, nothing is decided.
-4. What was never shown is looked up in the file as it is now.
+4. What was never shown is looked up in the file as it is now. A session that was shown other versions of it gets
+   only lines that are unique there: a number or an occurrence may be one of a version that is not known any more.
 """
 
 from collections.abc import Sequence
@@ -115,6 +116,9 @@ class Resolver:
                 weak = home
         if weak is not None:
             return weak
+        moved_on = any(version is not self.live for version in self.shown)
+        if moved_on and any(len(self.live.candidates(p.anchor.hash, tail_of(p))) > 1 for p in pointers):
+            return None
         final = [read(self.live, pointer, shown_only=False) for pointer in pointers]
         found = tuple(reading for reading in final if isinstance(reading, Reading))
         return Home(version=self.live, readings=found) if len(found) == len(pointers) else None
@@ -213,9 +217,10 @@ class Resolver:
             return Missing(pointer=pointer, was=self._was(pointer), reason="text" if text else "gone")
         nth = pointer.occurrence
         if nth is not None:
-            outside = not 1 <= nth <= len(lines)
-            reason = "occurrence_out_of_range" if outside else "contradiction"
-            return Ambiguous(pointer=pointer, lines=lines, reason=reason)
+            if not 1 <= nth <= len(lines):
+                return Ambiguous(pointer=pointer, lines=lines, reason="occurrence_out_of_range")
+            fits = pointer.number is None or lines[nth - 1] == pointer.number - 1
+            return Ambiguous(pointer=pointer, lines=lines, reason="several_lines" if fits else "contradiction")
         if pointer.anchor.offset and len(lines) == 1:
             return Missing(pointer=pointer, was=self._was(pointer), reason="offset")
         return Ambiguous(pointer=pointer, lines=lines, reason="several_lines")

@@ -195,7 +195,7 @@ def _kept(session: Session, sighting: Sighting) -> Shown | None:
 
 def _remember_rows(session: Session, path: str, error: LineEditError) -> None:
     """Count the lines that a refusal shows as shown, so that a plain retry works."""
-    numbers = sorted({int(row.partition("#")[0]) for row in _rows_in(error.details)})
+    numbers = sorted({int(row.partition("#")[0]) for row in _rows_in(error.details)})  # rows and candidates alike
     if not numbers:
         return
     snapshot = session.workspace.read(path)
@@ -207,7 +207,9 @@ def _rows_in(value: Any) -> list[str]:
     """Return every fresh row in some details."""
     if isinstance(value, dict):
         facts = cast("Json", value)
-        return [*facts.get("fresh_rows", ()), *(row for inner in facts.values() for row in _rows_in(inner))]
+        anchor = [facts["anchor"]] if "occurrence" in facts and "anchor" in facts else []
+        own = [*facts.get("fresh_rows", ()), *anchor]
+        return [*own, *(row for inner in facts.values() for row in _rows_in(inner))]
     return [row for inner in cast("list[Any]", value) for row in _rows_in(inner)] if isinstance(value, list) else []
 
 
