@@ -39,6 +39,10 @@ fix: $(STAMP)  ## format and repair what can be repaired
 bench: $(STAMP)  ## measure speed, as ratios against baselines of the same run
 	$(BIN)/python bench/run.py
 
+.PHONY: replay
+replay: $(STAMP)  ## make real changes of real packages again through the tools, and compare bytes (needs pip, npm and git)
+	@PYTHONPATH=bench $(BIN)/python -m replay $(REPLAY)
+
 .PHONY: conformance
 conformance: $(STAMP)  ## let clients, checkers and agents that others wrote try the server (needs npm)
 	@sh scripts/conformance-setup.sh clients
