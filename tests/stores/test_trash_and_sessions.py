@@ -134,3 +134,11 @@ def test_the_newest_version_that_was_shown_as_a_whole_outlives_later_ones_that_w
     assert sighting("a", b"whole").sha256 in kept
     assert sighting("a", b"old").sha256 not in kept
     assert len(kept) == 9
+
+
+def test_the_version_of_which_most_was_shown_outlives_later_ones(store: Store) -> None:
+    store.see([sighting("a", b"most", (1, 50), (70, 90))])
+    for number in range(20):
+        store.see([sighting("a", b"%d" % number, (1, 1))])
+
+    assert sighting("a", b"most").sha256 in [one.sha256 for one in store.sightings("s", "a")]

@@ -31,7 +31,7 @@ from surehold.stores.base import (
 )
 from surehold.stores.owner import is_dead
 from surehold.stores.refusals import damaged, gone, missing
-from surehold.stores.sightings import FORGOTTEN_AFTER, PATHS_PER_SESSION, VERSIONS_PER_PATH, merge
+from surehold.stores.sightings import FORGOTTEN_AFTER, PATHS_PER_SESSION, merge, to_forget
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -324,8 +324,7 @@ class MemoryStore:
             versions = self._sightings.pop(place, {})
             known, _ = versions.pop(sighting.sha256, (None, ""))
             versions[sighting.sha256] = (merge(known, sighting, seq=len(self._entries)), shown)
-            newest_whole = next((name for name in reversed(versions) if versions[name][0].whole), "")
-            _drop(versions, [name for name in list(versions)[:-VERSIONS_PER_PATH] if name != newest_whole])
+            _drop(versions, to_forget([known for known, _ in reversed(versions.values())]))
             self._sightings[place] = versions
             places = [other for other in self._sightings if other[0] == sighting.session]
             _drop(self._sightings, places[:-PATHS_PER_SESSION])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from surehold.stores.base import Sighting
 from surehold.stores.rows import key
-from surehold.stores.sightings import PATHS_PER_SESSION, VERSIONS_PER_PATH, merge
+from surehold.stores.sightings import PATHS_PER_SESSION, VERSIONS_PER_PATH, merge, to_forget
 
 _SELECT = "SELECT sha256, spans, whole, anchored, seq FROM sightings WHERE session = ? AND path = ?"
 _PUT = (
@@ -25,7 +25,7 @@ def put(connection: sqlite3.Connection, sightings: Sequence[Sighting], *, seq: i
         spans, anchored = json.dumps(merged.spans), json.dumps(merged.anchored)
         connection.execute(_PUT, (*place, merged.sha256, spans, int(merged.whole), anchored, seq, shown))
         if known is None:
-            _forget(connection, place)
+            _forget(connection, sighting, place)
 
 
 def of_path(connection: sqlite3.Connection, session: str, path: str) -> tuple[Sighting, ...]:
@@ -47,22 +47,14 @@ def _sighting(session: str, path: str, row: tuple[str, str, int, str, int]) -> S
     )
 
 
-def _forget(connection: sqlite3.Connection, place: tuple[bytes, bytes]) -> None:
+def _forget(connection: sqlite3.Connection, sighting: Sighting, place: tuple[bytes, bytes]) -> None:
     counted = connection.execute("SELECT COUNT(*) FROM sightings WHERE session = ? AND path = ?", place)
     versions = counted.fetchone()[0]
     if versions > VERSIONS_PER_PATH:
-        _forget_versions(connection, place)
+        for sha256 in to_forget(of_path(connection, sighting.session, sighting.path)):
+            connection.execute("DELETE FROM sightings WHERE session = ? AND path = ? AND sha256 = ?", (*place, sha256))
     elif versions == 1:
         _forget_paths(connection, place[0])
-
-
-def _forget_versions(connection: sqlite3.Connection, place: tuple[bytes, bytes]) -> None:
-    connection.execute(
-        "DELETE FROM sightings WHERE number IN (SELECT number FROM sightings WHERE session = ? AND path = ?"
-        " ORDER BY number DESC LIMIT -1 OFFSET ?) AND number IS NOT"
-        " (SELECT MAX(number) FROM sightings WHERE session = ? AND path = ? AND whole)",
-        (*place, VERSIONS_PER_PATH, *place),
-    )
 
 
 def _forget_paths(connection: sqlite3.Connection, session: bytes) -> None:

@@ -1,10 +1,10 @@
 """What a session was shown: how sightings merge, and how many are remembered; pure.
 
-Losing a sighting is safe: the agent reads again. So memory is bounded and the oldest goes first; only the newest version
-that was shown as a whole stays: it is what an agent works from that edits on and on after one reading.
+Losing a sighting is safe: the agent reads again. So memory is bounded and the oldest goes first; but the version of which
+the most was shown stays: it is what an agent works from that edits on and on after one reading.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -28,6 +28,15 @@ def merge(known: Sighting | None, shown: Sighting, *, seq: int) -> Sighting:
         anchored=merge_spans((*known.anchored, *shown.anchored)),
         seq=seq,
     )
+
+
+def to_forget(versions: Sequence[Sighting]) -> list[str]:
+    """Name the versions of one path that are too many; they come newest first."""
+    surplus = versions[VERSIONS_PER_PATH:]
+    if not surplus:
+        return []
+    best = max(versions, key=lambda one: (one.whole, sum(last - first + 1 for first, last in one.spans)))
+    return [one.sha256 for one in surplus if one is not best]
 
 
 def merge_spans(spans: Iterable[tuple[int, int]]) -> Spans:
