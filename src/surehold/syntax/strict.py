@@ -68,10 +68,24 @@ def read_python(source: bytes) -> Flaw | Unread | None:
 def read_json(source: bytes) -> Flaw | None:
     """Read strict JSON."""
     try:
-        json.loads(source.decode())
+        json.loads(source.decode(), parse_constant=_no_number)
     except json.JSONDecodeError as error:
         return Flaw(line=error.lineno, message=error.msg)
+    except _NoNumber as error:
+        return Flaw(line=_line_of(source, str(error)), message=f"{error} is not JSON")
     return None
+
+
+class _NoNumber(ValueError):
+    """A word that Python takes for a number and JSON does not know."""
+
+
+def _no_number(word: str) -> None:
+    raise _NoNumber(word)
+
+
+def _line_of(source: bytes, word: str) -> int:
+    return source.count(b"\n", 0, max(source.rfind(word.encode()), 0)) + 1
 
 
 def read_json_with_comments(source: bytes) -> Flaw | None:

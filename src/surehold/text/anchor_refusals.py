@@ -104,8 +104,15 @@ def range_changed(index: int, op: OnRange, missing: Missing, home: Home, live: I
                 {"line": line + 1, "text": preview(version.text(line))} for line in changed[:_CHANGED_LISTED]
             ],
         },
-        fresh=_window(start, live, end)[:_MOST_FRESH],
+        fresh=_both_ends(_window(start, live, end)),
     )
+
+
+def _both_ends(lines: range) -> Sequence[int]:
+    """Return lines, of very many only the first and the last: the next call needs both ends."""
+    if len(lines) <= _MOST_FRESH:
+        return lines
+    return [*lines[: _MOST_FRESH // 2], *lines[-_MOST_FRESH // 2 :]]
 
 
 def ambiguous(index: int, op: Operation, found: Ambiguous, live: IndexedVersion) -> Problem:

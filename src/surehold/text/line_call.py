@@ -47,6 +47,8 @@ class LineCall:
     guards_unseen: bool
     """Ranges must not cover lines that the session was never shown."""
     strict_order: bool
+    forgotten: bool = False
+    """The session was shown other versions whose bytes are not known any more."""
     _problems: list[Problem] = field(default_factory=list[Problem])
     _corrections: list[Correction] = field(default_factory=list[Correction])
 
@@ -55,7 +57,7 @@ class LineCall:
         requests = self._requests()
         hashes = {pointer.anchor.hash for each in requests for pointer in each.pointers}
         hashes |= copied_hashes(row for each in requests for row in each.rows)
-        resolver = Resolver(self.before, self.shown, buckets_of(hashes))
+        resolver = Resolver(self.before, self.shown, buckets_of(hashes), forgotten=self.forgotten)
         requests = [self._cleaned(each, _is_real(resolver)) for each in requests]
         pointing = [each for each in requests if each.edge is None]
         found = resolver.resolve([each.pointers for each in pointing])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 _BREAK = re.compile(r"\r\n|\n")
 _ANY_BREAK = re.compile(r"\r\n|\n|\r")
-_COPIED = re.compile(r"\d{1,9}#([0-9a-f]{6,16})(?:\.\d{1,9})?[!~]?\|", re.IGNORECASE)
+_COPIED = re.compile(r"\d{1,9}#([0-9a-f]{6,16})(?:\.\d{1,9})?(?:[+-]\d{1,9})?[!~]?\|", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

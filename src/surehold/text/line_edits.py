@@ -33,7 +33,17 @@ __all__ = [
     "ReplaceLine",
     "ReplaceRange",
     "Shown",
+    "Unkept",
 ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unkept:
+    """A version that a session was shown and that was too large to be kept."""
+
+    sha256: str
+    spans: tuple[tuple[int, int], ...]
+    anchored: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +57,8 @@ class AnchoredEdits:
     """A range from bottom to top is refused, not turned around."""
     allow_rebase: bool = True
     """Anchors of earlier versions are carried over; off when the caller has named the version that it means."""
+    unkept: tuple[Unkept, ...] = ()
+    """Versions that were shown and whose bytes were not kept."""
 
     def plan(self, before: Snapshot) -> EditPlan:
         """Find every line, then splice all operations at once; refuse all of them if one cannot be done."""
@@ -55,11 +67,14 @@ class AnchoredEdits:
         if not self.operations:
             raise SchemaInvalid("There is no operation to apply.", reason="no_operations", field="operations")
         shown = self.shown if self.allow_rebase else tuple(each for each in self.shown if each.snapshot == before)
+        same = [each for each in self.unkept if each.sha256 == before.sha256]
+        shown = (*(Shown(snapshot=before, spans=each.spans, anchored=each.anchored) for each in same), *shown)
         call = LineCall(
             operations=self.operations,
             before=before,
             shown=shown,
-            guards_unseen=bool(self.shown),
+            guards_unseen=bool(self.shown or self.unkept),
+            forgotten=self.allow_rebase and len(same) < len(self.unkept),
             strict_order=self.strict_order,
         )
         return call.plan()

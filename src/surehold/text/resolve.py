@@ -79,7 +79,10 @@ Resolution = Found | tuple[Missing | Ambiguous, ...]
 class Resolver:
     """Resolves all operations of a call on one file."""
 
-    def __init__(self, live: Snapshot, shown: Sequence[Shown], buckets: frozenset[int]) -> None:
+    def __init__(
+        self, live: Snapshot, shown: Sequence[Shown], buckets: frozenset[int], *, forgotten: bool = False
+    ) -> None:
+        self._forgotten = forgotten
         texts = [each for each in shown if each.snapshot.exists and each.snapshot.is_text]
         same = [each.snapshot == live for each in texts]
         self.live = IndexedVersion(live, [each for each, is_live in zip(texts, same, strict=True) if is_live], buckets)
@@ -116,7 +119,7 @@ class Resolver:
                 weak = home
         if weak is not None:
             return weak
-        moved_on = any(version is not self.live for version in self.shown)
+        moved_on = self._forgotten or any(version is not self.live for version in self.shown)
         if moved_on and any(len(self.live.candidates(p.anchor.hash, tail_of(p))) > 1 for p in pointers):
             return None
         final = [read(self.live, pointer, shown_only=False) for pointer in pointers]
@@ -132,10 +135,13 @@ class Resolver:
 
     def _rivals(self, pointers: tuple[Pointer, ...], home: Home | None) -> tuple[Home, ...]:
         """Return what the same words mean in other versions that were shown, where the file has several such lines."""
-        if home is None or all(len(self.live.candidates(p.anchor.hash, tail_of(p))) < 2 for p in pointers):  # noqa: PLR2004
+        if home is None:
             return ()
-        if home.version.knows_anchors and all(reading.placed for reading in home.readings):
-            return ()  # these very anchors were shown last in this version
+        if not any(map(_is_counted, pointers)):  # what was counted may have been counted in any version
+            if all(len(self.live.candidates(p.anchor.hash, tail_of(p))) < 2 for p in pointers):  # noqa: PLR2004
+                return ()
+            if home.version.knows_anchors and all(reading.placed for reading in home.readings):
+                return ()  # these very anchors were shown last in this version
         others = list[Home]()
         for version in self.shown:
             readings = [read(version, pointer, shown_only=True) for pointer in pointers]
@@ -175,6 +181,9 @@ class Resolver:
             return (Missing(pointer=pointers[0], was=(home.version, first), reason=here.reason, home=home),)
         for rival in rivals:
             there = self._place(rival, places)
+            if isinstance(there, Lost) and any(map(_is_counted, pointers)):
+                was = (rival.version, rival.readings[0].target)  # it may have been counted there, where lines changed
+                return (Missing(pointer=pointers[0], was=was, reason=there.reason, home=rival),)
             if not isinstance(there, Lost) and _targets(rival, there) != _targets(home, here):
                 lines = sorted({*_targets(rival, there), *_targets(home, here)})
                 return (Ambiguous(pointer=pointers[0], lines=tuple(lines), reason="versions_disagree"),)
@@ -231,6 +240,11 @@ class Resolver:
             if version is not self.live and (lines := version.displayed(pointer.anchor.hash)):
                 return version, lines[0]
         return None
+
+
+def _is_counted(pointer: Pointer) -> bool:
+    """Tell whether a line is named by counting, without a number that was copied with its hash."""
+    return bool(pointer.anchor.offset) or (pointer.occurrence is not None and pointer.number is None)
 
 
 def _targets(home: Home, place: Moved | None) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from surehold.text.sanity_seams import shown
 _CONFLICT = re.compile(rb"(?:<{7}|>{7}|\|{7})(?= |$)|={7}$")
 _MIDDLE = b"======="
 _TITLE = re.compile(rb"\w[\w .,:-]{0,6}")
-_ANCHOR = re.compile(rb"\s*[+-]?\s*\d+#[0-9a-fA-F]{6,64}(?:\.\d+)?[!~]?\|")
+_ANCHOR = re.compile(rb"\s*[+-]?\s*\d+#[0-9a-fA-F]{6,64}(?:\.\d+)?(?:[+-]\d+)?[!~]?\|")
 _NUMBERED = re.compile(rb"\s*\d+(?:\.\d+)?\xe2\x86\x92")
 _MARKS: tuple[tuple[FindingKind, re.Pattern[bytes], str], ...] = (
     ("conflict_marker", _CONFLICT, "is a conflict marker"),

@@ -12,7 +12,7 @@ from surehold.errors import LineEditError, SureholdError
 from surehold.stores.base import Sighting
 from surehold.syntax.languages import readings
 from surehold.text.anchored_diff import anchored_diff
-from surehold.text.line_edits import AnchoredEdits, Shown
+from surehold.text.line_edits import AnchoredEdits, Shown, Unkept
 from surehold.text.plan import EditPlan
 from surehold.text.sanity import Report, Sanity
 from surehold.text.snapshot import Snapshot
@@ -126,12 +126,14 @@ def edit(context: Context, params: LineEditParams) -> LineEditResult:
     """
     session = context.session
     key = session.workspace.target(params.path).key
+    seen = _shown(session, key)
     watched = _Watched(Sanity(path=key, mode=params.safety_check, parse=readings))
     proposal = Proposal(
         path=params.path,
         edit=AnchoredEdits(
             operations=tuple(one.parsed(index) for index, one in enumerate(params.operations)),
-            shown=_shown(session, key),
+            shown=tuple(one for one in seen if isinstance(one, Shown)),
+            unkept=tuple(one for one in seen if isinstance(one, Unkept)),
             strict_order=params.strict_order,
             allow_rebase=not params.expected_sha256,
         ),
@@ -142,9 +144,10 @@ def edit(context: Context, params: LineEditParams) -> LineEditResult:
     try:
         receipt = session.submit(proposal, tool="edit", operation="edit", reason=params.reason, dry_run=params.dry_run)
     except LineEditError as error:
+        _fit(error.details, context.budget.page_characters)
         _remember_rows(session, params.path, error)
         raise
-    return _result(session, receipt, watched.report, past)
+    return _result(context, receipt, watched.report, past)
 
 
 @dataclass(slots=True)
@@ -179,18 +182,37 @@ class _Past:
             return cls("clean", ())
 
 
-def _shown(session: Session, key: str) -> tuple[Shown, ...]:
-    """Return the versions that this session was shown, newest first; those whose bytes were kept."""
-    sightings = sorted(session.workspace.store.sightings(session.id, key), key=lambda one: one.seq, reverse=True)
-    return tuple(shown for one in sightings if (shown := _kept(session, one)))
+def _shown(session: Session, key: str) -> tuple[Shown | Unkept, ...]:
+    """Return the versions that this session was shown, newest first, with their bytes where those were kept."""
+    return tuple(_kept(session, one) for one in session.workspace.store.sightings(session.id, key))
 
 
-def _kept(session: Session, sighting: Sighting) -> Shown | None:
+def _kept(session: Session, sighting: Sighting) -> Shown | Unkept:
     try:
         data = session.workspace.store.blob(sighting.sha256)
     except SureholdError:
-        return None
+        return Unkept(sha256=sighting.sha256, spans=sighting.spans, anchored=sighting.anchored)
     return Shown(snapshot=Snapshot(data), spans=sighting.spans, anchored=sighting.anchored)
+
+
+def _fit(details: Any, room: int) -> int:
+    """Leave only as many fresh rows in a refusal as reach the caller; return the room that is left."""
+    if isinstance(details, dict):
+        facts = cast("Json", details)
+        if "fresh_rows" in facts:
+            kept = list[str]()
+            for row in facts["fresh_rows"]:
+                room -= len(row) + 1
+                if room < 0:
+                    break
+                kept.append(row)
+            facts["fresh_rows"] = kept
+        for value in facts.values():
+            room = _fit(value, room)
+    elif isinstance(details, list):
+        for value in cast("list[Any]", details):
+            room = _fit(value, room)
+    return room
 
 
 def _remember_rows(session: Session, path: str, error: LineEditError) -> None:
@@ -208,18 +230,18 @@ def _rows_in(value: Any) -> list[str]:
     if isinstance(value, dict):
         facts = cast("Json", value)
         anchor = [facts["anchor"]] if "occurrence" in facts and "anchor" in facts else []
-        own = [*facts.get("fresh_rows", ()), *anchor]
+        own = [*facts.get("fresh_rows", ()), *anchor, *facts.get("neighbor_anchors", ())]
         return [*own, *(row for inner in facts.values() for row in _rows_in(inner))]
     return [row for inner in cast("list[Any]", value) for row in _rows_in(inner)] if isinstance(value, list) else []
 
 
-def _result(session: Session, receipt: Receipt, report: Report, past: _Past) -> LineEditResult:
+def _result(context: Context, receipt: Receipt, report: Report, past: _Past) -> LineEditResult:
     (one,) = receipt.files
     plan = one.plan
-    diff = anchored_diff(plan, limit=_DIFF_CHARACTERS)
-    if receipt.change_id:
+    diff = anchored_diff(plan, limit=min(_DIFF_CHARACTERS, context.budget.page_characters // 2))
+    if receipt.change_id:  # what does not reach the caller was not shown
         spans = merged([(number, number) for number in diff.shown])
-        session.saw(one.path, plan.after, spans=spans, anchored=True)
+        context.session.saw(one.path, plan.after, spans=spans, anchored=True)
     horizon = plan.horizon
     before, after = plan.before.line_count, plan.after.line_count
     return LineEditResult(

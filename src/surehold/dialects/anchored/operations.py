@@ -63,6 +63,14 @@ class LineOperation(Part):
                 raise _missing(index, self.op, name)
         if "content" in own and "content" not in sent:
             raise _missing(index, self.op, "content")
+        if "\0" in str(sent.get("content", "")):
+            raise SchemaInvalid(
+                f"Operation {index}: `content` holds a zero byte, which no text file holds.",
+                reason="zero_byte",
+                operation_index=index,
+                op=self.op,
+                field="content",
+            )
         return kind(**{name: value for name, value in sent.items() if name != "op"})
 
 

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from surehold.dialects.shared.changes import SHORT_DIFF, ChangeParams, ChangeResult, common
+from surehold.dialects.shared.changes import SHORT_DIFF, ChangeParams, ChangeResult, check_text, common
 from surehold.dialects.shared.wire import WIRE
 from surehold.text.rewrite import WriteText
 from surehold.text.visible import safe
@@ -48,6 +48,7 @@ class CreateResult(ChangeResult):
 @tool("create_file", hints=Hints(kind="edit", title="Create a file", operation="create"), wire=WIRE)
 def create_file(context: Context, params: CreateParams) -> CreateResult:
     """Create a new file; one that exists is never overwritten (already_exists)."""
+    check_text(params.content, "content", path=params.path)
     proposal = Proposal(
         path=params.path, edit=WriteText(params.content), proof=Absent(), parents=params.create_parent_directories
     )

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from surehold.dialects.shared.camel import CamelPart, CamelResult
-from surehold.dialects.shared.changes import ChangeResult, CheckedParams, common, proof
+from surehold.dialects.shared.changes import ChangeResult, CheckedParams, check_text, common, proof
 from surehold.dialects.shared.wire import WIRE
 from surehold.text.plan import Applied
 from surehold.text.string_edits import SnapshotEdits, StringEdit
@@ -96,6 +96,8 @@ def edit_file(context: Context, params: EditParams) -> EditResult:
     oldText must stand exactly once, unless replaceAll or expectedOccurrences. Untouched bytes stay as they are.
     A wrong expectedSha256 is refused as stale_file and says whether the edits still apply, and with which sha256.
     """
+    for number, edit in enumerate(params.edits):
+        check_text(edit.new_text, f"edits.{number}.newText", path=params.path)
     evidence = proof(context, params.expected_sha256, path=params.path)
     edits = tuple(
         StringEdit(

@@ -89,6 +89,17 @@ def common(receipt: Receipt, *, diff_room: int = DIFF_LIMIT) -> dict[str, Any]:
     }
 
 
+def check_text(text: str, name: str, *, path: str) -> None:
+    """Refuse a zero byte: with it the file would be binary, and no text tool could open it again."""
+    if "\0" in text:
+        raise InvalidArgument(
+            f"`{name}` holds a zero byte, which no text file holds.",
+            path=path,
+            reason="zero_byte",
+            action="Leave it out; where it is meant as an escape, write the escape.",
+        )
+
+
 def proof(context: Context, expected: str, *, path: str) -> Proof:
     """Return the caller's evidence; without one only a workspace that allows it is changed."""
     if expected:

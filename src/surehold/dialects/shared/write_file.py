@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from surehold.dialects.shared.changes import ChangeResult, CheckedParams, common, proof
+from surehold.dialects.shared.changes import ChangeResult, CheckedParams, check_text, common, proof
 from surehold.dialects.shared.wire import WIRE
 from surehold.text.rewrite import WriteText
 from surehold.text.visible import safe
@@ -50,6 +50,7 @@ def write_file(context: Context, params: WriteParams) -> WriteResult:
     expectedSha256 must be the file's current sha256; otherwise the call is refused as stale_file and says what changed.
     New files: create_file.
     """
+    check_text(params.content, "content", path=params.path)
     evidence = proof(context, params.expected_sha256, path=params.path)
     proposal = Proposal(path=params.path, edit=WriteText(params.content), proof=evidence)
     receipt = context.session.submit(
