@@ -53,5 +53,5 @@ soak: $(STAMP)  ## the long runs: every property 3,000 times, races and kills at
 	SUREHOLD_SOAK=1 SUREHOLD_RACES=100000 HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n auto --dist worksteal --timeout 3600
 
 clean:  ## remove everything that was built
-	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage src/*.egg-info
+	rm -rf .venv .conformance build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

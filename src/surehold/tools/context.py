@@ -56,6 +56,8 @@ class Context:
     budget: Budget = Budget()
     unchecked: bool = False
     """Changes are accepted without the sha256 that proves what the caller saw."""
+    deprecated_names: bool = True
+    """Names of arguments that are on their way out still work, with a warning."""
     progress: Progress = _silent
     cancelled: Callable[[], bool] = _never
 

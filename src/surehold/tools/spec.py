@@ -186,7 +186,7 @@ class Tool(Generic[P, R]):
         """Call it with plain data; a refusal is an answer too, and the ledger hears of it."""
         try:
             context.go_on()
-            params, warnings = self.parse(arguments)
+            params, warnings = self.parse(arguments, deprecated_names=context.deprecated_names)
             result = self.run(context, params)
         except SureholdError as error:
             return self._refused(context, arguments, error)
@@ -196,12 +196,12 @@ class Tool(Generic[P, R]):
         shown = None if self.hints.read_only else data if fitted is result else self.wire.success(fitted, warnings)
         return Answer(ok=result.ok, text=text, data=data, structured=shown, warnings=warnings)
 
-    def parse(self, arguments: Mapping[str, Any]) -> tuple[P, tuple[str, ...]]:
+    def parse(self, arguments: Mapping[str, Any], *, deprecated_names: bool = True) -> tuple[P, tuple[str, ...]]:
         """Turn plain data into Params, with a warning for every unknown argument."""
         known = self.params.known()
         given, warnings = dict(arguments), list[str]()
         for name in sorted(set(arguments) - known):
-            instead = self.params.DEPRECATED.get(name)
+            instead = self.params.DEPRECATED.get(name) if deprecated_names else None
             warnings.append(
                 f"`{name}` is deprecated; use `{instead}`." if instead else f"Unknown argument `{name}` was ignored."
             )

@@ -1,9 +1,12 @@
 """Every scenario of seed 001, by its name, through a real server process."""
 
+from pathlib import Path
+
 import pytest
 
 from dialects.anchored.lines import Lines, bare
 from dialects.place import Place
+from front.mcp.client import StdioClient, surehold
 from spec.marks import requirement
 
 TEN = "".join(f"line number {n} here\n" for n in range(1, 11))
@@ -445,6 +448,18 @@ def test_edit_called_with_deprecated_file_path(lines: Lines) -> None:
     answer = Edited(lines.place.client.call("edit", call))
 
     assert any("`file_path` is deprecated" in warning for warning in answer.data["warnings"])
+
+
+@requirement("anchored:path:alias")
+def test_the_deprecated_name_can_be_turned_off(tmp_path: Path) -> None:
+    from dialects.anchored.lines import Edited
+
+    (tmp_path / "a.txt").write_text(TEN)
+    words = ("mcp", tmp_path, "--state-dir", tmp_path.with_name("state"), "--no-deprecated")
+    with StdioClient(surehold(*words)) as client:
+        answer = Edited(client.call("edit", {"file_path": "a.txt", "operations": []}))
+
+    assert "`path`" in answer.error["message"]
 
 
 @requirement("anchored:path:both")

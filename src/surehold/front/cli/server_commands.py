@@ -55,6 +55,7 @@ def _shared_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--allow-unchecked", action="store_true", help="let changes go without expectedSha256")
     parser.add_argument("--contract-errors", action="store_true", help="multi_edit refuses with JSON-RPC errors")
+    parser.add_argument("--no-deprecated", action="store_true", help="refuse old names of arguments, such as file_path")
     parser.add_argument("--lean", action="store_true", help="shorter descriptions, for fewer tokens")
     parser.add_argument("--max-chars", type=_positive, default=0, metavar="N", help="characters in a page of a file")
     parser.add_argument("--max-tokens", type=_positive, default=0, metavar="N", help="estimated tokens in an answer")
@@ -117,6 +118,7 @@ def _launch(context: Context, args: argparse.Namespace, door: "Door | None", *, 
                 read_only=args.read_only,
                 planning=args.mode == "plan",
                 unchecked=args.allow_unchecked,
+                deprecated_names=not args.no_deprecated,
                 contract_errors=frozenset({"multi_edit_text_file"} if args.contract_errors else ()),
                 max_chars=args.max_chars,
                 max_tokens=args.max_tokens,

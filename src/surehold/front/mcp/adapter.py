@@ -122,6 +122,7 @@ class Adapter:
                 session=seat.session,
                 budget=budget,
                 unchecked=self.profile.unchecked,
+                deprecated_names=self.profile.deprecated_names,
                 progress=caller.progress,
                 cancelled=caller.cancelled,
             )

@@ -17,5 +17,7 @@ class Profile:
     """Changes need no sha256."""
     contract_errors: frozenset[str] = frozenset()
     """Tools whose refusals are protocol errors, as their contract says."""
+    deprecated_names: bool = True
+    """Names of arguments that are on their way out still work, with a warning."""
     max_chars: int = 0
     max_tokens: int = 0
