@@ -34,7 +34,6 @@ PACKAGE = {
     "type": "object",
     "properties": {
         "registryType": {"const": "pypi"},
-        "registryBaseUrl": {"const": "https://pypi.org"},
         "identifier": TEXT,
         "version": {"type": "string", "pattern": r"^\d+\.\d+\.\d+$"},
         "runtimeHint": {"const": "uvx"},
