@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from surehold.errors import InvalidArgument, NotFound
+from surehold.workspace.mode import MODES
 
 if TYPE_CHECKING:
     from surehold.dialects.agent import AgentWorkspace
     from surehold.stores.sqlite import SqliteStore
     from surehold.text.encoding import Detector
     from surehold.workspace.limits import Limits
+    from surehold.workspace.mode import Mode
     from surehold.workspace.past import Past
+    from surehold.workspace.permission import Approver
 
 Durability = Literal["full", "file", "none"]
 
@@ -27,10 +30,18 @@ class Settings:
     durability: Durability = "full"
     deny: tuple[str, ...] = ()
     """Paths that are neither read nor written, in gitignore syntax."""
+    ask: tuple[str, ...] = ()
+    """Paths that somebody is asked about before they change, also in acceptEdits."""
     allow: tuple[str, ...] = ()
-    """Protected paths that may be written all the same, in gitignore syntax."""
+    """Paths that may change without asking, also in the mode default."""
     protected: tuple[str, ...] | None = None
-    """Paths that configure other programs, in gitignore syntax; None for the usual ones."""
+    """Paths that configure other programs; None for the usual ones."""
+    unprotected: tuple[str, ...] = ()
+    """Paths that are not protected after all."""
+    mode: "Mode | None" = None
+    """How agents get permission to change files; None for default where somebody can be asked, else acceptEdits."""
+    approver: "Approver | None" = None
+    """Whom agents ask, unless their session names somebody else."""
     limits: "Limits | None" = None
     """How much, and how long; None for the usual limits."""
     recover_on_open: bool = True
@@ -40,6 +51,10 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuse a word that would be taken for another one later."""
+        if self.mode not in (None, *MODES):
+            raise InvalidArgument(
+                f"`{self.mode}` is no mode.", reason="bad_mode", action=f"Choose one of {', '.join(MODES)}."
+            )
         if self.durability not in get_args(Durability):
             raise InvalidArgument(
                 f"`{self.durability}` is no durability.",
@@ -82,8 +97,10 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
     disk = LocalDisk(given_roots, durability=chosen.durability)
     policy = Policy(
         deny=chosen.deny,
+        ask=chosen.ask,
         allow=chosen.allow,
         protected=PROTECTED if chosen.protected is None else chosen.protected,
+        unprotected=chosen.unprotected,
         state_dir=_key_inside(state_dir, paths),
     )
     store = _store(state_dir, chosen.durability)
@@ -93,6 +110,8 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
         owner=current_owner,
         policy=policy,
         limits=chosen.limits,
+        mode=chosen.mode,
+        approver=chosen.approver,
         detector=chosen.detector,
         clock=utc_now,
     )

@@ -12,7 +12,8 @@
     │  ├─ AlreadyExists         already_exists · file                  -32006
     │  ├─ PermissionDenied      permission_denied · os_denied          -32002
     │  │  ├─ ProtectedPath      permission_denied · protected_path
-    │  │  └─ DeniedByRule       permission_denied · policy
+    │  │  ├─ DeniedByRule       permission_denied · policy
+    │  │  └─ PermissionRequired permission_denied · permission_required
     │  ├─ OutsideWorkspace      outside_workspace · dotdot, absolute … -32007
     │  ├─ BinaryFile            binary_file · nul_bytes                -32004
     │  └─ FileTooLarge          file_too_large · size_limit            -32008
@@ -35,6 +36,18 @@
     │  ├─ OverlappingOperations  overlapping_operations · same_lines   -32012
     │  ├─ NoChange              no_change · same_bytes                 -32602
     │  └─ SafetyCheckFailed     safety_check_failed · suspicious       -32014
+    ├─ MediaError                              the file is not what its kind promises    -32004
+    │  ├─ ImageInvalid          image_invalid · undecodable
+    │  ├─ ImageTooLarge         image_too_large · pixels
+    │  ├─ PdfInvalid            pdf_invalid · undecodable
+    │  ├─ PdfEncrypted          pdf_encrypted · password
+    │  ├─ PdfPagesRequired      pdf_pages_required · many_pages        -32602
+    │  └─ PdfBadRange           pdf_bad_range · bad_pages              -32602
+    ├─ NotebookError                           the notebook or its cell is the problem
+    │  ├─ UseNotebookEdit       use_notebook_edit · notebook           -32602
+    │  ├─ NotebookInvalid       notebook_invalid · malformed           -32004
+    │  ├─ CellNotFound          cell_not_found · no_such_cell          -32010
+    │  └─ CellAmbiguous         cell_ambiguous · several_cells         -32011
     └─ Unavailable                             the machine or our own state is the problem
        ├─ LockTimeout           timeout · lock_timeout                 -32015
        ├─ SearchTimeout         timeout · scan_budget, regex_budget    -32015
@@ -212,6 +225,14 @@ class DeniedByRule(PermissionDenied):
 
     default_reason = "policy"
     default_action = "Work on another file, or ask the owner of the workspace to change the rule."
+
+
+class PermissionRequired(PermissionDenied):
+    """A person must be asked, and nobody can be."""
+
+    recoverable = True
+    default_reason = "permission_required"
+    default_action = "Ask a person to allow this change, or to start in another mode."
 
 
 class OutsideWorkspace(PathError):
@@ -404,6 +425,103 @@ class SafetyCheckFailed(LineEditError):
     step = "re-read_file"
     default_reason = "suspicious"
     default_action = "Correct the operation that is named and send the edit again."
+
+
+class MediaError(SureholdError):
+    """A file that is not text is not what its kind promises."""
+
+    code = -32004
+
+
+class ImageInvalid(MediaError):
+    """The image cannot be decoded."""
+
+    kind = "image_invalid"
+    default_reason = "undecodable"
+    default_action = "Check where the file comes from; an image program may repair it."
+
+
+class ImageTooLarge(MediaError):
+    """Decoding the image would take more memory than it may."""
+
+    kind = "image_too_large"
+    default_reason = "pixels"
+    default_action = "Make a smaller copy of the image, and read that."
+
+
+class PdfInvalid(MediaError):
+    """The file is not a PDF document, whatever its name says."""
+
+    kind = "pdf_invalid"
+    default_reason = "undecodable"
+    default_action = "Check where the file comes from; it may be something else under this name."
+
+
+class PdfEncrypted(MediaError):
+    """The PDF document wants a password."""
+
+    kind = "pdf_encrypted"
+    default_reason = "password"
+    default_action = "Ask a person for a copy without a password."
+
+
+class PdfPagesRequired(MediaError):
+    """The document has too many pages to be shown without saying which."""
+
+    kind = "pdf_pages_required"
+    code = -32602
+    default_reason = "many_pages"
+    default_action = "Name at most 20 pages, such as pages='1-5'."
+
+
+class PdfBadRange(MediaError):
+    """These pages cannot be shown."""
+
+    kind = "pdf_bad_range"
+    code = -32602
+    default_reason = "bad_pages"
+    default_action = "Name at most 20 pages, such as '3', '1-5' or '1,4,7-9'."
+
+
+class NotebookError(SureholdError):
+    """The notebook or its cell is the problem."""
+
+    code = -32602
+
+
+class UseNotebookEdit(NotebookError):
+    """A notebook is changed cell by cell."""
+
+    kind = "use_notebook_edit"
+    default_reason = "notebook"
+    default_action = "Change it with NotebookEdit."
+
+
+class NotebookInvalid(NotebookError):
+    """The file is not a notebook that we can change safely."""
+
+    kind = "notebook_invalid"
+    code = -32004
+    default_reason = "malformed"
+    default_action = "Open it in Jupyter and save it again."
+
+
+class CellNotFound(NotebookError):
+    """No cell has this name."""
+
+    kind = "cell_not_found"
+    code = -32010
+    default_reason = "no_such_cell"
+    default_action = "Read the notebook for the ids of its cells."
+
+
+class CellAmbiguous(NotebookError):
+    """Several cells may be meant."""
+
+    kind = "cell_ambiguous"
+    code = -32011
+    default_reason = "several_cells"
+    default_action = "Name the cell in a way that only one has."
 
 
 class Unavailable(SureholdError):

@@ -9,7 +9,7 @@ from surehold.workspace.policy import PROTECTED, Policy
 from surehold.workspace.workspace import Workspace
 from workspaces import make_bench, real_workspace
 
-RULES = Policy(deny=("secrets/", "*.pem", "!public.pem"), allow=(".vscode/settings.json",))
+RULES = Policy(deny=("secrets/", "*.pem", "!public.pem"), unprotected=(".vscode/settings.json",), allow=("src/", "link"))
 
 
 @requirement("engine:policy:protected", "engine:policy:case")
@@ -32,14 +32,13 @@ RULES = Policy(deny=("secrets/", "*.pem", "!public.pem"), allow=(".vscode/settin
 )
 def test_configuration_of_other_programs_is_protected_wherever_it_lies(name: str) -> None:
     RULES.check_read(name, name)
-    with pytest.raises(ProtectedPath):
-        RULES.check_write(name, name)
+    assert RULES.standing(name, name).protected_by
 
 
 @requirement("engine:policy:deny", "engine:policy:case")
 @pytest.mark.parametrize("name", ["secrets/a", "x/secrets/a", "key.pem", "KEY.PEM", "a/b/key.pem"])
 def test_a_denied_path_is_neither_read_nor_written(name: str) -> None:
-    for check in (RULES.check_read, RULES.check_write):
+    for check in (RULES.check_read, RULES.standing):
         with pytest.raises(DeniedByRule):
             check(name, name)
 
@@ -48,21 +47,37 @@ def test_a_denied_path_is_neither_read_nor_written(name: str) -> None:
     "name", ["public.pem", "a.txt", "gitconfig", "src/main.py", ".gitignore", ".github/workflows/ci.yml"]
 )
 def test_everything_else_is_open(name: str) -> None:
-    RULES.check_write(name, name)
+    assert not RULES.standing(name, name).protected_by
 
 
-@requirement("engine:policy:allow")
-def test_an_allow_rule_opens_a_protected_path() -> None:
-    RULES.check_write(".vscode/settings.json", ".vscode/settings.json")
-    with pytest.raises(ProtectedPath):
-        RULES.check_write(".vscode/tasks.json", ".vscode/tasks.json")
+@requirement("engine:policy:unprotected")
+def test_a_rule_may_say_that_a_path_is_not_protected() -> None:
+    assert not RULES.standing(".vscode/settings.json", ".vscode/settings.json").protected_by
+    assert RULES.standing(".vscode/tasks.json", ".vscode/tasks.json").protected_by
 
 
-@requirement("engine:policy:allow")
-def test_an_allow_rule_does_not_open_a_denied_path() -> None:
-    both = Policy(deny=("a",), allow=("a",))
+@requirement("engine:policy:unprotected")
+def test_an_allow_rule_opens_neither_a_protected_nor_a_denied_path() -> None:
+    assert RULES.standing("src/.mcp.json", "src/.mcp.json").protected_by
+    both = Policy(deny=("a",), allow=("a",), unprotected=("a",))
     with pytest.raises(DeniedByRule):
-        both.check_write("a", "a")
+        both.standing("a", "a")
+
+
+@requirement("engine:policy:both_paths")
+def test_an_allow_rule_must_match_the_name_and_what_it_leads_to() -> None:
+    assert RULES.standing("link", "src/a").allowed
+    assert not RULES.standing("link", "other").allowed
+    assert not RULES.standing("other", "src/a").allowed
+
+
+@requirement("engine:policy:both_paths")
+def test_an_ask_rule_may_match_either() -> None:
+    rules = Policy(ask=("deploy/",))
+
+    assert rules.standing("link", "deploy/a").asked_by == "deploy/"
+    assert rules.standing("deploy/a", "a").asked_by == "deploy/"
+    assert not rules.standing("link", "a").asked_by
 
 
 @requirement("engine:policy:both_paths")
@@ -132,5 +147,4 @@ def test_the_seeds_five_protected_files_are_the_minimum() -> None:
 
 @pytest.mark.parametrize("name", [".git", "sub/.git", ".ssh", ".vscode", ".claude"])
 def test_a_file_with_the_name_of_a_protected_directory_is_protected_too(name: str) -> None:
-    with pytest.raises(ProtectedPath):
-        RULES.check_write(name, name)
+    assert RULES.standing(name, name).protected_by

@@ -6,13 +6,22 @@ from surehold.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from surehold.dialects.agent_session import AgentSession
+    from surehold.workspace.mode import Mode
+    from surehold.workspace.permission import Approver
 
 
 class AgentWorkspace(Workspace):
     """One or several directories that agents may edit."""
 
-    def session(self, *, agent: str = "", id: str = "") -> "AgentSession":  # noqa: A002 - it is the id
-        """Begin a conversation, or go on with the one of that id."""
+    def session(
+        self,
+        *,
+        agent: str = "",
+        id: str = "",  # noqa: A002 - it is the id
+        mode: "Mode | None" = None,
+        approver: "Approver | None" = None,
+    ) -> "AgentSession":
+        """Begin a conversation, or go on with the one of that id, in a mode and with somebody to ask."""
         from surehold.dialects.agent_session import AgentSession
 
-        return AgentSession(self, id=id or self.new_id(), agent=agent)
+        return AgentSession(self, id=id or self.new_id(), agent=agent, permission=self.permission(mode, approver))

@@ -84,6 +84,10 @@ class Result(BaseModel):
         """Say it to a model, within the budget; what does not fit is named, with the call that shows it."""
         raise NotImplementedError
 
+    def blocks(self) -> tuple[Json, ...]:
+        """Return what it shows beside its text: images and the like, as MCP spells them."""
+        return ()
+
     def fitted(self, budget: Budget) -> Self:  # noqa: ARG002 - most results are small
         """Return it in a size that a model is given in one piece."""
         return self
@@ -194,7 +198,8 @@ class Tool(Generic[P, R]):
         data = self.wire.success(result, warnings)
         fitted = result.fitted(context.budget)
         shown = None if self.hints.read_only else data if fitted is result else self.wire.success(fitted, warnings)
-        return Answer(ok=result.ok, text=text, data=data, structured=shown, warnings=warnings)
+        blocks = result.blocks()
+        return Answer(ok=result.ok, text=text, data=data, structured=shown, warnings=warnings, content=blocks)
 
     def parse(self, arguments: Mapping[str, Any], *, deprecated_names: bool = True) -> tuple[P, tuple[str, ...]]:
         """Turn plain data into Params, with a warning for every unknown argument."""

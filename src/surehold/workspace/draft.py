@@ -8,6 +8,7 @@ from surehold.stores.base import Blob, Change, Sighting
 from surehold.text.plan import EditPlan
 from surehold.text.snapshot import Snapshot
 from surehold.text.version import Version
+from surehold.workspace.policy import Standing
 from surehold.workspace.proposal import Proposal
 
 _COMPARED = 8 << 20
@@ -17,11 +18,13 @@ _SINCE = 8 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A proposal whose paths were resolved and allowed."""
+    """A proposal whose paths were resolved."""
 
     proposal: Proposal
     target: Target
     to: Target | None = None
+    standings: tuple[Standing, ...] = ()
+    """What the rules say about each path."""
 
     @property
     def targets(self) -> tuple[Target, ...]:

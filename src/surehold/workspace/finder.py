@@ -22,7 +22,7 @@ from surehold.text.snapshot import Snapshot
 from surehold.workspace.editorconfig import charset_of
 
 if TYPE_CHECKING:
-    from surehold.workspace.write_path import WritePath
+    from surehold.workspace.read_path import ReadPath
 
 _MAX_QUERY = 10_000
 _MAX_FILE_BYTES = 1 << 28
@@ -32,7 +32,7 @@ _MAX_CONTEXT = 100
 class Finder:
     """Finds files, and places in them. What a rule denies is neither listed, nor matched, nor read."""
 
-    def __init__(self, workspace: "WritePath", *, detector: Detector | None = None, seconds: float = SECONDS) -> None:
+    def __init__(self, workspace: "ReadPath", *, detector: Detector | None = None, seconds: float = SECONDS) -> None:
         self._workspace = workspace
         self._disk = workspace.disk
         self._policy = workspace.policy

@@ -11,6 +11,7 @@ from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import ABSENT, Snapshot
 from surehold.text.version import Version
 from surehold.workspace.past import ChangeView, Past
+from surehold.workspace.permission import Permission
 from surehold.workspace.proposal import Absent, Proposal, Sha256
 from surehold.workspace.receipt import Receipt
 from surehold.workspace.write_path import WritePath
@@ -23,9 +24,10 @@ _NOT_A_CALLERS = (*_WAYS_BACK, "external", "gc")
 class History(Past):
     """What happened in a workspace, and the way back."""
 
-    def __init__(self, workspace: WritePath) -> None:
+    def __init__(self, workspace: WritePath, *, permission: Permission | None = None) -> None:
         super().__init__(workspace.store)
         self._workspace = workspace
+        self._permission = permission
 
     def diff(self, reference: str) -> str:
         """Return the whole difference that a change made, also where the ledger keeps only its beginning."""
@@ -78,7 +80,7 @@ class History(Past):
             reason=reason,
             restores=item.id,
         )
-        return self._workspace.write(proposal, call=call, dry_run=dry_run)
+        return self._workspace.write(proposal, call=call, dry_run=dry_run, permission=self._permission)
 
     def empty_trash(self, trash_ids: Sequence[str] = ()) -> int:
         """Give up deleted files for good: all, or the named ones. Their bytes go with the next `gc`."""
@@ -104,7 +106,7 @@ class History(Past):
         for attempt in range(_ATTEMPTS):
             proposals = [proposal for change in reversed(changes) for proposal in self._inverse(change)]
             try:
-                return self._workspace.write(*proposals, call=call, dry_run=dry_run)
+                return self._workspace.write(*proposals, call=call, dry_run=dry_run, permission=self._permission)
             except StaleFile:  # somebody wrote between our look and the lock: look again
                 if attempt == _ATTEMPTS - 1:
                     raise

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from surehold.disk.base import Disk, Target
 from surehold.errors import NotAFile, NotFound, SureholdError
-from surehold.workspace.policy import Policy
+from surehold.workspace.policy import Policy, Standing
 
 _SHOWN_BYTE = re.compile(r"\\x([89a-f][0-9a-f])")
 
@@ -23,11 +23,9 @@ class Names:
         self.policy.check_read(_within(target, path), "/".join(target.parts), key=target.key)
         return target
 
-    def writable(self, path: str) -> Target:
-        """Resolve a path that may be written."""
-        target = self._resolved(path)
-        self.policy.check_write(_within(target, path), "/".join(target.parts), key=target.key)
-        return target
+    def standing(self, path: str, target: Target) -> Standing:
+        """Say which rules apply to writing a path; one that may not even be read is refused."""
+        return self.policy.standing(_within(target, path), "/".join(target.parts), key=target.key)
 
     def check_recorded(self, key: str) -> None:
         """Refuse a recorded path that the rules hide, wherever it leads today."""

@@ -1,9 +1,10 @@
-"""Which paths may be read and written. No input or output happens here.
+"""Which rules apply to a path. No input or output happens here.
 
 1. A rule is a line in gitignore syntax, matched without regard to case.
-2. A rule is asked about the path as it was requested and about the path it leads to; one match is enough.
-3. Denied: neither read nor written, whatever else is said. Protected: read, and written only where an allow rule
-   says so. Names are protected whether or not the file exists.
+2. A rule is asked about the path as it was requested and about the path it leads to. One match is enough to deny, to
+   protect or to ask; to allow, both must match.
+3. Denied: neither read nor written, whatever else is said. Protected: read, and written only when somebody says so;
+   names are protected whether or not the file exists. What follows for a write is the permission's to say.
 """
 
 from dataclasses import dataclass
@@ -22,27 +23,41 @@ PROTECTED = (
     ".jj",
     ".gitconfig",
     ".gitmodules",
+    ".config/git",
     ".bashrc",
     ".bash_profile",
     ".bash_login",
     ".bash_logout",
+    ".bash_aliases",
     ".profile",
     ".zshrc",
     ".zshenv",
     ".zprofile",
     ".zlogin",
+    ".zlogout",
     ".config/fish",
     ".envrc",
     ".ssh",
     ".gnupg",
     ".npmrc",
+    ".pnpmfile.cjs",
+    ".yarn",
     ".yarnrc",
     ".yarnrc.yml",
+    ".pnp.cjs",
+    ".pnp.loader.mjs",
+    "bunfig.toml",
+    ".bunfig.toml",
     ".pypirc",
     ".netrc",
-    ".cargo/config",
-    ".cargo/config.toml",
     "pip.conf",
+    ".cargo",
+    ".mvn",
+    "maven-wrapper.properties",
+    "gradle-wrapper.properties",
+    ".bazelrc",
+    ".bazelversion",
+    ".bazeliskrc",
     ".mcp.json",
     ".claude.json",
     ".claude",
@@ -52,10 +67,30 @@ PROTECTED = (
     ".vscode",
     ".zed",
     ".idea",
+    ".devcontainer",
+    ".devcontainer.json",
+    ".ripgreprc",
     ".husky",
     ".pre-commit-config.yaml",
+    "lefthook.yml",
+    "lefthook.yaml",
+    ".lefthook.yml",
+    ".lefthook.yaml",
 )
 """Shell, version control, editor, agent and package manager configuration: what makes other programs run code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What the rules say about writing one path."""
+
+    path: str
+    protected_by: str = ""
+    """The rule that protects it."""
+    asked_by: str = ""
+    """The rule that wants somebody asked."""
+    allowed: bool = False
+    """A rule says that nobody need be asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,14 +98,18 @@ class Policy:
     """The rules of one workspace."""
 
     deny: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
     protected: tuple[str, ...] = PROTECTED
+    unprotected: tuple[str, ...] = ()
+    """Names that are not protected after all."""
     state_dir: str = ""
     """Surehold's own state, when it lies inside a root: closed to every tool."""
 
     def __post_init__(self) -> None:
         """Refuse rules that cannot be understood, before anything depends on them."""
-        for rules in (self.deny, self.allow, () if self.protected is PROTECTED else self.protected):
+        protected = () if self.protected is PROTECTED else self.protected
+        for rules in (self.deny, self.ask, self.allow, self.unprotected, protected):
             try:
                 _ = _compiled(rules) if rules else None
             except ValueError as error:
@@ -84,13 +123,19 @@ class Policy:
             if rule := _matching(self.deny, name):
                 raise DeniedByRule(f"The rule `{rule}` of this workspace denies `{name}`.", path=name, rule=rule)
 
-    def check_write(self, requested: str, final: str, *, key: str = "") -> None:
-        """Refuse a path that must not be written."""
+    def standing(self, requested: str, final: str, *, key: str = "") -> Standing:
+        """Refuse a path that must not even be read, and say which rules apply to writing it."""
         self.check_read(requested, final, key=key)
-        for name in (requested, final):
-            rule = _matching(self.protected, name)
-            if rule and not _matching(self.allow, name):
-                raise ProtectedPath(f"`{name}` is protected: `{rule}` configures other programs.", path=name, rule=rule)
+        names = (requested, final)
+        return Standing(
+            path=key or final,
+            protected_by=next((rule for name in names if (rule := self._protecting(name))), ""),
+            asked_by=next((rule for name in names if (rule := _matching(self.ask, name))), ""),
+            allowed=all(_matching(self.allow, name) for name in names),
+        )
+
+    def _protecting(self, name: str) -> str:
+        return "" if _matching(self.unprotected, name) else _matching(self.protected, name)
 
 
 @lru_cache(maxsize=4096)

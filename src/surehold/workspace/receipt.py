@@ -44,6 +44,8 @@ class Receipt:
     """The same call was made before; this is its first answer."""
     already_applied: bool = False
     """The file already was what the call asked for."""
+    user_modified: bool = False
+    """Whoever was asked wanted other content, and that was written."""
 
     @property
     def diff(self) -> str:

@@ -1,7 +1,8 @@
 """One agent's conversation with one workspace: what it is shown, and what it asks for."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from copy import copy
+from typing import TYPE_CHECKING, Self
 
 from surehold.errors import InvalidArgument, SureholdError
 from surehold.stores.base import Blob, Call, Operation, SessionRow, Sighting
@@ -11,6 +12,7 @@ from surehold.text.rewrite import WriteText
 from surehold.text.snapshot import Snapshot
 from surehold.text.string_edits import SnapshotEdits, StringEdit
 from surehold.workspace.history import History
+from surehold.workspace.permission import Approver, Permission
 from surehold.workspace.proposal import Absent, Exact, Proof, Proposal, Seen, Sha256
 from surehold.workspace.receipt import Receipt
 from surehold.workspace.sightings import merged
@@ -29,12 +31,27 @@ class Session:
     A file that was not read in this session, or changed since, is not overwritten.
     """
 
-    def __init__(self, workspace: WritePath, *, id: str, agent: str = "") -> None:  # noqa: A002 - it is the id
+    def __init__(
+        self,
+        workspace: WritePath,
+        *,
+        id: str,  # noqa: A002 - it is the id
+        agent: str = "",
+        permission: Permission | None = None,
+    ) -> None:
         self.workspace = workspace
         self.id = id
         self.agent = agent
-        self.history = History(workspace)
+        self.permission = permission or Permission()
+        self.history = History(workspace, permission=self.permission)
         workspace.store.open_session(SessionRow(id=id, agent=agent, opened=workspace.clock().isoformat()))
+
+    def asking(self, approver: Approver | None) -> Self:
+        """Return the same conversation, in which somebody else is asked."""
+        other = copy(self)
+        other.permission = self.permission.asking(approver)
+        other.history = History(self.workspace, permission=other.permission)
+        return other
 
     @property
     def finder(self) -> "Finder":
@@ -171,7 +188,8 @@ class Session:
         self, *proposals: Proposal, tool: str, operation: Operation, reason: str = "", dry_run: bool = False
     ) -> Receipt:
         """Make proposals happen on behalf of a tool, all or none."""
-        return self.workspace.write(*proposals, call=self.call(tool, operation, reason=reason), dry_run=dry_run)
+        call = self.call(tool, operation, reason=reason)
+        return self.workspace.write(*proposals, call=call, dry_run=dry_run, permission=self.permission)
 
     def call(self, tool: str, operation: Operation, *, reason: str = "") -> Call:
         """Name who asks: this session, by this tool."""

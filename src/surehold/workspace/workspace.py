@@ -7,6 +7,8 @@ from surehold.workspace.write_path import WritePath
 
 if TYPE_CHECKING:
     from surehold.workspace.history import History
+    from surehold.workspace.mode import Mode
+    from surehold.workspace.permission import Approver
     from surehold.workspace.session import Session
     from surehold.workspace.views import CheckpointManager, FileWriteTracker
 
@@ -14,11 +16,18 @@ if TYPE_CHECKING:
 class Workspace(WritePath):
     """One or several directories that we may edit, with their memory and their rules."""
 
-    def session(self, *, agent: str = "", id: str = "") -> "Session":  # noqa: A002 - it is the id
-        """Begin a conversation, or go on with the one of that id."""
+    def session(
+        self,
+        *,
+        agent: str = "",
+        id: str = "",  # noqa: A002 - it is the id
+        mode: "Mode | None" = None,
+        approver: "Approver | None" = None,
+    ) -> "Session":
+        """Begin a conversation, or go on with the one of that id, in a mode and with somebody to ask."""
         from surehold.workspace.session import Session
 
-        return Session(self, id=id or self.new_id(), agent=agent)
+        return Session(self, id=id or self.new_id(), agent=agent, permission=self.permission(mode, approver))
 
     @cached_property
     def history(self) -> "History":

@@ -1,7 +1,7 @@
-"""Reading, and the only path by which anything is written.
+"""The only path by which anything is written.
 
 The ten steps of a write:
- 1 resolve and allow every path          6 run the checks
+ 1 resolve, ask the rules, maybe a person 6 run the checks
  2 lock them, in one order               7 checkpoint: old bytes and intent, durable
  3 read the files again                  8 change the disk, atomically
  4 check the caller's proof              9 ledger entries, heads, sightings: one commit
@@ -10,14 +10,13 @@ Up to step 6 nothing has happened, and a refusal leaves nothing behind but a lin
 leaves an open intent, which anybody settles by looking at the bytes (see recover).
 """
 
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import NoReturn
 
 from surehold.disk.base import Disk, Step, Target
 from surehold.errors import (
@@ -25,7 +24,6 @@ from surehold.errors import (
     InvalidArgument,
     LockTimeout,
     NotAFile,
-    NotFound,
     RecoveryRequired,
     StaleFile,
     StateUnavailable,
@@ -46,31 +44,28 @@ from surehold.stores.base import (
     Sighting,
     Store,
 )
-from surehold.text.encoding import Detector, Encoding, detect
+from surehold.text.encoding import Detector
 from surehold.text.hashing import sha256
 from surehold.text.plan import Delete
 from surehold.text.snapshot import ABSENT, Snapshot
 from surehold.workspace.draft import Draft, Place, draft
-from surehold.workspace.editorconfig import charset_of
 from surehold.workspace.ids import new_id, utc_now
 from surehold.workspace.limits import Limits
-from surehold.workspace.names import Names
+from surehold.workspace.mode import Mode
+from surehold.workspace.permission import Approver, Permission
 from surehold.workspace.policy import Policy
 from surehold.workspace.proposal import Absent, Proposal, Sha256
+from surehold.workspace.read_path import ReadPath
 from surehold.workspace.receipt import FileReceipt, Receipt
-from surehold.workspace.recover import Recovery, Settled, paths_of
+from surehold.workspace.recover import Settled, paths_of
 from surehold.workspace.sightings import after_write
-
-if TYPE_CHECKING:
-    from surehold.text.page import Page
-    from surehold.workspace.finder import Finder
 
 _POLL = 0.005
 _BRIEFLY = 0.05
 _LARGE = 4 << 20
 
 
-class WritePath:
+class WritePath(ReadPath):
     """Reads and changes the files of a workspace, and keeps its promises."""
 
     def __init__(
@@ -81,76 +76,36 @@ class WritePath:
         owner: Callable[[], Owner],
         policy: Policy | None = None,
         limits: Limits | None = None,
+        mode: Mode | None = None,
+        approver: Approver | None = None,
         detector: Detector | None = None,
         clock: Callable[[], datetime] = utc_now,
         new_id: Callable[[], str] = new_id,
     ) -> None:
-        self.disk = disk
-        self.store = store
-        self.policy = policy or Policy()
-        self.names = Names(disk, self.policy)
-        self.limits = limits or Limits()
+        super().__init__(disk=disk, store=store, policy=policy, limits=limits, detector=detector)
+        self.mode: Mode | None = mode
+        self.approver = approver
         self.clock = clock
         self.new_id = new_id
         self._owner = owner
-        self._detector = detector
-        self._recovery = Recovery(disk, store, limit=self.limits.max_file_bytes)
 
-    @property
-    def roots(self) -> tuple[str, ...]:
-        """The directories below which everything happens."""
-        return self.disk.roots
+    def permission(self, mode: Mode | None = None, approver: Approver | None = None) -> Permission:
+        """Return what a new conversation may do: where nothing was chosen, whoever can be asked is asked."""
+        asked = approver or self.approver
+        usual: Mode = "default" if asked else "acceptEdits"
+        return Permission(mode or self.mode or usual, approver=asked)
 
-    @cached_property
-    def finder(self) -> "Finder":
-        """The way to files whose names are not known: listing, globbing, searching."""
-        from surehold.workspace.finder import Finder
-
-        return Finder(self, detector=self._detector)
-
-    def target(self, path: str) -> Target:
-        """Resolve a path that may be read."""
-        return self.names.readable(path)
-
-    def read(self, path: str, *, encoding: str | None = None, limit: int | None = None) -> Snapshot:
-        """Return a file as it is now; `FileTooLarge` above the limit."""
-        self._recovery.settle_dead(timeout=0)
-        snapshot = self._snapshot(self.target(path), encoding, limit=limit)
-        if not snapshot.exists:
-            raise NotFound(f"`{path}` does not exist.", path=path)
-        return snapshot
-
-    def fingerprint(self, path: str) -> str:
-        """Return the sha256 of a file as it is now; empty when nothing is there."""
-        stored = self.disk.read(self.target(path), limit=self.limits.max_file_bytes)
-        return sha256(stored.data) if stored else ""
-
-    def page(
-        self, path: str, *, start: int = 1, count: int = 2000, max_bytes: int = 262_144, encoding: str | None = None
-    ) -> "Page":
-        """Return some lines of a file of any size, with the facts about all of it, in one pass."""
-        if start < 1 or count < 1:
-            raise InvalidArgument("Lines are counted from 1, and at least one is asked for.", reason="bad_lines")
-        from surehold.text.page import read_page
-
-        self._recovery.settle_dead(timeout=0)
-        target = self.target(path)
-
-        def decide(head: bytes) -> Encoding:
-            configured = partial(charset_of, self.disk, target)
-            return detect(head, requested=encoding, configured=configured, detector=self._detector)
-
-        page = read_page(self.disk.chunks(target), start=start, count=count, max_bytes=max_bytes, decide=decide)
-        if page.line_count > 1 or not page.rows or b"\r" not in page.rows[0]:
-            return page
-        chunks = self.disk.chunks(target)  # no LF in the whole file: here a lone CR ends lines
-        return read_page(chunks, start=start, count=count, max_bytes=max_bytes, decide=decide, breaker=b"\r")
-
-    def write(self, *proposals: Proposal, call: Call, dry_run: bool = False) -> Receipt:
-        """Make all proposals happen, or none of them."""
+    def write(
+        self, *proposals: Proposal, call: Call, dry_run: bool = False, permission: Permission | None = None
+    ) -> Receipt:
+        """Make all proposals happen, or none of them; somebody is asked first where the permission says so."""
         change_id = self.new_id()
         try:
-            return self._write(proposals, call, change_id, dry_run=dry_run)
+            places = self._places(proposals)  # 1
+            why = (permission or Permission()).question([s for one in places for s in one.standings], dry_run=dry_run)
+            if why and permission and not dry_run:
+                return self._write_if_allowed(places, call, change_id, permission, why)
+            return self._write(places, call, change_id, dry_run=dry_run)
         except SureholdError as error:
             if not dry_run:
                 self.record_refusal([(one.path, one.to_path) for one in proposals], call, change_id, error)
@@ -160,19 +115,20 @@ class WritePath:
         """Close every change that a dead process left open. Safe to run twice."""
         return self._recovery.settle_dead(timeout=self.limits.lock_timeout)
 
-    def close(self) -> None:
-        """Let go of files and connections."""
-        self.store.close()
-        self.disk.close()
+    def _write_if_allowed(
+        self, places: Sequence[Place], call: Call, change_id: str, permission: Permission, why: str
+    ) -> Receipt:
+        """Work the change out, let somebody look at it without any lock, and make exactly that happen."""
+        rehearsal = self._write(places, call, change_id, dry_run=True)
+        if not any(one.changed for one in rehearsal.files):
+            return replace(rehearsal, dry_run=False)
+        approved = permission.approved([one.proposal for one in places], rehearsal, call, why)
+        again = self._places(approved.proposals)
+        if [one.targets for one in again] != [one.targets for one in places]:  # a link leads elsewhere by now
+            raise StaleFile("A path leads elsewhere since somebody was asked.", reason="changed_while_asked")
+        return replace(self._write(again, call, change_id, dry_run=False), user_modified=approved.modified)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _write(self, proposals: Sequence[Proposal], call: Call, change_id: str, *, dry_run: bool) -> Receipt:
-        places = self._places(proposals)  # 1
+    def _write(self, places: Sequence[Place], call: Call, change_id: str, *, dry_run: bool) -> Receipt:
         targets = [target for place in places for target in place.targets]
         deadline = time.monotonic() + self.limits.lock_timeout
         while True:
@@ -230,23 +186,14 @@ class WritePath:
         return places
 
     def _place(self, proposal: Proposal) -> Place:
-        target = self.names.writable(proposal.path)
-        if proposal.to_path or isinstance(proposal.edit, Delete):
+        target = self.names.readable(proposal.path)
+        to = self.names.readable(proposal.to_path) if proposal.to_path else None
+        if to or isinstance(proposal.edit, Delete):
             self.names.refuse_link(proposal.path, target)
-        return Place(
-            proposal=proposal, target=target, to=self.names.writable(proposal.to_path) if proposal.to_path else None
-        )
-
-    def _snapshot(self, target: Target, encoding: str | None = None, *, limit: int | None = None) -> Snapshot:
-        stored = self.disk.read(target, limit=self.limits.max_file_bytes if limit is None else limit)
-        return Snapshot(
-            stored.data if stored else None,
-            meta=stored.meta if stored else None,
-            name=_named_aside(stored.data) if stored and len(stored.data) > _LARGE else None,
-            encoding=encoding,
-            configured=lambda: charset_of(self.disk, target),
-            detector=self._detector,
-        )
+        standings = [self.names.standing(proposal.path, target)]
+        if to:
+            standings.append(self.names.standing(proposal.to_path, to))
+        return Place(proposal=proposal, target=target, to=to, standings=tuple(standings))
 
     def _free(self, target: Target) -> Snapshot:
         """Return what is at a place that a file is to get; a directory there is in the way, not missing."""
@@ -379,19 +326,6 @@ def _receipt(drafts: Sequence[Draft], *, entries: tuple[Entry, ...] = (), dry_ru
         dry_run=dry_run,
         already_applied=any(one.already_applied for one in drafts),
     )
-
-
-def _named_aside(data: bytes) -> Callable[[], str]:
-    """Hash large bytes while something else is done; hashing needs no interpreter, so this is real parallel work."""
-    found = list[str]()
-    thread = threading.Thread(target=lambda: found.append(sha256(data)), daemon=True)
-    thread.start()
-
-    def name() -> str:
-        thread.join()
-        return found[0] if found else sha256(data)
-
-    return name
 
 
 def _give_up_after(deadline: float, busy: Busy) -> None:

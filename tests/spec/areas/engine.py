@@ -64,7 +64,7 @@ _WRITE = section(
         "engine:proof:seen_whole": "A file that was read only in part is not overwritten as a whole.",
         "engine:proof:not_times": "A touched mtime alone never refuses, and an equal mtime never excuses.",
         "engine:policy:protected": "Shell, git, editor, agent and package manager configuration is read but not written.",
-        "engine:policy:allow": "An allow rule opens a protected path, and nothing that is denied.",
+        "engine:policy:unprotected": "A rule may say that a path is not protected; an allow rule does not, and nothing opens what is denied.",
         "engine:policy:deny": "A denied path is neither read nor written, in gitignore syntax.",
         "engine:policy:both_paths": "A rule is asked about the requested and about the final path.",
         "engine:policy:case": "Rules match whatever the case of the name.",
