@@ -10,7 +10,7 @@ from spec.marks import requirement
 from surehold.errors import AlreadyExists, NotFound, StaleFile
 from surehold.stores.base import Sighting
 from surehold.text.hashing import sha256
-from surehold.workspace.sightings import merged
+from surehold.text.line_spans import merged
 from workspaces import Bench, real_workspace
 
 

@@ -13,6 +13,7 @@ from functools import cached_property
 from surehold.text.encoding import UTF8
 from surehold.text.ends import common_prefix, common_suffix
 from surehold.text.hashing import DIGEST_DIGITS, digest_text, line_digests
+from surehold.text.line_spans import merged
 from surehold.text.snapshot import Snapshot
 from surehold.text.visible import safe
 
@@ -172,17 +173,6 @@ class IndexedVersion:
         speakers = {digests[line]: line for line in found}
         kept = {digest for digest, line in speakers.items() if self.says(line, tail)}
         return [line for line in found if digests[line] in kept]
-
-
-def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Sort inclusive pairs of lines, and join those that touch."""
-    out = list[tuple[int, int]]()
-    for first, last in sorted(spans):
-        if out and first <= out[-1][1] + 1:
-            out[-1] = (out[-1][0], max(out[-1][1], last))
-        else:
-            out.append((first, last))
-    return out
 
 
 def _nearest(pairs: list[tuple[int, bool]]) -> list[int | None]:

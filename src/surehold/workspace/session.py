@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from surehold.errors import InvalidArgument, SureholdError
 from surehold.stores.base import Blob, Call, Operation, SessionRow, Sighting
+from surehold.text.line_spans import merged
 from surehold.text.page import Page
 from surehold.text.plan import Delete, Keep
 from surehold.text.rewrite import WriteText
@@ -15,7 +16,6 @@ from surehold.workspace.history import History
 from surehold.workspace.permission import Approver, Permission
 from surehold.workspace.proposal import Absent, Exact, Proof, Proposal, Seen, Sha256
 from surehold.workspace.receipt import Receipt
-from surehold.workspace.sightings import merged
 from surehold.workspace.write_path import WritePath
 
 if TYPE_CHECKING:

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from surehold.stores.base import Sighting
+from surehold.text.line_spans import LineSpans, merged
 from surehold.text.plan import EditPlan
 from surehold.text.snapshot import LineCounter, Snapshot
-
-LineSpans = tuple[tuple[int, int], ...]
 
 
 def after_write(plan: EditPlan, *, session: str, path: str, seen: Sequence[Sighting]) -> Sighting | None:
@@ -30,17 +29,6 @@ def after_write(plan: EditPlan, *, session: str, path: str, seen: Sequence[Sight
     # Counting the lines of a large file takes a while, so the first line is looked at before.
     whole = bool(spans) and spans[0][0] == 1 and spans == ((1, plan.after.line_count),)
     return Sighting(session=session, path=path, sha256=plan.after.sha256, spans=spans, whole=whole)
-
-
-def merged(spans: Sequence[tuple[int, int]]) -> LineSpans:
-    """Sort spans and join those that touch."""
-    out = list[tuple[int, int]]()
-    for start, end in sorted(spans):
-        if out and start <= out[-1][1] + 1:
-            out[-1] = (out[-1][0], max(out[-1][1], end))
-        else:
-            out.append((start, end))
-    return tuple(out)
 
 
 @dataclass(frozen=True, slots=True)

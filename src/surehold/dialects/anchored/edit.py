@@ -13,6 +13,7 @@ from surehold.stores.base import Sighting
 from surehold.syntax.languages import readings
 from surehold.text.anchored_diff import anchored_diff
 from surehold.text.line_edits import AnchoredEdits, Shown, Unkept
+from surehold.text.line_spans import merged
 from surehold.text.plan import EditPlan
 from surehold.text.sanity import Report, Sanity
 from surehold.text.snapshot import Snapshot
@@ -22,7 +23,6 @@ from surehold.tools.spec import Hints, Json, Params, Result, tool
 from surehold.workspace.proposal import Exact, Proposal, Sha256
 from surehold.workspace.receipt import FileReceipt, Receipt
 from surehold.workspace.session import Session
-from surehold.workspace.sightings import merged
 
 _DIFF_CHARACTERS = 64 * 1024
 _MOST_ROWS = 100
