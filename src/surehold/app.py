@@ -11,6 +11,7 @@ from surehold.workspace.mode import MODES
 
 if TYPE_CHECKING:
     from surehold.dialects.agent import AgentWorkspace
+    from surehold.disk.base import Disk, EditorFiles
     from surehold.stores.sqlite import SqliteStore
     from surehold.text.encoding import Detector
     from surehold.workspace.limits import Limits
@@ -48,6 +49,8 @@ class Settings:
     """Close what dead processes left open before anything else happens."""
     detector: "Detector | None" = None
     """Guesses the encoding of text that nothing else explains."""
+    editor: "EditorFiles | None" = None
+    """Files are read and written as this editor holds them, unsaved changes included; None for the disk alone."""
 
     def __post_init__(self) -> None:
         """Refuse a word that would be taken for another one later."""
@@ -66,7 +69,6 @@ class Settings:
 def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = None) -> "AgentWorkspace":
     """Open one or several directories for editing; what a dead process left open there is closed first."""
     from surehold.dialects.agent import AgentWorkspace
-    from surehold.disk.local import LocalDisk
     from surehold.stores.owner import current_owner
     from surehold.workspace.ids import utc_now
     from surehold.workspace.policy import PROTECTED, Policy
@@ -94,7 +96,7 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
             reason="state_dir_holds_root",
             action="Name another directory with --state-dir.",
         )
-    disk = LocalDisk(given_roots, durability=chosen.durability)
+    disk = _disk(given_roots, chosen)
     policy = Policy(
         deny=chosen.deny,
         ask=chosen.ask,
@@ -115,7 +117,7 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
         detector=chosen.detector,
         clock=utc_now,
     )
-    if chosen.recover_on_open:
+    if chosen.recover_on_open and chosen.editor is None:  # an editor answers only once the session is known to it
         workspace.recover()
     return workspace
 
@@ -125,6 +127,17 @@ def open_past(state_dir: Path) -> "Past":
     from surehold.workspace.past import Past
 
     return Past(_store(state_dir, "full"))
+
+
+def _disk(roots: list[str], chosen: Settings) -> "Disk":
+    from surehold.disk.local import LocalDisk
+
+    local = LocalDisk(roots, durability=chosen.durability)
+    if chosen.editor is None:
+        return local
+    from surehold.disk.editor import EditorDisk
+
+    return EditorDisk(local, chosen.editor)
 
 
 def _store(state_dir: Path, durability: Durability) -> "SqliteStore":

@@ -26,6 +26,7 @@ CALCULATES = {
     "hashlib",
     "heapq",
     "itertools",
+    "json",
     "math",
     "operator",
     "re",

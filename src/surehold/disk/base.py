@@ -187,10 +187,26 @@ class Writer(Protocol):
         """Remove what a dead process staged for `tag`; bytes in it go to `keep` first."""
         ...
 
+    def caution(self, target: Target) -> str:
+        """Say where the last write to a path promises less than these rules; empty when it does not."""
+        ...
+
 
 class Disk(Reader, Locks, Writer, Protocol):
     """All three, as one object."""
 
     def close(self) -> None:
         """Let go of what is open."""
+        ...
+
+
+class EditorFiles(Protocol):
+    """Files as an editor holds them, saved or not. Called from any thread; trouble comes as our errors."""
+
+    def read_text(self, path: str) -> str | None:
+        """Return the text of an absolute path as the user sees it; None when the editor has no such file."""
+        ...
+
+    def write_text(self, path: str, text: str) -> None:
+        """Put other text there; whether it is saved is the editor's affair."""
         ...

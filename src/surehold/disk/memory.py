@@ -275,6 +275,11 @@ class MemoryDisk:
     def sweep(self, targets: Sequence[Target], *, tag: str, keep: Callable[[bytes], None]) -> None:
         """Do nothing: what a dead process staged here died with it."""
 
+    def caution(self, target: Target) -> str:
+        """Say nothing: every write keeps all promises."""
+        del target
+        return ""
+
     def poke(self, path: str, data: bytes | None) -> None:
         """Write or remove a file as an outside program would, past every check."""
         target = self.resolve(path)

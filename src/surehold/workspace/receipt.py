@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from surehold.stores.base import Change, Entry
 from surehold.text.plan import EditPlan
 
+_CHANGED_BY_A_PERSON = "The person who allowed this changed the content first; the diff shows what was written."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileReceipt:
@@ -54,5 +56,6 @@ class Receipt:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the checks of all files said."""
-        return tuple(warning for receipt in self.files for warning in receipt.warnings)
+        """What the checks of all files said, and that the content is not the caller's own."""
+        own = (_CHANGED_BY_A_PERSON,) if self.user_modified else ()
+        return (*own, *(warning for receipt in self.files for warning in receipt.warnings))

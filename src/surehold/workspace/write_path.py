@@ -257,7 +257,12 @@ class WritePath(ReadPath):
             entries = self._abandon(intent, error)
             if not entries:
                 raise
-        return _receipt(drafts, entries=entries)
+        return _receipt([self._cautioned(one) for one in drafts], entries=entries)
+
+    def _cautioned(self, one: Draft) -> Draft:
+        """Add what the disk has to say about the change that it just made."""
+        said = self.disk.caution(one.place.to or one.place.target) if one.changes else ""
+        return replace(one, warnings=(*one.warnings, said)) if said else one
 
     def _apply(self, intent: Intent, steps: Sequence[Step], fence: Callable[[], None]) -> None:
         try:

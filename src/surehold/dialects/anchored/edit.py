@@ -21,7 +21,7 @@ from surehold.text.visible import safe, safe_rows
 from surehold.tools.context import Budget, Context
 from surehold.tools.spec import Hints, Json, Params, Result, tool
 from surehold.workspace.proposal import Exact, Proposal, Sha256
-from surehold.workspace.receipt import FileReceipt, Receipt
+from surehold.workspace.receipt import Receipt
 from surehold.workspace.session import Session
 
 _DIFF_CHARACTERS = 64 * 1024
@@ -262,7 +262,7 @@ def _result(context: Context, receipt: Receipt, report: Report, past: _Past) -> 
         safety_status=report.status,
         safety_warnings=tuple(finding.as_dict() for finding in report.findings),
         auto_corrections=tuple(asdict(correction) for correction in plan.corrections),
-        warnings=_warnings(one),
+        warnings=tuple(dict.fromkeys(receipt.warnings)),
         cross_version=any(operation.cross_version for operation in plan.resolutions),
         sha256=one.after_sha256 or "",
         change_id=receipt.change_id,
@@ -272,7 +272,3 @@ def _result(context: Context, receipt: Receipt, report: Report, past: _Past) -> 
 
 def _operation(plan: EditPlan, index: int) -> Json:
     return {name: value for name, value in asdict(plan.resolutions[index]).items() if value is not None}
-
-
-def _warnings(one: FileReceipt) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one.warnings))

@@ -1,0 +1,134 @@
+"""Files as an ACP client holds them: `fs/read_text_file` and `fs/write_text_file`, from any thread but the loop's."""
+
+import asyncio
+import re
+from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from acp.exceptions import RequestError
+from pydantic import ValidationError
+
+from surehold.errors import Unavailable
+
+if TYPE_CHECKING:
+    from acp.schema import ClientCapabilities, ReadTextFileResponse, WriteTextFileResponse
+
+T = TypeVar("T")
+_RESOURCE_NOT_FOUND = -32002
+_METHOD_NOT_FOUND = -32601
+_NO_FILE = re.compile(
+    r"no such file|\benoent\b|(file|resource|path|document)\b.{0,200}?(not found|does not exist)", re.IGNORECASE
+)
+"""How clients say it that do not use the code of the protocol."""
+
+
+class Connection(Protocol):
+    """What is needed of a connection to a client."""
+
+    async def read_text_file(self, session_id: str, path: str) -> "ReadTextFileResponse":
+        """Ask for a text."""
+        ...
+
+    async def write_text_file(self, session_id: str, path: str, content: str) -> "WriteTextFileResponse | None":
+        """Send a text."""
+        ...
+
+
+def can_edit(capabilities: "ClientCapabilities | None") -> bool:
+    """Tell whether a client lets us read and write its files; one without the other is of no use."""
+    files = capabilities.fs if capabilities else None
+    return bool(files and files.read_text_file and files.write_text_file)
+
+
+class AcpEditorFiles:
+    """The files of one ACP session. Texts are always read whole."""
+
+    def __init__(
+        self, conn: Connection, session_id: str, loop: asyncio.AbstractEventLoop, *, timeout: float = 30.0
+    ) -> None:
+        self._conn = conn
+        self._session = session_id
+        self._loop = loop
+        self._timeout = timeout
+
+    def read_text(self, path: str) -> str | None:
+        """Return the text of an absolute path as the user sees it; None when the editor has no such file."""
+        try:
+            answer = self._ask(lambda: self._conn.read_text_file(session_id=self._session, path=path), path)
+        except RequestError as error:
+            if _says_no_file(error):
+                return None
+            raise _refused(path, error) from error
+        return answer.content
+
+    def write_text(self, path: str, text: str) -> None:
+        """Put other text there."""
+        try:
+            self._ask(lambda: self._conn.write_text_file(session_id=self._session, path=path, content=text), path)
+        except RequestError as error:
+            raise _refused(path, error) from error
+
+    def _ask(self, question: Callable[[], Coroutine[Any, Any, T]], path: str) -> T:
+        """Run a question on the connection's loop, and wait for the answer in this thread."""
+        if _is_here(self._loop):
+            raise RuntimeError("The editor is asked from other threads than the one that must carry the answer.")
+        asked = question()
+        try:
+            answer = asyncio.run_coroutine_threadsafe(asked, self._loop)
+        except RuntimeError as error:  # the loop is closed
+            asked.close()
+            raise _gone(path) from error
+        try:
+            return answer.result(self._timeout)
+        except TimeoutError as error:
+            answer.cancel()
+            raise _silent(path, self._timeout) from error
+        except (ConnectionError, CancelledError, asyncio.CancelledError) as error:
+            raise _gone(path) from error
+        except ValidationError as error:
+            raise _refused(path, error) from error
+
+
+def _is_here(loop: asyncio.AbstractEventLoop) -> bool:
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
+
+
+def _says_no_file(error: RequestError) -> bool:
+    if error.code == _METHOD_NOT_FOUND:
+        return False
+    return error.code == _RESOURCE_NOT_FOUND or bool(_NO_FILE.search(f"{error} {error.data or ''}"))
+
+
+def _refused(path: str, error: RequestError | ValidationError) -> Unavailable:
+    code = error.code if isinstance(error, RequestError) else None
+    said = str(error) if isinstance(error, RequestError) else "its answer is not one of the protocol"
+    return Unavailable(
+        f"The editor does not hand out `{path}`: {said.rstrip('.')}.",
+        path=path,
+        reason="editor_refused",
+        action="Look whether the file can be opened in the editor.",
+        editor_code=code,
+    )
+
+
+def _silent(path: str, seconds: float) -> Unavailable:
+    return Unavailable(
+        f"The editor did not answer about `{path}` within {seconds:g} s.",
+        path=path,
+        reason="editor_timeout",
+        action="Look whether the editor waits for something, then read the file and try again.",
+        seconds=seconds,
+    )
+
+
+def _gone(path: str) -> Unavailable:
+    return Unavailable(
+        f"The connection to the editor ended before it answered about `{path}`.",
+        path=path,
+        reason="editor_gone",
+        action="Connect again, then read the file before you change it.",
+    )
