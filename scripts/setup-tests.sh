@@ -1,9 +1,16 @@
 #!/bin/sh
-# The kill tests inject faults with strace. Install it where that is possible; without it those tests are skipped
-# and counted.
+# The kill tests inject faults with strace, and the review page is looked at with Chromium. Install them where that is
+# possible; without them those tests are skipped and counted.
 set -u
-command -v strace >/dev/null 2>&1 && exit 0
+missing=""
+command -v strace >/dev/null 2>&1 || missing="strace"
+command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || missing="$missing chromium"
+[ -z "$missing" ] && exit 0
 if command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then
-  apt-get update -qq >/dev/null 2>&1 && apt-get install -y -qq strace >/dev/null 2>&1
+  # shellcheck disable=SC2086 - two words are two packages
+  apt-get update -qq >/dev/null 2>&1 && apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1
 fi
 command -v strace >/dev/null 2>&1 || echo "strace is not installed: the kill-at-every-syscall tests will be skipped."
+command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 ||
+  echo "Chromium is not installed: the tests of the review page in a browser will be skipped."
+exit 0

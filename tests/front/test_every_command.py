@@ -14,6 +14,9 @@ from surehold.front.cli.main import COMMANDS
 
 SCRIPT = """
 read a.txt
+view a.txt
+grep one
+glob a.txt
 edit a.txt --old one --new two
 write b.txt --force
 move b.txt c.txt
@@ -51,7 +54,7 @@ def test_every_command_takes_json_and_prints_one_document(shell: Shell) -> None:
         assert isinstance(json.loads(said.out), (dict, list)), line
         used.add(words[0])
 
-    servers, with_arguments = {"mcp", "serve"}, {"tool"}  # `tool --json ARGS` always prints JSON; it has its own tests
+    servers, with_arguments = {"mcp", "serve", "acp"}, {"tool"}  # `tool --json ARGS` always prints JSON; it has its own tests
     assert used == {command.name for command in COMMANDS} - {"help"} - servers - with_arguments
 
 

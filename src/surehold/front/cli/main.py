@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from surehold.errors import InvalidArgument, NotFound, SureholdError
+from surehold.front.cli.acp_command import ACP_COMMANDS
 from surehold.front.cli.command import Command, Context
 from surehold.front.cli.doctor import DOCTOR
 from surehold.front.cli.file_commands import FILE_COMMANDS
@@ -22,14 +23,17 @@ from surehold.front.cli.server_commands import SERVER_COMMANDS
 from surehold.front.cli.tool_commands import TOOL_COMMANDS
 from surehold.front.cli.trash_commands import TRASH_COMMANDS
 from surehold.front.cli.upkeep_commands import UPKEEP_COMMANDS
+from surehold.front.cli.view_command import VIEW_COMMANDS
 
 DONE, REFUSED, USAGE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
 
 COMMANDS: tuple[Command, ...] = (
     *HISTORY_COMMANDS,
     *FILE_COMMANDS,
+    *VIEW_COMMANDS,
     *TRASH_COMMANDS,
     *SERVER_COMMANDS,
+    *ACP_COMMANDS,
     *TOOL_COMMANDS,
     *UPKEEP_COMMANDS,
     DOCTOR,

@@ -1,0 +1,148 @@
+"""One tool call, from its announcement to its end.
+
+1. It is reported as pending, then as in_progress, then as completed or failed; a question stands between the first two.
+2. The tool runs in a thread. A change that has begun goes on to its end, whoever still listens.
+"""
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from surehold.errors import InvalidArgument, SureholdError
+from surehold.front.acp.approver import EditorApprover
+from surehold.front.acp.cuts import MOST_INPUT, cut
+from surehold.front.acp.diffs import shown
+from surehold.front.acp.event import ToolEvent
+from surehold.front.acp.halt import Halt
+from surehold.front.acp.messenger import Messenger
+from surehold.front.acp.places import asked_places, changed_places
+from surehold.front.acp.titles import title
+from surehold.front.acp.witness import Witness
+from surehold.front.mcp.strings import has_surrogates
+from surehold.tools.context import Budget, Context
+from surehold.tools.spec import Answer, Tool
+from surehold.workspace.permission import Approval, PermissionRequest
+from surehold.workspace.session import Session
+
+AnyTool = Tool[Any, Any]
+
+
+class ReportedCall:
+    """A call whose every step is told to a client."""
+
+    def __init__(
+        self,
+        tool: AnyTool,
+        arguments: Mapping[str, Any],
+        *,
+        session: Session,
+        messenger: Messenger,
+        halt: Halt,
+        patience: float,
+    ) -> None:
+        self._tool, self._arguments = tool, arguments
+        self._messenger, self._halt = messenger, halt
+        self._root = session.workspace.roots[0]
+        self._loop = asyncio.get_running_loop()
+        self._going: asyncio.Task[None] | None = None
+        approver = EditorApprover(self._ask, loop=self._loop, halt=halt, patience=patience)
+        self._witness = Witness(session, approver, on_free=self._go_soon)
+        self._begun = ToolEvent(
+            call_id=session.workspace.new_id(),
+            status="pending",
+            title=title(tool, arguments, roots=session.workspace.roots),
+            kind=tool.hints.kind,
+            locations=asked_places(tool, arguments, root=self._root),
+            raw_input=cut(dict(arguments), MOST_INPUT),
+        )
+
+    async def run(self, *, budget: Budget, unchecked: bool) -> Answer:
+        """Announce the call, run it, and report how it ended."""
+        await self._messenger.tell(self._begun)
+        if self._tool.hints.read_only:
+            self._go()
+        context = Context(
+            session=self._witness, budget=budget, unchecked=unchecked, cancelled=lambda: self._halt.is_pulled
+        )
+        try:
+            answer = await asyncio.to_thread(self._run, context)
+        except asyncio.CancelledError:
+            self._halt.pull()
+            raise
+        if answer.ok:
+            self._go()
+        if self._going:
+            await self._going
+        await self._messenger.tell(self._ended(answer))
+        return answer
+
+    def _run(self, context: Context) -> Answer:
+        tool = self._tool
+        try:
+            if not tool.hints.read_only and has_surrogates(self._arguments):
+                return refused(tool, _half_a_character())
+            return tool.call(context, self._arguments)
+        except Exception as error:  # noqa: BLE001 - the last line of defence: the client must get an answer
+            return refused(tool, _bug(error, tool.name))
+
+    async def _ask(self, request: PermissionRequest) -> Approval:
+        approval = await self._messenger.ask(self._begun, request, root=self._root)
+        if approval.allowed:
+            self._go()
+        return approval
+
+    def _go(self) -> None:
+        """Report, once, that nothing stands in its way any more."""
+        if self._going is None:
+            running = ToolEvent(call_id=self._begun.call_id, status="in_progress")
+            self._going = self._loop.create_task(self._messenger.tell(running))
+
+    def _go_soon(self) -> None:
+        """Report it from another thread."""
+        with suppress(RuntimeError):  # the loop has ended; the change has not
+            self._loop.call_soon_threadsafe(self._go)
+
+    def _ended(self, answer: Answer) -> ToolEvent:
+        files = self._witness.files
+        seen = shown(files, root=self._root)
+        return ToolEvent(
+            call_id=self._begun.call_id,
+            status="completed" if answer.ok else "failed",
+            locations=changed_places(files, root=self._root),
+            raw_output=answer.data,
+            text="\n".join((answer.text, *seen.notes)),
+            diff=str(answer.data.get("diff") or "") or "".join(one.change.diff for one in files),
+            diffs=seen.diffs,
+            content=answer.content,
+            change_id=self._witness.change_id,
+        )
+
+
+def refused(tool: AnyTool, error: SureholdError) -> Answer:
+    """Return the answer to a call that its tool never saw, or did not survive."""
+    text = tool.wire.failure_text(error, wrote_nothing=not tool.hints.read_only and error.reason != "bug")
+    return Answer(ok=False, text=text, data=tool.wire.failure(error), error=error)
+
+
+def _half_a_character() -> SureholdError:
+    return InvalidArgument(
+        "The call holds half of a character: a lone surrogate, which no file can hold.",
+        reason="lone_surrogate",
+        action="Send the call again with whole characters.",
+    )
+
+
+def _bug(error: Exception, name: str) -> SureholdError:
+    from surehold.front.report import write_report
+
+    place = write_report(error, ["acp", name])
+    with suppress(OSError):  # nobody may be reading it
+        sys.stderr.write(f"surehold: `{name}` failed ({type(error).__name__}); the report is {place}\n")
+    return SureholdError(
+        f"Surehold itself failed ({type(error).__name__}); this is a bug.",
+        reason="bug",
+        action="Read the file to see whether it changed. Please report the bug, with the report file.",
+        report=place,
+    )

@@ -1,0 +1,1 @@
+"""The local web page: review, approve and undo what agents did."""

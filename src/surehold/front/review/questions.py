@@ -1,0 +1,95 @@
+"""Questions that wait for somebody at the page."""
+
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from surehold.errors import Cancelled, NotFound, PermissionRequired
+from surehold.workspace.permission import Approval, PermissionRequest
+
+PATIENCE = 600.0
+"""Seconds until a question that nobody answers is given up."""
+_LOOK = 0.2
+_MOST = 200
+"""So many may wait at once; a person cannot answer more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A change that waits for a yes."""
+
+    id: str
+    request: PermissionRequest
+    answered: threading.Event = field(default_factory=threading.Event)
+    answers: list[Approval] = field(default_factory=list[Approval])
+
+
+class Questions:
+    """Asks whoever looks at the page, and waits. Safe from many threads."""
+
+    def __init__(self, *, patience: float = PATIENCE) -> None:
+        self._patience = patience
+        self._open = dict[str, Question]()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def __call__(self, request: PermissionRequest) -> Approval:
+        """Ask, and wait for the answer."""
+        return self.ask(request, cancelled=lambda: False)
+
+    def ask(self, request: PermissionRequest, *, cancelled: Callable[[], bool]) -> Approval:
+        """Ask, and wait for the answer, as long as the change is still wanted."""
+        question = self._opened(request)
+        try:
+            waited = 0.0
+            while not question.answered.wait(_LOOK):
+                waited += _LOOK
+                if cancelled():
+                    raise Cancelled("The call was cancelled while somebody was asked.")
+                if self._closed or waited >= self._patience:
+                    raise _unanswered(request, "the server ended" if self._closed else "nobody answered")
+            return question.answers[0]
+        finally:
+            with self._lock:
+                self._open.pop(question.id, None)
+
+    def open(self) -> tuple[Question, ...]:
+        """Return what waits, oldest first."""
+        with self._lock:
+            return tuple(self._open.values())
+
+    def answer(self, question_id: str, approval: Approval) -> Question:
+        """Answer one; it must still be open."""
+        with self._lock:
+            question = self._open.pop(question_id, None)
+        if question is None:
+            raise NotFound(
+                "This question is not open any more.",
+                reason="no_such_question",
+                action="Look at the list: it was answered, given up, or the agent went on.",
+            )
+        question.answers.append(approval)
+        question.answered.set()
+        return question
+
+    def close(self) -> None:
+        """Give up what waits; nothing of it is written."""
+        self._closed = True
+
+    def _opened(self, request: PermissionRequest) -> Question:
+        question = Question(id=secrets.token_urlsafe(12), request=request)
+        with self._lock:
+            if self._closed or len(self._open) >= _MOST:
+                raise _unanswered(request, "the server ended" if self._closed else "too many questions wait already")
+            self._open[question.id] = question
+        return question
+
+
+def _unanswered(request: PermissionRequest, why: str) -> PermissionRequired:
+    return PermissionRequired(
+        f"{request.why[:-1]}, and {why}.",
+        path=request.files[0].path,
+        reason="approval_timeout",
+        action="Ask a person to answer on the review page, and call again.",
+    )

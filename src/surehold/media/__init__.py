@@ -1,0 +1,1 @@
+"""Images and documents: untrusted bytes become small pictures and text."""

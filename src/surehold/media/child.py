@@ -1,0 +1,114 @@
+"""Decodes images and documents in a process of its own: what they do to it, they do to nobody else.
+
+1. Requests come on the standard input, one after the other: a line of JSON, then as many bytes as its `size` says.
+2. An answer is one or more such pieces; `more` says that another one follows.
+3. Memory and processor time have limits of the operating system. No file can be written.
+4. It ends when nobody asks for a while, or when who started it has gone.
+"""
+
+import json
+import os
+import select
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, BinaryIO
+
+Json = dict[str, Any]
+Piece = tuple[Json, bytes]
+_MEMORY = 2 << 30
+_IDLE = 45.0
+
+
+class Refusal(Exception):
+    """What was asked for cannot be had."""
+
+    def __init__(self, error: str, cause: str) -> None:
+        super().__init__(cause)
+        self.error = error
+        self.cause = cause
+
+
+def limit_process() -> None:
+    """Give up what a decoder does not need."""
+    import resource
+
+    for what, most in ((resource.RLIMIT_AS, _MEMORY), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
+        with suppress(ValueError, OSError):  # not every system has every limit
+            resource.setrlimit(what, (most, most))
+
+
+def limit_time(seconds: int) -> None:
+    """Allow so much more processor time."""
+    import resource
+
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    used = int(usage.ru_utime + usage.ru_stime) + 1
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CPU, (used + seconds, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
+class Desk:
+    """Does what is asked for; an open document stays on it until it was shown."""
+
+    def __init__(self) -> None:
+        self._document: Any = None
+
+    def work(self, request: Json, data: bytes) -> Iterator[Piece]:
+        """Answer one request."""
+        match request["do"]:
+            case "ping":
+                self._document = None
+                yield {"python": sys.version_info[:2]}, b""
+            case "picture":
+                from surehold.media.child_image import picture
+
+                yield picture(data, request)
+            case "open":
+                from surehold.media.child_pdf import Document
+
+                self._document = Document(data)
+                yield self._document.facts(density_above=request.get("density_above")), b""
+            case "pages":
+                document, self._document = self._document, None
+                yield from document.pages(request)
+            case other:
+                raise Refusal("unknown", f"there is no `{other}`")
+
+
+def serve(source: BinaryIO, drain: BinaryIO) -> None:
+    """Answer until nobody asks any more."""
+    desk = Desk()
+    while select.select([source], [], [], _IDLE)[0] and (line := source.readline()):
+        request: Json = json.loads(line)
+        limit_time(int(request.get("seconds", 30)))
+        for head, body in _answered(desk, request, source.read(int(request["size"]))):
+            drain.write(json.dumps({**head, "size": len(body)}).encode() + b"\n")
+            drain.write(body)
+            drain.flush()
+
+
+def _answered(desk: Desk, request: Json, data: bytes) -> Iterator[Piece]:
+    """Yield the answer; whatever goes wrong is an answer too."""
+    try:
+        for head, body in desk.work(request, data):
+            yield {**head, "more": True}, body
+        last: Json = {}
+    except Refusal as refusal:
+        last = {"error": refusal.error, "cause": refusal.cause}
+    except MemoryError:
+        last = {"error": "too_large", "cause": "it takes more memory than it may"}
+    except Exception as error:  # noqa: BLE001 - decoders raise whatever they like at damaged bytes
+        last = {"error": "invalid", "cause": f"{type(error).__name__}: {error}"[:300]}
+    yield {**last, "more": False}, b""
+
+
+def main() -> None:
+    """Serve the process that started this one."""
+    limit_process()
+    with open(os.dup(0), "rb") as source, open(os.dup(1), "wb") as drain, suppress(BrokenPipeError):  # noqa: PTH123 - descriptors
+        serve(source, drain)
+
+
+if __name__ == "__main__":
+    main()

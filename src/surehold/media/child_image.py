@@ -1,0 +1,168 @@
+"""One image becomes one that every host can show. Runs in the decoding process only.
+
+1. The size is read from the header first: an image that is too large is not decoded at all.
+2. What is handed on as it is was decoded completely before.
+3. What a camera turned is turned back; of several frames the first is shown.
+"""
+
+import importlib
+from contextlib import suppress
+from io import BytesIO
+from typing import Any
+
+from PIL import Image, ImageFile
+
+from surehold.media.child import Json, Piece, Refusal
+
+MOST_PIXELS = 300_000_000
+"""Of the image as it is stored."""
+_DECODED = 128_000_000
+"""Of the image as it is decoded: only JPEG can be decoded to a fraction of its size."""
+LONGEST = 2000
+"""Pixels along the longer side that every host takes."""
+_SHRUNK = 1568
+"""What a longer side becomes: models see no more of it."""
+_MOST_BYTES = 3_932_160
+_SMALL = 500_000
+"""A lossless image above this becomes a JPEG."""
+_AS_IS = frozenset({"PNG", "JPEG", "GIF", "WEBP"})
+_PLAIN = frozenset({"1", "L", "LA", "P", "RGB", "RGBA"})
+_ORIENTATION = 0x0112
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+_LYING = 5
+"""From this orientation on, width and height change places."""
+
+Image.MAX_IMAGE_PIXELS = None  # we look ourselves, and before anything is decoded
+ImageFile.LOAD_TRUNCATED_IMAGES = False
+
+
+def picture(data: bytes, request: Json) -> Piece:
+    """Return an image to show and the facts about it; with `preview`, its colours in so many columns instead."""
+    image = _opened(data, str(request["format"]))
+    width, height = image.size
+    if width * height > (MOST_PIXELS if image.format == "JPEG" else _DECODED):
+        raise Refusal("too_large", f"it has {width} x {height} pixels")
+    turn = 1 if image.format == "TIFF" else _orientation(image)  # TIFF images are turned while they are decoded
+    frames = int(getattr(image, "n_frames", 1))
+    facts: Json = {"frames": frames, "orientation": _orientation(image), "mode": image.mode}
+    upright = (height, width) if turn >= _LYING else (width, height)
+    if columns := int(request.get("preview", 0)):
+        rows = max(round(columns * upright[1] / upright[0] / 2) * 2, 2)
+        shown = _turned(_decoded(image, max(columns, rows)), turn).convert("RGB")
+        return _facts(facts, upright, (columns, rows)), _resized(shown, (columns, rows)).tobytes()
+    if _can_stay(image, data, turn=turn, frames=frames):
+        image.load()
+        return {**_facts(facts, upright, upright), "mime": Image.MIME[str(image.format)]}, data
+    edge = max(width, height) if max(width, height) <= LONGEST else _SHRUNK
+    shown = _turned(_shrunk(_decoded(image, edge), edge), turn)
+    body, mime = _encoded(shown, density=len(data) / max(width * height, 1), lossy=image.format == "JPEG")
+    with Image.open(BytesIO(body)) as proof:
+        proof.load()
+    return {**_facts(facts, upright, shown.size), "mime": mime}, body
+
+
+def _opened(data: bytes, name: str) -> Image.Image:
+    if name == "HEIC":
+        with suppress(ImportError):
+            importlib.import_module("pillow_heif").register_heif_opener()
+        if "HEIF" not in Image.OPEN:
+            raise Refusal("unsupported", "HEIC images cannot be decoded here; the package pillow-heif is not installed")
+        name = "HEIF"
+    try:
+        return Image.open(BytesIO(data), formats=(name,))
+    except Image.UnidentifiedImageError:
+        raise Refusal("invalid", f"the bytes behind the first ones are no {name}") from None
+
+
+def _orientation(image: Image.Image) -> int:
+    found = image.getexif().get(_ORIENTATION, 1)
+    return found if found in _TURNS else 1
+
+
+def _facts(facts: Json, original: tuple[int, int], display: tuple[int, int]) -> Json:
+    return {**facts, "original": original, "display": display}
+
+
+def _can_stay(image: Image.Image, data: bytes, *, turn: int, frames: int) -> bool:
+    plain = image.format in _AS_IS and image.mode in _PLAIN and turn == 1 and frames == 1
+    return plain and max(image.size) <= LONGEST and len(data) <= _MOST_BYTES
+
+
+def _decoded(image: Image.Image, edge: int) -> Image.Image:
+    """Decode, at a fraction of the size where the format can do that, to colours of 8 bits."""
+    image.draft(None, (edge, edge))
+    if image.width * image.height > _DECODED:
+        raise Refusal("too_large", f"it has {image.width} x {image.height} pixels")
+    image.load()
+    if image.mode.startswith("I") or image.mode == "F":
+        return _levelled(image)
+    if image.mode in {"P", "PA", "LA", "La", "RGBa"}:
+        has_alpha = image.mode != "P" or "transparency" in image.info
+        return image.convert("RGBA" if has_alpha else "RGB")
+    if image.mode == "1":
+        return image.convert("L")
+    return image if image.mode in {"L", "RGB", "RGBA"} else image.convert("RGB")
+
+
+def _levelled(image: Image.Image) -> Image.Image:
+    """Bring deep greys to 8 bits; a plain conversion would cut off everything bright."""
+    low, high = _extremes(image.getextrema())
+    top = 65535.0 if image.mode.startswith("I;16") or (low >= 0 and 255 < high <= 65535) else max(high, 1.0)  # noqa: PLR2004 - what 8 and 16 bits hold
+    deep: Any = image.convert("F")
+
+    def scaled(value: Any) -> Any:  # a factor is what Pillow takes for deep greys
+        return value * (255.0 / top)
+
+    return deep.point(scaled).convert("L")
+
+
+def _extremes(found: Any) -> tuple[float, float]:
+    low, high = found
+    return float(low), float(high)
+
+
+def _shrunk(image: Image.Image, edge: int) -> Image.Image:
+    longest = max(image.size)
+    if longest <= edge:
+        return image
+    size = (max(round(image.width * edge / longest), 1), max(round(image.height * edge / longest), 1))
+    return _resized(image, size)
+
+
+def _resized(image: Any, size: tuple[int, int]) -> Image.Image:
+    return image.resize(size, Image.Resampling.LANCZOS, reducing_gap=2.0)
+
+
+def _turned(image: Image.Image, turn: int) -> Image.Image:
+    return image.transpose(_TURNS[turn]) if turn in _TURNS else image
+
+
+def _encoded(image: Image.Image, *, density: float, lossy: bool) -> tuple[bytes, str]:
+    """Return a PNG when it is small, else a JPEG on white; `density` are the bytes per pixel that it had before."""
+    if not lossy and density * image.width * image.height <= _SMALL:
+        body = _saved(image, "PNG", optimize=False)
+        if len(body) <= _SMALL:
+            return body, "image/png"
+    if image.mode == "RGBA":
+        ground = Image.new("RGB", image.size, "white")
+        ground.paste(image, mask=image.getchannel("A"))
+        image = ground
+    for quality in (85, 70, 50):
+        body = _saved(image, "JPEG", quality=quality)
+        if len(body) <= _MOST_BYTES:
+            break
+    return body, "image/jpeg"
+
+
+def _saved(image: Image.Image, name: str, **options: Any) -> bytes:
+    drain = BytesIO()
+    image.save(drain, name, **options)
+    return drain.getvalue()

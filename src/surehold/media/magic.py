@@ -1,0 +1,80 @@
+"""What a file is, told by its first bytes. Names and extensions are not asked."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+HEAD = 8192
+"""How many leading bytes are looked at."""
+Family = Literal["image", "pdf", "other"]
+_PDF_WITHIN = 1024
+"""A document may have some bytes of junk in front."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileKind:
+    """A kind of file that is not text."""
+
+    family: Family
+    name: str
+    """As people call it: PNG, ZIP archive."""
+    mime: str = "application/octet-stream"
+    certain: bool = True
+    """No text begins like this."""
+
+
+def _image(name: str, mime: str) -> FileKind:
+    return FileKind(family="image", name=name, mime=f"image/{mime}")
+
+
+def _other(name: str, *, certain: bool = True) -> FileKind:
+    return FileKind(family="other", name=name, certain=certain)
+
+
+PDF = FileKind(family="pdf", name="PDF", mime="application/pdf")
+_TABLE: tuple[tuple[bytes, FileKind], ...] = (
+    (b"\x89PNG\r\n\x1a\n", _image("PNG", "png")),
+    (b"\xff\xd8\xff", _image("JPEG", "jpeg")),
+    (b"GIF87a", _image("GIF", "gif")),
+    (b"GIF89a", _image("GIF", "gif")),
+    (b"II*\0", _image("TIFF", "tiff")),
+    (b"MM\0*", _image("TIFF", "tiff")),
+    (b"\0\0\x01\0", _image("ICO", "x-icon")),
+    (b"PK\x03\x04", _other("ZIP archive")),
+    (b"PK\x05\x06", _other("ZIP archive")),
+    (b"\x1f\x8b\x08", _other("gzip archive")),
+    (b"BZh", _other("bzip2 archive", certain=False)),
+    (b"\xfd7zXZ\0", _other("xz archive")),
+    (b"\x28\xb5\x2f\xfd", _other("zstd archive")),
+    (b"7z\xbc\xaf\x27\x1c", _other("7-Zip archive")),
+    (b"\x7fELF", _other("ELF program")),
+    (b"\xcf\xfa\xed\xfe", _other("Mach-O program")),
+    (b"\xca\xfe\xba\xbe", _other("Java class or Mach-O program")),
+    (b"SQLite format 3\0", _other("SQLite database")),
+    (b"\0asm", _other("WebAssembly module")),
+    (b"OggS", _other("Ogg audio or video", certain=False)),
+    (b"ID3", _other("MP3 audio", certain=False)),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _other("old Office document")),
+)
+_BOXES = {b"avif": "AVIF", b"avis": "AVIF", b"heic": "HEIC", b"heix": "HEIC", b"hevc": "HEIC", b"mif1": "HEIC"}
+"""Brands of the container that newer images share with videos."""
+_BMP_HEADERS = frozenset({12, 40, 52, 56, 64, 108, 124})
+
+
+def kind_of(head: bytes) -> FileKind | None:
+    """Return the kind of file that begins like this; None when it may be text."""
+    for sign, kind in _TABLE:
+        if head.startswith(sign):
+            return kind
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return _image("WEBP", "webp")
+    if head[4:8] == b"ftyp":
+        name = _BOXES.get(head[8:12])
+        return _image(name, name.lower()) if name else _other("MPEG-4 audio or video")
+    if head[:2] == b"BM" and int.from_bytes(head[14:18], "little") in _BMP_HEADERS:
+        return _image("BMP", "bmp")
+    return PDF if b"%PDF-" in head[:_PDF_WITHIN] and _is_document(head) else None
+
+
+def _is_document(head: bytes) -> bool:
+    """Tell a document from a text about documents: its sign stands first, or behind bytes that are no text."""
+    return head.lstrip().startswith(b"%PDF-") or b"\0" in head[: head.index(b"%PDF-")]

@@ -1,0 +1,109 @@
+"""An image file becomes a picture that fits, and that is known to decode."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from surehold.errors import ImageInvalid, ImageTooLarge
+from surehold.media.magic import HEAD, FileKind, kind_of
+from surehold.media.workers import WORKERS, DecoderGone, DecoderSlow, Patience, Refused, Workers
+
+SHOWN = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""What every host can show."""
+MOST_BYTES = 64 << 20
+"""Larger image files are not decoded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """Width and height in pixels, as the picture is meant to be seen."""
+
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """An image to show."""
+
+    data: bytes
+    mime: str
+    original: Size
+    display: Size
+    frames: int
+    """How many it has; only the first is shown."""
+    orientation: int
+    """How the camera was held, as EXIF counts it; 1 is upright. It was turned back."""
+    mode: str
+    """How Pillow names its colours."""
+
+
+def picture(
+    data: bytes, kind: FileKind, *, path: str, patience: Patience | None = None, workers: Workers = WORKERS
+) -> Picture:
+    """Return an image as a host can show it; `ImageInvalid` or `ImageTooLarge` when there is none."""
+    head, body = _asked({}, data, kind, path=path, patience=patience, workers=workers)
+    shown = kind_of(body[:HEAD])
+    if shown is None or shown.mime != head["mime"] or shown.mime not in SHOWN:
+        raise _invalid(path, kind, "the decoder did not return an image", "crashed")
+    return Picture(
+        data=body,
+        mime=shown.mime,
+        original=_size(head["original"]),
+        display=_size(head["display"]),
+        frames=int(head["frames"]),
+        orientation=int(head["orientation"]),
+        mode=str(head["mode"]),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """The colours of an image in a small grid: three bytes each, row by row."""
+
+    columns: int
+    rows: int
+    colours: bytes
+
+
+def preview(data: bytes, kind: FileKind, *, path: str, columns: int, workers: Workers = WORKERS) -> Preview:
+    """Return an image in so few colours that a terminal can show it."""
+    head, body = _asked({"preview": columns}, data, kind, path=path, patience=None, workers=workers)
+    return Preview(columns=head["display"][0], rows=head["display"][1], colours=body)
+
+
+def _asked(
+    wish: dict[str, Any], data: bytes, kind: FileKind, *, path: str, patience: Patience | None, workers: Workers
+) -> tuple[dict[str, Any], bytes]:
+    if len(data) > MOST_BYTES:
+        raise _too_large(path, kind, f"it has {len(data)} bytes, more than {MOST_BYTES}")
+    try:
+        with workers.worker(patience) as worker:
+            (answer,) = worker.ask({"do": "picture", "format": kind.name, **wish}, data, patience=patience)
+            return answer
+    except Refused as refused:
+        if refused.error == "too_large":
+            raise _too_large(path, kind, refused.cause) from None
+        raise _invalid(path, kind, refused.cause, "unsupported" if refused.error == "unsupported" else None) from None
+    except DecoderGone:
+        raise _invalid(path, kind, "the decoder crashed, or took more time or memory than it may", "crashed") from None
+    except DecoderSlow:
+        raise _too_large(path, kind, "decoding took too long", "timeout") from None
+
+
+def _size(pair: list[int]) -> Size:
+    return Size(width=pair[0], height=pair[1])
+
+
+def _invalid(path: str, kind: FileKind, cause: str, reason: str | None) -> ImageInvalid:
+    action = "Convert it to PNG or JPEG, and read that." if reason == "unsupported" else None
+    return ImageInvalid(
+        f"`{path}` begins like a {kind.name} image but cannot be decoded.",
+        path=path,
+        reason=reason,
+        action=action,
+        cause=cause,
+    )
+
+
+def _too_large(path: str, kind: FileKind, cause: str, reason: str | None = None) -> ImageTooLarge:
+    return ImageTooLarge(f"The {kind.name} image `{path}` is too large.", path=path, reason=reason, cause=cause)

@@ -1,0 +1,255 @@
+"""Processes that decode for us. They are started when they are needed, reused while they are warm, and end by themselves.
+
+1. Nothing that a file does to a decoder reaches this process: a crash, a hang or too much memory is an error to report.
+2. A process that did not finish its answer is killed and never asked again.
+3. No decoding library is imported here.
+"""
+
+import atexit
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from surehold.errors import Cancelled, Unavailable
+
+Json = dict[str, Any]
+Piece = tuple[Json, bytes]
+
+_START = "from surehold.media.child import main; main()"
+_KEPT_NAMES = ("PATH", "LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+_LOOK = 0.05
+"""How often, in seconds, a waiting caller asks whether it is still wanted."""
+_PATIENCE = 30.0
+_LONGEST_LINE = 1 << 20
+_LARGEST_BODY = 64 << 20
+_IDLE = 2
+"""How many processes are kept for the next call."""
+
+
+class DecoderGone(Exception):
+    """The process ended in the middle of its answer."""
+
+
+class DecoderSlow(Exception):
+    """The process took longer than it may."""
+
+
+class Refused(Exception):
+    """The process says why it cannot do it."""
+
+    def __init__(self, error: str, cause: str) -> None:
+        super().__init__(cause)
+        self.error = error
+        self.cause = cause
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long an answer may take, and whether it is still wanted."""
+
+    seconds: float = _PATIENCE
+    cancelled: Callable[[], bool] = _never
+
+
+class Worker:
+    """One process, asked one thing after the other."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - our own module, in our own interpreter
+                [sys.executable, "-I", "-c", _START],
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno(),
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env={name: os.environ[name] for name in _KEPT_NAMES if name in os.environ},
+            )
+        except OSError as error:
+            ours.close()
+            raise Unavailable(f"Python does not start: {error.strerror}.", reason="decoder_failed") from error
+        finally:
+            theirs.close()
+        self._socket = ours
+        self._unread = bytearray()
+        self._deadline = 0.0
+        self._patience = Patience()
+        self.open_answer = False
+
+    @property
+    def pid(self) -> int:
+        """Which process it is."""
+        return self._process.pid
+
+    def ask(self, request: Json, data: bytes = b"", *, patience: Patience | None = None) -> Iterator[Piece]:
+        """Send a request and yield its answer, piece by piece."""
+        self._patience = patience or Patience()
+        self._deadline = time.monotonic() + self._patience.seconds
+        self.open_answer = True
+        self._send(json.dumps({**request, "seconds": int(self._patience.seconds), "size": len(data)}).encode() + b"\n")
+        self._send(data)
+        while True:
+            head, body = self._piece()
+            more = self.open_answer = bool(head.pop("more"))
+            if "error" in head:
+                raise Refused(str(head["error"]), str(head["cause"]))
+            if not more:
+                return
+            yield head, body
+
+    def is_alive(self) -> bool:
+        """Tell whether it still answers."""
+        try:
+            return any(True for _ in list(self.ask({"do": "ping"}, patience=Patience(seconds=5))))
+        except (DecoderGone, DecoderSlow, Refused, ValueError):
+            return False
+
+    def end(self) -> None:
+        """End the process, whatever it is doing."""
+        self._socket.close()
+        with suppress(OSError):
+            self._process.kill()
+        self._process.wait()
+
+    def forget(self) -> None:
+        """Let go of a process that belongs to somebody else: the one we were forked from."""
+        self._socket.close()
+        self._process.returncode = 0  # it is not ours to wait for
+
+    def _send(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            self._wait()
+            with suppress(TimeoutError):
+                try:
+                    view = view[self._socket.send(view) :]
+                except OSError as error:
+                    if isinstance(error, TimeoutError):
+                        raise
+                    raise DecoderGone from error
+
+    def _piece(self) -> Piece:
+        """Take one piece of an answer; what is none comes from a process that is not itself any more."""
+        try:
+            head: Json = json.loads(self._line())
+            size, _ = int(head.pop("size")), head["more"]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise DecoderGone from None
+        if not 0 <= size <= _LARGEST_BODY:
+            raise DecoderGone
+        return head, self._bytes(size)
+
+    def _line(self) -> bytes:
+        while (end := self._unread.find(b"\n")) < 0:
+            if len(self._unread) > _LONGEST_LINE:
+                raise DecoderGone
+            self._receive()
+        line = bytes(self._unread[:end])
+        del self._unread[: end + 1]
+        return line
+
+    def _bytes(self, count: int) -> bytes:
+        while len(self._unread) < count:
+            self._receive()
+        data = bytes(memoryview(self._unread)[:count])
+        del self._unread[:count]
+        return data
+
+    def _receive(self) -> None:
+        self._wait()
+        with suppress(TimeoutError):
+            try:
+                piece = self._socket.recv(1 << 20)
+            except OSError as error:
+                if isinstance(error, TimeoutError):
+                    raise
+                raise DecoderGone from error
+            if not piece:
+                raise DecoderGone
+            self._unread += piece
+
+    def _wait(self) -> None:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise DecoderSlow
+        if self._patience.cancelled():
+            raise Cancelled("The call was cancelled.")
+        self._socket.settimeout(min(left, _LOOK))
+
+
+class Workers:
+    """Lends processes to callers, some at a time."""
+
+    def __init__(self, *, most: int | None = None) -> None:
+        self._idle = list[Worker]()
+        self._lock = threading.Lock()
+        self._seats = threading.BoundedSemaphore(most or max(2, os.cpu_count() or 2))
+
+    @contextmanager
+    def worker(self, patience: Patience | None = None) -> Generator[Worker]:
+        """Lend a process; it comes back when it has said all, and is ended when not."""
+        self._take_seat(patience or Patience())
+        try:
+            worker = self._warm() or Worker()
+            try:
+                yield worker
+            finally:
+                self._put_back(worker)
+        finally:
+            self._seats.release()
+
+    def close(self) -> None:
+        """End all that nobody uses."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for worker in idle:
+            worker.end()
+
+    def forget(self) -> None:
+        """Begin anew in a process that was forked."""
+        idle, self._idle = self._idle, []
+        self._lock = threading.Lock()
+        for worker in idle:
+            worker.forget()
+
+    def _take_seat(self, patience: Patience) -> None:
+        end = time.monotonic() + patience.seconds
+        while not self._seats.acquire(timeout=_LOOK):
+            if patience.cancelled():
+                raise Cancelled("The call was cancelled.")
+            if time.monotonic() > end:
+                raise DecoderSlow
+
+    def _warm(self) -> Worker | None:
+        while True:
+            with self._lock:
+                worker = self._idle.pop() if self._idle else None
+            if worker is None or worker.is_alive():
+                return worker
+            worker.end()
+
+    def _put_back(self, worker: Worker) -> None:
+        """Keep it for the next call; one that did not say all, or died, is ended."""
+        with self._lock:
+            if not worker.open_answer and len(self._idle) < _IDLE:
+                self._idle.append(worker)
+                return
+        worker.end()
+
+
+WORKERS = Workers()
+"""All of this process."""
+atexit.register(WORKERS.close)
+os.register_at_fork(after_in_child=WORKERS.forget)

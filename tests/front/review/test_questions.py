@@ -1,0 +1,113 @@
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from surehold.errors import Cancelled, NotFound, PermissionRequired, SureholdError
+from surehold.front.review.questions import Question, Questions
+from surehold.workspace.permission import Approval, PermissionRequest
+from surehold.workspace.workspace import Workspace
+from workspaces import real_workspace
+
+PATIENCE = 20.0
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "a").write_bytes(b"old\n")
+    with real_workspace(tmp_path / "r") as opened:
+        yield opened
+
+
+class Writer(threading.Thread):
+    """An agent that edits, and waits for a yes."""
+
+    def __init__(self, workspace: Workspace, ask: object) -> None:
+        super().__init__(daemon=True)
+        self.session = workspace.session(mode="default", approver=ask)  # type: ignore[arg-type]
+        self.error: SureholdError | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self.session.edit("a", ("old", "new"))
+        except SureholdError as error:
+            self.error = error
+
+
+def asked(questions: Questions) -> Question:
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        if found := questions.open():
+            return found[0]
+        time.sleep(0.01)
+    raise AssertionError("nobody asked")
+
+
+def content(workspace: Workspace) -> bytes:
+    return workspace.read("a").data
+
+
+def test_an_answer_ends_the_wait(workspace: Workspace) -> None:
+    questions = Questions()
+    writer = Writer(workspace, questions)
+
+    question = asked(questions)
+    assert content(workspace) == b"old\n"
+    questions.answer(question.id, Approval(allowed=True))
+    writer.join(PATIENCE)
+
+    assert (writer.error, content(workspace), questions.open()) == (None, b"new\n", ())
+
+
+def test_a_question_that_nobody_answers_is_given_up(workspace: Workspace) -> None:
+    questions = Questions(patience=0.3)
+    writer = Writer(workspace, questions)
+    writer.join(PATIENCE)
+
+    assert isinstance(writer.error, PermissionRequired)
+    assert writer.error.reason == "approval_timeout"
+    assert (content(workspace), questions.open()) == (b"old\n", ())
+
+
+def test_a_server_that_ends_gives_up_what_waits(workspace: Workspace) -> None:
+    questions = Questions()
+    writer = Writer(workspace, questions)
+    asked(questions)
+    questions.close()
+    writer.join(PATIENCE)
+
+    assert isinstance(writer.error, PermissionRequired)
+    assert content(workspace) == b"old\n"
+    with pytest.raises(PermissionRequired):
+        workspace.session(mode="default", approver=questions).edit("a", ("old", "new"))
+
+
+def test_a_cancelled_call_is_not_waited_for(workspace: Workspace) -> None:
+    questions, gone = Questions(), threading.Event()
+
+    def ask(request: PermissionRequest) -> Approval:
+        return questions.ask(request, cancelled=gone.is_set)
+
+    writer = Writer(workspace, ask)
+    asked(questions)
+    gone.set()
+    writer.join(PATIENCE)
+
+    assert isinstance(writer.error, Cancelled)
+    assert content(workspace) == b"old\n"
+
+
+def test_a_question_is_answered_once(workspace: Workspace) -> None:
+    questions = Questions()
+    writer = Writer(workspace, questions)
+    question = asked(questions)
+    questions.answer(question.id, Approval(allowed=False))
+    writer.join(PATIENCE)
+
+    with pytest.raises(NotFound):
+        questions.answer(question.id, Approval(allowed=True))
+    assert content(workspace) == b"old\n"
