@@ -21,8 +21,13 @@ BENCHES = (  # the page comes last: what it leaves to be written back would slow
     "mcp_calls",
     "mcp_find",
     "mcp_edit",
+    "multi_edit",
     "mcp_pages",
     "first_page",
+    "notebook",
+    "media",
+    "read_large",
+    "claude_search",
 )
 
 

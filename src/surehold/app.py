@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from surehold.disk.base import Disk, EditorFiles
     from surehold.stores.sqlite import SqliteStore
     from surehold.text.encoding import Detector
+    from surehold.workspace.gate import Gate
     from surehold.workspace.limits import Limits
     from surehold.workspace.mode import Mode
     from surehold.workspace.past import Past
@@ -43,6 +44,8 @@ class Settings:
     """How agents get permission to change files; None for default where somebody can be asked, else acceptEdits."""
     approver: "Approver | None" = None
     """Whom agents ask, unless their session names somebody else."""
+    gate: "Gate | None" = None
+    """What must have been read before Write, Edit and NotebookEdit change a file; None for the strict rules."""
     limits: "Limits | None" = None
     """How much, and how long; None for the usual limits."""
     recover_on_open: bool = True
@@ -114,6 +117,7 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
         limits=chosen.limits,
         mode=chosen.mode,
         approver=chosen.approver,
+        gate=chosen.gate,
         detector=chosen.detector,
         clock=utc_now,
     )

@@ -3,7 +3,7 @@
     SureholdError
     ├─ InvalidRequest                          the caller must change the call
     │  ├─ InvalidArgument       command_failed · invalid_argument      -32602
-    │  │  └─ InvalidPattern     command_failed · invalid_regex, invalid_glob
+    │  │  └─ InvalidPattern     command_failed · invalid_regex, invalid_glob, unknown_type
     │  ├─ NotEncodable          command_failed · not_encodable         -32018
     │  └─ PatchParseError       patch_parse_error · bad_line           -32013
     ├─ PathError                               the path is the problem

@@ -15,7 +15,7 @@ from surehold.front.mcp.http import listen, serve_http
 
 
 def main(folder: Path, port: int) -> int:
-    with open_workspace(folder / "root", settings=Settings(state_dir=folder / "state")) as workspace:
+    with open_workspace(folder / "root", settings=Settings(state_dir=folder / "state", mode="default")) as workspace:
         adapter = Adapter(workspace=workspace, tools=TOOLS, shelves=(FixtureShelf(),), prompts=PROMPTS)
         place, door = listen(Door(host="127.0.0.1", port=port))
         return serve_http(make_server(adapter), place, door)

@@ -16,8 +16,10 @@ from surehold.dialects.shared.wire import WIRE
 from surehold.errors import SureholdError
 from surehold.front.mcp.prompts import Prompt, said
 from surehold.front.mcp.shelves import Plain
+from surehold.text.rewrite import WriteText
 from surehold.tools.context import Context
 from surehold.tools.spec import Answer, Hints, Json, Params, Result, Tool
+from surehold.workspace.proposal import Absent, Proposal
 
 _BLINK = 0.05
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -74,6 +76,8 @@ class FixtureTool(Tool[Params, Nothing]):
     fails: bool = False
     steps: tuple[int, ...] = ()
     """What it reports as progress, of 100, with a pause after each."""
+    asks: bool = False
+    """It changes a file, and so asks the person first: the one question that our tools have."""
     schema: Json = field(default_factory=dict[str, Any])
     """Listed as it stands, in place of the schema of the arguments."""
 
@@ -85,19 +89,28 @@ class FixtureTool(Tool[Params, Nothing]):
         for step in self.steps:
             context.progress(step, 100, f"{step} of 100")
             time.sleep(_BLINK)
-        if self.fails:
-            error = SureholdError(self.text)
-            return Answer(ok=False, text=self.text, data=self.wire.failure(error), error=error)
+        try:
+            self._act(context)
+        except SureholdError as error:
+            return Answer(ok=False, text=error.message, data=self.wire.failure(error), error=error)
         return Answer(ok=True, text=self.text, data={"ok": True}, content=self.content)
+
+    def _act(self, context: Context) -> None:
+        if self.fails:
+            raise SureholdError(self.text)
+        if self.asks:
+            proposal = Proposal(path=f"{self.name}.txt", edit=WriteText("Asked.\n"), proof=Absent())
+            context.session.submit(proposal, tool=self.name, operation="create")
 
 
 def _tool(name: str, description: str, *, params: type[Params] = Anything, **how: Any) -> FixtureTool:
+    looks, changes = Hints(kind="other", read_only=True), Hints(kind="edit", operation="create")
     return FixtureTool(
         name=name,
         description=description,
         params=params,
         result=Nothing,
-        hints=Hints(kind="other", read_only=True),
+        hints=changes if how.get("asks") else looks,
         wire=WIRE,
         run=lambda _context, _params: Nothing(),
         **how,
@@ -152,6 +165,10 @@ TOOLS = (
     ),
     _tool("test_tool_with_progress", "Reports progress.", text="Done.", steps=(0, 50, 100)),
     _tool("test_logging_tool", "Could log; we log to standard error only.", text="Done."),
+    _tool("test_elicitation", "Asks the person through the client.", text="Done.", asks=True),
+    _tool("test_input_required_result_elicitation", "Asks between two calls.", text="Done.", asks=True),
+    _tool("test_input_required_result_request_state", "Asks between two calls.", text="Done.", asks=True),
+    _tool("test_input_required_result_tampered_state", "Asks between two calls.", text="Done.", asks=True),
     _tool("test_streaming_elicitation", "Could ask the client; we ask nothing.", text="Done."),
     _tool("json_schema_2020_12_tool", "Has a schema with every keyword.", text="Done.", schema=_KEYWORDS),
     _tool(

@@ -6,7 +6,16 @@ from collections.abc import Generator
 import anyio
 import pytest
 from mcp import Client, MCPError
-from mcp.types import AudioContent, BlobResourceContents, EmbeddedResource, ImageContent, TextContent
+from mcp.client.context import ClientRequestContext
+from mcp.types import (
+    AudioContent,
+    BlobResourceContents,
+    ElicitRequestParams,
+    ElicitResult,
+    EmbeddedResource,
+    ImageContent,
+    TextContent,
+)
 
 from conformance.python_client import reply
 from conformance.servers import free_port, listening
@@ -81,3 +90,20 @@ def test_a_prompt_takes_arguments(url: str, mode: str) -> None:
 
     (content,) = anyio.run(get)
     assert content == TextContent(type="text", text="Prompt with arguments: arg1='one', arg2='two'")
+
+
+@ERAS
+def test_a_tool_that_changes_a_file_asks_the_person_first(url: str, mode: str) -> None:
+    asked = list[str]()
+
+    async def decline(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        asked.append(params.message.splitlines()[0])
+        return ElicitResult(action="decline")
+
+    async def call() -> tuple[bool, str]:
+        async with Client(url, mode=mode, elicitation_callback=decline) as client:
+            refused = reply(await client.call_tool("test_elicitation", {}))
+            return refused.is_error, refused.text
+
+    assert anyio.run(call) == (True, "The change was not allowed.")
+    assert asked == ["`test_elicitation` wants to change 1 file."]

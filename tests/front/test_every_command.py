@@ -54,7 +54,10 @@ def test_every_command_takes_json_and_prints_one_document(shell: Shell) -> None:
         assert isinstance(json.loads(said.out), (dict, list)), line
         used.add(words[0])
 
-    servers, with_arguments = {"mcp", "serve", "acp"}, {"tool"}  # `tool --json ARGS` always prints JSON; it has its own tests
+    servers, with_arguments = (
+        {"mcp", "serve", "acp"},
+        {"tool"},
+    )  # `tool --json ARGS` always prints JSON; it has its own tests
     assert used == {command.name for command in COMMANDS} - {"help"} - servers - with_arguments
 
 

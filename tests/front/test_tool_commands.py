@@ -1,4 +1,11 @@
 import json
+import os
+import pty
+import subprocess
+import sys
+from contextlib import suppress
+
+import pytest
 
 from front.shell import Shell
 from spec.marks import requirement
@@ -63,3 +70,67 @@ def test_the_definitions_are_exported_in_three_notations(shell: Shell) -> None:
         assert (said.code, json.loads(said.out)) == (0, exported(tools_of(), name))
     assert len(json.loads(shell("schema", "--tools", "anchored").out)) == 3
     assert shell("schema", "--tools", "nonsense").code == 1
+
+
+def typed(shell: Shell, keys: str, *argv: str) -> tuple[int, str, str]:
+    """Run a command with a person at the keyboard; return its code, its output, and what the terminal showed."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "surehold", *argv],
+        cwd=shell.root,
+        env=shell.environment(TERM="xterm-256color"),
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    os.write(ours, keys.encode())
+    out, _ = process.communicate(timeout=60)
+    shown = b""
+    with suppress(OSError):  # the other side is gone
+        while part := os.read(ours, 65536):
+            shown += part
+    os.close(ours)
+    return process.returncode, out.decode(), shown.decode().replace("\r\n", "\n")
+
+
+MAKE = ("tool", "create_file", "--json", '{"path": "a.txt", "content": "x\\n"}', "--mode", "default")
+
+
+@requirement("claude:permission:channels")
+def test_the_person_at_the_keyboard_sees_the_difference_and_is_asked(shell: Shell) -> None:
+    code, out, shown = typed(shell, "perhaps\ny\n", *MAKE)
+
+    assert (code, json.loads(out)["ok"], (shell.root / "a.txt").read_text()) == (0, True, "x\n")
+    assert "The mode default asks before `a.txt` is changed." in shown
+    assert "\x1b[32m+x\x1b[0m\n" in shown
+    assert shown.count("Allow this change?") == 2
+
+
+@pytest.mark.parametrize("keys", ["n\n", "\x04"])
+def test_no_at_the_keyboard_is_a_no(shell: Shell, keys: str) -> None:
+    code, out, _ = typed(shell, keys, *MAKE)
+
+    assert (code, json.loads(out)["error"]["reason"]) == (1, "approval_denied")
+    assert list(shell.root.iterdir()) == []
+
+
+def test_all_of_this_call_is_asked_once(shell: Shell) -> None:
+    patch = "*** Begin Patch\n*** Add File: a.txt\n+a\n*** Add File: b.txt\n+b\n*** End Patch\n"
+    arguments = json.dumps({"patch": patch, "atomic": False})
+    code, _, shown = typed(shell, "a\n", "tool", "apply_patch", "--json", arguments, "--mode", "default")
+
+    assert (code, shown.count("Allow this change?")) == (0, 1)
+    assert sorted(path.name for path in shell.root.iterdir()) == ["a.txt", "b.txt"]
+
+
+@requirement("claude:permission:no_channel")
+def test_without_a_terminal_nobody_is_asked_and_the_rules_still_hold(shell: Shell) -> None:
+    refused = shell(*MAKE)
+    allowed, denied = shell(*MAKE, "--allow", "a.*"), shell(*MAKE[:-2], "--deny", "a.*")
+    protected = ("tool", "create_file", "--json", '{"path": ".envrc", "content": "x"}')
+
+    assert (refused.code, refused.document["error"]["reason"]) == (1, "permission_required")
+    assert refused.document["error"]["details"]["diff"].endswith("+x\n")
+    assert (allowed.code, denied.document["error"]["reason"]) == (0, "policy")
+    assert (shell(*protected).code, shell(*protected, "--unprotect", ".envrc").code) == (1, 0)

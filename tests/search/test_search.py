@@ -116,7 +116,7 @@ def test_an_unknown_type_is_an_error_and_never_an_empty_result(scene: Scene, nam
     with pytest.raises(InvalidPattern) as caught:
         scene.search("needle", types=(name,))
 
-    assert caught.value.reason == "invalid_type"
+    assert caught.value.reason == "unknown_type"
 
 
 @pytest.mark.parametrize("glob", ["[a", "{a", "a}", "{a,b}" * 12, "x" * 5000, "../a", "\\"])

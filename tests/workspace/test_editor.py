@@ -357,9 +357,10 @@ def test_an_edit_through_the_editor_warns_that_its_guarantee_is_weaker(desk: Des
 
     receipt = session.apply(proposal("a", "one", "two"), Proposal(path="zero", edit=Delete(), proof=Exact()))
 
-    assert receipt.files[0].warnings == (
+    (said,) = receipt.files[0].warnings
+    assert said == (
         "`a` was written through the editor, which cannot compare and write in one step: what was typed in that moment "
-        "may be lost. It is not saved yet: the file on the disk is as before.",
+        "may be lost. It is not saved yet: the file on the disk is as before."
     )
     assert receipt.files[1].warnings == ()
     assert session.edit("a", ("two", "one"), dry_run=True).warnings == ()

@@ -9,7 +9,9 @@ from surehold.workspace.policy import PROTECTED, Policy
 from surehold.workspace.workspace import Workspace
 from workspaces import make_bench, real_workspace
 
-RULES = Policy(deny=("secrets/", "*.pem", "!public.pem"), unprotected=(".vscode/settings.json",), allow=("src/", "link"))
+RULES = Policy(
+    deny=("secrets/", "*.pem", "!public.pem"), unprotected=(".vscode/settings.json",), allow=("src/", "link")
+)
 
 
 @requirement("engine:policy:protected", "engine:policy:case")
@@ -140,7 +142,7 @@ def _attempts(workspace: Workspace, path: str) -> list[Callable[[], object]]:
     ]
 
 
-@requirement("engine:policy:protected")
+@requirement("engine:policy:protected", "claude:permission:five_names")
 def test_the_seeds_five_protected_files_are_the_minimum() -> None:
     assert {".gitconfig", ".bashrc", ".zshrc", ".mcp.json", ".claude.json"} <= set(PROTECTED)
 

@@ -6,8 +6,11 @@ that have a tool's name and its arguments as plain data, as a model sends them.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import cached_property
 from typing import Any, Literal
 
+from surehold.dialects.agent_claude import ClaudeMethods
+from surehold.dialects.agent_multi_edit import MultiEditMethods
 from surehold.dialects.anchored.edit import LineEditParams, LineEditResult, edit
 from surehold.dialects.anchored.operations import LineOperation
 from surehold.dialects.families import tool_named
@@ -20,6 +23,7 @@ from surehold.dialects.files.list_directory import ListParams, ListResult, list_
 from surehold.dialects.files.move_file import MoveParams, MoveResult, move_file
 from surehold.dialects.files.restore_file import RestoreParams, RestoreResult, restore_file
 from surehold.dialects.files.search_files import SearchFilesResult, SearchParams, search_files
+from surehold.dialects.shared.deliveries import Deliveries
 from surehold.dialects.shared.read_file import ReadParams, ReadResult, read_file
 from surehold.dialects.shared.write_file import WriteParams, WriteResult, write_file
 from surehold.text.line_edits import Operation
@@ -32,8 +36,17 @@ _PROGRAM = Budget(lines=1 << 30, characters=1 << 40, tokens=1 << 40)
 """A program is given everything at once."""
 
 
-class AgentSession(Session):
+class AgentSession(ClaudeMethods, MultiEditMethods, Session):
     """One agent's conversation with one workspace."""
+
+    @cached_property
+    def deliveries(self) -> Deliveries:
+        """What it was given already, and what its host can take."""
+        return Deliveries()
+
+    def notify_compaction(self) -> None:
+        """Hear that the host shortened the conversation: nothing is answered with `file_unchanged` before it is shown again."""
+        self.deliveries.notify_compaction()
 
     @property
     def _context(self) -> Context:

@@ -1,15 +1,12 @@
 """Every tool family by its name. A family is loaded when it is asked for."""
 
 from importlib import import_module
-from typing import Any
 
 from surehold.errors import InvalidArgument
-from surehold.tools.spec import Tool
+from surehold.tools.spec import AnyTool
 
-FAMILIES = ("anchored", "files")
+FAMILIES = ("anchored", "files", "multi_edit", "claude")
 DEFAULT = "anchored,files"
-
-AnyTool = Tool[Any, Any]
 
 
 def tools_of(names: str = DEFAULT) -> tuple[AnyTool, ...]:

@@ -33,6 +33,12 @@ class Budget:
         """How many seconds there still are."""
         return self._end - time.monotonic()
 
+    def extended(self, seconds: float) -> "Budget":
+        """Return a little more time, for the same caller; what is said about time stays the same."""
+        more = Budget(seconds, progress=self._progress, cancelled=self._cancelled)
+        more.seconds = self.seconds
+        return more
+
     def check(self, done: int, total: int | None, message: str) -> None:
         """Raise `Cancelled` or `SearchTimeout` when it is time to stop; tell how far it got, now and then."""
         now = time.monotonic()

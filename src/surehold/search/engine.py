@@ -7,6 +7,7 @@
 """
 
 import codecs
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -14,7 +15,7 @@ from typing import Protocol
 from surehold.disk.base import Reader, Target
 from surehold.search.budget import Budget
 from surehold.search.glob import Filter
-from surehold.search.values import EngineName, Search
+from surehold.search.values import EngineName, Search, Want
 from surehold.search.walk import Allowed
 
 MAX_PLACES = 500_000
@@ -42,6 +43,8 @@ class Scope:
         """Tell whether a file is asked for; this decides, whatever an engine thinks."""
         if not self.search.hidden and any(name[0] == "." for name in parts):
             return False
+        if self.search.closed and not set(self.search.closed).isdisjoint(parts[:-1]):
+            return False
         return ".git" not in parts and self.filter.takes(parts)
 
 
@@ -60,6 +63,35 @@ class Found:
     complete: bool = True
 
 
+Span = tuple[int, int]
+"""Where a match begins and ends."""
+Place = tuple[int, int]
+"""A line, and how many bytes of it stand before its first match."""
+
+
+@dataclass(kw_only=True)
+class Swept:
+    """What an engine found out about the files of a tree, by their paths below the directory."""
+
+    counts: dict[str, int] = field(default_factory=dict[str, int])
+    """Every file with matches: how many, or how many matching lines, or 1 when nobody counted."""
+    places: dict[str, bytes | list[Place]] = field(default_factory=dict[str, bytes | list[Place]])
+    """Where the matching lines are; as the engine said it, until it is asked for."""
+    marks: dict[str, int] = field(default_factory=dict[str, int])
+    """What the bytes were in which an engine of ours found them; empty for others."""
+    doubtful: list[str] = field(default_factory=list[str])
+    """Files of text with zero bytes somewhere: what was found there must be found again."""
+    matches: int | None = 0
+    """All matches, when places were wanted; None when nobody knows."""
+    scanned: int | None = 0
+    binary: int = 0
+    denied: int = 0
+    too_large: int = 0
+    unreadable: list[str] = field(default_factory=list[str])
+    overflowed: bool = False
+    timed_out: bool = False
+
+
 class Engine(Protocol):
     """Finds places in files."""
 
@@ -76,6 +108,14 @@ class Engine(Protocol):
         """Find all places in these bytes of a file."""
         ...
 
+    def sweep(self, scope: Scope, want: Want, budget: Budget) -> Swept:
+        """Find out about all files below a directory; when time is up, return what is known by then."""
+        ...
+
+    def spans(self, search: Search, data: bytes, budget: Budget) -> list[Span]:
+        """Find all matches in these bytes of a file, as they are searched."""
+        ...
+
 
 def searched(data: bytes) -> bytes:
     """Return a file's bytes as engines search them."""
@@ -83,3 +123,25 @@ def searched(data: bytes) -> bytes:
         little = data.startswith(codecs.BOM_UTF16_LE)
         return data[2:].decode("utf-16-le" if little else "utf-16-be", "replace").encode("utf-8", "replace")
     return data.removeprefix(codecs.BOM_UTF8)
+
+
+def places_of(text: bytes, spans: Iterable[Span]) -> list[Place]:
+    """Return the lines that matches touch, in order; a line ends at a line feed."""
+    found = list[Place]()
+    number, begin, end = 1, 0, _line_end(text, 0)
+    for start, stop in spans:
+        if start > end:
+            number, begin = number + text.count(b"\n", end, start), text.rfind(b"\n", 0, start) + 1
+            end = _line_end(text, begin)
+        if not found or found[-1][0] < number:
+            found.append((number, start - begin))
+        while stop - 1 > end:  # it goes on in the next line
+            number, begin = number + 1, end + 1
+            end = _line_end(text, begin)
+            found.append((number, 0))
+    return found
+
+
+def _line_end(text: bytes, begin: int) -> int:
+    end = text.find(b"\n", begin)
+    return len(text) if end < 0 else end

@@ -6,14 +6,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from surehold.disk.base import Target
-from surehold.errors import FileTooLarge, NotFound, OutsideWorkspace, SureholdError
+from surehold.errors import FileTooLarge, NotFound, OutsideWorkspace, SearchTimeout, SureholdError
 from surehold.search.budget import Budget
-from surehold.search.engine import MAX_PLACES, Found, Scope, searched
+from surehold.search.engine import MAX_PLACES, Found, Scope, Span, Swept, places_of, searched
 from surehold.search.glob import Filter
-from surehold.search.regex_child import offsets
+from surehold.search.regex_child import offsets, spans
 from surehold.search.types import globs
-from surehold.search.values import EngineName, Search
+from surehold.search.values import EngineName, Search, Want
 from surehold.search.walk import Excluding, Tally, Walk
+from surehold.text.encoding import SNIFF
 
 FindIn = Callable[[bytes], list[int]]
 
@@ -52,6 +53,46 @@ class PythonEngine:
         with _finder(search, budget) as find_in:
             return find_in(data)
 
+    def sweep(self, scope: Scope, want: Want, budget: Budget) -> Swept:
+        """Find out about all files below a directory; when time is up, return what is known by then."""
+        swept, tally, found = Swept(), Tally(), Found()
+        try:
+            with _spanner(scope.search, budget) as spans_in:
+                for parts, target in _files(scope, tally):
+                    budget.check(found.scanned, None, "files searched")
+                    data = _read(scope, target, found)
+                    if data is None:
+                        continue
+                    found.scanned += 1
+                    if here := spans_in(data):
+                        _add(swept, "/".join(parts), data, here, want)
+        except SearchTimeout as error:
+            if error.reason == "regex_budget":  # one file took all the time: that is not a matter of how many there are
+                raise
+            swept.timed_out = True
+        swept.scanned = None if swept.timed_out else found.scanned
+        swept.denied, swept.too_large = tally.denied, found.too_large
+        swept.unreadable = found.unreadable + tally.unreadable
+        return swept
+
+    def spans(self, search: Search, data: bytes, budget: Budget) -> list[Span]:
+        """Find all matches in these bytes of a file, as they are searched."""
+        with _spanner(search, budget) as spans_in:
+            return spans_in(data)
+
+
+def _add(swept: Swept, path: str, data: bytes, found: list[Span], want: Want) -> None:
+    text = searched(data)
+    if b"\0" in text[:SNIFF]:
+        swept.binary += 1
+        return
+    if want == "lines":
+        swept.places[path] = lines = places_of(text, found)
+        swept.counts[path], swept.marks[path] = len(lines), hash(data)
+        swept.matches = (swept.matches or 0) + len(found)
+    else:
+        swept.counts[path] = len(found) if want == "counts" else 1
+
 
 def _files(scope: Scope, tally: Tally) -> Iterator[tuple[tuple[str, ...], Target]]:
     search = scope.search
@@ -62,7 +103,7 @@ def _files(scope: Scope, tally: Tally) -> Iterator[tuple[tuple[str, ...], Target
         allowed=scope.allowed,
         hidden=search.hidden,
         ignore=search.ignore,
-        guide=Excluding(scope.filter),
+        guide=Excluding(scope.filter, search.closed),
         tally=tally,
     )
     for room in walk.rooms():
@@ -100,6 +141,22 @@ def _finder(search: Search, budget: Budget) -> Generator[FindIn]:
     else:  # a plain text, so there is nothing to try twice: no child is needed
         pattern = re.compile(re.escape(search.query), re.IGNORECASE)
         yield lambda data: offsets(pattern, searched(data))
+
+
+@contextmanager
+def _spanner(search: Search, budget: Budget) -> Generator[Callable[[bytes], list[Span]]]:
+    """Yield what finds the matches in one file, with their ends."""
+    if search.mode == "regex":
+        from surehold.search.regex_worker import RegexWorker
+
+        with RegexWorker(search, budget, whole=True) as worker:
+            yield worker.spans
+    elif search.case_sensitive:
+        needle = search.query.encode()
+        yield lambda data: [(at, at + len(needle)) for at in _literal(needle, searched(data))]
+    else:
+        pattern = re.compile(re.escape(search.query), re.IGNORECASE)
+        yield lambda data: spans(pattern, searched(data))
 
 
 def _literal(needle: bytes, text: bytes) -> list[int]:

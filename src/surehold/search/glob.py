@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from operator import methodcaller
 
 from surehold.errors import InvalidPattern
 
@@ -21,6 +22,7 @@ _MAX_ALTERNATIVES = 1000
 _MAX_DEPTH = 16
 _ANY_DEPTH = "**"
 _MAGIC = frozenset("*?[{")
+_SIGNS = re.compile(r"[*?\[\]{}\\]")
 
 Matcher = re.Pattern[str] | str | None
 """One name of a pattern: a regular expression, a plain name, or None for any number of directories."""
@@ -109,7 +111,7 @@ class Glob:
         plain = {matcher for matcher in last if isinstance(matcher, str)}
         others = [matcher.match for matcher in last if isinstance(matcher, re.Pattern)]
         if len(others) == 1 and not plain:
-            return others[0]
+            return _suffix_test(self.paths, states) or others[0]
         return lambda name: name in plain or any(match(name) for match in others)
 
     def leads_on(self, states: tuple[int, ...]) -> bool:
@@ -126,6 +128,13 @@ class Glob:
     def dotted(self, states: tuple[int, ...]) -> tuple[int, ...]:
         """Return only the places at which the pattern itself says a dot, as `.github/*` does at first."""
         return tuple(path.dotted & state for path, state in zip(self.paths, states, strict=True))
+
+
+def _suffix_test(paths: tuple[Path, ...], states: tuple[int, ...]) -> Callable[[str], object] | None:
+    """Return a quicker way to match `*.py` and its like; None for any other name."""
+    (name,) = [path.names[-1] for path, state in zip(paths, states, strict=True) if state >> len(path.names) - 1 & 1]
+    suffix = name[1:]
+    return methodcaller("endswith", suffix) if name[0] == "*" and suffix and not _SIGNS.search(suffix) else None
 
 
 @lru_cache(maxsize=256)

@@ -18,12 +18,11 @@ from surehold.search.budget import Budget
 from surehold.search.cursor import cursor, place
 from surehold.search.engine import Engine, Found, Parts, Scope
 from surehold.search.preview import View
+from surehold.search.unchanged import Unchanged
 from surehold.search.values import FileHits, Hit, Search, SearchResult, Skipped
 from surehold.text.encoding import SNIFF
 from surehold.text.snapshot import Snapshot
 
-_MARGIN_NS = 50_000_000
-"""How much older than the search a file must be to count as unchanged: clocks of file systems are coarse."""
 _SHOWN = 3
 SnapshotOf = Callable[[Target, Stored], Snapshot]
 
@@ -81,8 +80,9 @@ class _Pages:
     too_large: int = 0
     changed: int = 0
     unreadable: list[str] = field(default_factory=list[str])
-    older: dict[Parts, bool] = field(default_factory=dict[Parts, bool])
-    """Which directories have not changed since before the search."""
+
+    def __post_init__(self) -> None:
+        self._unchanged = Unchanged(disk=self.scope.disk, directory=self.scope.directory, began=self.began)
 
     def turn(self, found: Found) -> None:
         """Look at every file: those of the page closely, the others just enough to count them."""
@@ -181,32 +181,9 @@ class _Pages:
     def _offsets(self, parts: Parts, target: Target, snapshot: Snapshot, found: Found) -> list[int]:
         """Return where the matches are in just these bytes."""
         mark = found.marks.get(parts)
-        same = mark == hash(snapshot.data) if mark is not None else self._is_older(target)
+        same = mark == hash(snapshot.data) if mark is not None else self._unchanged(target)
         offsets = found.places[parts] if same else self.engine.find_in(self.scope.search, snapshot.data, self.budget)
         return sorted(set(offsets))
-
-    def _is_older(self, target: Target) -> bool:
-        """Tell whether a file that was just read has not changed since before the search, nor the way to it."""
-        if not self.scope.disk.coherent:
-            return False
-        directories = range(len(self.scope.directory.parts), len(target.parts))
-        if not all(
-            self._is_older_directory(replace(target, parts=target.parts[:depth], key="")) for depth in directories
-        ):
-            return False
-        above = replace(target, parts=target.parts[:-1], key="")
-        return self._has_rested(above, target.parts[-1])
-
-    def _is_older_directory(self, directory: Target) -> bool:
-        """Tell whether no name in a directory has changed: a link, or another directory, could have been there."""
-        older = self.older.get(directory.parts)
-        if older is None:
-            older = self.older[directory.parts] = self._has_rested(directory, ".")
-        return older
-
-    def _has_rested(self, directory: Target, name: str) -> bool:
-        look = self.scope.disk.looks(directory, (name,))[0]
-        return look is not None and max(look.ctime_ns, look.mtime_ns) < self.began - _MARGIN_NS
 
     def skipped(self, found: Found) -> Skipped:
         """Count what is not in the answer."""

@@ -114,30 +114,36 @@ def find_glob(
     )
 
 
-class _Pruning(Guide):
+class Pruning(Guide):
     """Leads a walk only to where a pattern can match. A hidden name must be said by the pattern, dot and all."""
 
-    def __init__(self, glob: Glob, filters: Filter, *, hidden: bool) -> None:
+    def __init__(self, glob: Glob, filters: Filter, *, hidden: bool, closed: Sequence[str] = ()) -> None:
         self._glob, self._filters, self._hidden = glob, filters, hidden
+        self._closed = frozenset(closed)
 
     def begin(self) -> tuple[int, ...]:
+        """Begin at the first name of the pattern."""
         return self._glob.start
 
     def into(self, states: tuple[int, ...], parts: tuple[str, ...]) -> tuple[int, ...] | None:
-        stepped = self.step(states, parts[-1])
+        """Enter where the rest of the pattern can match."""
+        if parts[-1] in self._closed:
+            return None
+        stepped = self._step(states, parts[-1])
         return stepped if self._glob.leads_on(stepped) and self._filters.enters(parts) else None
 
     def shows_hidden(self, states: tuple[int, ...]) -> bool:
+        """Tell whether the pattern says a dot here."""
         return any(self._glob.dotted(states))
 
-    def step(self, states: tuple[int, ...], name: str) -> tuple[int, ...]:
+    def _step(self, states: tuple[int, ...], name: str) -> tuple[int, ...]:
         if name[0] == "." and not self._hidden:
             states = self._glob.dotted(states)
         return self._glob.step(states, name)
 
 
 def _matching(walk: Walk, glob: Glob, filters: Filter, budget: Budget) -> list[Step]:
-    guide = _Pruning(glob, filters, hidden=walk.hidden)
+    guide = Pruning(glob, filters, hidden=walk.hidden)
     found, number = list[Step](), 0
     for room in replace(walk, guide=guide).rooms():
         budget.check(number, None, "entries looked at")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from surehold.search.engine import searched
-from surehold.search.values import Hit
+from surehold.search.values import Hit, Row
 from surehold.text.encoding import UTF8
 from surehold.text.snapshot import Snapshot
 
@@ -26,6 +26,19 @@ class View:
     def hits(self, offsets: Sequence[int], context: int) -> list[Hit]:
         """Show some matches."""
         return [self._hit(offset, context) for offset in offsets]
+
+    @property
+    def count(self) -> int:
+        """How many lines there are."""
+        return len(self._text.lines)
+
+    def row(self, line: int, begins: int | None) -> Row:
+        """Show a line; where its first match begins, in bytes, if it has one."""
+        text = self._line(line - 1)
+        start = self._text.lines.starts[line - 1]
+        at = len(self._text.encoding.decode(self._text.data[start : start + begins])) if begins else 0
+        shown = window(text, at)
+        return Row(path=self._path, line=line, text=shown, is_match=begins is not None, is_whole=shown == text)
 
     def place(self, offset: int) -> tuple[int, int]:
         """Return line and column of an offset, both from 1."""

@@ -37,6 +37,7 @@ _POSIX = {
 }
 _COUNT = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 _FLAGS = re.compile(r"\(\?([a-zA-Z]*)(?:-([a-zA-Z]+))?([:)])")
+_LOOK = re.compile(r"\(\?<?[=!]")
 _NAMED = re.compile(r"\(\?P?<([A-Za-z_]\w*)>", re.ASCII)
 _HEX = re.compile(
     r"\\(?:x\{([0-9A-Fa-f]+)\}|u\{([0-9A-Fa-f]+)\}|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8}))"
@@ -45,10 +46,10 @@ _MAX_REPEAT = 1000
 _MAX_DEPTH = 100
 
 
-def translate(query: str, *, multiline: bool) -> str:
+def translate(query: str, *, multiline: bool, dot_all: bool = False, look_around: bool = False) -> str:
     """Return the expression for Python; `InvalidPattern` when ripgrep would refuse it, or Python cannot say it."""
-    reader = _Reader(query, multiline=multiline)
-    result = reader.alternation(_State(), 0)
+    reader = _Reader(query, multiline=multiline, look_around=look_around)
+    result = reader.alternation(_State(dot_all=dot_all), 0)
     if reader.at < len(query):
         raise bad_regex("unopened group")
     return result
@@ -64,10 +65,13 @@ class _State:
 class _Reader:
     """Reads from left to right."""
 
-    def __init__(self, text: str, *, multiline: bool) -> None:
+    def __init__(self, text: str, *, multiline: bool, look_around: bool = False) -> None:
         self.text = text
         self.at = 0
         self.multiline = multiline
+        self.look_around = look_around
+        """Whether it is written for PCRE2: then groups are counted, since they may be referred to."""
+        self.groups = 0
         self.named = set[str]()
         never = _INVALID if multiline else "\\r\\n" + _INVALID
         self.guard = f"(?![{never}])"
@@ -154,10 +158,12 @@ class _Reader:
         return re.escape(sign)
 
     def _group(self, state: _State, depth: int) -> str:
-        if self.text.startswith(("(?=", "(?!", "(?<=", "(?<!"), self.at):
-            raise bad_regex("look-around, including look-ahead and look-behind, is not supported")
         opened = "(?:"
-        if flags := _FLAGS.match(self.text, self.at):
+        if look := _LOOK.match(self.text, self.at):
+            if not self.look_around:
+                raise bad_regex("look-around, including look-ahead and look-behind, is not supported")
+            self.at, opened = look.end(), look[0]
+        elif flags := _FLAGS.match(self.text, self.at):
             self.at = flags.end()
             state, case = self._flags(flags, state)
             opened = case or opened
@@ -166,15 +172,29 @@ class _Reader:
             if named[1] in self.named:
                 raise bad_regex("duplicate capture group name")
             self.named.add(named[1])
+            opened = self._captured(f"(?P<{named[1]}>")
         elif self.text.startswith("(?", self.at):
             raise bad_regex("unrecognized flag")
         else:
             self.at += 1
+            opened = self._captured("(")
         body = self.alternation(state, depth + 1)
         if self.text[self.at : self.at + 1] != ")":
             raise bad_regex("unclosed group")
         self.at += 1
         return f"{opened}{body})"
+
+    def _captured(self, opened: str) -> str:
+        """Return how a group is opened that something may refer to; nothing can, without PCRE2."""
+        self.groups += 1
+        return opened if self.look_around else "(?:"
+
+    def _reference(self, sign: str) -> str:
+        if not self.look_around:
+            raise bad_regex("backreferences are not supported")
+        if not 0 < int(sign) <= self.groups:
+            raise bad_regex("reference to non-existent subpattern")
+        return f"(?:\\{sign})"
 
     def _escape(self) -> str:
         if code := _HEX.match(self.text, self.at):
@@ -198,7 +218,7 @@ class _Reader:
 
     def _other(self, sign: str) -> str:
         if sign.isdigit():
-            raise bad_regex("backreferences are not supported")
+            return self._reference(sign)
         if sign in "pPbBAz<>":
             raise _needs_ripgrep(f"`\\{sign}`")
         if sign in punctuation or sign == " ":

@@ -18,6 +18,16 @@ def offsets(pattern: "re.Pattern[str]", data: bytes, *, multiline: bool = False)
     return found if text.isascii() else _in_bytes(text, found)
 
 
+def spans(pattern: "re.Pattern[str]", data: bytes) -> list[tuple[int, int]]:
+    """Return where matches begin and end, in bytes; one behind the last line end is in no line, so it is none."""
+    text = data.decode("utf-8", "surrogateescape")
+    found = [span for span in _spans(pattern, text) if span[0] < len(text) or text[-1:] not in {"", "\n"}]
+    if text.isascii():
+        return found
+    both = iter(_in_bytes(text, [at for span in found for at in span]))
+    return list(zip(both, both, strict=True))
+
+
 def kept(matches: Iterable[tuple[int, int, bool]]) -> list[int]:
     """Return the offsets that count, from line, offset and emptiness: an empty match only where its line has no other."""
     found = list[int]()
@@ -65,8 +75,8 @@ def _in_bytes(text: str, starts: list[int]) -> list[int]:
 
 
 def answer(source: BinaryIO, drain: BinaryIO) -> None:
-    """Read an expression, then answer each text with its offsets, until there is no more."""
-    expression, flags, multiline = json.loads(source.readline())
+    """Read an expression, then answer each text with its offsets, or with its spans, until there is no more."""
+    expression, flags, multiline, *whole = json.loads(source.readline())
     try:
         pattern = re.compile(expression, flags)
     except (re.error, OverflowError, RecursionError) as error:
@@ -74,7 +84,8 @@ def answer(source: BinaryIO, drain: BinaryIO) -> None:
         drain.flush()
         return
     while size := source.readline():
-        found = offsets(pattern, source.read(int(size)), multiline=multiline)
+        text = source.read(int(size))
+        found = spans(pattern, text) if any(whole) else offsets(pattern, text, multiline=multiline)
         drain.write(json.dumps({"offsets": found}).encode() + b"\n")
         drain.flush()
 

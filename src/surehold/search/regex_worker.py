@@ -6,7 +6,7 @@ import select
 import subprocess
 import sys
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from surehold.errors import DiskFailed
 from surehold.search import regex_child
@@ -22,8 +22,11 @@ _POLL_MS = 25
 class RegexWorker:
     """Searches one file after the other for one expression."""
 
-    def __init__(self, search: Search, budget: Budget) -> None:
-        self._expression = translate(search.query, multiline=search.multiline)
+    def __init__(self, search: Search, budget: Budget, *, whole: bool = False) -> None:
+        self._expression = translate(
+            search.query, multiline=search.multiline, dot_all=search.dot_all, look_around=search.look_around
+        )
+        self._whole = whole
         self._flags = 0 if search.case_sensitive else int(re.IGNORECASE)
         self._multiline = search.multiline
         self._budget = budget
@@ -42,6 +45,13 @@ class RegexWorker:
 
     def find(self, data: bytes) -> list[int]:
         """Return where the matches in a file begin."""
+        return self._ask(data)
+
+    def spans(self, data: bytes) -> list[tuple[int, int]]:
+        """Return where the matches in a file begin and end; for a worker that was made for whole ones."""
+        return [(start, end) for start, end in self._ask(data)]
+
+    def _ask(self, data: bytes) -> list[Any]:
         child = self._started()
         assert child.stdin is not None
         text = searched(data)
@@ -69,7 +79,8 @@ class RegexWorker:
             except OSError as error:
                 raise DiskFailed(f"Python does not start: {error.strerror}.", reason="search_failed") from error
             assert self._child.stdin is not None
-            self._child.stdin.write(json.dumps([self._expression, self._flags, self._multiline]).encode() + b"\n")
+            header = [self._expression, self._flags, self._multiline, self._whole]
+            self._child.stdin.write(json.dumps(header).encode() + b"\n")
         return self._child
 
     def _answer(self, child: "subprocess.Popen[bytes]") -> bytes:

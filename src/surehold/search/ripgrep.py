@@ -6,7 +6,6 @@
 4. Output goes to memory, not through a pipe: ripgrep is never kept waiting.
 """
 
-import base64
 import json
 import os
 import re
@@ -20,14 +19,17 @@ from typing import Any
 
 from surehold.disk.base import Target
 from surehold.errors import DiskFailed
+from surehold.search import records
 from surehold.search.budget import Budget
 from surehold.search.complaints import complaint
-from surehold.search.engine import MAX_PLACES, Found, Parts, Scope
+from surehold.search.engine import MAX_PLACES, Found, Parts, Scope, Span, Swept
+from surehold.search.glob import alternatives
 from surehold.search.ignore import inherited
+from surehold.search.records import is_multiline, matching
 from surehold.search.regex_child import kept
 from surehold.search.running import Run, memory, run
 from surehold.search.types import canonical
-from surehold.search.values import EngineName, Search
+from surehold.search.values import EngineName, Search, Want
 
 _FIXED = (
     "--no-config",
@@ -104,14 +106,12 @@ class Ripgrep:
 
     def find(self, scope: Scope, budget: Budget) -> Found:
         """Find all places below a directory."""
-        denied = self._denied(scope, budget) if scope.allowed else frozenset[Parts]()
-        if len(denied) > _MAX_EXCLUDED or any(not _is_utf8(name) for parts in denied for name in parts):
-            raise TooManyRules
-        done = self._find(scope, denied, budget, ())
+        denied, what = self._rules(scope, budget), _what(scope.search)
+        done = self._find(scope, denied, budget, what)
         if done.overflowed:  # which part of the whole we got was up to chance; so take the first part
-            done = self._find(scope, denied, budget, ("--sort=path",))
-        found = _parsed(done, multiline=_is_multiline(scope.search))
-        found.denied = len(denied)
+            done = self._find(scope, denied, budget, (*what, "--sort=path"))
+        found = _parsed(done, multiline=is_multiline(scope.search))
+        found.denied = _asked_for(scope, denied)
         return found
 
     def find_in(self, search: Search, data: bytes, budget: Budget) -> list[int]:
@@ -119,16 +119,66 @@ class Ripgrep:
         with memory(data) as file:
             argv = (self.path, *_FIXED, *_what(search), "--", "-")
             done = _checked(run(argv, budget=budget, stdin=file, max_output=_MAX_OUTPUT))
-        return next(iter(_parsed(done, multiline=_is_multiline(search)).places.values()), list[int]())
+        return next(iter(_parsed(done, multiline=is_multiline(search)).places.values()), list[int]())
 
-    def _find(self, scope: Scope, denied: frozenset[Parts], budget: Budget, extra: Sequence[str]) -> "Run":
+    def sweep(self, scope: Scope, want: Want, budget: Budget) -> Swept:
+        """Find out about all files below a directory; when time is up, return what is known by then."""
+        denied = self._rules(scope, budget)
+        several = want == "counts" and is_multiline(scope.search)
+        swept = self._swept(scope, denied, "files" if several else want, budget)
+        if several and swept.counts and not swept.timed_out:
+            done = self._find(scope, denied, budget, (*records.COUNTS, *matching(scope.search)), keeps_part=True)
+            counted = records.counts(done)
+            swept.counts = {path: counted.get(path, 1) for path in swept.counts}
+            swept.timed_out |= done.timed_out
+        return swept
+
+    def _swept(self, scope: Scope, denied: frozenset[Parts], want: Want, budget: Budget) -> Swept:
+        what = records.flags(scope.search, want)
+        done = self._find(scope, denied, budget, what, keeps_part=True)
+        if done.overflowed:
+            done = self._find(scope, denied, budget, (*what, "--sort=path"), keeps_part=True)
+        swept = records.read(done, want)
+        if not _says_all(scope.search):
+            records.keep(swept, lambda path: scope.takes(tuple(path.split("/"))))
+        if swept.binary or swept.doubtful or not _says_all(scope.search):
+            swept.matches = None if is_multiline(scope.search) else records.matches_of(swept)
+        swept.denied = _asked_for(scope, denied)
+        swept.unreadable = _unreadable(done)
+        return swept
+
+    def spans(self, search: Search, data: bytes, budget: Budget) -> list[Span]:
+        """Find all matches in these bytes of a file, as they are searched."""
+        with memory(data) as file:
+            argv = (self.path, *_FIXED, "--json", "--text", *matching(search), "--", "-")
+            done = _checked(run(argv, budget=budget, stdin=file, max_output=_MAX_OUTPUT))
+        return records.spans(done.output)
+
+    def _rules(self, scope: Scope, budget: Budget) -> frozenset[Parts]:
+        denied = self._denied(scope, budget) if scope.allowed else frozenset[Parts]()
+        if len(denied) > _MAX_EXCLUDED or any(not _is_utf8(name) for parts in denied for name in parts):
+            raise TooManyRules
+        return denied
+
+    def _find(
+        self,
+        scope: Scope,
+        denied: frozenset[Parts],
+        budget: Budget,
+        what: Sequence[str],
+        *,
+        keeps_part: bool = False,
+    ) -> "Run":
         excluded = [f"--glob=!/{'/'.join(_SPECIAL.sub(_escaped, name) for name in parts)}" for parts in denied]
         with self._flags(scope) as (flags, files):
-            argv = (self.path, *_FIXED, *flags, *excluded, *_what(scope.search), *extra, "--", "./")
-            return _run_in(scope, argv, budget=budget, files=files)
+            argv = (self.path, *_FIXED, *flags, *excluded, *what, "--", "./")
+            return _run_in(scope, argv, budget=budget, files=files, keeps_part=keeps_part)
 
     def _denied(self, scope: Scope, budget: Budget) -> frozenset[Parts]:
-        """Return the outermost files and directories that must not be read."""
+        """Return the outermost files and directories that must not be read, also those that nobody asks for.
+
+        What ripgrep looks at is more than what is asked for: a name that is globbed for is searched though it is hidden.
+        """
         assert scope.allowed is not None
         with self._flags(scope) as (flags, files):
             argv = (self.path, *_FIXED, *flags, "--files", "--null", "--", "./")
@@ -137,8 +187,6 @@ class Ripgrep:
         denied = set[Parts]()
         for path in done.output.split(b"\0")[:-1]:
             parts = _parts(path)
-            if not scope.takes(parts):
-                continue
             for depth in range(1, len(parts) + 1):
                 above = parts[:depth]
                 if above not in known:
@@ -153,7 +201,8 @@ class Ripgrep:
     def _flags(self, scope: Scope) -> Generator[tuple[list[str], tuple[int, ...]]]:
         """Yield the flags that say which files are looked at, and the descriptors that they mention."""
         search = scope.search
-        flags = ["--glob=!.git", *_excluding(search.exclude), *_including(search)]
+        closed = (f"--glob=!{_SPECIAL.sub(_escaped, name)}/" for name in search.closed)
+        flags = ["--glob=!.git", *closed, *_excluding(search.exclude), *_including(search)]
         if search.hidden:
             flags.append("--hidden")
         if not search.ignore:
@@ -168,18 +217,17 @@ class Ripgrep:
 
 
 def _what(search: Search) -> list[str]:
-    multiline = _is_multiline(search)
-    return [
-        *(("--json", "--multiline", "--no-multiline-dotall") if multiline else _PLACES),
-        *("--text", "--crlf", "--engine=default"),
-        "--case-sensitive" if search.case_sensitive else "--ignore-case",
-        *(("--fixed-strings",) if search.mode == "text" else ()),
-        f"--regexp={search.query}",
-    ]
+    return [*(("--json",) if is_multiline(search) else _PLACES), "--text", *matching(search)]
 
 
-def _is_multiline(search: Search) -> bool:
-    return search.multiline or (search.mode == "text" and ("\n" in search.query or "\r" in search.query))
+def _asked_for(scope: Scope, denied: frozenset[Parts]) -> int:
+    """Count the denied files that would have been looked at; of a denied directory nothing can be said but that it is one."""
+    return sum(1 for parts in denied if scope.takes(parts))
+
+
+def _says_all(search: Search) -> bool:
+    """Tell whether the flags leave out everything that is not asked for, so that nothing need be looked at twice."""
+    return search.hidden and not search.exclude and not search.include
 
 
 def _excluding(patterns: Sequence[str]) -> Iterator[str]:
@@ -195,22 +243,27 @@ def _including(search: Search) -> Iterator[str]:
     if search.types:
         yield from (f"--type={canonical(name)}" for name in search.types)
         return
-    names = [pattern.rpartition("/")[2] for pattern in search.include]
+    names = [each.rpartition("/")[2] for pattern in search.include for each in alternatives(pattern)]
     if names and all(_PLAIN_GLOB.fullmatch(name) and "**" not in name for name in names):
         yield from (f"--type-add={_KIND}:{name}" for name in names)
         yield f"--type={_KIND}"
 
 
-def _run_in(scope: Scope, argv: Sequence[str], *, budget: Budget, files: tuple[int, ...]) -> Run:
+def _run_in(
+    scope: Scope, argv: Sequence[str], *, budget: Budget, files: tuple[int, ...], keeps_part: bool = False
+) -> Run:
     with scope.disk.held(scope.directory) as fd:
         assert fd is not None
         directory = f"/proc/self/fd/{fd}" if os.path.isdir("/proc/self/fd") else _plain_path(scope.directory)  # noqa: PTH112
-        return _checked(run(argv, budget=budget, directory=directory, files=files, max_output=_MAX_OUTPUT))
+        most = records.MAX_OUTPUT if keeps_part else _MAX_OUTPUT
+        return _checked(
+            run(argv, budget=budget, directory=directory, files=files, max_output=most, keeps_part=keeps_part)
+        )
 
 
 def _checked(done: Run) -> Run:
     """Raise what ripgrep complains about, unless it is only about some files."""
-    if done.code in {0, 1} or done.overflowed:
+    if done.code in {0, 1} or done.overflowed or done.timed_out:
         return done
     error = complaint(done.errors)
     if error is not None:
@@ -224,8 +277,12 @@ def _checked(done: Run) -> Run:
 def _parsed(done: Run, *, multiline: bool) -> Found:
     found = _from_json(done.output) if multiline else _from_records(done.output)
     found.complete = not done.overflowed
-    found.unreadable = [path for path, code in _UNREADABLE.findall(done.errors) if int(code) not in _GONE]
+    found.unreadable = _unreadable(done)
     return found
+
+
+def _unreadable(done: Run) -> list[str]:
+    return [path for path, code in _UNREADABLE.findall(done.errors) if int(code) not in _GONE]
 
 
 def _from_records(output: bytes) -> Found:
@@ -262,14 +319,14 @@ def _from_json(output: bytes) -> Found:
         if event["type"] == "match":
             offsets = kept(_submatches(data))
             if offsets:
-                found.places.setdefault(_parts(_bytes(data["path"])), []).extend(offsets)
+                found.places.setdefault(_parts(records.text_of(data["path"])), []).extend(offsets)
         elif event["type"] == "summary":
             found.scanned = data["stats"]["searches"]
     return found
 
 
 def _submatches(data: Any) -> Iterator[tuple[int, int, bool]]:
-    lines, begin = _bytes(data["lines"]), data["absolute_offset"]
+    lines, begin = records.text_of(data["lines"]), data["absolute_offset"]
     line_end = line = -1
     for each in data["submatches"]:
         start, end = each["start"], each["end"]
@@ -277,10 +334,6 @@ def _submatches(data: Any) -> Iterator[tuple[int, int, bool]]:
             line, line_end = start, lines.find(b"\n", start)
             line_end = len(lines) if line_end < 0 else line_end
         yield line, begin + start, start == end
-
-
-def _bytes(value: Any) -> bytes:
-    return value["text"].encode() if "text" in value else base64.b64decode(value["bytes"])
 
 
 def _parts(path: bytes) -> Parts:

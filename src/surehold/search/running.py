@@ -22,6 +22,7 @@ class Run:
     output: bytes
     errors: str
     overflowed: bool
+    timed_out: bool = False
 
 
 def run(
@@ -32,8 +33,12 @@ def run(
     stdin: int | None = None,
     files: tuple[int, ...] = (),
     max_output: int,
+    keeps_part: bool = False,
 ) -> Run:
-    """Run a program; kill it when time is up, when nobody wants it any more, or when it says too much."""
+    """Run a program; kill it when time is up, when nobody wants it any more, or when it says too much.
+
+    What it said until time was up is an error, unless a part is worth keeping.
+    """
     with ExitStack() as stack:
         output, errors = stack.enter_context(memory()), stack.enter_context(memory())
         try:
@@ -49,7 +54,7 @@ def run(
         except OSError as error:
             raise DiskFailed(f"The search program does not start: {error.strerror}.", reason="search_failed") from error
         try:
-            _wait(child, output, budget, max_output)
+            timed_out = not _wait(child, output, budget, max_output, keeps_part=keeps_part)
         finally:
             if child.poll() is None:
                 child.kill()
@@ -59,18 +64,23 @@ def run(
             output=_content(output)[:max_output],
             errors=_content(errors).decode("utf-8", "backslashreplace"),
             overflowed=os.fstat(output).st_size > max_output,
+            timed_out=timed_out,
         )
 
 
-def _wait(child: "subprocess.Popen[bytes]", output: int, budget: Budget, max_output: int) -> None:
+def _wait(child: "subprocess.Popen[bytes]", output: int, budget: Budget, max_output: int, *, keeps_part: bool) -> bool:
+    """Wait for the end; tell whether there was time for it."""
     with _ending(child) as ended:
         while not ended():
             size = os.fstat(output).st_size
             if size > max_output:
-                return
+                break
+            if budget.left < 0 and keeps_part:
+                return False
             if budget.left < 0:
                 budget.over(_content(output).count(b"\n"), "matches were found so far")
             budget.check(size // 64, None, "matches found")
+    return True
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """Kinds of files by name, as ripgrep calls them; the usual ones, and the names that people guess."""
 
-from surehold.search.complaints import bad_type
+from difflib import get_close_matches
+
+from surehold.errors import InvalidPattern
 
 _C = ("*.[chH]", "*.[chH].in", "*.cats")
 _CPP = ("*.[ChH]", "*.[ChH].in", "*.[ch]pp", "*.[ch]pp.in", "*.[ch]xx", "*.[ch]xx.in", "*.cc", "*.cc.in", "*.hh")
@@ -27,12 +29,19 @@ GLOBS: dict[str, tuple[str, ...]] = {
     "ruby": ("*.gemspec", "*.rake", "*.rb", "*.rbw", ".irbrc", "Gemfile", "Rakefile", "config.ru"),
     "rust": ("*.rs",),
     "scala": ("*.sbt", "*.scala"),
+    "sh": (
+        *("*.bash", "*.bashrc", "*.csh", "*.cshrc", "*.env", "*.ksh", "*.kshrc", "*.sh", "*.tcsh", "*.zsh"),
+        *(".bash_login", ".bash_logout", ".bash_profile", ".bashrc", ".cshrc", ".env", ".kshrc", ".login", ".logout"),
+        *(".profile", ".tcshrc", ".zlogin", ".zlogout", ".zprofile", ".zshenv", ".zshrc", "bash_login", "bash_logout"),
+        *("bash_profile", "bashrc", "profile", "zlogin", "zlogout", "zprofile", "zshenv", "zshrc"),
+    ),
     "sql": ("*.psql", "*.sql"),
     "svg": ("*.svg",),
     "swift": ("*.swift",),
     "toml": ("*.toml", "Cargo.lock"),
     "ts": ("*.cts", "*.mts", "*.ts", "*.tsx"),
     "txt": ("*.txt",),
+    "xml": ("*.dtd", "*.rng", "*.sch", "*.xhtml", "*.xjb", "*.xml", "*.xml.dist", "*.xsd", "*.xsl", "*.xslt"),
     "yaml": ("*.yaml", "*.yml"),
     "zig": ("*.zig",),
 }
@@ -62,8 +71,23 @@ ALIASES = {
 def canonical(name: str) -> str:
     """Return ripgrep's name for a kind of files; what nobody could have meant is refused."""
     if not name or not all(sign.isalnum() or sign in "+-_" for sign in name):
-        raise bad_type(name)
+        raise unknown_type(name)
     return ALIASES.get(name, name)
+
+
+def unknown_type(name: str) -> InvalidPattern:
+    """Return the error for a kind of files that nobody knows, with the names that it may have meant."""
+    near = get_close_matches(name.lower().lstrip("."), (*GLOBS, *ALIASES), n=3, cutoff=0.6)
+    said = " or ".join(f"`{each}`" for each in near)
+    return InvalidPattern(
+        f"No file type is called `{name}`.",
+        reason="unknown_type",
+        action=f"Did you mean {said}? A glob such as `*.py` works too."
+        if near
+        else "Use a name such as py, js, rust or md, or give a glob instead.",
+        type=name,
+        near=near,
+    )
 
 
 def globs(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -71,6 +95,6 @@ def globs(names: tuple[str, ...]) -> tuple[str, ...]:
     found = list[str]()
     for name in map(canonical, names):
         if name not in GLOBS:
-            raise bad_type(name)
+            raise unknown_type(name)
         found += GLOBS[name]
     return tuple(found)

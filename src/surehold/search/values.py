@@ -8,6 +8,8 @@ from surehold.text.snapshot import Snapshot
 
 Mode = Literal["path", "text", "regex"]
 EngineName = Literal["ripgrep", "python"]
+Want = Literal["files", "counts", "lines"]
+"""What is to be known of each file with matches: that it is one, how many there are, or on which lines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,12 @@ class Search:
     """Leave out what .gitignore and .ignore files name."""
     types: tuple[str, ...] = ()
     """Kinds of files by ripgrep's names, such as `py` or `rust`."""
+    closed: tuple[str, ...] = ()
+    """Names of directories that are not entered, at any depth."""
+    dot_all: bool = False
+    """Let a dot match line ends too; only with multiline."""
+    look_around: bool = False
+    """Allow look-around and backreferences, which take another and slower matcher."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +103,31 @@ class GlobResult:
     notes: tuple[str, ...] = ()
 
 
+class Newest(NamedTuple):
+    """One file that a pattern matches; a tuple, since there are thousands of them."""
+
+    mtime_ns: int
+    key: str
+    """How the workspace names it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewestResult:
+    """The files that a pattern matches, newest first."""
+
+    directory: str
+    files: tuple[Newest, ...]
+    total: int = 0
+    complete: bool = True
+    """Whether there was time to look everywhere."""
+    skipped: Skipped = field(default_factory=Skipped)
+    elsewhere: int | None = None
+    """How many ignored or hidden files match; known only when nothing else does."""
+    below: int | None = None
+    """How many files match below the directory; known only when the pattern looks in the directory alone, for nothing."""
+    notes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """One match."""
@@ -139,4 +172,62 @@ class SearchResult:
     """Every file with matches, and how many, over all pages."""
     complete: bool = True
     """Whether every match was collected."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One line of a file: it matches, or stands beside one that does."""
+
+    path: str
+    line: int
+    text: str
+    """The line, or the part of it around the first match."""
+    is_match: bool
+    is_whole: bool = True
+    """Whether the text is all of the line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sought:
+    """Which part of an answer is wanted."""
+
+    want: Want = "files"
+    before: int = 0
+    """Lines before each matching one."""
+    after: int = 0
+    offset: int = 0
+    """How many files, or rows, are passed over."""
+    limit: int | None = None
+    """How many files, or rows, are shown; None for as many as there is room for."""
+    room: int = 1 << 40
+    """How many characters they may take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepResult:
+    """One page of what a sweep found, in path order, and the facts about all of it."""
+
+    want: Want
+    engine: EngineName
+    counts: tuple[tuple[str, int], ...] = ()
+    """The files of this page, each with its matches, or its matching lines."""
+    rows: tuple[Row, ...] = ()
+    files: tuple[FileHits, ...] = ()
+    """The versions that the rows show."""
+    total_files: int = 0
+    total_lines: int | None = None
+    """Matching lines in all files; None when nobody counted."""
+    total_matches: int | None = None
+    further: bool = False
+    """Whether there is more behind this page."""
+    files_scanned: int | None = None
+    """None when the search was cut short."""
+    skipped: Skipped = field(default_factory=Skipped)
+    complete: bool = True
+    """Whether there was time and room for everything."""
+    look_around: bool = False
+    """Whether the slower matcher was needed."""
+    elsewhere: int | None = None
+    """How many files match that are ignored, hidden or in closed directories; known only when no other does."""
     notes: tuple[str, ...] = ()

@@ -101,14 +101,15 @@ class Guide:
 
 
 class Excluding(Guide):
-    """Keeps a walk out of excluded directories."""
+    """Keeps a walk out of excluded directories, and out of those with certain names."""
 
-    def __init__(self, filters: Filter) -> None:
+    def __init__(self, filters: Filter, closed: Sequence[str] = ()) -> None:
         self._filters = filters
+        self._closed = frozenset(closed)
 
     def into(self, states: tuple[int, ...], parts: tuple[str, ...]) -> tuple[int, ...] | None:
         """Enter what no glob excludes."""
-        return states if self._filters.enters(parts) else None
+        return states if parts[-1] not in self._closed and self._filters.enters(parts) else None
 
 
 @dataclass(kw_only=True)

@@ -6,22 +6,36 @@
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from surehold.text.quotes import DOUBLE, SINGLE
 from surehold.text.snapshot import Snapshot
 
 Cause = Literal["blanks", "line_numbers_copied", "other_lines", ""]
 
 _SHOWN = 3
-_MOST_LINES = 200_000
+MOST_LINES = 200_000
+"""So many lines are compared; the rest of a larger file is not looked at."""
 _MOST_POSITIONS = 64
 _MOST_ROWS = 40
 _MOST_TEXT = 2_000
+_WIDEST = 10_000
 _ENOUGH = 0.5
 _WORD = re.compile(r"\w+")
+_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
+_INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u00ad"
+_FOLDED = str.maketrans(
+    {
+        **dict.fromkeys(SINGLE, "'"),
+        **dict.fromkeys(DOUBLE, '"'),
+        **dict.fromkeys(_DASHES, "-"),
+        **dict.fromkeys(_INVISIBLE, ""),
+    }
+)
 _PREFIX = re.compile(r"^[ \t]*\d+(?:#[0-9a-f]{4,}(?:\.\d+)?[!~]?\||\t|→|\|| ?: ?)")
 
 
@@ -56,10 +70,31 @@ def nearest(snapshot: Snapshot, old: str) -> tuple[Near, ...]:
         quoted.pop()
     if not any(quoted):
         return ()
-    lines = [snapshot.encoding.decode(row) for row in snapshot.lines.contents[:_MOST_LINES]]
+    lines = [snapshot.encoding.decode(row) for row in snapshot.lines.contents[:MOST_LINES]]
     stripped = [line.strip() for line in lines]
     starts = _voted(stripped, quoted) or _wordy(stripped, quoted)
     return tuple(_near(lines, stripped, quoted, start) for start in starts[:_SHOWN])
+
+
+def looking_alike(snapshot: Snapshot, old: str) -> Near | None:
+    """Return where a text stands that a reader cannot tell from a quotation; None when nowhere."""
+    if old.isascii() and snapshot.data.isascii():
+        return None
+    lines = [snapshot.encoding.decode(row) for row in snapshot.lines.contents[:MOST_LINES]]
+    page, wanted = "\n".join(map(look, lines)), "\n".join(map(look, old.split("\n"))).strip()
+    at = page.find(wanted) if wanted else -1
+    if at < 0:
+        return None
+    first = page.count("\n", 0, at)
+    rows = lines[first : first + min(wanted.count("\n") + 1, _MOST_ROWS)]
+    return Near(line=first + 1, text="\n".join(rows)[:_MOST_TEXT], differing=0)
+
+
+def look(text: str) -> str:
+    """Return what a line looks like: one form for characters that a reader cannot tell apart."""
+    if text.isascii():
+        return " ".join(text.split())
+    return " ".join(unicodedata.normalize("NFKC", text.translate(_FOLDED)).split())
 
 
 def _voted(stripped: Sequence[str], quoted: Sequence[str]) -> list[int]:
@@ -85,8 +120,13 @@ def _wordy(stripped: Sequence[str], quoted: Sequence[str]) -> list[int]:
     words = set(_WORD.findall(longest.casefold()))
     if not words:
         return []
+    # Half of the words must be there, so one of the longer half must be: that spares most lines a closer look.
+    telling = sorted(words, key=len, reverse=True)[: len(words) // 2 + 1]
+    hint = re.compile("|".join(map(re.escape, telling)), re.IGNORECASE)
     scores = list[tuple[float, int]]()
     for index, text in enumerate(stripped):
+        if len(text) > _WIDEST or not hint.search(text):
+            continue
         others = set(_WORD.findall(text.casefold()))
         score = len(words & others) / len(words | others) if others else 0.0
         if score >= _ENOUGH and index >= offset:

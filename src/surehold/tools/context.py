@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from surehold.errors import Cancelled
+from surehold.workspace.gate import Gate
 from surehold.workspace.session import Session
 
 _CHARACTERS_PER_TOKEN = 4
@@ -58,6 +59,8 @@ class Context:
     """Changes are accepted without the sha256 that proves what the caller saw."""
     deprecated_names: bool = True
     """Names of arguments that are on their way out still work, with a warning."""
+    gate: Gate | None = None
+    """What a session must have seen of a file before Write, Edit and NotebookEdit change it; None: as the workspace says."""
     progress: Progress = _silent
     cancelled: Callable[[], bool] = _never
 

@@ -1,11 +1,8 @@
 """Tool lists as other programs want them, from the one definition of each tool."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
-from surehold.tools.spec import Json, Tool
-
-AnyTool = Tool[Any, Any]
+from surehold.tools.spec import AnyTool, Json
 
 
 def mcp_tool(tool: AnyTool) -> Json:

@@ -220,7 +220,7 @@ class Tool(Generic[P, R]):
 
     def _refused(self, context: Context, arguments: Mapping[str, Any], error: SureholdError) -> Answer:
         hints = self.hints
-        if hints.operation and not error.recorded and not arguments.get("dryRun"):
+        if hints.operation and not error.recorded and not (arguments.get("dryRun") or arguments.get("dry_run")):
             named = next((str(arguments[name]) for name in _PATHS if isinstance(arguments.get(name), str)), "")
             path = (named or error.path or "")[:_LONGEST_PATH]
             context.session.record_refusal(path, tool=self.name, operation=hints.operation, error=error)
@@ -228,6 +228,8 @@ class Tool(Generic[P, R]):
         data = self.wire.failure(error)
         return Answer(ok=False, text=text, data=data, structured=None if hints.read_only else data, error=error)
 
+
+AnyTool = Tool[Any, Any]
 
 _MOST_PROBLEMS = 20
 _LONGEST_PATH = 4_096

@@ -2,21 +2,26 @@
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from surehold.disk.base import Stored, Target
-from surehold.errors import InvalidArgument, InvalidPattern, NotFound, PermissionDenied
+from surehold.disk.base import Reader, Stored, Target
+from surehold.errors import InvalidArgument, InvalidPattern, NotFound, PermissionDenied, SureholdError
 from surehold.search.budget import SECONDS, Budget, Progress
+from surehold.search.complaints import needs_look_around
 from surehold.search.engine import Engine, Scope
 from surehold.search.fallback import PythonEngine
-from surehold.search.glob import Filter
+from surehold.search.glob import Filter, is_glob
 from surehold.search.grep import search_one, search_text
 from surehold.search.listing import Place, find_glob, list_directory
+from surehold.search.marks import Marks, marks_of
+from surehold.search.newest import find_newest
 from surehold.search.paths import search_paths
 from surehold.search.ripgrep import Ripgrep, TooManyRules, binary
+from surehold.search.sweep import SnapshotOf, sweep_one, sweep_tree
 from surehold.search.types import canonical
-from surehold.search.values import GlobResult, Listing, Search, SearchResult
+from surehold.search.values import GlobResult, Listing, NewestResult, Search, SearchResult, Sought, SweepResult
 from surehold.text.encoding import Detector
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.editorconfig import charset_of
@@ -27,6 +32,11 @@ if TYPE_CHECKING:
 _MAX_QUERY = 10_000
 _MAX_FILE_BYTES = 1 << 28
 _MAX_CONTEXT = 100
+_SIGNS = re.compile(r"[\\.+*?()|\[\]{}^$]")
+VERSION_CONTROL = (".git", ".svn", ".hg", ".jj", ".bzr", ".sl")
+"""Directories of other programs' own data, never of interest."""
+BUILD = ("node_modules", "target", "__pycache__")
+"""Directories of what is made from other files."""
 
 
 class Finder:
@@ -106,14 +116,7 @@ class Finder:
         target = self._workspace.target(search.root)
         if self._is_file(target):
             return self._search_file(search, target, limit=limit, after=after, budget=budget)
-        place = self._place(search.root)
-        scope = Scope(
-            disk=self._disk,
-            directory=place.directory,
-            search=search,
-            allowed=place.allowed,
-            max_file_bytes=min(_MAX_FILE_BYTES, self._workspace.limits.max_file_bytes),
-        )
+        scope = self._scope(search, self._place(search.root))
         try:
             return search_text(
                 scope, self._engine(), snapshot_of=self._snapshot, limit=limit, after=after, budget=budget
@@ -123,15 +126,105 @@ class Finder:
                 scope, PythonEngine(), snapshot_of=self._snapshot, limit=limit, after=after, budget=budget
             )
 
-    def _search_file(self, search: Search, target: Target, *, limit: int, after: str, budget: Budget) -> SearchResult:
-        stored = self._disk.read(target, limit=min(_MAX_FILE_BYTES, self._workspace.limits.max_file_bytes))
+    def newest(
+        self,
+        pattern: str,
+        *,
+        root: str = ".",
+        closed: Sequence[str] = VERSION_CONTROL,
+        limit: int = 250,
+        hidden: bool = True,
+        ignore: bool = True,
+        progress: Progress | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> NewestResult:
+        """Return the files that a pattern matches, newest first; an absolute pattern says itself where to begin."""
+        _check_count("limit", limit, least=1)
+        if pattern.startswith("/"):
+            root, pattern = _split(pattern)
+        budget = Budget(self._seconds, progress=progress, cancelled=cancelled)
+        return find_newest(
+            self._place(root), pattern, closed=closed, limit=limit, hidden=hidden, ignore=ignore, budget=budget
+        )
+
+    def grep(
+        self,
+        search: Search,
+        sought: Sought,
+        *,
+        progress: Progress | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> SweepResult:
+        """Return one page of the files, counts or lines that match, and the totals of the whole tree.
+
+        An expression with look-around is matched by PCRE2. One that cannot be read is refused; if its characters stand in
+        files as they are, the refusal says how to find them.
+        """
+        _check_query(search)
+        _check_sought(sought)
+        budget = Budget(self._seconds, progress=progress, cancelled=cancelled)
+        try:
+            return self._sweep(search, sought, budget)
+        except InvalidPattern as error:
+            if needs_look_around(error):
+                return self._sweep(replace(search, look_around=True), sought, budget)
+            if error.reason == "invalid_regex":
+                self._add_hint(error, search, budget)
+            raise
+
+    def marked(self, search: Search, found: SweepResult) -> Marks:
+        """Return which characters of each matching row match."""
+        search = replace(search, look_around=found.look_around)
+        return marks_of(search, self._engine(), found.rows, Budget(self._seconds))
+
+    def _add_hint(self, error: InvalidPattern, search: Search, budget: Budget) -> None:
+        """Say how to find the characters of an expression themselves, if they stand anywhere."""
+        with suppress(SureholdError):
+            found = self._sweep(replace(search, mode="text", multiline=False), Sought(limit=1), budget)
+            if found.total_files:
+                literal = _SIGNS.sub(r"\\\g<0>", search.query)
+                error.action = f"These characters as they are stand in {found.total_files} files: send `{literal}`."
+                error.details |= {"as_text": literal, "files_with_text": found.total_files}
+
+    def _sweep(self, search: Search, sought: Sought, budget: Budget) -> SweepResult:
+        target = self._workspace.target(search.root)
+        engine = self._engine()
+        if self._is_file(target):
+            snapshot = self._whole(target)
+            return sweep_one(search, engine, sought, target=target, snapshot=snapshot, budget=budget)
+        place = self._place(search.root)
+        closed = tuple(name for name in search.closed if name not in place.directory.parts)
+        scope = self._scope(replace(search, closed=closed), place)
+        try:
+            return sweep_tree(scope, engine, sought, snapshot_of=self._snapshots(), budget=budget)
+        except TooManyRules:
+            return sweep_tree(scope, PythonEngine(), sought, snapshot_of=self._snapshots(), budget=budget)
+
+    def _scope(self, search: Search, place: Place) -> Scope:
+        return Scope(
+            disk=self._disk,
+            directory=place.directory,
+            search=search,
+            allowed=place.allowed,
+            max_file_bytes=self._most,
+        )
+
+    @property
+    def _most(self) -> int:
+        return min(_MAX_FILE_BYTES, self._workspace.limits.max_file_bytes)
+
+    def _whole(self, target: Target) -> Snapshot:
+        stored = self._disk.read(target, limit=self._most)
         if stored is None:
             raise NotFound(f"`{target}` is gone.", path=target.key)
+        return self._snapshot(target, stored)
+
+    def _search_file(self, search: Search, target: Target, *, limit: int, after: str, budget: Budget) -> SearchResult:
         return search_one(
             search,
             self._engine(),
             target=target,
-            snapshot=self._snapshot(target, stored),
+            snapshot=self._whole(target),
             limit=limit,
             after=after,
             budget=budget,
@@ -169,17 +262,55 @@ class Finder:
         return look is not None and look.type == "file"
 
     def _snapshot(self, target: Target, stored: Stored) -> Snapshot:
-        return Snapshot(
-            stored.data,
-            meta=stored.meta,
-            configured=lambda: charset_of(self._disk, target),
-            detector=self._detector,
-        )
+        return self._snapshots()(target, stored)
+
+    def _snapshots(self) -> SnapshotOf:
+        """Return what makes snapshots of many files; what configures them is read once."""
+        configs = cast("Reader", _ReadOnce(self._disk))
+
+        def snapshot(target: Target, stored: Stored) -> Snapshot:
+            return Snapshot(
+                stored.data,
+                meta=stored.meta,
+                configured=lambda: charset_of(configs, target),
+                detector=self._detector,
+            )
+
+        return snapshot
+
+
+class _ReadOnce:
+    """Reads each file once, and remembers what is not there; for one call, and for files that are small."""
+
+    def __init__(self, disk: Reader) -> None:
+        self._disk = disk
+        self._known = dict[tuple[str, ...], Stored | None]()
+
+    def read(self, target: Target, *, limit: int) -> Stored | None:
+        place = (target.root, *target.parts)
+        if place not in self._known:
+            self._known[place] = self._disk.read(target, limit=limit)
+        return self._known[place]
 
 
 def _check_count(name: str, value: int, *, least: int) -> None:
     if value < least:
         raise InvalidArgument(f"`{name}` is {value}; it must be at least {least}.", reason="bad_limit")
+
+
+def _check_sought(sought: Sought) -> None:
+    _check_count("offset", sought.offset, least=0)
+    if sought.limit is not None:
+        _check_count("limit", sought.limit, least=1)
+    if not 0 <= min(sought.before, sought.after) <= max(sought.before, sought.after) <= _MAX_CONTEXT:
+        raise InvalidArgument(f"The lines around a match must be 0 to {_MAX_CONTEXT}.", reason="bad_limit")
+
+
+def _split(pattern: str) -> tuple[str, str]:
+    """Split an absolute pattern into the directory that it names and the rest, which is at least one name."""
+    names = pattern.split("/")
+    fixed = next((at for at, name in enumerate(names) if is_glob(name) or "\\" in name), len(names) - 1)
+    return "/".join(names[:fixed]) or "/", "/".join(names[fixed:])
 
 
 def _with_any_line_end(search: Search) -> Search:

@@ -103,6 +103,18 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class AllOf:
+    """Several proofs, every one of which must hold."""
+
+    proofs: tuple[Proof, ...]
+
+    def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:
+        """Ask one after the other."""
+        for proof in self.proofs:
+            proof.check(path, current, seen)
+
+
+@dataclass(frozen=True, slots=True)
 class Unproven:
     """The caller offers no evidence, and the tool's contract allows that."""
 

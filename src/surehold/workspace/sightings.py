@@ -1,7 +1,7 @@
 """What a session has seen of a file after it changed it itself."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from surehold.stores.base import Sighting
@@ -29,6 +29,29 @@ def after_write(plan: EditPlan, *, session: str, path: str, seen: Sequence[Sight
     # Counting the lines of a large file takes a while, so the first line is looked at before.
     whole = bool(spans) and spans[0][0] == 1 and spans == ((1, plan.after.line_count),)
     return Sighting(session=session, path=path, sha256=plan.after.sha256, spans=spans, whole=whole)
+
+
+def lacking(wanted: Sequence[tuple[int, int]], known: LineSpans) -> LineSpans:
+    """Return the wanted lines that are not among the known ones; the known are sorted and disjoint."""
+    out = list[tuple[int, int]]()
+    for first, last in wanted:
+        at = first
+        for start, end in within(known, first, last):
+            if start > at:
+                out.append((at, start - 1))
+            at = end + 1
+        if at <= last:
+            out.append((at, last))
+    return tuple(out)
+
+
+def within(known: LineSpans, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of sorted and disjoint spans that lie between two lines."""
+    for index in range(bisect_left(known, first, key=lambda span: span[1]), len(known)):
+        start, end = known[index]
+        if start > last:
+            return
+        yield max(start, first), min(end, last)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ from surehold.text.hashing import sha256
 from surehold.text.plan import Delete
 from surehold.text.snapshot import ABSENT, Snapshot
 from surehold.workspace.draft import Draft, Place, draft
+from surehold.workspace.gate import Gate
 from surehold.workspace.ids import new_id, utc_now
 from surehold.workspace.limits import Limits
 from surehold.workspace.mode import Mode
@@ -78,6 +79,7 @@ class WritePath(ReadPath):
         limits: Limits | None = None,
         mode: Mode | None = None,
         approver: Approver | None = None,
+        gate: Gate | None = None,
         detector: Detector | None = None,
         clock: Callable[[], datetime] = utc_now,
         new_id: Callable[[], str] = new_id,
@@ -85,6 +87,7 @@ class WritePath(ReadPath):
         super().__init__(disk=disk, store=store, policy=policy, limits=limits, detector=detector)
         self.mode: Mode | None = mode
         self.approver = approver
+        self.gate = gate or Gate()
         self.clock = clock
         self.new_id = new_id
         self._owner = owner

@@ -46,9 +46,11 @@ class StdioClient:
         client: str = "raw-test",
         environment: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        capabilities: Json | None = None,
         handshake: bool = True,
     ) -> None:
         self.version: str = version
+        self.capabilities: Json = capabilities or {}
         self.client = client
         self.notifications = list[Json]()
         self.junk = list[bytes]()
@@ -79,7 +81,7 @@ class StdioClient:
             return self.request("server/discover")
         hello = {
             "protocolVersion": self.version,
-            "capabilities": {},
+            "capabilities": self.capabilities,
             "clientInfo": {"name": self.client, "version": "1"},
         }
         opening = self.request("initialize", hello)
@@ -217,7 +219,7 @@ class StdioClient:
         given = params or {}
         envelope = {
             "io.modelcontextprotocol/protocolVersion": MODERN,
-            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientCapabilities": self.capabilities,
             "io.modelcontextprotocol/clientInfo": {"name": self.client, "version": "1"},
         }
         return {**given, "_meta": {**envelope, **given.get("_meta", {})}}

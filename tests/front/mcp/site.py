@@ -26,11 +26,16 @@ class Site:
     root: Path
     state: Path
 
-    def start(self, *flags: str, version: Version = "2025-11-25", client: str = "raw-test") -> StdioClient:
+    def start(
+        self,
+        *flags: str,
+        version: Version = "2025-11-25",
+        client: str = "raw-test",
+        capabilities: Json | None = None,
+    ) -> StdioClient:
         """Start the real program on this workspace."""
-        return StdioClient(
-            surehold("mcp", self.root, "--state-dir", self.state, *flags), version=version, client=client
-        )
+        command = surehold("mcp", self.root, "--state-dir", self.state, *flags)
+        return StdioClient(command, version=version, client=client, capabilities=capabilities)
 
     def start_odd(self, version: Version = "2025-11-25") -> StdioClient:
         """Start our server with the odd tools of the tests."""

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from front.mcp.client import PATIENCE, StdioClient, surehold
+from front.mcp.client import PATIENCE, RpcFailed, StdioClient, surehold
 from front.mcp.site import Site, data_of, text_of
 from spec.marks import requirement
 from surehold import __version__
+from surehold.dialects.families import tools_of
 
 
 def started(*words: str | Path, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -110,12 +111,13 @@ def test_checks_and_protections_are_lifted_by_name_only(site: Site) -> None:
     site.put("a.txt", "one\n")
     site.put(".envrc", "one\n")
     edit = {"edits": [{"oldText": "one", "newText": "two"}]}
-    with site.start("--allow-unchecked", "--allow", ".envrc", "--contract-errors") as client:
+    flags = ("--allow-unchecked", "--unprotect", ".envrc", "--allow", ".bashrc", "--contract-errors")
+    with site.start(*flags) as client:
         unchecked = client.call("edit_file", {"path": "a.txt", **edit})
-        allowed = client.call("edit_file", {"path": ".envrc", **edit})
+        opened = client.call("edit_file", {"path": ".envrc", **edit})
         protected = client.call("create_file", {"path": ".bashrc", "content": "x"})
 
-    assert (unchecked["isError"], allowed["isError"], protected["isError"]) == (False, False, True)
+    assert (unchecked["isError"], opened["isError"], protected["isError"]) == (False, False, True)
     assert data_of(protected)["error"]["reason"] == "protected_path"
 
 
@@ -131,3 +133,21 @@ def test_several_roots_are_served_together(site: Site, tmp_path: Path) -> None:
 
     assert text_of(read).endswith("two\n")
     assert {site.root.as_uri(), second.as_uri(), (second / "b.txt").as_uri()} <= uris
+
+
+@requirement("front:mcp:flags")
+def test_contract_errors_are_protocol_errors_of_one_family_and_of_no_other(site: Site) -> None:
+    strings = {"old_string": "a", "new_string": "b"}
+    outside = {"path": "/outside.txt", "content": "x", "edits": [strings], **strings}
+    names = [tool.name for tool in tools_of("multi_edit")]
+    codes = dict[str, int]()
+    with site.start("--contract-errors", "--tools", "multi_edit,files") as client:
+        for name in names:
+            with pytest.raises(RpcFailed) as refused:
+                client.call(name, outside)
+            codes[name] = refused.value.code
+        other = client.call("read_file", {"path": "/outside.txt"})
+
+    assert sorted(codes) == ["edit_text_file", "multi_edit_text_file", "read_text_file", "write_text_file"]
+    assert set(codes.values()) == {-32002}
+    assert other["isError"]

@@ -26,8 +26,9 @@ from surehold.front.mcp.files_shelf import path_of, uri_of
 from surehold.front.mcp.mending import received
 from surehold.front.mcp.profile import Profile
 from surehold.front.mcp.results import fitting_data, fitting_text
-from surehold.front.mcp.strings import has_surrogates, shown, shown_data, valid, without_surrogates
+from surehold.front.mcp.strings import has_surrogates, shown_data, valid, without_surrogates
 from surehold.front.mcp.watch import Watch
+from surehold.text.visible import safe_rows
 from surehold.tools.context import Progress
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=50)
@@ -60,7 +61,7 @@ def test_what_utf8_can_spell_stays_as_it_is(text: str) -> None:
 
 @requirement("host:text:escaped")
 def test_text_for_models_has_no_steering_characters_but_line_ends_and_tabs() -> None:
-    assert shown("a\tb\r\nc\n\x1b[2J\u202e\x9b\udcff") == "a\tb\r\nc\n" + r"\x1b[2J\u202e\x9b\xff"
+    assert safe_rows("a\tb\r\nc\n\x1b[2J\u202e\x9b\udcff") == "a\tb\r\nc\n" + r"\x1b[2J\u202e\x9b\xff"
     assert shown_data({"diff": "+\x1b\u202e\n"}) == {"diff": "+\x1b\\u202e\n"}  # JSON escapes the rest itself
 
 

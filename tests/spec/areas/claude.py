@@ -2,8 +2,6 @@
 
 from spec.model import section
 
-_DEFERRED = "issue 6"
-
 _GATE = section(
     "SPEC 7 Gate, 004",
     {
@@ -19,7 +17,6 @@ _GATE = section(
         "claude:gate:checked_again": "The gate is checked again after an approval and immediately before the commit.",
         "claude:gate:settings": "`require_read` and `on_stale` are settings, by default strict and reject.",
     },
-    deferred=_DEFERRED,
 )
 
 _READ = section(
@@ -39,7 +36,6 @@ _READ = section(
         "claude:read:devices": "Devices, FIFOs, sockets and endless files are refused.",
         "claude:read:binary": "A binary file that is neither image nor PDF is refused.",
     },
-    deferred=_DEFERRED,
 )
 
 _WRITE = section(
@@ -52,7 +48,6 @@ _WRITE = section(
         "claude:write:size_limit": "More than 1 GiB is refused.",
         "claude:write:notebook": "An `.ipynb` is `use_notebook_edit`, for Write and Edit.",
     },
-    deferred=_DEFERRED,
 )
 
 _EDIT = section(
@@ -69,7 +64,6 @@ _EDIT = section(
         "claude:edit:not_unique": "`not_unique` gives count, lines and contexts.",
         "claude:edit:result": "The result has all fields of SPEC 7.",
     },
-    deferred=_DEFERRED,
 )
 
 _SEARCH = section(
@@ -89,7 +83,6 @@ _SEARCH = section(
         "claude:search:not_looked_at": "Both say what was not looked at, and on zero hits whether ignored files would have matched.",
         "claude:search:sightings": "Search hits count as sightings.",
     },
-    deferred=_DEFERRED,
 )
 
 _NOTEBOOK = section(
@@ -103,7 +96,6 @@ _NOTEBOOK = section(
         "claude:notebook:ids": "Ids are generated only from nbformat 4.5 on, and the minor version is never raised.",
         "claude:notebook:result": "The result has all fields of SPEC 7, with hashes above 20 KB.",
     },
-    deferred=_DEFERRED,
 )
 
 _PERMISSIONS = section(
@@ -119,7 +111,6 @@ _PERMISSIONS = section(
         "claude:permission:five_names": "The seed's five protected files are among the protected paths.",
         "claude:permission:stdio_default": "Over stdio without elicitation the mode is acceptEdits, printed at start.",
     },
-    deferred=_DEFERRED,
 )
 
 CLAUDE = (*_GATE, *_READ, *_WRITE, *_EDIT, *_SEARCH, *_NOTEBOOK, *_PERMISSIONS)

@@ -65,7 +65,6 @@ FRONT = (
         {
             "front:acp:agent": "`surehold acp ROOT…` is an ACP agent without a model that runs the tool calls of a prompt."
         },
-        deferred="issue 5",
     ),
     *section(
         "SPEC 10, issue 6",
@@ -74,11 +73,9 @@ FRONT = (
             "front:cli:glob": "`surehold glob` finds files for people.",
             "front:cli:view": "`surehold view` summarises images and PDF pages on a terminal.",
         },
-        deferred="issue 6",
     ),
     *section(
         "SPEC 1, SPEC 10",
         {"front:serve:page": "`surehold serve` shows a page at `/` to review, approve and undo what agents did."},
-        deferred="issue 6: no open issue names the review page, so the last one decides",
     ),
 )

@@ -14,7 +14,6 @@ MULTI_EDIT = (
             "multi_edit:case:tc6_hundred": "100 edits succeed in well under 500 ms.",
             "multi_edit:case:tc7_ambiguity": "An edit that an earlier one made ambiguous is -32011 `Edit 1: String appears 2 times: A`.",
         },
-        deferred="issue 5",
     ),
     *section(
         "SPEC 6, 002",
@@ -36,7 +35,6 @@ MULTI_EDIT = (
             "multi_edit:sibling:write_text_file": "`write_text_file(path, content)` writes with the same codes.",
             "multi_edit:sibling:edit_text_file": "`edit_text_file(path, old_string, new_string)` edits with the same codes.",
         },
-        deferred="issue 5",
     ),
     *section(
         "SPEC 6, 002 ACP Event Mapping",
@@ -50,6 +48,5 @@ MULTI_EDIT = (
             "multi_edit:acp:editor_files": "Reads and writes go through the editor where it offers that, so unsaved buffers are what is edited.",
             "multi_edit:acp:weaker_guarantee": "An edit through the editor reports that its guarantee is weaker.",
         },
-        deferred="issue 5",
     ),
 )

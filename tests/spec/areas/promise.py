@@ -59,6 +59,5 @@ PROMISE = (
         {
             "promise:product:all_tools": "`--tools all` serves every family at once, `edit` beside `Edit` and `glob` beside `Glob`.",
         },
-        deferred="issue 6",
     ),
 )

@@ -184,7 +184,8 @@ class _Past:
 
 def _shown(session: Session, key: str) -> tuple[Shown | Unkept, ...]:
     """Return the versions that this session was shown, newest first, with their bytes where those were kept."""
-    return tuple(_kept(session, one) for one in session.workspace.store.sightings(session.id, key))
+    sightings = session.workspace.store.sightings(session.id, key)
+    return tuple(_kept(session, one) for one in sightings if one.sha256)  # without one it was seen to be gone
 
 
 def _kept(session: Session, sighting: Sighting) -> Shown | Unkept:

@@ -22,11 +22,9 @@ from surehold.front.acp.titles import title
 from surehold.front.acp.witness import Witness
 from surehold.front.mcp.strings import has_surrogates
 from surehold.tools.context import Budget, Context
-from surehold.tools.spec import Answer, Tool
+from surehold.tools.spec import Answer, AnyTool
 from surehold.workspace.permission import Approval, PermissionRequest
 from surehold.workspace.session import Session
-
-AnyTool = Tool[Any, Any]
 
 
 class ReportedCall:

@@ -19,9 +19,8 @@ from typing import Any, cast
 
 from surehold.front.acp.commands import SHORTCUTS, BadCommand, Shortcut
 from surehold.text.visible import safe
-from surehold.tools.spec import Json, Tool
+from surehold.tools.spec import AnyTool, Json
 
-AnyTool = Tool[Any, Any]
 _FENCE = re.compile(r"^[ \t]*(```|~~~)[\w+-]*[ \t]*$", re.MULTILINE)
 _TOOL = re.compile(r"/?tool[ \t]+(?P<name>[\w.-]+)\s*")
 _WORD = re.compile(r"/(?P<name>[\w-]+)(?P<rest>[^\n]*)")

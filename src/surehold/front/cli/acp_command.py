@@ -4,12 +4,9 @@ import argparse
 
 from surehold.front.cli.approval import add_permission_arguments, permission_settings
 from surehold.front.cli.command import Command, Context
-from surehold.workspace.mode import MODES
 
 _USAGE = 2
 _DIALECTS = ("v1", "contract")
-_USUAL = "default"
-"""An editor can ask, so it is asked."""
 _PATIENCE = 600.0
 
 
@@ -18,15 +15,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tools", metavar="LIST", default="all", help="families: anchored, files, … or all (default: all)"
     )
-    add_permission_arguments(parser)
-    parser.conflict_handler = "resolve"  # here another mode is the usual one; a group made now takes it over
-    parser.add_argument_group("the mode").add_argument(
-        "--mode",
-        metavar="MODE",
-        choices=MODES,
-        default=_USUAL,
-        help=f"{', '.join(MODES)}; the editor can switch it (default: {_USUAL}, which asks)",
-    )
+    add_permission_arguments(parser, usual="default")  # an editor can ask, so it is asked
     parser.add_argument("--allow-unchecked", action="store_true", help="let changes go without expectedSha256")
     parser.add_argument(
         "--ask-seconds",

@@ -19,6 +19,7 @@ from surehold.front.cli.doctor import DOCTOR
 from surehold.front.cli.file_commands import FILE_COMMANDS
 from surehold.front.cli.history_commands import HISTORY_COMMANDS
 from surehold.front.cli.output import Output, OutputFailed, output_to, prepare_streams, safe
+from surehold.front.cli.search_commands import SEARCH_COMMANDS
 from surehold.front.cli.server_commands import SERVER_COMMANDS
 from surehold.front.cli.tool_commands import TOOL_COMMANDS
 from surehold.front.cli.trash_commands import TRASH_COMMANDS
@@ -31,6 +32,7 @@ COMMANDS: tuple[Command, ...] = (
     *HISTORY_COMMANDS,
     *FILE_COMMANDS,
     *VIEW_COMMANDS,
+    *SEARCH_COMMANDS,
     *TRASH_COMMANDS,
     *SERVER_COMMANDS,
     *ACP_COMMANDS,

@@ -5,6 +5,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from surehold.front.cli.approval import add_permission_arguments, permission_settings
 from surehold.front.cli.command import Command, Context, as_path
 from surehold.front.cli.output import safe
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 _USAGE = 2
 _PORT = 8765
 _HIGHEST_PORT = 65_535
-_MODES = ("acceptEdits", "plan")
-"""The modes that do something; those that ask come with the tools that can be asked about."""
 _TOKEN = "SUREHOLD_TOKEN"  # noqa: S105 - the name of a variable, not a secret
 
 
@@ -41,18 +40,9 @@ def _shared_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tools", metavar="LIST", default="", help="families: anchored, files, … or all (default: anchored,files)"
     )
-    parser.add_argument(
-        "--mode",
-        metavar="MODE",
-        choices=_MODES,
-        default="acceptEdits",
-        help=f"{', '.join(_MODES)}; plan refuses every change (default: acceptEdits)",
-    )
+    add_permission_arguments(parser)
+    parser.add_argument("--ask-seconds", type=_positive, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--read-only", action="store_true", help="serve only tools that change nothing")
-    parser.add_argument("--deny", action="append", default=[], metavar="GLOB", help="paths to hide; may be repeated")
-    parser.add_argument(
-        "--allow", action="append", default=[], metavar="GLOB", help="protected paths that may be changed"
-    )
     parser.add_argument("--allow-unchecked", action="store_true", help="let changes go without expectedSha256")
     parser.add_argument("--contract-errors", action="store_true", help="multi_edit refuses with JSON-RPC errors")
     parser.add_argument("--no-deprecated", action="store_true", help="refuse old names of arguments, such as file_path")
@@ -93,42 +83,54 @@ def _serve(context: Context, args: argparse.Namespace) -> int:
     except _Unusable as error:
         return _wrong(context, error)
     if door.token:
-        return _launch(context, args, door)
+        return _launch(context, args, door, page=True)
     import secrets
 
-    return _launch(context, args, replace(door, token=secrets.token_urlsafe(24)), show_token=True)
+    return _launch(context, args, replace(door, token=secrets.token_urlsafe(24)), page=True, show_token=True)
 
 
-def _launch(context: Context, args: argparse.Namespace, door: "Door | None", *, show_token: bool = False) -> int:
+def _launch(
+    context: Context,
+    args: argparse.Namespace,
+    door: "Door | None",
+    *,
+    page: bool = False,
+    show_token: bool = False,
+) -> int:
     _end_quietly()
-    from surehold.app import Settings
     from surehold.front.mcp.launch import Launch, launch, roots_from
-    from surehold.front.mcp.profile import Profile
+    from surehold.front.mcp.profile import ASK_SECONDS, Profile
 
     given = args.roots or ([context.root] if context.root != "." else [])
     roots, named_by = roots_from(given)
-    state_dir = as_path(context.state_dir) if context.state_dir else None
     return launch(
         Launch(
             roots=roots,
             named_by=named_by,
-            settings=Settings(state_dir=state_dir, deny=tuple(args.deny), allow=tuple(args.allow)),
+            settings=permission_settings(context, args),
             profile=Profile(
                 lean=args.lean,
                 read_only=args.read_only,
-                planning=args.mode == "plan",
                 unchecked=args.allow_unchecked,
                 deprecated_names=not args.no_deprecated,
-                contract_errors=frozenset({"multi_edit_text_file"} if args.contract_errors else ()),
+                contract_errors=_contract_names() if args.contract_errors else frozenset(),
+                ask_seconds=args.ask_seconds or ASK_SECONDS,
                 max_chars=args.max_chars,
                 max_tokens=args.max_tokens,
             ),
             tools=args.tools,
-            mode=args.mode,
             door=door,
+            page=page,
             show_token=show_token,
         )
     )
+
+
+def _contract_names() -> frozenset[str]:
+    """Return the tools whose contract asks for protocol errors: one family."""
+    from surehold.dialects.families import tools_of
+
+    return frozenset(tool.name for tool in tools_of("multi_edit"))
 
 
 def _door(host: str, port: int, args: argparse.Namespace) -> "Door":
@@ -198,7 +200,7 @@ SERVER_COMMANDS = (
     Command(
         name="serve",
         group="For agents",
-        help="Serve the file tools to many agents over HTTP, behind a token.",
+        help="Serve the file tools over HTTP, behind a token, with a page to review what agents do.",
         example="surehold serve ~/project --port 8765",
         add_arguments=_serve_arguments,
         run=_serve,

@@ -6,7 +6,8 @@ import sys
 from typing import Any, cast
 
 from surehold.errors import InvalidArgument
-from surehold.front.cli.command import Command, Context
+from surehold.front.cli.approval import add_permission_arguments, ask_at_keyboard, permission_settings
+from surehold.front.cli.command import Command, Context, person
 from surehold.front.cli.output import safe
 
 _FORMATS = ("openai", "anthropic", "mcp")
@@ -20,16 +21,18 @@ def _tool_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--text", action="store_true", help="print what a model would read instead of JSON")
     parser.add_argument("--allow-unchecked", action="store_true", help="take changes without expectedSha256")
+    add_permission_arguments(parser)
 
 
 def _tool(context: Context, args: argparse.Namespace) -> int:
+    from surehold.app import open_workspace
     from surehold.dialects.families import tool_named
     from surehold.tools.context import Context as CallContext
 
     tool, arguments = tool_named(args.name), _parsed(args.arguments)
-    with context.open() as workspace:
-        call = CallContext(session=context.session(workspace), unchecked=args.allow_unchecked)
-        answer = tool.call(call, arguments)
+    with open_workspace(context.root, settings=permission_settings(context, args)) as workspace:
+        session = workspace.session(agent=person(), approver=ask_at_keyboard(context))
+        answer = tool.call(CallContext(session=session, unchecked=args.allow_unchecked), arguments)
     if args.text:
         context.out.line(safe(answer.text, keep="\n\r\t"))
     else:
@@ -82,7 +85,8 @@ TOOL_COMMANDS = (
         name="tool",
         group="For agents",
         help="Run one tool once, as an agent would.",
-        example='surehold tool read_file --json \'{"path": "README.md"}\'',
+        example='surehold tool read_file --json \'{"path": "README.md"}\'\n'
+        '  surehold tool create_file --json \'{"path": "a.txt", "content": "x"}\' --mode default',
         add_arguments=_tool_arguments,
         run=_tool,
     ),

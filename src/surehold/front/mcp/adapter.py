@@ -12,6 +12,7 @@ from typing import Any
 
 from surehold.errors import InvalidArgument, OutsideWorkspace, PermissionDenied, SureholdError
 from surehold.front.mcp.answers import Answers
+from surehold.front.mcp.approvers import Elsewhere, People
 from surehold.front.mcp.budgets import budget_for
 from surehold.front.mcp.caller import INVALID_PARAMS, NO_SUCH_RESOURCE, Caller, RpcError
 from surehold.front.mcp.files_shelf import FilesShelf
@@ -20,15 +21,15 @@ from surehold.front.mcp.listing import tool_entry
 from surehold.front.mcp.profile import Profile
 from surehold.front.mcp.prompts import Prompt, said
 from surehold.front.mcp.results import tool_result
+from surehold.front.mcp.rounds import Unanswered
 from surehold.front.mcp.sessions import Seat, Sessions
 from surehold.front.mcp.shelves import Shelf
 from surehold.front.mcp.strings import has_surrogates, valid, without_surrogates
 from surehold.tools.context import Context
 from surehold.tools.guide import guidance, protocol
-from surehold.tools.spec import Answer, Json, Tool
+from surehold.tools.spec import Answer, AnyTool, Json
 from surehold.workspace.workspace import Workspace
 
-AnyTool = Tool[Any, Any]
 _PAGE = 500
 _COMPLETIONS = 100
 _SESSION = "session"
@@ -45,6 +46,7 @@ class Adapter:
         profile: Profile | None = None,
         shelves: Sequence[Shelf] = (),
         prompts: Sequence[Prompt] = (),
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         self.profile = profile or Profile()
         self._workspace = workspace
@@ -52,6 +54,7 @@ class Adapter:
         self._tools = {one.name: one for one in sorted(served, key=lambda one: one.name)}
         self._sessions = Sessions(workspace)
         self._answers = Answers()
+        self._people = People(keep=self._answers.keep, seconds=self.profile.ask_seconds, elsewhere=elsewhere)
         files = FilesShelf(workspace)
         self._shelves: tuple[Shelf, ...] = (LedgerShelf(workspace), *shelves, self._answers, files)
         guidance = Prompt(
@@ -115,11 +118,12 @@ class Adapter:
         given = dict(arguments or {})
         handle = "" if _SESSION in tool.params.known() else str(given.pop(_SESSION, "") or "")
         budget = budget_for(caller.client, max_chars=self.profile.max_chars, max_tokens=self.profile.max_tokens)
+        asked = self._people.earlier(name, caller)
         seat: Seat | None = None
         try:
-            seat = self._sessions.seat(caller, handle=handle)
+            seat = self._sessions.seat(caller, handle=handle, otherwise=asked.handle if asked else "")
             context = Context(
-                session=seat.session,
+                session=self._people.beside(seat, caller, name, asked, atomic=given.get("atomic") is not False),
                 budget=budget,
                 unchecked=self.profile.unchecked,
                 deprecated_names=self.profile.deprecated_names,
@@ -127,6 +131,8 @@ class Adapter:
                 cancelled=caller.cancelled,
             )
             answer = self._answer(tool, context, given, mended=caller.mended)
+        except Unanswered as question:
+            return question.result()
         except SureholdError as error:
             answer = _refused(tool, error)
         if answer.error is not None and name in self.profile.contract_errors:
@@ -136,13 +142,14 @@ class Adapter:
 
     def _answer(self, tool: AnyTool, context: Context, arguments: Json, *, mended: bool) -> Answer:
         halves = mended or has_surrogates(arguments)
-        refusal = _reason_to_refuse(tool, arguments, halves=halves, planning=self.profile.planning)
-        if refusal is not None:
-            return _recorded(tool, context, arguments, refusal)
+        if halves and not tool.hints.read_only:
+            return _recorded(tool, context, arguments, _halves())
         if halves:
             arguments = without_surrogates(arguments)
         try:
             return tool.call(context, arguments)
+        except Unanswered:
+            raise
         except Exception as error:  # noqa: BLE001 - the last line of defence: the host must get an answer
             return _refused(tool, _bug(error, tool.name))
 
@@ -224,22 +231,12 @@ class Adapter:
         return {"description": prompt.description, "messages": valid(list(prompt.render(arguments or {})))}
 
 
-def _reason_to_refuse(tool: AnyTool, arguments: Json, *, halves: bool, planning: bool) -> SureholdError | None:
-    if tool.hints.read_only:
-        return None
-    if halves:
-        return InvalidArgument(
-            "The call holds half of a character: a lone surrogate, which no file can hold.",
-            reason="lone_surrogate",
-            action="Send the call again with whole characters; outside of ASCII, plain UTF-8 instead of \\u escapes.",
-        )
-    if planning and not (arguments.get("dryRun") or arguments.get("dry_run")):
-        return PermissionDenied(
-            "This server is in plan mode, which changes nothing.",
-            reason="plan_mode",
-            action="Describe the change instead, or ask a person to start the server in another mode.",
-        )
-    return None
+def _halves() -> SureholdError:
+    return InvalidArgument(
+        "The call holds half of a character: a lone surrogate, which no file can hold.",
+        reason="lone_surrogate",
+        action="Send the call again with whole characters; outside of ASCII, plain UTF-8 instead of \\u escapes.",
+    )
 
 
 def _recorded(tool: AnyTool, context: Context, arguments: Json, error: SureholdError) -> Answer:

@@ -17,9 +17,12 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from surehold.front.mcp.adapter import Adapter
+from surehold.front.mcp.asking import Asking, Desk
 from surehold.front.mcp.caller import Caller, RpcError
 from surehold.front.mcp.calls import Calls, Send
+from surehold.front.mcp.elicit import can_elicit, delivery, replies_in
 from surehold.front.mcp.results import MENDED_KEY, SESSION_KEY
+from surehold.front.mcp.rounds import Round
 from surehold.front.mcp.sessions import new_handle
 from surehold.front.mcp.watch import Watch
 from surehold.tools.context import Progress
@@ -48,6 +51,7 @@ class Bound:
 
     server: Server[Any]
     calls: Calls
+    desk: Desk
     listening: ListenHandler
 
 
@@ -60,6 +64,7 @@ class _Binding:
     def __init__(self, adapter: Adapter) -> None:
         self._adapter = adapter
         self._calls = Calls()
+        self._desk = Desk()
         self._own = new_handle()
         self._bus = InMemorySubscriptionBus()
         self._listening = ListenHandler(self._bus)
@@ -89,7 +94,7 @@ class _Binding:
             on_get_prompt=_plain(self._get_prompt),
             on_completion=_plain(self._complete),
         )
-        return Bound(server=server, calls=self._calls, listening=self._listening)
+        return Bound(server=server, calls=self._calls, desk=self._desk, listening=self._listening)
 
     @asynccontextmanager
     async def _lifespan(self, _: Server[Any]) -> AsyncGenerator[None]:
@@ -106,13 +111,23 @@ class _Binding:
 
     async def _call_tool(self, ctx: Ctx, params: types.CallToolRequestParams) -> Json:
         name, arguments, caller = params.name, params.arguments, self._caller(ctx)
+        changes, asking, brought = self._adapter.changes(name), None, None
+        if changes and can_elicit(ctx):
+            if caller.era == "stateless":
+                brought = Round(state=params.request_state or "", replies=replies_in(params))
+            else:
+                asking = self._desk.open(delivery(ctx, seconds=self._adapter.profile.ask_seconds))
 
         def work(progress: Progress, cancelled: Callable[[], bool]) -> Json:
-            called = replace(caller, progress=progress, cancelled=cancelled)
+            called = replace(caller, progress=progress, cancelled=cancelled, ask=asking, round=brought)
             return self._adapter.call_tool(name, arguments, called)
 
         send: Send | None = ctx.session.report_progress if (ctx.meta or {}).get("progress_token") is not None else None
-        return await self._run(work, changes=self._adapter.changes(name), send=send)
+        try:
+            return await self._run(work, changes=changes, send=send, asking=asking)
+        finally:
+            if asking:
+                self._desk.drop(asking)
 
     # Resources.
     async def _list_resources(self, _: Ctx, params: types.PaginatedRequestParams | None) -> Json:
@@ -177,10 +192,15 @@ class _Binding:
         return await self._run(lambda _, __: self._adapter.get_prompt(params.name, params.arguments))
 
     async def _run(
-        self, work: Callable[[Progress, Callable[[], bool]], T], *, changes: bool = False, send: Send | None = None
+        self,
+        work: Callable[[Progress, Callable[[], bool]], T],
+        *,
+        changes: bool = False,
+        send: Send | None = None,
+        asking: Asking | None = None,
     ) -> T:
         try:
-            return await self._calls.run(work, changes=changes, send=send)
+            return await self._calls.run(work, changes=changes, send=send, asking=asking)
         except RpcError as error:
             raise MCPError(error.code, error.message, error.data) from None
 
@@ -208,6 +228,6 @@ def _plain(answer: Callable[[Ctx, Any], Awaitable[Json]]) -> Any:
     """Let an answer be plain data: the SDK takes it as well as its own types, only its signatures do not say so."""
 
     async def complete(ctx: Ctx, params: Any) -> Json:
-        return {**await answer(ctx, params), "resultType": "complete"}
+        return {"resultType": "complete", **await answer(ctx, params)}
 
     return complete

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from surehold.front.mcp.questions import Ask
+from surehold.front.mcp.rounds import Round
 from surehold.tools.context import Progress
 
 Era = Literal["handshake", "stateless"]
@@ -12,7 +14,6 @@ Era = Literal["handshake", "stateless"]
 INVALID_PARAMS = -32602
 NO_SUCH_RESOURCE = -32002
 """What the handshake era calls a missing resource; the stateless era calls it invalid parameters."""
-INTERNAL_ERROR = -32603
 
 
 class RpcError(Exception):
@@ -51,3 +52,7 @@ class Caller:
     """The transport replaced halves of characters in the request."""
     progress: Progress = _silent
     cancelled: Callable[[], bool] = _never
+    ask: Ask | None = None
+    """Asks the person at the client, and waits; None when the client cannot, or when it asks between two calls."""
+    round: Round | None = None
+    """Where a question lies between two calls: what this one brings along. None when the client cannot ask so."""

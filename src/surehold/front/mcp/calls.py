@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import anyio
 
+from surehold.front.mcp.asking import Asking
 from surehold.front.mcp.strings import valid
 from surehold.tools.context import Progress
 
@@ -87,8 +88,8 @@ class Calls:
         self._changing = 0
         self._changed = threading.Condition()
 
-    async def run(self, work: "Work[T]", *, changes: bool, send: Send | None = None) -> T:
-        """Run something in a thread; a change goes on to its end, whoever waits for it."""
+    async def run(self, work: "Work[T]", *, changes: bool, send: Send | None = None, asking: Asking | None = None) -> T:
+        """Run something in a thread; a change goes on to its end, whoever waits for it. An open question ends."""
         flag = threading.Event()
         relay = Relay(send) if send else None
         job = self._pool.submit(self._change if changes else _look, work, relay or _to_nobody, flag.is_set)
@@ -101,6 +102,8 @@ class Calls:
             return result  # noqa: TRY300 - a cancellation of the last reports is one of the call
         except asyncio.CancelledError:
             flag.set()
+            if asking:
+                asking.close()
             if changes and not job.cancel():
                 with anyio.CancelScope(shield=True):
                     await asyncio.wait([outcome])

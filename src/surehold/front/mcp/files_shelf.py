@@ -9,8 +9,8 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
 
 from surehold.disk.base import Target
 from surehold.errors import FileTooLarge, NotAFile, NotFound
-from surehold.front.mcp.strings import shown
 from surehold.search.values import ListedEntry
+from surehold.text.visible import safe_rows
 from surehold.tools.spec import Json
 from surehold.workspace.workspace import Workspace
 
@@ -126,7 +126,7 @@ class FilesShelf:
 
     def _listed(self, path: str) -> str:
         listing = self._workspace.finder.list(path, recursive=False, limit=_ENTRIES)
-        rows = [f"{shown(one.name)}{'/' * (one.type == 'directory')}" for one in listing.entries]
+        rows = [f"{safe_rows(one.name)}{'/' * (one.type == 'directory')}" for one in listing.entries]
         if listing.truncated:
             rows.append(f"[more than {_ENTRIES:,} entries; use `list_directory` for the rest]")
         return "\n".join(rows)
@@ -137,7 +137,7 @@ def _place(target: Target) -> str:
 
 
 def _root_entry(root: str) -> Json:
-    name = shown(root.rstrip("/").rpartition("/")[2] or root)
+    name = safe_rows(root.rstrip("/").rpartition("/")[2] or root)
     return {
         "uri": uri_of(root),
         "name": f"{name}/",
@@ -147,6 +147,10 @@ def _root_entry(root: str) -> Json:
 
 
 def _entry(root: str, one: ListedEntry) -> Json:
-    entry: Json = {"uri": uri_of(f"{root.rstrip('/')}/{one.relative}"), "name": shown(one.relative), "size": one.size}
+    entry: Json = {
+        "uri": uri_of(f"{root.rstrip('/')}/{one.relative}"),
+        "name": safe_rows(one.relative),
+        "size": one.size,
+    }
     kind = mimetypes.guess_type(one.name)[0]
     return {**entry, "mimeType": kind} if kind else entry

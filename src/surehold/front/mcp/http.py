@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -31,13 +31,13 @@ This is its MCP server. Clients connect to /mcp (streamable HTTP).
 """
 
 
-def make_app(bound: Bound, door: Door) -> ASGIApp:
-    """Return the application that serves a bound server behind this door."""
+def make_app(bound: Bound, door: Door, routes: Sequence[Route] = ()) -> ASGIApp:
+    """Return the application that serves a bound server behind this door, and maybe a page beside it."""
     app: ASGIApp = bound.server.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=_LARGEST_REQUEST,
         host="",  # our own checks stand in front of everything, not only of this path
-        custom_starlette_routes=[Route("/", _welcome)],
+        custom_starlette_routes=[*(routes or [Route("/", _welcome)])],
     )
     if door.token:
         app = TokenCheck(app, door.token, [PATH])
@@ -71,15 +71,22 @@ def listen(door: Door) -> tuple[socket.socket, Door]:
     return place, replace(door, port=place.getsockname()[1])
 
 
-def serve_http(bound: Bound, place: socket.socket, door: Door) -> int:
-    """Serve until a signal ends it; return the exit code."""
-    return anyio.run(_serve, bound, place, door)
+def serve_http(
+    bound: Bound,
+    place: socket.socket,
+    door: Door,
+    *,
+    routes: Sequence[Route] = (),
+    farewell: Callable[[], None] = lambda: None,
+) -> int:
+    """Serve until a signal ends it; return the exit code. The farewell ends what still waits for a person."""
+    return anyio.run(_serve, bound, place, make_app(bound, door, routes), farewell)
 
 
-async def _serve(bound: Bound, place: socket.socket, door: Door) -> int:
+async def _serve(bound: Bound, place: socket.socket, app: ASGIApp, farewell: Callable[[], None]) -> int:
     logging.getLogger("uvicorn.error").addFilter(_is_news)
     config = uvicorn.Config(
-        make_app(bound, door),
+        app,
         log_config=None,
         log_level="warning",
         access_log=False,
@@ -92,7 +99,7 @@ async def _serve(bound: Bound, place: socket.socket, door: Door) -> int:
     ending = Ending()
     async with anyio.create_task_group() as group:
         group.start_soon(ending.run)
-        group.start_soon(_stop, ending, server, bound)
+        group.start_soon(_stop, ending, server, bound, farewell)
         await server.serve(sockets=[place])
         group.cancel_scope.cancel()
     return ending.code
@@ -105,8 +112,10 @@ def _is_news(record: logging.LogRecord) -> bool:
     return not cancelled and not record.getMessage().startswith("Cancel ")
 
 
-async def _stop(ending: Ending, server: uvicorn.Server, bound: Bound) -> None:
+async def _stop(ending: Ending, server: uvicorn.Server, bound: Bound, farewell: Callable[[], None]) -> None:
     await ending.asked.wait()
+    farewell()
+    bound.desk.close()
     bound.listening.close()
     server.should_exit = True
 

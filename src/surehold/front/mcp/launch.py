@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 from surehold import __version__
 from surehold.front.mcp.door import Door
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from surehold.app import Settings
     from surehold.front.mcp.adapter import Adapter
     from surehold.front.mcp.profile import Profile
-    from surehold.tools.spec import Tool
+    from surehold.front.review.questions import Questions
+    from surehold.workspace.workspace import Workspace
 
-Mode = Literal["default", "acceptEdits", "bypassPermissions", "plan", "dontAsk"]
 _PATIENCE = 30.0
 """Seconds that changes under way get when the server ends."""
 
@@ -32,11 +32,12 @@ class Launch:
     profile: "Profile"
     tools: str = ""
     """A comma list of families; empty for the usual ones."""
-    mode: Mode = "acceptEdits"
     named_by: str = ""
     """Where the roots come from, when nobody named them."""
     door: Door | None = None
     """Where HTTP is served; None for standard input and output."""
+    page: bool = False
+    """Show the review page beside the server."""
     show_token: bool = False
     """Print how a client connects, with the token: once, when it was made for this run."""
 
@@ -60,11 +61,19 @@ def launch(order: Launch) -> int:
         from surehold.dialects.families import tools_of
         from surehold.front.mcp.adapter import Adapter
 
-        tools: tuple[Tool[Any, Any], ...] = tools_of(order.tools) if order.tools else tools_of()
-        adapter = Adapter(workspace=workspace, tools=tools, profile=order.profile)
+        tools = tools_of(order.tools) if order.tools else tools_of()
         if pipes is not None:
-            return _over_stdio(adapter, pipes, order)
-        return _over_http(adapter, order.door or Door(), order)
+            return _over_stdio(Adapter(workspace=workspace, tools=tools, profile=order.profile), pipes, order)
+        questions = _questions(order) if order.page else None
+        ask = questions.ask if questions else None
+        adapter = Adapter(workspace=workspace, tools=tools, profile=order.profile, elsewhere=ask)
+        return _over_http(adapter, order, workspace, questions)
+
+
+def _questions(order: Launch) -> "Questions":
+    from surehold.front.review.questions import Questions
+
+    return Questions(patience=order.profile.ask_seconds)
 
 
 def _over_stdio(adapter: "Adapter", pipes: Pipes, order: Launch) -> int:
@@ -80,18 +89,26 @@ def _over_stdio(adapter: "Adapter", pipes: Pipes, order: Launch) -> int:
         bound.calls.settle(_PATIENCE)
 
 
-def _over_http(adapter: "Adapter", door: Door, order: Launch) -> int:
+def _over_http(adapter: "Adapter", order: Launch, workspace: "Workspace", questions: "Questions | None") -> int:
     from surehold.front.mcp.binding import make_server
     from surehold.front.mcp.http import listen, serve_http
 
-    place, door = listen(door)
+    place, door = listen(order.door or Door())
     _say(f"{_headline(adapter, order)} at http://{door.address}/mcp; Ctrl-C ends it.")
     if order.show_token:
         _say(_client_settings(door))
+    if questions:
+        secret = f"#{door.token}" if order.show_token else ""
+        _say(f"Review what agents do: http://{door.address}/{secret}")
     bound = make_server(adapter)
     _settle_down()
     try:
-        return serve_http(bound, place, door)
+        if questions is None:
+            return serve_http(bound, place, door)
+        from surehold.front.review.site import ReviewPage
+
+        page = ReviewPage(workspace, questions, token=door.token)
+        return serve_http(bound, place, door, routes=page.routes(), farewell=questions.close)
     finally:
         bound.calls.settle(_PATIENCE)
 
@@ -100,7 +117,7 @@ def _headline(adapter: "Adapter", order: Launch) -> str:
     count = len(adapter.names)
     roots = ", ".join(safe(root) for root in order.roots)
     source = f" ({order.named_by})" if order.named_by else ""
-    return f"surehold {__version__}: {count} tools on {roots}{source} (mode {order.mode})"
+    return f"surehold {__version__}: {count} tools on {roots}{source} (mode {order.settings.mode or 'acceptEdits'})"
 
 
 def _client_settings(door: Door) -> str:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+ASK_SECONDS = 600.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
@@ -11,13 +13,13 @@ class Profile:
     """Say things in as few words as possible."""
     read_only: bool = False
     """List only tools that change nothing."""
-    planning: bool = False
-    """Refuse every change."""
     unchecked: bool = False
     """Changes need no sha256."""
     contract_errors: frozenset[str] = frozenset()
     """Tools whose refusals are protocol errors, as their contract says."""
     deprecated_names: bool = True
     """Names of arguments that are on their way out still work, with a warning."""
+    ask_seconds: float = ASK_SECONDS
+    """How long a person has time to answer a question."""
     max_chars: int = 0
     max_tokens: int = 0

@@ -10,7 +10,8 @@ import json
 from collections.abc import Callable
 from typing import Any, cast
 
-from surehold.front.mcp.strings import shown, shown_data, valid
+from surehold.front.mcp.strings import shown_data, valid
+from surehold.text.visible import safe_rows
 from surehold.tools.context import Budget
 from surehold.tools.spec import Answer, Json, Params, Result, Tool
 
@@ -30,7 +31,7 @@ Keep = Callable[[str, str], str]
 def tool_result(tool: Tool[Params, Result], answer: Answer, *, budget: Budget, handle: str, keep: Keep) -> Json:
     """Return the result of a call as the protocol spells it."""
     looks = tool.hints.read_only
-    text = fitting_text(valid(answer.text) if looks else shown(answer.text), budget.answer_characters, keep)
+    text = fitting_text(valid(answer.text) if looks else safe_rows(answer.text), budget.answer_characters, keep)
     content: list[Json] = [{"type": "text", "text": text}] if text or not answer.content else []
     meta: Json = {RESULT_KEY: valid(answer.data)}
     if handle:

@@ -3,7 +3,8 @@
 1. The handle that the call names, when the store knows it; the word `new` begins another session.
 2. Else the connection: the process over stdio, the MCP session id over HTTP.
 3. Else whoever the bearer token stands for.
-4. Else a session of its own, whose handle is in the result.
+4. Else the session in which a question was asked that the call brings the answer to.
+5. Else a session of its own, whose handle is in the result.
 
 The store keeps a hash of the handle, so that nobody can take over a session whose id stands in the log.
 """
@@ -52,8 +53,8 @@ class Sessions:
         self._open = OrderedDict[str, Session]()
         self._lock = threading.Lock()
 
-    def seat(self, caller: Caller, *, handle: str = "") -> Seat:
-        """Return where this call belongs."""
+    def seat(self, caller: Caller, *, handle: str = "", otherwise: str = "") -> Seat:
+        """Return where this call belongs; `otherwise` is a handle for a call that nothing else places."""
         named = handle or caller.handle
         if named == NEW:
             return self._take(self._new_handle(), caller)
@@ -65,7 +66,7 @@ class Sessions:
         if caller.principal:
             seat = self._take(f"principal {caller.principal}", caller)
             return Seat(session=seat.session, handle="")
-        return self._take(self._new_handle(), caller)
+        return self._take(otherwise or self._new_handle(), caller)
 
     def _must_exist(self, handle: str) -> None:
         known = session_id(handle)

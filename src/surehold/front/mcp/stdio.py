@@ -69,8 +69,9 @@ async def _read(
 
 
 async def _finish(pump: Pump, bound: Bound) -> None:
-    """Let calls end whose answers somebody still reads."""
+    """Let calls end whose answers somebody still reads; their questions nobody answers any more."""
     await anyio.sleep(_SETTLE)
+    bound.desk.close()
     end = anyio.current_time() + _MOMENT
     while bound.calls.under_way and pump.is_read and (bound.calls.changing or anyio.current_time() < end):  # noqa: ASYNC110 - three things to wait for
         await anyio.sleep(_SETTLE)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from surehold.text.visible import safe, safe_rows
+from surehold.text.visible import safe
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _EARLY_CONTROLS = "".join(map(chr, range(0x20)))
@@ -16,11 +16,6 @@ _EARLY_CONTROLS = "".join(map(chr, range(0x20)))
 def valid(value: Any) -> Any:
     """Return text, or plain data, that UTF-8 can spell; what it cannot is shown as an escape."""
     return _mapped(value, lambda text: _SURROGATE.sub(lambda match: safe(match[0]), text))
-
-
-def shown(text: str) -> str:
-    """Return text with control and bidi characters escaped; line ends and tabs stay."""
-    return safe_rows(text)
 
 
 def shown_data(value: Any) -> Any:

@@ -1,0 +1,115 @@
+"""`Edit`: one quoted text becomes another."""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal
+
+from surehold.dialects.claude.gate import Wish, check_characters, submit
+from surehold.dialects.claude.read_names import place_of
+from surehold.dialects.claude.wire import WIRE
+from surehold.dialects.claude.written import FileParams, FileResult, facts
+from surehold.errors import UseNotebookEdit
+from surehold.text.plan import EditPlan
+from surehold.text.styled_edit import StyledEdit
+from surehold.tools.context import Context
+from surehold.tools.spec import Hints, tool
+
+_TIERS = {
+    "line_endings": "The file's own line endings were kept.",
+    "quotes": "Curly and straight quotes were taken for each other; the file's own were kept where the text is the same.",
+}
+_LISTED = 10
+
+
+class FileEditParams(FileParams):
+    """What to replace."""
+
+    ALIASES: ClassVar = {
+        **FileParams.PATHS,
+        "old_str": "old_string",
+        "oldText": "old_string",
+        "old_text": "old_string",
+        "oldString": "old_string",
+        "new_str": "new_string",
+        "newText": "new_string",
+        "new_text": "new_string",
+        "newString": "new_string",
+        "replaceAll": "replace_all",
+    }
+
+    old_string: str
+    """Exactly as it stands in the file, without the line numbers of Read."""
+    new_string: str
+    replace_all: bool = False
+
+
+class FileEditResult(FileResult):
+    """What was replaced."""
+
+    REPEATED: ClassVar = ("old_string", "new_string")
+
+    old_string: str
+    """As it stood in the file."""
+    new_string: str
+    """As it was written."""
+    replace_all: bool
+    replacements: int
+    match_tier: Literal["exact", "line_endings", "quotes"] = "exact"
+    lines: tuple[int, ...] = ()
+    """Where the replacements begin, in the file as it is now."""
+
+    def headline(self) -> str:
+        """Say what was done."""
+        if self.unchanged:
+            return f"{self.name} is as it should be already; nothing was written."
+        count = f"{self.replacements} {'replacement' if self.replacements == 1 else 'replacements'}"
+        where = f" at line {', '.join(map(str, self.lines))}" if self.lines else ""
+        more = " and more" if len(self.lines) < self.replacements else ""
+        return f"Edited {self.name}: {count}{where}{more}."
+
+    def notes(self) -> Iterator[str]:
+        """Say how the text was found, when it was not exact."""
+        if note := _TIERS.get(self.match_tier):
+            yield note
+
+
+@tool("Edit", hints=Hints(kind="edit", title="Edit a file", destructive=True, operation="edit"), wire=WIRE)
+def edit(context: Context, params: FileEditParams) -> FileEditResult:
+    """Replace old_string by new_string in an existing file, exactly and literally.
+
+    old_string must stand exactly once in the file, unless replace_all. Curly and straight quotes, and line endings, match
+    each other when nothing matches exactly. The lines must have been shown in this session (Read, Grep, earlier results), and
+    the file must not have changed since. Untouched bytes stay as they are. Notebooks (.ipynb): NotebookEdit.
+    """
+    wanted = StyledEdit(old=params.old_string, new=params.new_string, replace_all=params.replace_all)
+    check_characters(params.new_string, "new_string", path=params.file_path)
+    place = place_of(context.session, params.file_path, head=0)
+    if place.target.key.lower().endswith(".ipynb"):
+        raise UseNotebookEdit(f"`{params.file_path}` is a notebook.", path=params.file_path)
+    wish = Wish(
+        path=place.path,
+        edit=wanted,
+        needs="lines",
+        expected_sha256=params.expected_sha256,
+        reason=params.reason,
+        dry_run=params.dry_run,
+    )
+    receipt = submit(context, wish, tool="Edit", operation="edit")
+    return FileEditResult(
+        replace_all=params.replace_all,
+        **_done(params, receipt.files[0].plan),
+        **facts(context, place, receipt),
+    )
+
+
+def _done(params: FileEditParams, plan: EditPlan) -> dict[str, Any]:
+    """Return what was found and written; what was sent, where a person wrote something else."""
+    if not plan.applied or not plan.spans:
+        return {"old_string": params.old_string, "new_string": params.new_string, "replacements": 0}
+    (applied,), first, decode = plan.applied, plan.spans[0], plan.before.encoding.decode
+    return {
+        "old_string": decode(plan.before.data[first.start : first.end]),
+        "new_string": plan.after.encoding.decode(first.new),
+        "replacements": applied.occurrences,
+        "match_tier": applied.tier,
+        "lines": tuple(row.new_start_line for row in applied.ranges[:_LISTED]),
+    }

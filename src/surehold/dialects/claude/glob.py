@@ -1,0 +1,103 @@
+"""`Glob`: files by a pattern of their path, newest first."""
+
+import time
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from surehold.dialects.claude.finding import HEADING, counted, in_words, not_looked_at, page_text
+from surehold.dialects.claude.wire import WIRE
+from surehold.dialects.shared.camel import CamelResult
+from surehold.search.values import NewestResult
+from surehold.text.visible import safe
+from surehold.tools.context import Budget, Context
+from surehold.tools.spec import Hints, Params, tool
+
+_MOST = 10_000
+
+
+class ClaudeGlobParams(Params):
+    """What to match."""
+
+    ALIASES: ClassVar = {"directory": "path", "root": "path"}
+
+    pattern: str
+    """`**`, `*`, `?`, `[a-z]`, `{a,b}`, from `path` on: `**/*.rs`, `src/**/*.ts`. `*.toml` is about `path` itself only."""
+    path: str | None = None
+    """Directory to search; default the first root."""
+    include_ignored: bool = False
+    """Also files that .gitignore names."""
+    include_hidden: bool = True
+    limit: int = Field(default=250, ge=1, le=_MOST)
+    """Files returned at most."""
+
+
+class ClaudeGlobResult(CamelResult):
+    """The newest files that match."""
+
+    filenames: tuple[str, ...]
+    num_files: int
+    truncated: bool
+    duration_ms: int
+    total_matches: int
+    count_is_complete: bool
+    root: str
+    not_looked_at: dict[str, int]
+    ignored_matches: int | None = None
+    """Known only when nothing else matches."""
+    matches_below: int | None = None
+    """For `**/pattern`; known only when the pattern has no slash and nothing matches."""
+    notes: tuple[str, ...] = ()
+
+    def text(self, budget: Budget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
+        """Put one file on a line."""
+        total = counted(self.total_matches, "file") + ("" if self.count_is_complete else " so far")
+        facts = (
+            f"{total}, newest first" if self.total_matches else "No files match",
+            f"{self.num_files} shown; narrow the pattern or path, or raise limit" if self.truncated else "",
+            in_words(self.not_looked_at),
+        )
+        return page_text(facts, self.notes, self.filenames)
+
+
+@tool("Glob", hints=Hints(kind="search", title="Find files by name", read_only=True, idempotent=True), wire=WIRE)
+def glob(context: Context, params: ClaudeGlobParams) -> ClaudeGlobResult:
+    """Find files by a pattern of their path, most recently modified first; at most 250 unless `limit` says otherwise.
+
+    Files only. Ignored files and version control directories are left out, and said to be; links are not followed.
+    """
+    began = time.monotonic()
+    found = context.session.finder.newest(
+        params.pattern,
+        root=params.path or ".",
+        limit=params.limit,
+        hidden=params.include_hidden,
+        ignore=not params.include_ignored,
+        progress=context.progress,
+        cancelled=context.cancelled,
+    )
+    names = _fitting(found, context.budget.page_characters - HEADING)
+    facts: dict[str, Any] = {"ignored_matches": found.elsewhere, "matches_below": found.below}
+    return ClaudeGlobResult(
+        filenames=names,
+        num_files=len(names),
+        truncated=len(names) < found.total,
+        duration_ms=round((time.monotonic() - began) * 1000),
+        total_matches=found.total,
+        count_is_complete=found.complete,
+        root=safe(found.directory),
+        not_looked_at=not_looked_at(found.skipped),
+        notes=tuple(map(safe, found.notes)),
+        **{name: value for name, value in facts.items() if value is not None},
+    )
+
+
+def _fitting(found: NewestResult, room: int) -> tuple[str, ...]:
+    names = list[str]()
+    for file in found.files:
+        name = safe(file.key)
+        room -= len(name) + 1
+        if room < 0 and names:
+            break
+        names.append(name)
+    return tuple(names)

@@ -1,0 +1,232 @@
+"""`Grep`: regular expressions in many files, as files, lines or counts."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from surehold.dialects.claude.finding import HEADING, counted, in_words, not_looked_at, page_text
+from surehold.dialects.claude.wire import WIRE
+from surehold.dialects.shared.camel import CamelResult
+from surehold.search.glob import is_glob
+from surehold.search.values import Row, Search, Sought, SweepResult, Want
+from surehold.text.visible import safe
+from surehold.tools.context import Budget, Context
+from surehold.tools.spec import Hints, Params, tool
+from surehold.workspace.finder import BUILD, VERSION_CONTROL
+
+OutputMode = Literal["files_with_matches", "content", "count"]
+_WANTED: dict[OutputMode, Want] = {"files_with_matches": "files", "content": "lines", "count": "counts"}
+
+
+class ClaudeGrepParams(Params):
+    """What to look for, where, and what to show of it."""
+
+    ALIASES: ClassVar = {"query": "pattern", "regex": "pattern", "include": "glob"}
+
+    pattern: str
+    """Regular expression, Rust syntax; look-around and backreferences work too. Escape literal braces: `\\{`."""
+    path: str | None = None
+    """File or directory; default the first root."""
+    glob: str | None = None
+    """Only these files, from `path` on: `*.js`, `src/**/*.{ts,tsx}`, `!*.min.js`."""
+    output_mode: OutputMode = "files_with_matches"
+    """`content`: matching lines; `files_with_matches`: paths; `count`: matches per file."""
+    ignore_case: bool = Field(default=False, alias="-i")
+    line_numbers: bool = Field(default=True, alias="-n")
+    """In content mode."""
+    after: int | None = Field(default=None, alias="-A", ge=0, le=100)
+    """Lines after each match, in content mode."""
+    before: int | None = Field(default=None, alias="-B", ge=0, le=100)
+    """Lines before each match, in content mode."""
+    around: int | None = Field(default=None, alias="-C", ge=0, le=100)
+    """Lines before and after."""
+    context: int | None = Field(default=None, ge=0, le=100)
+    """The same as -C."""
+    type: str | None = None
+    """Kind of files: py, js, ts, rust, go …"""
+    head_limit: int = Field(default=250, ge=0)
+    """Lines or files shown at most; 0 for as many as fit."""
+    offset: int = Field(default=0, ge=0)
+    """Lines or files passed over, to go on after a page."""
+    multiline: bool = False
+    """Match across lines, `.` matching line ends."""
+    include_ignored: bool = False
+    """Also files that .gitignore names, and build directories."""
+    include_hidden: bool = True
+
+
+class ClaudeGrepResult(CamelResult):
+    """One page of what matches, and the totals of everything."""
+
+    mode: OutputMode
+    num_files: int
+    filenames: tuple[str, ...]
+    content: str | None = None
+    num_lines: int | None = None
+    num_matches: int | None = None
+    total_files: int
+    total_lines: int | None = None
+    total_matches: int | None = None
+    applied_limit: int | None = None
+    applied_offset: int | None = None
+    truncated: bool
+    next_offset: int | None = None
+    complete: bool
+    files_searched: int | None = None
+    not_looked_at: dict[str, int]
+    left_out: tuple[str, ...]
+    """What is not looked at by rule, so that nobody counts it."""
+    ignored_matches: int | None = None
+    """Files that would match if nothing were left out; known only when nothing else matches."""
+    engine: str
+    notes: tuple[str, ...] = ()
+
+    def text(self, budget: Budget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
+        """Put the totals first, then a row for each file or line."""
+        searched = self.files_searched
+        facts = (
+            self._total(),
+            f"goes on: offset={self.next_offset}" if self.next_offset else "",
+            f"{counted(searched, 'file')} searched" if searched is not None else "",
+            in_words(self.not_looked_at),
+            f"left out: {', '.join(self.left_out)}" if self.left_out and not self.total_files else "",
+        )
+        rows = self.filenames if self.content is None else (self.content,) if self.content else ()
+        return page_text(facts, self.notes, rows)
+
+    def _total(self) -> str:
+        files = counted(self.total_files, "file") + ("" if self.complete else " so far")
+        if not self.total_files:
+            return "No matches"
+        if self.total_lines is not None:
+            return f"{counted(self.total_lines, 'matching line')} in {files}"
+        if self.total_matches is not None:
+            return f"{counted(self.total_matches, 'match', 'matches')} in {files}"
+        return f"{files} with matches"
+
+
+@tool("Grep", hints=Hints(kind="search", title="Search file contents", read_only=True, idempotent=True), wire=WIRE)
+def grep(context: Context, params: ClaudeGrepParams) -> ClaudeGrepResult:
+    """Search file contents for a regular expression; at most 250 files or lines a page, in path order.
+
+    Left out, and said to be: ignored files, .git and its like, node_modules, target, __pycache__, binary files. Naming such a
+    directory or file as `path` searches it. Lines over 500 characters are shown around the match.
+    """
+    found = context.session.finder.grep(
+        _search(params), _sought(params, context.budget), progress=context.progress, cancelled=context.cancelled
+    )
+    context.session.saw_hits(
+        (file.path, file.snapshot, tuple((row.line, row.line) for row in rows if row.is_whole))
+        for file, rows in _by_file(found)
+    )
+    shown = len(found.rows) if found.want == "lines" else len(found.counts)
+    following = params.offset + shown
+    facts: dict[str, Any] = {
+        **_shown(params, found),
+        "total_lines": found.total_lines,
+        "total_matches": found.total_matches,
+        "applied_limit": shown if found.further else None,
+        "applied_offset": params.offset or None,
+        "next_offset": following if found.further else None,
+        "files_searched": found.files_scanned,
+        "ignored_matches": found.elsewhere,
+    }
+    return ClaudeGrepResult(
+        mode=params.output_mode,
+        num_files=len(found.counts),
+        filenames=tuple(safe(path) for path, _ in found.counts),
+        total_files=found.total_files,
+        truncated=found.further,
+        complete=found.complete,
+        not_looked_at=not_looked_at(found.skipped),
+        left_out=_left_out(params),
+        engine="ripgrep with PCRE2" if found.look_around and found.engine == "ripgrep" else found.engine,
+        notes=(*map(safe, found.notes), *_notices(params, found, shown)),
+        **{name: value for name, value in facts.items() if value is not None},
+    )
+
+
+def _search(params: ClaudeGrepParams) -> Search:
+    globs = _globs(params.glob or "")
+    return Search(
+        query=params.pattern,
+        mode="regex",
+        root=params.path or ".",
+        include=tuple(glob for glob in globs if glob[0] != "!"),
+        exclude=tuple(glob[1:] for glob in globs if glob[0] == "!"),
+        case_sensitive=not params.ignore_case,
+        multiline=params.multiline,
+        dot_all=params.multiline,
+        hidden=params.include_hidden,
+        ignore=not params.include_ignored,
+        types=(params.type,) if params.type else (),
+        closed=VERSION_CONTROL if params.include_ignored else (*VERSION_CONTROL, *BUILD),
+    )
+
+
+def _globs(text: str) -> list[str]:
+    """Read one glob, or several with blanks between them; a blank in a name is a blank when what is beside it is no glob."""
+    pieces = text.split()
+    several = len(pieces) > 1 and all(is_glob(piece) or piece[0] == "!" for piece in pieces)
+    return pieces if several else [text] if pieces else []
+
+
+def _sought(params: ClaudeGrepParams, budget: Budget) -> Sought:
+    around = params.around if params.around is not None else params.context or 0
+    return Sought(
+        want=_WANTED[params.output_mode],
+        before=around if params.before is None else params.before,
+        after=around if params.after is None else params.after,
+        offset=params.offset,
+        limit=min(params.head_limit or budget.lines, budget.lines),
+        room=budget.page_characters - HEADING,
+    )
+
+
+def _by_file(found: SweepResult) -> Iterator[tuple[Any, list[Row]]]:
+    files = {file.path: file for file in found.files}
+    for path, rows in groupby(found.rows, key=lambda row: row.path):
+        if path in files:
+            yield files[path], list(rows)
+
+
+def _shown(params: ClaudeGrepParams, found: SweepResult) -> dict[str, Any]:
+    """Return what a mode has beside the names of the files."""
+    if found.want == "lines":
+        around = any((params.after, params.before, params.around, params.context))
+        rows = _rows(found.rows, numbers=params.line_numbers, groups=around)
+        return {"content": "\n".join(rows), "num_lines": len(found.rows)}
+    if found.want == "counts":
+        rows = (f"{safe(path)}:{count}" for path, count in found.counts)
+        return {"content": "\n".join(rows), "num_matches": found.total_matches}
+    return {}
+
+
+def _rows(rows: Sequence[Row], *, numbers: bool, groups: bool) -> Iterator[str]:
+    """Lay rows out as grep does: `path:line:text` for a match, `path-line-text` beside it, `--` between groups."""
+    before: Row | None = None
+    for row in rows:
+        if groups and before and (row.path != before.path or row.line != before.line + 1):
+            yield "--"
+        sign = ":" if row.is_match else "-"
+        yield safe(row.path) + sign + (f"{row.line}{sign}" if numbers else "") + row.text
+        before = row
+
+
+def _left_out(params: ClaudeGrepParams) -> tuple[str, ...]:
+    return (
+        *(() if params.include_ignored else ("ignored files", *BUILD)),
+        *(() if params.include_hidden else ("hidden files",)),
+        *VERSION_CONTROL,
+    )
+
+
+def _notices(params: ClaudeGrepParams, found: SweepResult, shown: int) -> Iterator[str]:
+    if found.total_files and not shown and params.offset:
+        entries = "lines" if found.want == "lines" else "files"
+        total = found.total_lines if found.want == "lines" else found.total_files
+        yield f"offset={params.offset} is past the end: there are {total} {entries} with matches."
+    if found.files_scanned == 0 and not found.total_files and (params.glob or params.type):
+        yield "No file was searched: none has a name that fits the glob and type."

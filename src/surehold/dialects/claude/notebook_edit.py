@@ -1,0 +1,235 @@
+"""`NotebookEdit`: one cell of a notebook, and nothing else of its file."""
+
+import os
+from typing import Any, ClassVar, Self
+
+from pydantic import Field
+
+from surehold.dialects.claude.gate import Wish, submit
+from surehold.dialects.claude.read_names import Place, place_of
+from surehold.dialects.claude.wire import WIRE
+from surehold.errors import InvalidArgument, NotebookInvalid
+from surehold.text.diff import UnifiedDiff
+from surehold.text.encoding import UTF8
+from surehold.text.notebook import read_notebook
+from surehold.text.notebook_edit import CellChange, CellEdit, CellKind, CellRequest, EditMode, Position
+from surehold.text.plan_diff import diff_between
+from surehold.text.snapshot import ABSENT, Snapshot
+from surehold.text.visible import safe, safe_rows
+from surehold.tools.context import Budget, Context
+from surehold.tools.spec import Hints, Params, Result, tool
+from surehold.workspace.receipt import Receipt
+
+_WHOLE_FILE = 20 * 1024
+"""Files up to this size are sent back; of larger ones only the hash."""
+_KNOWN = ("original_file", "updated_file", "old_source", "new_source")
+_REPEATED = 1_000
+"""Longer texts that the caller knows are for programs alone."""
+_DIFF = 4 * 1024
+_MOST_RENAMED = 20
+"""So many new names are told to a model one by one."""
+
+
+class NotebookEditParams(Params):
+    """Which cell, and what to make of it."""
+
+    ALIASES: ClassVar = {"file_path": "notebook_path", "path": "notebook_path", "filePath": "notebook_path"}
+
+    notebook_path: str
+    """Absolute path of the .ipynb file."""
+    new_source: str | None = None
+    """The whole new source of the cell; not needed for delete."""
+    edit_mode: EditMode = "replace"
+    cell_id: str | None = None
+    """The cell as Read names it: its id, or cell-N (from 0) where it has none. An insert goes after it."""
+    cell_type: CellKind | None = None
+    """Of a new cell, by default code. With replace the cell becomes this type."""
+    position: Position | None = None
+    """Of an insert: before or after cell_id, or the start or end of the notebook."""
+    expected_sha256: str = ""
+    """Refuse unless the file is exactly this version."""
+    dry_run: bool = False
+    reason: str = Field(default="", max_length=2_000)
+    """Note for the audit log."""
+
+
+class NotebookEditResult(Result):
+    """What became of the cell."""
+
+    notebook_path: str
+    cell_id: str
+    """How the cell is called now."""
+    edit_mode: EditMode
+    cell_type: str
+    language: str
+    index: int
+    """Its place, from 0."""
+    old_source: str | None
+    new_source: str | None
+    original_file: str | None
+    """The whole file before; null above 20 KB, where its sha256 stands for it."""
+    updated_file: str | None
+    """The whole file now; null above 20 KB."""
+    original_file_sha256: str
+    sha256: str
+    """Of the file now."""
+    diff: str
+    """Of the cell's source."""
+    user_modified: bool
+    """A person changed the content before it was written."""
+    change_id: str
+    """For `surehold undo`; empty when nothing had to be written."""
+    diff_truncated: bool = False
+    outputs_cleared: bool = False
+    unchanged: bool = False
+    """The cell was so already; the file was not touched."""
+    renamed: dict[str, str] = Field(default_factory=dict)
+    """Cells without an id that have another name now: the old one and the new one."""
+    dry_run: bool = False
+    warnings: tuple[str, ...] = ()
+
+    def fitted(self, budget: Budget) -> Self:
+        """Return it without long texts that the caller knows, and with as much of the rest as fits."""
+        known = {name for name in _KNOWN if len(getattr(self, name) or "") > _REPEATED}
+        values: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set - known}
+        room = budget.page_characters // 2
+        if len(self.diff) > room:
+            values |= {"diff": self.diff[: self.diff.rfind("\n", 0, room) + 1], "diff_truncated": True}
+        if len(self.renamed) > _MOST_RENAMED:
+            values["renamed"] = dict(list(self.renamed.items())[:_MOST_RENAMED])
+        return self.model_construct(set(values), **values)
+
+    def text(self, budget: Budget) -> str:
+        """Say what was done, how the cell is called now, and what is different."""
+        shown = self.fitted(budget)
+        head = f"Dry run, nothing was written. Would do: {self._headline()}" if self.dry_run else self._headline()
+        rest = f": surehold show {self.change_id}" if self.change_id else ""
+        rows = [
+            head,
+            self._renamed_row(),
+            "A person changed the content before it was written." * self.user_modified,
+            f"sha256: {self.sha256}",
+            f"change_id: {self.change_id}" * bool(self.change_id),
+            *(f"Warning: {warning}" for warning in self.warnings),
+            shown.diff.rstrip("\n"),
+            f"[the difference goes on{rest}]" * shown.diff_truncated,
+        ]
+        return "\n".join(row for row in rows if row)
+
+    def _headline(self) -> str:
+        cell = f"{safe(self.notebook_path)}: {self.cell_type} cell `{safe(self.cell_id)}` (index {self.index})"
+        if self.unchanged:
+            return f"{cell} is so already; nothing was written."
+        done = {"replace": "replaced", "insert": "inserted", "delete": "deleted"}[self.edit_mode]
+        return f"{cell} {done}{', its outputs cleared' * self.outputs_cleared}."
+
+    def _renamed_row(self) -> str:
+        """Tell the new names; those of all cells behind are moved alike, so the first ones show it."""
+        told = [f"{safe(old)} is now {safe(new)}" for old, new in list(self.renamed.items())[:_MOST_RENAMED]]
+        rest = len(self.renamed) - len(told)
+        more = [f"{rest} more moved in the same way"] if rest else []
+        return f"Cells without an id have new names: {', '.join(told + more)}." if told else ""
+
+
+@tool(
+    "NotebookEdit",
+    hints=Hints(kind="edit", title="Edit a notebook cell", destructive=True, operation="edit"),
+    wire=WIRE,
+)
+def notebook_edit(context: Context, params: NotebookEditParams) -> NotebookEditResult:
+    """Replace, insert or delete one cell of a Jupyter notebook (.ipynb); no other byte of the file changes.
+
+    The notebook must have been read with Read in this session, and that cell shown. new_source is the whole new source.
+    Replacing a code cell clears its outputs and execution_count, if the source changed. Insert puts a new cell after
+    cell_id; without cell_id at the start, or where position says (before, start, end). Ids of new cells are made where the
+    notebook has ids; cells without an id are called cell-0, cell-1 and so on, and the result tells their new names.
+    """
+    edit = CellEdit(_request(params))
+    place = place_of(context.session, params.notebook_path, head=0)
+    wish = Wish(
+        path=place.path,
+        edit=edit,
+        needs="lines",
+        expected_sha256=params.expected_sha256,
+        reason=params.reason,
+        dry_run=params.dry_run,
+    )
+    receipt = submit(context, wish, tool="NotebookEdit", operation="edit")
+    return _result(place, edit, receipt)
+
+
+def _request(params: NotebookEditParams) -> CellRequest:
+    if params.new_source is None and params.edit_mode != "delete":
+        raise InvalidArgument(
+            f"`new_source` is missing: {params.edit_mode} needs it.",
+            path=params.notebook_path,
+            reason="no_source",
+            action="Send the whole new source of the cell; an empty one is ''.",
+        )
+    return CellRequest(
+        mode=params.edit_mode,
+        name=params.cell_id or "",
+        source=params.new_source or "",
+        kind=params.cell_type,
+        position=params.position,
+        seed=int.from_bytes(os.urandom(4)),
+    )
+
+
+def _result(place: Place, edit: CellEdit, receipt: Receipt) -> NotebookEditResult:
+    plan = receipt.files[0].plan
+    change = edit.change(plan.before)
+    new_source = _as_allowed(plan.after, change) if receipt.user_modified else change.new_source
+    diff = _source_diff(change, new_source)
+    extras: dict[str, Any] = {
+        "diff_truncated": diff.truncated,
+        "outputs_cleared": change.cleared,
+        "unchanged": not plan.changes_bytes,
+        "renamed": dict(change.renamed),
+        "dry_run": receipt.dry_run,
+        "warnings": tuple(dict.fromkeys(filter(None, (place.notice, *receipt.files[0].warnings)))),
+    }
+    return NotebookEditResult(
+        notebook_path=place.absolute,
+        cell_id=change.name,
+        edit_mode=change.mode,
+        cell_type=change.kind,
+        language=change.language,
+        index=change.index,
+        old_source=change.old_source,
+        new_source=new_source,
+        original_file=_whole(plan.before),
+        updated_file=_whole(plan.after),
+        original_file_sha256=plan.before.sha256,
+        sha256=plan.after.sha256,
+        diff=safe_rows(diff.text),
+        user_modified=receipt.user_modified,
+        change_id=receipt.change_id,
+        **{name: value for name, value in extras.items() if value},
+    )
+
+
+def _whole(snapshot: Snapshot) -> str | None:
+    return snapshot.data.decode(errors="replace") if snapshot.size <= _WHOLE_FILE else None
+
+
+def _source_diff(change: CellChange, new_source: str | None) -> UnifiedDiff:
+    """Return the difference of the source: that of the file would be full of outputs that went away."""
+    ended = any(source and source.endswith("\n") for source in (change.old_source, new_source))
+    old, new = (_text_of(source, "" if ended else "\n") for source in (change.old_source, new_source))
+    name = safe(change.name)
+    return diff_between(old, new, from_name=name, to_name=name, limit=_DIFF)
+
+
+def _text_of(source: str | None, end: str) -> Snapshot:
+    """Return a source as a file; most sources end without a line end, which is not worth a word."""
+    return Snapshot((source + end).encode(errors="replace"), encoding=UTF8) if source is not None else ABSENT
+
+
+def _as_allowed(after: Snapshot, change: CellChange) -> str | None:
+    """Return the source that the person who allowed the change made of it; None when that cell is not there."""
+    try:
+        cells = read_notebook(after.data).cells
+    except NotebookInvalid:
+        return None
+    return cells[change.index].source if change.index < len(cells) and change.mode != "delete" else None

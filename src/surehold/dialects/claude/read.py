@@ -1,0 +1,129 @@
+"""`Read`: a file as it can be shown. Text as numbered lines, images as images, documents by pages, notebooks by cells."""
+
+from typing import ClassVar
+
+from surehold.dialects.claude.read_names import Place, place_of
+from surehold.dialects.claude.read_result import FileReadResult
+from surehold.dialects.claude.read_text import Wanted, read_text
+from surehold.dialects.claude.wire import WIRE
+from surehold.errors import BinaryFile, FileTooLarge, ImageInvalid, InvalidArgument, NotebookInvalid, PdfInvalid
+from surehold.media.magic import HEAD, FileKind, kind_of
+from surehold.tools.context import Context
+from surehold.tools.spec import Hints, Params, tool
+
+_LINES = 2_000
+_IMAGE_NAMES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".ico", ".avif", ".heic")
+
+
+class FileReadParams(Params):
+    """What to read."""
+
+    ALIASES: ClassVar = {"path": "file_path", "filePath": "file_path"}
+
+    file_path: str
+    """Absolute path of the file; a relative one begins at the first root."""
+    offset: int | None = 1
+    """First line, from 1; in a notebook the first cell."""
+    limit: int | None = _LINES
+    """How many lines, at most 2000 at once; in a notebook cells."""
+    pages: str | None = None
+    """PDF only: such as "3", "1-5" or "1,4,7-9", at most 20."""
+    column: int | None = 1
+    """First character of line `offset`, to go on in a very long line."""
+    encoding: str | None = None
+    """Such as cp1252, when the guess is wrong."""
+    sha256: bool = False
+    """Read a file above 256 MiB to its end, so that it can be edited."""
+
+
+@tool("Read", hints=Hints(kind="read", title="Read", read_only=True, idempotent=True), wire=WIRE)
+def read(context: Context, params: FileReadParams) -> FileReadResult:
+    """Read a file of any kind: text, an image, a PDF document or a Jupyter notebook.
+
+    Text comes as numbered lines, `N→text`; the number and the arrow are not part of the line. At most 2,000 lines and 40,000
+    characters come back at once, and the end says how to go on. A line above 2,000 characters continues as `N.2→`.
+    A PDF above 10 pages needs `pages`. Write, Edit and NotebookEdit want a file to be read first.
+    """
+    wanted = _wanted(params)
+    place = place_of(context.session, params.file_path, head=HEAD)
+    kind, name = kind_of(place.head), place.target.parts[-1].casefold() if place.target.parts else ""
+    _refuse_pretence(place, kind, name)
+    if kind and kind.family != "other":
+        from surehold.dialects.claude.read_media import read_document, read_image
+
+        is_image = kind.family == "image"
+        return read_image(context, place, kind) if is_image else read_document(context, place, params.pages or "")
+    place = place.noted(
+        "its name is that of an image, but it is text" if name.endswith(_IMAGE_NAMES) else "",
+        "`pages` is for PDF documents and was ignored" if params.pages else "",
+    )
+    if name.endswith(".ipynb"):
+        return _notebook(context, place, wanted)
+    return _text(context, place, wanted, kind)
+
+
+def _wanted(params: FileReadParams) -> Wanted:
+    offset, column = params.offset or 1, params.column or 1
+    limit = _LINES if params.limit is None else params.limit
+    if offset < 1 or limit < 1 or column < 1:
+        raise InvalidArgument(
+            f"{limit} lines from line {offset}, column {column} cannot be read.",
+            path=params.file_path,
+            reason="bad_lines",
+            action="Lines and columns are counted from 1, and at least one line is asked for.",
+        )
+    return Wanted(
+        offset=offset,
+        limit=limit,
+        limited="limit" in params.model_fields_set and params.limit is not None,
+        column=column,
+        encoding=params.encoding or None,
+        sha256=params.sha256,
+    )
+
+
+def _refuse_pretence(place: Place, kind: FileKind | None, name: str) -> None:
+    """Refuse a document or an image that is none; what is text under such a name is told by its first line."""
+    if place.look.type != "file" or (kind and kind.family != "other"):
+        return
+    if name.endswith(".pdf"):
+        begins = place.head[:80].decode("utf-8", "replace").splitlines()[:1]
+        raise PdfInvalid(
+            f"`{place.path}` is named like a PDF document and is none.",
+            path=place.path,
+            size_bytes=place.look.size,
+            begins_with=begins[0] if begins else "",
+        )
+    if name.endswith(_IMAGE_NAMES) and not place.look.size:
+        raise ImageInvalid(f"The image `{place.path}` is empty.", path=place.path, reason="empty")
+
+
+def _notebook(context: Context, place: Place, wanted: Wanted) -> FileReadResult:
+    """Show cells; a file that is no notebook is shown as text, so that it can be seen what is wrong with it."""
+    from surehold.dialects.claude.read_media import read_notebook
+
+    try:
+        return read_notebook(context, place, offset=wanted.offset, limit=wanted.limit)
+    except NotebookInvalid as invalid:
+        return _text(context, place.noted(f"not a notebook: {invalid.message.rstrip('.')}"), wanted, None)
+    except FileTooLarge:
+        return _text(context, place.noted("too large to be shown as a notebook"), wanted, None)
+
+
+def _text(context: Context, place: Place, wanted: Wanted, kind: FileKind | None) -> FileReadResult:
+    if kind and kind.certain and not wanted.encoding:
+        raise _binary(place, kind)
+    try:
+        return read_text(context, place, wanted)
+    except BinaryFile:
+        raise _binary(place, kind) from None
+
+
+def _binary(place: Place, kind: FileKind | None) -> BinaryFile:
+    what = f" ({kind.name})" if kind else ""
+    return BinaryFile(
+        f"`{place.path}` is a binary file{what}, neither text nor an image nor a PDF document.",
+        path=place.path,
+        action="Leave it as it is, or look at it with a program that knows its format.",
+        size_bytes=place.look.size,
+    )

@@ -1,0 +1,227 @@
+"""Images, documents and notebooks as `Read` shows them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from surehold.dialects.claude.read_names import Place
+from surehold.dialects.claude.read_result import Dimensions, FileReadResult, ImagePart, PagePart, encoded
+from surehold.dialects.shared.deliveries import deliveries_of
+from surehold.errors import FileTooLarge, ImageTooLarge, MediaError, PdfInvalid, PdfPagesRequired
+from surehold.media import documents, pictures
+from surehold.media.documents import Document, DocumentPage, Facts
+from surehold.media.magic import PDF, FileKind, kind_of
+from surehold.media.page_range import page_numbers, page_ranges
+from surehold.media.workers import Patience
+from surehold.stores.base import Sighting
+from surehold.text.snapshot import Snapshot
+from surehold.tools.context import Context
+
+_UNASKED_PAGES = 10
+"""A longer document is shown only by pages."""
+_RAW_BYTES = 3 << 20
+_NOTEBOOK_BYTES = 100 << 20
+_PATIENCE = 60.0
+
+
+def read_image(context: Context, place: Place, kind: FileKind) -> FileReadResult:
+    """Return an image that every host can show."""
+    snapshot = _loaded(context, place, pictures.MOST_BYTES, ImageTooLarge)
+    found = pictures.picture(snapshot.data, kind, path=place.path, patience=_patience(context))
+    _remember(context, place, snapshot, whole=True)
+    original, display = found.original, found.display
+    shrunk = (original.width, original.height) != (display.width, display.height)
+    notices = [
+        place.notice,
+        f"{kind.name}, {original.width}x{original.height} pixels, {snapshot.size:,} bytes",
+        f"shown as {display.width}x{display.height}; multiply coordinates by {original.width / display.width:.3f}"
+        if shrunk
+        else "",
+        f"the first of {found.frames} frames" if found.frames > 1 else "",
+        "turned upright" if found.orientation != 1 else "",
+    ]
+    return FileReadResult(
+        type="image",
+        file_path=place.absolute,
+        sha256=snapshot.sha256,
+        notice="; ".join(filter(None, notices)),
+        base64=encoded(found.data),
+        content_index=1,
+        mime_type=found.mime,
+        original_size=snapshot.size,
+        dimensions=Dimensions(
+            original_width=original.width,
+            original_height=original.height,
+            display_width=display.width,
+            display_height=display.height,
+        ),
+        frames=found.frames,
+    )
+
+
+def read_document(context: Context, place: Place, pages: str) -> FileReadResult:
+    """Return pages of a PDF document as text and pictures, or all of it where the host can take that."""
+    snapshot = _loaded(context, place, documents.MOST_BYTES, PdfInvalid)
+    pages = pages.strip()
+    raw = deliveries_of(context.session).raw_documents and not pages and snapshot.size <= _RAW_BYTES
+
+    def choose(facts: Facts) -> Sequence[int]:
+        if not pages and facts.count > _UNASKED_PAGES:
+            raise _pages_required(place, facts)
+        if raw:
+            return ()
+        return page_numbers(pages, facts.count, path=place.path) if pages else range(1, facts.count + 1)
+
+    found = documents.document(
+        snapshot.data,
+        choose,
+        path=place.path,
+        density_above=None if pages else _UNASKED_PAGES,
+        patience=_patience(context),
+    )
+    if raw:
+        _remember(context, place, snapshot, whole=True)
+        return _whole(place, snapshot, found.facts)
+    return _parts(context, place, snapshot, found)
+
+
+def read_notebook(context: Context, place: Place, *, offset: int, limit: int) -> FileReadResult:
+    """Return cells with their outputs; `NotebookInvalid` when it is none."""
+    from surehold.dialects.claude.cells import shown_cells
+
+    snapshot = context.session.workspace.read(place.path, limit=_NOTEBOOK_BYTES)
+    found = shown_cells(snapshot, offset=offset, limit=limit, characters=context.budget.page_characters)
+    everything = not found.next_offset and found.offset == 1 and not any(cell.truncated for cell in found.cells)
+    context.session.saw(place.path, snapshot, spans=found.lines, whole=everything)
+    images, problems = list[ImagePart](), list[str]()
+    for number, image in enumerate(found.images, 1):
+        kind = kind_of(image.data)
+        assert kind is not None  # its first bytes were looked at
+        try:
+            shown = pictures.picture(image.data, kind, path=f"image {number}", patience=_patience(context))
+        except MediaError as error:
+            problems.append(f"image {number} is not shown: {error.details.get('cause', error.kind)}")
+            continue
+        images.append(_image_part(shown.data, shown.mime, shown.display, len(images) + 1, number))
+    notices = [place.notice, found.notice or "", *problems]
+    return FileReadResult.of(
+        type="notebook",
+        file_path=place.absolute,
+        sha256=snapshot.sha256,
+        cells=tuple(cell.as_dict() for cell in found.cells),
+        total_cells=found.cell_count,
+        language=found.language,
+        images=tuple(images),
+        truncated=bool(found.next_offset) or any(cell.truncated for cell in found.cells),
+        notice="; ".join(filter(None, notices)) or None,
+        shown=replace(found, next_offset=None).text() if found.cells else "",
+        next_offset=found.next_offset,
+    )
+
+
+def _loaded(context: Context, place: Place, limit: int, error: type[MediaError]) -> Snapshot:
+    try:
+        return context.session.workspace.read(place.path, limit=limit)
+    except FileTooLarge as large:
+        raise error(large.message, path=large.path, reason="size_limit", **large.details) from None
+
+
+def _remember(context: Context, place: Place, snapshot: Snapshot, *, whole: bool) -> None:
+    """Record that it was shown. The bytes are not kept: nothing of them is ever rebased."""
+    session = context.session
+    sighting = Sighting(session=session.id, path=place.target.key, sha256=snapshot.sha256, spans=(), whole=whole)
+    session.workspace.store.see([sighting])
+
+
+def _patience(context: Context) -> Patience:
+    return Patience(seconds=_PATIENCE, cancelled=context.cancelled)
+
+
+def _pages_required(place: Place, facts: Facts) -> PdfPagesRequired:
+    outline = [
+        f"{'  ' * entry.level}{entry.title}" + (f" · page {entry.page}" if entry.page else "")
+        for entry in facts.outline
+    ]
+    return PdfPagesRequired(
+        f"`{place.path}` has {facts.count} pages; name those that you want.",
+        path=place.path,
+        page_count=facts.count,
+        outline=outline,
+        characters_per_page=list(facts.characters),
+    )
+
+
+def _whole(place: Place, snapshot: Snapshot, facts: Facts) -> FileReadResult:
+    return FileReadResult(
+        type="pdf",
+        file_path=place.absolute,
+        sha256=snapshot.sha256,
+        base64=encoded(snapshot.data),
+        content_index=1,
+        mime_type=PDF.mime,
+        original_size=snapshot.size,
+        count=facts.count,
+        notice=f"PDF, {facts.count} pages, {snapshot.size:,} bytes",
+    )
+
+
+def _parts(context: Context, place: Place, snapshot: Snapshot, found: Document) -> FileReadResult:
+    """Return the pages that fit; the first one in any case, its text cut when it is too long alone."""
+    room = context.budget.page_characters
+    kept, images = list[PagePart](), 0
+    for page in found.pages:
+        if kept and len(page.text) > room:
+            break
+        images += page.image is not None
+        kept.append(_part(page, images, room))
+        room -= len(page.text)
+    rest = tuple(page.number for page in found.pages[len(kept) :]) + found.unfinished
+    facts = found.facts
+    is_all = len(kept) == facts.count and not any(part.notice for part in kept)
+    _remember(context, place, snapshot, whole=is_all)
+    shown = page_ranges(tuple(part.page for part in kept))
+    notices = [
+        place.notice,
+        f"PDF, page{'s' * (len(kept) > 1)} {shown} of {facts.count}",
+        f"took too long: {page_ranges(found.unfinished)}" if found.unfinished else "",
+        f"goes on: pages={page_ranges(rest)}" if rest else "",
+    ]
+    return FileReadResult.of(
+        type="parts",
+        file_path=place.absolute,
+        sha256=snapshot.sha256,
+        original_size=snapshot.size,
+        count=facts.count,
+        pages=tuple(kept),
+        truncated=bool(rest) or any(part.notice for part in kept),
+        notice="; ".join(filter(None, notices)),
+        shown="\n".join(_page_text(part) for part in kept),
+        next_pages=page_ranges(rest) or None,
+    )
+
+
+def _part(page: DocumentPage, index: int, room: int) -> PagePart:
+    notices = [
+        page.problem,
+        "its picture is left out: the answer has no room for more" if page.left_out else "",
+        f"its text is cut after {room:,} characters" if len(page.text) > room or page.text_cut else "",
+    ]
+    image = _image_part(page.image, "image/jpeg", page.display, index) if page.image and page.display else None
+    notice = "; ".join(filter(None, notices)) or None
+    return PagePart.of(page=page.number, text=page.text[:room], image=image, notice=notice)
+
+
+def _page_text(part: PagePart) -> str:
+    picture = f" · image {part.image.content_index}" if part.image else ""
+    notice = f" · {part.notice}" if part.notice else ""
+    return f"### page {part.page}{picture}{notice}\n{part.text}".rstrip()
+
+
+def _image_part(data: bytes, mime: str, size: pictures.Size, index: int, number: int | None = None) -> ImagePart:
+    return ImagePart.of(
+        mime_type=mime,
+        base64=encoded(data),
+        content_index=index,
+        width=size.width,
+        height=size.height,
+        image=number,
+    )

@@ -1,0 +1,126 @@
+"""What `Read` returns, for every kind of file."""
+
+from base64 import b64encode
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from surehold.dialects.shared.camel import CamelResult
+from surehold.text.lines import NewlineStyle
+from surehold.text.visible import safe
+from surehold.tools.context import Budget
+from surehold.tools.spec import Json
+
+
+class _Sayings(BaseModel):
+    """Says only what there is to say."""
+
+    @classmethod
+    def of(cls, **facts: Any) -> Self:
+        """Make it of what is known; `total_lines` says also that it is not."""
+        return cls(**{name: value for name, value in facts.items() if value is not None or name == "total_lines"})
+
+
+class _Part(_Sayings):
+    """A part of a result, in camelCase."""
+
+    model_config = ConfigDict(alias_generator=to_camel, frozen=True, populate_by_name=True, defer_build=True)
+
+
+class Dimensions(_Part):
+    """Pixels of an image as it is meant to be seen, and as it is shown."""
+
+    original_width: int
+    original_height: int
+    display_width: int
+    display_height: int
+
+
+class ImagePart(_Part):
+    """An image inside of something else."""
+
+    mime_type: str
+    base64: str = Field(exclude=True, repr=False)
+    """Only in Python: over MCP it is the content block of this number."""
+    content_index: int
+    width: int
+    height: int
+    image: int | None = None
+    """Its number in the text of a notebook."""
+
+    def block(self) -> Json:
+        """Return it as MCP shows images."""
+        return {"type": "image", "data": self.base64, "mimeType": self.mime_type}
+
+
+class PagePart(_Part):
+    """One page of a document."""
+
+    page: int
+    text: str
+    image: ImagePart | None = None
+    notice: str | None = None
+
+
+class FileReadResult(CamelResult, _Sayings):
+    """A file as it is shown. Which fields there are depends on its type."""
+
+    type: Literal["text", "image", "notebook", "pdf", "parts", "file_unchanged"]
+    file_path: str
+    sha256: str | None = None
+    notice: str | None = None
+    """What a reader should know; it stands in the text too."""
+    truncated: bool = False
+    """Less is here than was asked for; where it goes on is said."""
+    # text
+    content: str | None = None
+    num_lines: int = 0
+    start_line: int = 0
+    total_lines: int | None = None
+    """None in a file so large that it was not read to its end."""
+    encoding: str | None = None
+    eol: NewlineStyle | None = None
+    next_offset: int | None = None
+    next_column: int | None = None
+    # image, pdf
+    base64: str | None = Field(default=None, exclude=True, repr=False)
+    """Only in Python: over MCP it is the content block of `content_index`."""
+    content_index: int | None = None
+    mime_type: str | None = None
+    original_size: int | None = None
+    dimensions: Dimensions | None = None
+    frames: int | None = None
+    # notebook
+    cells: tuple[dict[str, Any], ...] | None = None
+    total_cells: int | None = None
+    language: str | None = None
+    images: tuple[ImagePart, ...] | None = None
+    # parts, pdf
+    count: int | None = None
+    """How many pages the document has."""
+    pages: tuple[PagePart, ...] | None = None
+    next_pages: str | None = None
+    shown: str = Field(default="", exclude=True, repr=False)
+    """What stands in the text above the notice, where that is not the content."""
+
+    def text(self, budget: Budget) -> str:  # noqa: ARG002 - it was cut to the budget when it was read
+        """Say it to a model: the content, then what should be known about it."""
+        body = self.content or self.shown
+        notice = f"[{safe(self.notice)}]" if self.notice else ""
+        return "\n".join(part for part in (body, notice) if part) or f"[{safe(self.file_path)} is empty]"
+
+    def blocks(self) -> tuple[Json, ...]:
+        """Return the pictures, in the order of their `content_index`."""
+        if self.type == "image":
+            return ({"type": "image", "data": self.base64, "mimeType": self.mime_type},)
+        if self.type == "pdf":
+            resource = {"uri": f"file://{self.file_path}", "mimeType": self.mime_type, "blob": self.base64}
+            return ({"type": "resource", "resource": resource},)
+        pictures = [page.image for page in self.pages or ()] + list(self.images or ())
+        return tuple(one.block() for one in pictures if one)
+
+
+def encoded(data: bytes) -> str:
+    """Return bytes as base64."""
+    return b64encode(data).decode("ascii")

@@ -1,0 +1,94 @@
+"""The claude family's spelling: plain results, and `{error: {kind, message, suggested_action, details}}`."""
+
+from surehold.dialects.shared.details import detail_rows
+from surehold.errors import (
+    AlreadyExists,
+    BinaryFile,
+    FileTooLarge,
+    InvalidArgument,
+    InvalidPattern,
+    MultipleMatches,
+    NotAFile,
+    NotEncodable,
+    NotFound,
+    OldTextNotFound,
+    OutsideWorkspace,
+    OverlappingEdits,
+    PermissionDenied,
+    PermissionRequired,
+    ProtectedPath,
+    RecoveryRequired,
+    SearchTimeout,
+    StaleFile,
+    SureholdError,
+)
+from surehold.tools.schema import Json, bare_schema
+from surehold.tools.spec import Result
+
+_BY_REASON = {
+    "not_read": "not_read",
+    "partially_read": "partially_read",
+    "same_text": "no_change",
+    "is_a_directory": "is_directory",
+    "unknown_type": "bad_type",
+}
+"""Where the reason says it more finely than the kind."""
+
+_BY_CLASS: tuple[tuple[type[SureholdError], str], ...] = (
+    (InvalidPattern, "bad_pattern"),
+    (InvalidArgument, "invalid_arguments"),
+    (OverlappingEdits, "invalid_arguments"),
+    (NotEncodable, "encoding_unencodable"),
+    (NotAFile, "not_regular_file"),
+    (NotFound, "file_not_found"),
+    (AlreadyExists, "stale"),
+    (StaleFile, "stale"),
+    (OldTextNotFound, "not_found"),
+    (MultipleMatches, "not_unique"),
+    (PermissionRequired, "permission_required"),
+    (ProtectedPath, "protected_path"),
+    (PermissionDenied, "permission_denied"),
+    (OutsideWorkspace, "outside_roots"),
+    (BinaryFile, "binary_file"),
+    (FileTooLarge, "file_too_large"),
+    (SearchTimeout, "timeout_partial"),
+)
+"""The first class that fits; every other error keeps its own kind."""
+
+
+class ClaudeWire:
+    """Spells results as they are."""
+
+    def success(self, result: Result, warnings: tuple[str, ...]) -> Json:
+        """Spell a result; warnings about the call itself join those of the tool."""
+        data = result.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        return {**data, "warnings": [*data.get("warnings", ()), *warnings]} if warnings else data
+
+    def failure(self, error: SureholdError) -> Json:
+        """Spell an error."""
+        details = {"reason": error.reason, **error.details}
+        if error.path is not None:
+            details["path"] = error.path
+        body = {"kind": kind_of(error), "message": error.message, "suggested_action": error.action, "details": details}
+        return {"error": body}
+
+    def failure_text(self, error: SureholdError, *, wrote_nothing: bool) -> str:
+        """Say what is wrong, what to do next, and what is needed to do it."""
+        first = "Nothing was written. " if wrote_nothing and not isinstance(error, RecoveryRequired) else ""
+        rows = [f"{first}{kind_of(error)}: {error.message}", error.action, *detail_rows(error.details)]
+        return "\n".join(row for row in rows if row)
+
+    def output_schema(self, result: type[Result]) -> Json:
+        """Return a schema that both forms fit: nothing is always there."""
+        schema = bare_schema(result)
+        return {"type": "object", "properties": {**schema["properties"], "error": {"type": "object"}}}
+
+
+WIRE = ClaudeWire()
+
+
+def kind_of(error: SureholdError) -> str:
+    """Return the family's word for an error."""
+    if named := _BY_REASON.get(error.reason):
+        return named
+    return next((kind for cls, kind in _BY_CLASS if isinstance(error, cls)), error.kind)

@@ -1,0 +1,128 @@
+"""`Write`: a new file, or new content for one that was read."""
+
+import json
+from typing import Any, ClassVar, Literal, cast
+
+from surehold.dialects.claude.gate import Wish, check_characters, submit
+from surehold.dialects.claude.read_names import Place, place_of
+from surehold.dialects.claude.wire import ClaudeWire
+from surehold.dialects.claude.written import FileParams, FileResult, facts
+from surehold.disk.base import Look
+from surehold.errors import NotebookInvalid, NotFound, UseNotebookEdit
+from surehold.text.rewrite import WriteText
+from surehold.text.snapshot import Snapshot
+from surehold.tools.context import Context
+from surehold.tools.spec import Hints, Json, Result, tool
+
+_ORIGINAL_BYTES = 20 * 1024
+"""Larger originals are named by their hash."""
+_NOTHING = Look("other", 0, 0, 0)
+"""The facts about a file that is still to be made."""
+
+
+class FileWriteParams(FileParams):
+    """What to write."""
+
+    ALIASES: ClassVar = {**FileParams.PATHS, "file_text": "content", "text": "content", "contents": "content"}
+
+    content: str
+    """The whole text of the file."""
+
+
+class FileWriteResult(FileResult):
+    """What was written, and what was there before."""
+
+    REPEATED: ClassVar = ("original_file",)
+
+    type: Literal["create", "update"]
+    original_file: str | None = None
+    """None for a new file; absent above 20 KB."""
+    original_file_sha256: str = ""
+
+    def headline(self) -> str:
+        """Say what was done."""
+        if self.unchanged:
+            return f"{self.name} has this content already; nothing was written."
+        if self.type == "create":
+            return f"Created {self.name}."
+        signs = [line[:1] for hunk in self.structured_patch for line in hunk.lines]
+        return f"Updated {self.name}: +{signs.count('+')} -{signs.count('-')} lines."
+
+
+class _Wire(ClaudeWire):
+    """Spells results as the family does; the original of a new file is null, which a schema must say."""
+
+    def output_schema(self, result: type[Result]) -> Json:
+        """Return a schema that both forms fit."""
+        schema = super().output_schema(result)
+        return {**schema, "properties": {**schema["properties"], "originalFile": {"type": ["string", "null"]}}}
+
+
+@tool(
+    "Write",
+    hints=Hints(kind="edit", title="Write a file", destructive=True, idempotent=True, operation="write"),
+    wire=_Wire(),
+)
+def write(context: Context, params: FileWriteParams) -> FileWriteResult:
+    """Create a file, or overwrite one completely; parent directories are made.
+
+    An existing file must have been read completely in this session (Read, in pages if it is long) and not have changed since.
+    Its encoding, byte order mark and line endings stay. At most 1 GiB. To change a part of a file use Edit; notebooks
+    (.ipynb) are changed with NotebookEdit.
+    """
+    check_characters(params.content, "content", path=params.file_path)
+    place = _place(context, params.file_path)
+    if place.target.key.lower().endswith(".ipynb"):
+        _check_new_notebook(params, place)
+    wish = Wish(
+        path=place.path,
+        edit=WriteText(params.content),
+        needs="whole",
+        expected_sha256=params.expected_sha256,
+        reason=params.reason,
+        dry_run=params.dry_run,
+    )
+    receipt = submit(context, wish, tool="Write", operation="write")
+    plan = receipt.files[0].plan
+    if not receipt.files[0].changed:  # the caller sent all of it, so it knows all of it
+        total = plan.after.line_count
+        context.session.saw(place.path, plan.after, spans=((1, total),) if total else (), whole=True)
+    return FileWriteResult(
+        type="update" if plan.before.exists else "create",
+        **_original(plan.before),
+        **facts(context, place, receipt),
+    )
+
+
+def _original(before: Snapshot) -> dict[str, Any]:
+    if not before.exists:
+        return {"original_file": None}
+    if before.size > _ORIGINAL_BYTES:
+        return {"original_file_sha256": before.sha256}
+    return {"original_file": before.text, "original_file_sha256": before.sha256}
+
+
+def _place(context: Context, path: str) -> Place:
+    """Return the file that a path means, or the place where it will be."""
+    try:
+        return place_of(context.session, path, head=0)
+    except NotFound:
+        target = context.session.workspace.target(path)
+        return Place(path=path, target=target, look=_NOTHING, head=b"")
+
+
+def _check_new_notebook(params: FileWriteParams, place: Place) -> None:
+    """Let only a whole new notebook through: an existing one is changed cell by cell."""
+    if place.look is not _NOTHING:
+        raise UseNotebookEdit(f"`{params.file_path}` is a notebook.", path=params.file_path)
+    try:
+        content = json.loads(params.content)
+    except ValueError:
+        content = None
+    notebook = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
+    if not (isinstance(notebook.get("cells"), list) and isinstance(notebook.get("nbformat"), int)):
+        raise NotebookInvalid(
+            "The content of a new notebook must be a notebook's JSON.",
+            path=params.file_path,
+            action='Send {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, and add cells with NotebookEdit.',
+        )

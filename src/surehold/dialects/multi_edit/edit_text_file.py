@@ -1,0 +1,74 @@
+"""`edit_text_file`: one replacement in one file."""
+
+from typing import ClassVar
+
+from surehold.dialects.multi_edit.changes import OLD_AND_NEW, ChangeParams, DiffResult, diff_by_name, meta_of, proof_of
+from surehold.dialects.multi_edit.wire import WIRE
+from surehold.dialects.multi_edit.words import Words
+from surehold.dialects.shared.changes import check_text
+from surehold.errors import InvalidArgument
+from surehold.text.string_edits import SnapshotEdits, StringEdit
+from surehold.tools.context import Context
+from surehold.tools.spec import Hints, Result, tool
+from surehold.workspace.proposal import Proposal
+from surehold.workspace.receipt import Receipt
+
+
+class EditTextParams(ChangeParams):
+    """What to edit."""
+
+    ALIASES: ClassVar = {**ChangeParams.ALIASES, **OLD_AND_NEW}
+
+    old_string: str
+    """Exact text to replace; must stand exactly once."""
+    new_string: str
+    """Replacement."""
+
+
+class LineRange(Result):
+    """Lines from 1, inclusive."""
+
+    start: int
+    end: int
+
+
+class EditTextResult(DiffResult):
+    """The edit, and its diff."""
+
+    line_range: LineRange
+
+    def headline(self) -> str:
+        """Say what was done."""
+        lines = self.line_range
+        where = f"line {lines.start}" if lines.start == lines.end else f"lines {lines.start} to {lines.end}"
+        return f"1 edit applied: {where}."
+
+
+@tool(
+    "edit_text_file",
+    hints=Hints(kind="edit", title="Edit a file", destructive=True, operation="edit"),
+    wire=WIRE,
+)
+def edit_text_file(context: Context, params: EditTextParams) -> EditTextResult:
+    """Replace one text that stands exactly once in a file; everything else stays as it is, byte by byte.
+
+    path is absolute. multi_edit_text_file makes several edits of a file at once.
+    """
+    with Words(path=params.path, verb="edit", old_strings=[params.old_string]).spoken():
+        if params.old_string == params.new_string:  # needs no file to be said
+            raise InvalidArgument("There is nothing to change.", reason="same_text")
+        check_text(params.new_string, "new_string", path=params.path)
+        edit = StringEdit(old=params.old_string, new=params.new_string)
+        receipt = context.session.submit(
+            Proposal(path=params.path, edit=SnapshotEdits((edit,)), proof=proof_of(params.expected_sha256)),
+            tool="edit_text_file",
+            operation="edit",
+        )
+    return EditTextResult(diff=diff_by_name(receipt, params.path), line_range=_lines(receipt), meta=meta_of(receipt))
+
+
+def _lines(receipt: Receipt) -> LineRange:
+    """Return the lines that were replaced; a person who was asked may have changed others than the edit would."""
+    plan = receipt.files[0].plan
+    spans = [span for one in plan.applied for span in one.ranges] or plan.line_spans()
+    return LineRange(start=spans[0].start_line, end=spans[-1].end_line) if spans else LineRange(start=0, end=0)

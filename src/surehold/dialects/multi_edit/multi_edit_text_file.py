@@ -1,0 +1,87 @@
+"""`multi_edit_text_file`: many replacements in one file, one after the other, written once."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from surehold.dialects.multi_edit.changes import OLD_AND_NEW, ChangeParams, DiffResult, diff_by_name, meta_of, proof_of
+from surehold.dialects.multi_edit.wire import WIRE
+from surehold.dialects.multi_edit.words import Words
+from surehold.dialects.shared.changes import check_text
+from surehold.errors import InvalidArgument
+from surehold.text.string_edits import SequentialEdits, StringEdit
+from surehold.tools.context import Context
+from surehold.tools.spec import Hints, Part, Result, tool
+from surehold.workspace.proposal import Proposal
+
+
+class EditOp(Part):
+    """One replacement."""
+
+    ALIASES: ClassVar = OLD_AND_NEW
+
+    old_string: str
+    """Exact text to replace; must stand exactly once when its turn comes."""
+    new_string: str
+    """Replacement."""
+
+
+class MultiEditParams(ChangeParams):
+    """What to edit."""
+
+    edits: list[EditOp] = Field(max_length=10_000)
+    """Applied one after the other; at most 10,000."""
+
+
+class EditedLines(Result):
+    """Which lines an edit replaced, in the text as it was just before that edit: from 1, inclusive."""
+
+    edit_index: int
+    start: int
+    end: int
+
+
+class MultiEditResult(DiffResult):
+    """Every edit, and one diff of them all."""
+
+    applied_count: int
+    line_ranges: tuple[EditedLines, ...]
+
+    def headline(self) -> str:
+        """Say what was done."""
+        return f"{self.applied_count} {'edit' if self.applied_count == 1 else 'edits'} applied."
+
+
+@tool(
+    "multi_edit_text_file",
+    hints=Hints(kind="edit", title="Edit a file many times", destructive=True, operation="edit"),
+    wire=WIRE,
+)
+def multi_edit_text_file(context: Context, params: MultiEditParams) -> MultiEditResult:
+    """Apply many string replacements to one file in order: all of them or none, with one cumulative diff.
+
+    Each edit sees the text that the ones before it left; its old_string must stand there exactly once. Encoding and line
+    endings stay as they are. path is absolute.
+    """
+    words = Words(path=params.path, verb="edit", old_strings=[edit.old_string for edit in params.edits], numbered=True)
+    with words.spoken():
+        if not params.edits:
+            raise InvalidArgument("There is no edit.", reason="no_edits", action="Send at least one edit.")
+        for number, edit in enumerate(params.edits):
+            check_text(edit.new_string, f"edits.{number}.new_string", path=params.path)
+        edits = tuple(StringEdit(old=edit.old_string, new=edit.new_string) for edit in params.edits)
+        receipt = context.session.submit(
+            Proposal(path=params.path, edit=SequentialEdits(edits), proof=proof_of(params.expected_sha256)),
+            tool="multi_edit_text_file",
+            operation="edit",
+        )
+    applied = receipt.files[0].plan.applied
+    return MultiEditResult(
+        diff=diff_by_name(receipt, params.path),
+        applied_count=len(applied),
+        line_ranges=tuple(
+            EditedLines(edit_index=one.index, start=one.ranges[0].start_line, end=one.ranges[0].end_line)
+            for one in applied
+        ),
+        meta=meta_of(receipt),
+    )

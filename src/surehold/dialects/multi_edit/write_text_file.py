@@ -1,0 +1,72 @@
+"""`write_text_file`: a new file, or new content for one that was read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from surehold.dialects.multi_edit.changes import ChangeParams, ChangeResult, meta_of, proof_of
+from surehold.dialects.multi_edit.wire import WIRE
+from surehold.dialects.multi_edit.words import Words
+from surehold.dialects.shared.changes import check_text
+from surehold.stores.base import Sighting
+from surehold.text.rewrite import WriteText
+from surehold.text.snapshot import Snapshot
+from surehold.tools.context import Context
+from surehold.tools.spec import Hints, tool
+from surehold.workspace.proposal import Proposal, Seen, Unproven
+
+
+@dataclass(frozen=True, slots=True)
+class _NewOrSeen:
+    """Nothing is there, or this session was shown all of it."""
+
+    def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:
+        """Refuse to overwrite what was not seen."""
+        if current.exists:
+            Seen(whole=True).check(path, current, seen)
+
+
+class WriteTextParams(ChangeParams):
+    """What to write."""
+
+    ALIASES: ClassVar = {**ChangeParams.ALIASES, "file_text": "content", "text": "content"}
+
+    content: str
+    """The whole text of the file."""
+
+
+class WriteTextResult(ChangeResult):
+    """What was written."""
+
+    bytes_written: int
+    created: bool
+
+    def headline(self) -> str:
+        """Say what was done."""
+        return f"{'Created' if self.created else 'Written'}, {self.bytes_written} bytes."
+
+
+@tool(
+    "write_text_file",
+    hints=Hints(kind="edit", title="Write a file", destructive=True, idempotent=True, operation="write"),
+    wire=WIRE,
+)
+def write_text_file(context: Context, params: WriteTextParams) -> WriteTextResult:
+    """Write the complete content of a text file: a new one, or one that read_text_file showed completely.
+
+    A file that changed since it was read is not overwritten, unless expected_sha256 names what is there now. Encoding and
+    line endings of an existing file stay. path is absolute, and its directory must exist.
+    """
+    size = len(params.content.encode("utf-8", "surrogatepass"))
+    with Words(path=params.path, verb="write", size=size).spoken():
+        check_text(params.content, "content", path=params.path)
+        unasked = Unproven() if context.unchecked else _NewOrSeen()
+        proposal = Proposal(
+            path=params.path,
+            edit=WriteText(params.content),
+            proof=proof_of(params.expected_sha256, unasked),
+            parents=False,
+        )
+        receipt = context.session.submit(proposal, tool="write_text_file", operation="write")
+    plan = receipt.files[0].plan
+    return WriteTextResult(bytes_written=plan.after.size, created=not plan.before.exists, meta=meta_of(receipt))

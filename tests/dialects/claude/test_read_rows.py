@@ -1,0 +1,44 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surehold.dialects.claude.read_rows import laid_out
+from surehold.text.page import page_of
+from surehold.text.snapshot import Snapshot
+
+LINES = st.lists(st.tuples(st.text("aé€😀\t \r\f\u2028", max_size=12), st.sampled_from(["\n", "\r\n"])), max_size=30)
+
+
+@given(LINES, st.booleans(), st.integers(1, 400))
+def test_rows_are_the_lines_that_fit_with_their_numbers(lines: list[tuple[str, str]], ended: bool, room: int) -> None:
+    text = "".join(line + end for line, end in lines)
+    snapshot = Snapshot((text if ended else text.removesuffix("\n").removesuffix("\r")).encode())
+    contents = [snapshot.encoding.decode(line) for line in snapshot.lines.contents]
+
+    found = laid_out(page_of(snapshot), 1, room)
+
+    expected, left = list[str](), room
+    for number, line in enumerate(contents, 1):
+        left -= len(f"{number}→{line}") + 1
+        if left < 0:
+            break
+        expected.append(f"{number}→{line}")
+    if expected or not contents:
+        assert (list(found.rows), found.lines, found.next_column) == (expected, len(expected), None)
+    else:
+        assert found.lines == 1
+        assert contents[0].startswith("".join(row.partition("→")[2] for row in found.rows))
+
+
+@given(st.text("ab€", min_size=1, max_size=9_000), st.integers(2_100, 5_000))
+def test_the_parts_of_a_long_line_are_the_line(line: str, room: int) -> None:
+    page = page_of(Snapshot(line.encode() + b"\n"))
+
+    parts, column = list[str](), 1
+    while column:
+        found = laid_out(page, column, room)
+        assert sum(map(len, found.rows)) + len(found.rows) <= room
+        assert all(len(row.partition("→")[2]) <= 2_000 for row in found.rows)
+        parts += [row.partition("→")[2] for row in found.rows]
+        column = found.next_column or 0
+
+    assert "".join(parts) == line

@@ -1,0 +1,303 @@
+"""Questions at their edges: taken back, answered twice, forged, too long, too many."""
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from front.mcp.client import Json, RpcFailed, StdioClient, Version
+from front.mcp.site import Site, data_of, wait_until
+from spec.marks import requirement
+from surehold import Workspace
+from surehold.errors import Cancelled, PermissionRequired, StaleFile
+from surehold.front.mcp.asking import Desk
+from surehold.front.mcp.questions import ONCE, Question, Reply, approval_in, question_about
+from surehold.front.mcp.rounds import Rounds
+from surehold.workspace.permission import Approval, PermissionRequest
+
+FORMS: Json = {"elicitation": {"form": {}}}
+NEW: Json = {"path": "new.txt", "content": "new\n"}
+YES: Json = {"permission": {"action": "accept", "content": {"decision": ONCE}}}
+
+
+def asked(client: StdioClient) -> Json:
+    """Wait for the first question, and return it."""
+    rows = client.wait_for(lambda rows: any(row["method"] == "elicitation/create" for row in rows))
+    return next(row for row in rows if row["method"] == "elicitation/create")
+
+
+@requirement("front:mcp:cancel")
+def test_a_call_that_is_taken_back_takes_its_question_back(site: Site) -> None:
+    with site.start("--mode", "default", capabilities=FORMS) as client:
+        call = client.start_call("create_file", NEW)
+        question = asked(client)
+        client.cancel(call)
+        client.wait_for(
+            lambda rows: any(
+                row["method"] == "notifications/cancelled" and row["params"]["requestId"] == question["id"]
+                for row in rows
+            )
+        )
+        wait_until(lambda: site.log("new.txt"), "the ledger never heard of it")
+        client.send({"jsonrpc": "2.0", "id": question["id"], "result": YES["permission"]})  # too late
+        assert client.call("list_directory", {"path": "."})["isError"] is False
+        assert not client.is_answered(call)
+
+    assert site.log("new.txt") == [("create", False)]
+    assert list(site.root.iterdir()) == []
+
+
+def test_a_client_that_leaves_while_it_is_asked_keeps_nothing_open(site: Site) -> None:
+    client = site.start("--mode", "default", capabilities=FORMS)
+    client.start_call("create_file", NEW)
+    asked(client)
+
+    assert client.close(timeout=20) == 0
+    assert site.log("new.txt") == [("create", False)]
+    assert list(site.root.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"error": {"code": -32601, "message": "Method not found"}},
+        {"result": {"action": "perhaps"}},
+    ],
+)
+def test_a_client_that_says_it_can_ask_and_cannot_is_like_one_that_cannot(site: Site, answer: Json) -> None:
+    with site.start("--mode", "default", capabilities=FORMS) as client:
+        call = client.start_call("create_file", NEW)
+        client.send({"jsonrpc": "2.0", "id": asked(client)["id"], **answer})
+        refused = data_of(client.answer(call))["error"]
+
+    assert (refused["reason"], refused["message"]) == ("permission_required", "The client could not ask anybody.")
+    assert list(site.root.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "can"),
+    [({"elicitation": {}}, True), (FORMS, True), ({"elicitation": {"url": {}}}, False), ({"roots": {}}, False)],
+)
+@pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
+def test_only_a_client_with_forms_is_asked(site: Site, version: Version, capabilities: Json, can: bool) -> None:
+    with site.start("--mode", "default", version=version, capabilities=capabilities) as client:
+        call = client.start_call("create_file", NEW)
+        if version == "2025-06-18" and can:
+            assert asked(client)["params"]["requestedSchema"]["required"] == ["decision"]
+            client.cancel(call)
+            return
+        answer = client.answer(call)
+
+    assert answer["resultType" if version == "2026-07-28" else "isError"] == (
+        "input_required" if can else "complete" if version == "2026-07-28" else True
+    )
+
+
+class Stateless:
+    """A client of the stateless era that drives the rounds itself."""
+
+    def __init__(self, client: StdioClient) -> None:
+        self.client = client
+
+    def call(self, arguments: Json, tool: str = "create_file", **more: object) -> Json:
+        return self.client.request("tools/call", {"name": tool, "arguments": arguments, **more})
+
+
+@pytest.fixture
+def stateless(site: Site) -> Iterator[Stateless]:
+    with site.start("--mode", "default", version="2026-07-28", capabilities=FORMS) as client:
+        yield Stateless(client)
+
+
+def test_an_answer_counts_once(site: Site, stateless: Stateless) -> None:
+    state = stateless.call(NEW)["requestState"]
+    assert stateless.call(NEW, requestState=state, inputResponses=YES)["isError"] is False
+    (site.root / "new.txt").unlink()
+
+    with pytest.raises(RpcFailed, match="No question is open") as refused:
+        stateless.call(NEW, requestState=state, inputResponses=YES)
+    assert refused.value.code == -32602
+    assert list(site.root.iterdir()) == []
+
+
+def test_an_answer_counts_for_what_was_shown_only(site: Site, stateless: Stateless) -> None:
+    other = {**NEW, "content": "something else\n"}
+    changed = stateless.call(other, requestState=stateless.call(NEW)["requestState"], inputResponses=YES)
+    moved = stateless.call(
+        {**NEW, "path": "other.txt"}, requestState=stateless.call(NEW)["requestState"], inputResponses=YES
+    )
+    with pytest.raises(RpcFailed, match="No question is open"):
+        stateless.call(
+            {**NEW, "path": "b.txt", "content": "new\n"},
+            tool="write_file",
+            requestState=stateless.call(NEW)["requestState"],
+            inputResponses=YES,
+        )
+
+    assert [data_of(one)["error"]["reason"] for one in (changed, moved)] == ["changed_while_asked"] * 2
+    assert list(site.root.iterdir()) == []
+
+
+def test_an_answer_counts_for_the_session_that_was_asked_only(site: Site, stateless: Stateless) -> None:
+    state = stateless.call({**NEW, "session": "new"})["requestState"]
+
+    with pytest.raises(RpcFailed, match="Another session was asked"):
+        stateless.call({**NEW, "session": "new"}, requestState=state, inputResponses=YES)
+    other = stateless.call(NEW)["requestState"]
+    with pytest.raises(RpcFailed, match="Another session was asked"):
+        stateless.call(NEW, requestState=other, inputResponses=YES, _meta={"surehold/session": "new"})
+    assert list(site.root.iterdir()) == []
+
+
+@pytest.mark.parametrize("state", ["", "A" * 32, "forged"])
+def test_an_answer_without_a_question_is_none(site: Site, stateless: Stateless, state: str) -> None:
+    if state:
+        with pytest.raises(RpcFailed, match="No question is open"):
+            stateless.call(NEW, requestState=state, inputResponses=YES)
+    else:
+        assert stateless.call(NEW, inputResponses=YES)["resultType"] == "input_required"
+    assert list(site.root.iterdir()) == []
+
+
+def test_a_question_without_its_answer_is_asked_again(stateless: Stateless) -> None:
+    first = stateless.call(NEW)
+    wrong: Json = {"something": {"action": "accept", "content": {}}}
+    second = stateless.call(NEW, requestState=first["requestState"], inputResponses=wrong)
+
+    assert second["resultType"] == "input_required"
+    assert second["inputRequests"] == first["inputRequests"]
+    assert second["requestState"] != first["requestState"]
+
+
+def test_a_call_of_several_changes_is_not_begun_twice(site: Site, stateless: Stateless) -> None:
+    patch = "*** Begin Patch\n*** Add File: a.txt\n+a\n*** Add File: b.txt\n+b\n*** End Patch\n"
+    answer = stateless.call({"patch": patch, "atomic": False}, tool="apply_patch")
+
+    assert (answer["resultType"], answer["isError"]) == ("complete", True)
+    failed = [row["error"] for row in data_of(answer)["data"]["failedFiles"]]
+    assert [error["reason"] for error in failed] == ["permission_required"] * 2
+    assert "atomic: true" in failed[0]["suggestedNextAction"]
+    assert list(site.root.iterdir()) == []
+    assert stateless.call({"patch": patch}, tool="apply_patch")["resultType"] == "input_required"
+
+
+# The parts, without a protocol.
+@pytest.fixture
+def workspace(site: Site) -> Iterator[Workspace]:
+    with site.open() as opened:
+        yield opened
+
+
+def requests_of(workspace: Workspace, **files: str) -> list[PermissionRequest]:
+    """Return what somebody is asked when these files are made, one after the other; nothing is made."""
+    seen = list[PermissionRequest]()
+
+    def ask(request: PermissionRequest) -> Approval:
+        seen.append(request)
+        return Approval(allowed=False)
+
+    session = workspace.session(agent="a", mode="default", approver=ask)
+    for name, text in files.items():
+        with pytest.raises(Exception, match="was not allowed"):
+            session.create(name, text)
+    return seen
+
+
+def test_a_long_difference_is_kept_whole_and_the_question_says_where(workspace: Workspace) -> None:
+    kept = list[str]()
+
+    def keep(text: str, kind: str) -> str:
+        kept.append(text)
+        return "surehold://answer/x"
+
+    (request,) = requests_of(workspace, **{"long.txt": "0123456789\n" * 4_000})
+    question = question_about(request, keep=keep)
+
+    assert len(question.message) <= 8_000
+    assert question.message.endswith("All of it is the resource surehold://answer/x]")
+    assert kept[0].count("+0123456789") == 4_000
+
+
+def test_nothing_in_a_question_steers_what_shows_it(workspace: Workspace) -> None:
+    name = "a\n\x1b[2J\u202e.txt"
+    (request,) = requests_of(workspace, **{name: "\u2066hidden\x9b\n"})
+    message = question_about(request, keep=lambda text, kind: "").message
+
+    assert not {"\x1b", "\u202e", "\u2066", "\x9b"} & set(message)
+    assert "- create a\\n\\x1b[2J\\u202e.txt" in message.splitlines()
+
+
+def test_other_content_is_offered_for_one_text_only(workspace: Workspace) -> None:
+    (request,) = requests_of(workspace, **{"a.txt": "x\n"})
+    many = PermissionRequest(call=request.call, files=request.files * 2, why=request.why)
+    offered = [
+        "content" in question_about(one, keep=lambda text, kind: "").schema["properties"] for one in (request, many)
+    ]
+    sneaked = approval_in(Reply(action="accept", content={"decision": ONCE, "content": "mine\n"}), many)
+
+    assert offered == [True, False]
+    assert (sneaked.allowed, sneaked.contents) == (True, {})
+
+
+def test_questions_do_not_stay_open_forever_and_the_oldest_go_first(workspace: Workspace) -> None:
+    now = [0.0]
+    rounds = Rounds(seconds=10, clock=lambda: now[0])
+    (request,) = requests_of(workspace, **{"a.txt": "x\n"})
+    states = [rounds.keep(request, tool="t", handle="") for _ in range(300)]
+
+    assert rounds.take(states[0]) is None
+    assert rounds.take(states[-1]) is not None
+    now[0] = 11
+    assert rounds.take(states[-2]) is None
+
+
+def test_a_question_about_another_version_is_stale_and_shows_the_difference(workspace: Workspace, site: Site) -> None:
+    rounds = Rounds(seconds=10)
+    site.put("a.txt", "one\n")
+    seen = list[PermissionRequest]()
+
+    def ask(request: PermissionRequest) -> Approval:
+        seen.append(request)
+        return Approval(allowed=False)
+
+    session = workspace.session(mode="default", approver=ask)
+    for text in ("one\n", "one\noutside\n"):
+        site.put("a.txt", text)
+        session.read("a.txt")
+        with pytest.raises(Exception, match="was not allowed"):
+            session.write("a.txt", "two\n")
+    asked = rounds.take(rounds.keep(seen[0], tool="t", handle=""))
+    assert asked
+    asked.must_be(seen[0])
+    with pytest.raises(StaleFile) as stale:
+        asked.must_be(seen[1])
+    assert "+outside" in stale.value.details["changes_since"]
+
+
+def test_only_some_questions_wait_at_once_and_closing_the_desk_ends_them() -> None:
+    async def run() -> tuple[str, str]:
+        desk, never = Desk(most=1), asyncio.Event()
+        begun = asyncio.Event()
+
+        async def deliver(_: Question) -> Reply:
+            begun.set()
+            await never.wait()
+            raise AssertionError("nobody answers")
+
+        question = Question(message="?", schema={})
+        with ThreadPoolExecutor(2) as pool:
+            first = pool.submit(desk.open(deliver), question)
+            await begun.wait()
+            second = pool.submit(desk.open(deliver), question)
+            refused = await asyncio.to_thread(second.exception)
+            desk.close()
+            ended = await asyncio.to_thread(first.exception)
+        late = desk.open(deliver)
+        with pytest.raises(Cancelled):
+            await asyncio.to_thread(late, question)
+        assert isinstance(refused, PermissionRequired)
+        assert isinstance(ended, Cancelled)
+        return refused.reason, ended.reason
+
+    assert asyncio.run(run()) == ("too_many_questions", "cancelled")

@@ -1,0 +1,221 @@
+"""Sequential edits against the plain way: build the whole text after every edit, and look at all of it again."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spec.marks import requirement
+from surehold.errors import OldTextNotFound, OverlappingEdits, SureholdError
+from surehold.text.encoding import RAW, Encoding
+from surehold.text.matching import Haystack
+from surehold.text.plan import Applied
+from surehold.text.snapshot import Snapshot
+from surehold.text.staged import Staged
+from surehold.text.staged_probe import Probe, probes_of, sieved
+from surehold.text.string_edits import SequentialEdits, SnapshotEdits, StringEdit
+
+ENCODINGS = (
+    Encoding(name="utf-8"),
+    Encoding(name="utf-8", bom=b"\xef\xbb\xbf"),
+    Encoding(name="utf-16-le", bom=b"\xff\xfe", width=2),
+    Encoding(name="utf-16-be", width=2),
+    Encoding(name="utf-32-le", width=4),
+    Encoding(name="shift_jis"),
+    Encoding(name="gbk"),
+    Encoding(name="iso8859-1"),
+    RAW,
+)
+SIGNS = ("a", "b", "a", "b", "aa", "ab", "\\", "\n", "\r\n", "\r", "é", "ソ", "表", "\u0a0a", "\ufeff", "𝄞")
+
+
+@dataclass
+class Plainly:
+    """The reference: one edit after the other, each on the whole text, with the origin of every byte."""
+
+    before: Snapshot
+    staged: Snapshot = field(init=False)
+    applied: list[Applied] = field(default_factory=list[Applied])
+    origins: list[int | None] = field(init=False)
+    taken: list[list[list[int]]] = field(default_factory=list[list[list[int]]])
+
+    def __post_init__(self) -> None:
+        self.staged = self.before
+        self.origins = list(range(len(self.before.data)))
+
+    def make(self, edit: StringEdit) -> None:
+        index = len(self.applied)
+        try:
+            plan = SnapshotEdits((edit,)).plan(self.staged)
+        except OldTextNotFound:
+            if (prior := self.prior(edit)) is not None:
+                raise OverlappingEdits("", edit_index=index, prior_index=prior) from None
+            raise
+        (one,) = plan.applied
+        self.applied.append(Applied(index=index, occurrences=one.occurrences, ranges=one.ranges, tier=one.tier))
+        runs = list[list[int]]()
+        for span in reversed(plan.spans):
+            runs += _runs(self.origins[span.start : span.end])
+            self.origins[span.start : span.end] = [None] * len(span.new)
+        self.taken.append(runs)
+        self.staged = plan.after
+
+    def prior(self, edit: StringEdit) -> int | None:
+        """Return the first other edit that took a byte of the only place that the text had at the beginning."""
+        places = Haystack(self.before).find(edit.old)
+        if places.count != 1:
+            return None
+        wanted = list(range(places.found[0].start, places.found[0].end))
+        others = (i for i, runs in enumerate(self.taken) if {*wanted} & {at for run in runs for at in run})
+        return next((i for i in others if self.taken[i] != [wanted]), None)
+
+
+def _runs(origins: list[int | None]) -> list[list[int]]:
+    runs, last = list[list[int]](), -2
+    for origin in origins:
+        if origin is None:
+            last = -2
+            continue
+        if origin == last + 1:
+            runs[-1].append(origin)
+        else:
+            runs.append([origin])
+        last = origin
+    return runs
+
+
+def told(error: SureholdError) -> tuple[Any, ...]:
+    """What a refusal says, apart from which edit it is about."""
+    details = {key: value for key, value in error.details.items() if key not in ("edit_index", "line", "closest")}
+    message = "" if isinstance(error, OverlappingEdits) else re.sub(r"^(Edit \d+: t|T)", "", error.message)
+    return type(error), message, details
+
+
+def plainly(before: Snapshot, edits: tuple[StringEdit, ...]) -> Any:
+    reference = Plainly(before)
+    try:
+        for edit in edits:
+            reference.make(edit)
+    except SureholdError as error:
+        return told(error), len(reference.applied)
+    return reference.staged.data, tuple(reference.applied)
+
+
+def staged(before: Snapshot, edits: tuple[StringEdit, ...]) -> Any:
+    try:
+        plan = SequentialEdits(edits).plan(before)
+    except SureholdError as error:
+        return told(error), error.details.get("edit_index")
+    data, at = list[bytes](), 0
+    for span in plan.spans:
+        assert at <= span.start <= span.end
+        data += (before.data[at : span.start], span.new)
+        at = span.end
+    assert b"".join((*data, before.data[at:])) == plan.after.data
+    return plan.after.data, plan.applied
+
+
+@st.composite
+def scenes(draw: st.DrawFn) -> tuple[Snapshot, tuple[StringEdit, ...]]:
+    """A text, and edits that mostly quote what stands there by then."""
+    encoding = draw(st.sampled_from(ENCODINGS))
+    signs = [sign for sign in SIGNS if encoding.can_hold(sign)]
+    ends = draw(st.sampled_from((["\n"], ["\r\n"], ["\n", "\r\n"], ["\n", "\r\n", "\r"], ["\r"], [])))
+    drawn = [sign for sign in signs if not sign.isspace()] + ends * 2
+    text = "".join(draw(st.lists(st.sampled_from(drawn), max_size=30)))
+    before = Snapshot(encoding.bom + encoding.encode(text), encoding=encoding)
+    reference, edits = Plainly(before), list[StringEdit]()
+    for _ in range(draw(st.integers(4, 9))):
+        source = draw(st.sampled_from((reference.staged.text, reference.staged.text, text)))
+        start = draw(st.integers(0, max(len(source) - 1, 0)))
+        old = source[start : start + draw(st.integers(1, 9))] or "a"
+        if draw(st.booleans()):
+            old = old.replace("\r\n", "\n")
+        new = "".join(draw(st.lists(st.sampled_from(signs), max_size=5)))
+        edit = StringEdit(old=old, new=new, replace_all=draw(st.integers(0, 9)) == 0)
+        try:
+            reference.make(edit)
+        except SureholdError:
+            if draw(st.integers(0, 3)):  # most calls go well, or only their last edit fails
+                continue
+            edits.append(edit)
+            break
+        edits.append(edit)
+    while len(edits) < 4:
+        edits.append(StringEdit(old="b", new="ab"))
+    return before, tuple(edits)
+
+
+@requirement("multi_edit:edit:staged", "multi_edit:edit:unique", "text:strings:sequential_mode")
+@settings(max_examples=300, deadline=None)
+@given(scenes())
+def test_staged_edits_come_to_what_the_plain_way_comes_to(scene: tuple[Snapshot, tuple[StringEdit, ...]]) -> None:
+    before, edits = scene
+
+    found, expected = staged(before, edits), plainly(before, edits)
+
+    if found[1] is None:  # an encoding refuses without a number
+        found = (found[0], expected[1])
+    assert found == expected
+
+
+def _everywhere(text: bytes, part: bytes) -> tuple[int, ...]:
+    return tuple(at for at in range(len(text)) if text.startswith(part, at))
+
+
+@given(st.text("ab", max_size=400), st.lists(st.text("ab", min_size=15, max_size=60), max_size=6), st.data())
+def test_one_pass_finds_every_place_of_every_probe(words: str, others: list[str], data: st.DataObject) -> None:
+    text = words.encode()
+    starts = data.draw(st.lists(st.integers(0, max(len(text) - 15, 0)), max_size=6))
+    quoted = [text[start : start + data.draw(st.integers(15, 60))] for start in starts]
+    needles = {*(other.encode() for other in others), *(part for part in quoted if len(part) >= 15)}
+
+    for probe in sieved(text, needles):
+        assert probe.needle[probe.offset : probe.offset + len(probe.data)] == probe.data
+        assert probe.places is None or probe.places == _everywhere(text, probe.data)
+
+
+def test_a_thousand_needles_in_much_text_have_the_places_that_a_search_finds() -> None:
+    rows = [f"    total_{number:07d} = compute(first, second)  # step\n" for number in range(12_000)]
+    text = "".join(rows).encode()
+    long = [f"total_{number:07d} = compute(first".encode() for number in range(0, 12_000, 24)]
+    short = [f"_{number:07d}".encode() for number in range(5, 12_000, 24)]
+    rare = [b"000012", b"x", b"nowhere to be found in this text"]
+
+    found = probes_of(text, [*long, *short, *rare])
+
+    assert len(found) == len(long) + len(short) + len(rare)
+    assert {needle: probe.places for needle, probe in found.items() if needle in {*long, *short}} == {
+        needle: (text.index(needle),) for needle in (*long, *short)
+    }
+    assert found[b"nowhere to be found in this text"].places == ()
+
+
+def test_a_part_that_stands_in_very_many_places_is_no_probe() -> None:
+    assert probes_of(b"ab" * 10_000, [b"abab"]) == {b"abab": Probe(needle=b"abab", data=b"abab", offset=0, places=None)}
+
+
+def test_a_thousand_edits_look_at_the_whole_text_only_to_write_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = list[int]()
+    whole = Staged.snapshot
+
+    def counted(staged: Staged) -> Snapshot:
+        looks.append(staged.size)
+        return whole(staged)
+
+    monkeypatch.setattr(Staged, "snapshot", counted)
+    rows = [f"name_{number:05d} = {number}\r\n" for number in range(20_000)]
+    edits = [StringEdit(old=f"name_{n:05d} = {n}\n", new=f"name_{n:05d} = {n}\n# {n}\n") for n in range(0, 20_000, 20)]
+
+    plan = SequentialEdits(tuple(edits)).plan(Snapshot("".join(rows).encode()))
+
+    assert len(looks) == 1
+    assert (
+        plan.after.data
+        == "".join(f"{row}# {number}\r\n" if number % 20 == 0 else row for number, row in enumerate(rows)).encode()
+    )
+    assert len(plan.spans) == len(plan.applied) == 1000
+    assert [one.ranges[0].start_line for one in plan.applied] == [1 + n * 20 + n for n in range(1000)]
