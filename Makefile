@@ -43,6 +43,10 @@ bench: $(STAMP)  ## measure speed, as ratios against baselines of the same run
 replay: $(STAMP)  ## make real changes of real packages again through the tools, and compare bytes (needs pip, npm and git)
 	@PYTHONPATH=bench $(BIN)/python -m replay $(REPLAY)
 
+.PHONY: notebooks
+notebooks: $(STAMP)  ## edit every cell of real notebooks, and look whether any other byte changed (needs pip)
+	@PYTHONPATH=bench $(BIN)/python bench/notebooks.py
+
 .PHONY: conformance
 conformance: $(STAMP)  ## let clients, checkers and agents that others wrote try the server (needs npm)
 	@sh scripts/conformance-setup.sh clients
