@@ -30,6 +30,7 @@ CALCULATES = {
     "math",
     "operator",
     "re",
+    "struct",
     "typing",
     "unicodedata",
     "xxhash",

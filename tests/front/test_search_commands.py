@@ -72,6 +72,7 @@ def test_grep_as_json_has_rows_and_totals(tree: Shell) -> None:
         "total_matches": 1,
         "files_searched": 1,
         "complete": True,
+        "truncated": False,
         "notes": [],
     }
     assert [each["root"] for each in tree.json("grep", "needle", "a.py", "sub", "-l")] == ["a.py", "sub"]
@@ -113,3 +114,9 @@ def test_glob_that_finds_nothing_is_no_failure_and_says_where_else_to_look(tree:
     assert said.err == "Nothing found.\n`*.md` looks only in the directory itself; `**/*.md` matches 1.\n"
     assert tree("glob", "a[").code == 1
     assert tree("glob", "*", "missing").code == 1
+
+
+def test_grep_without_a_pattern_names_only_what_is_missing(tree: Shell) -> None:
+    said = tree("grep")
+
+    assert "the following arguments are required: PATTERN\n" in said.err

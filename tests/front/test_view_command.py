@@ -169,3 +169,41 @@ def test_the_pixels_are_never_printed_as_base64(shell: Shell) -> None:
     put(shell, "a.png", image())
 
     assert base64.b64encode(image()[:30]).decode()[:30] not in shell("view", "a.png", "--json").out
+
+
+def test_a_binary_file_is_refused_with_its_kind(shell: Shell) -> None:
+    put(shell, "a.zip", b"PK\x03\x04 and so on")
+    put(shell, "a.dat", b"a\0b")
+
+    packed, other = shell.json("view", "a.zip", code=1)["error"], shell.json("view", "a.dat", code=1)["error"]
+
+    assert (packed["kind"], packed["path"]) == ("binary_file", "a.zip")
+    assert "`a.zip` is a binary file (ZIP archive)" in packed["message"]
+    assert (other["kind"], other["path"]) == ("binary_file", "a.dat")
+
+
+def test_a_very_long_line_does_not_flood_the_terminal(shell: Shell) -> None:
+    shell.write("long.txt", "x" * 100_000 + "\n")
+
+    assert shell("view", "long.txt").out.splitlines()[1] == f"1  {'x' * 2_000} … 98,000 more characters"
+
+
+def test_pages_of_something_else_than_a_document_are_ignored_and_that_is_said(shell: Shell) -> None:
+    shell.write("a.txt", "one\n")
+
+    said = shell("view", "a.txt", "--pages", "3")
+
+    assert (said.code, said.err) == (0, "--pages is for PDF documents and was ignored\n")
+
+
+def test_a_notebook_is_one_whatever_the_case_of_its_name(shell: Shell) -> None:
+    put(shell, "A.IPYNB", json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode())
+
+    assert shell.json("view", "A.IPYNB")["type"] == "notebook"
+
+
+def test_a_text_that_is_too_large_is_pointed_to_its_reader(shell: Shell) -> None:
+    with (shell.root / "large.txt").open("wb") as file:
+        file.truncate(129 << 20)
+
+    assert shell("view", "large.txt").err.splitlines()[-1].endswith("surehold read large.txt --lines 1:200")

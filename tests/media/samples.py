@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 
 def image(
@@ -41,6 +42,13 @@ def turned(orientation: int, name: str = "JPEG", size: tuple[int, int] = (40, 30
     exif = Image.Exif()
     exif[0x0112] = orientation
     return encoded(picture, name, exif=exif)
+
+
+def described(name: str, length: int) -> PngInfo:
+    """Return a text for a PNG, packed when the name is `zTXt`."""
+    info = PngInfo()
+    info.add_text("Comment", "x" * length, zip=name == "zTXt")
+    return info
 
 
 def bomb(side: int) -> bytes:

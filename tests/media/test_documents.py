@@ -31,7 +31,7 @@ def test_a_document_says_what_it_is_before_any_page_is_shown() -> None:
     found = document(data, lambda _: (), path="a.pdf", density_above=10)
 
     outline = (OutlineEntry(title="Intro", level=0, page=1), OutlineEntry(title="The end", level=0, page=12))
-    assert found.facts == Facts(count=12, title="", outline=outline, characters=(6,) * 9 + (7,) * 3)
+    assert found.facts == Facts(count=12, title="", outline=outline, outline_cut=False, characters=(6,) * 9 + (7,) * 3)
     assert found.pages == ()
 
 
@@ -63,6 +63,12 @@ def test_what_is_no_document_is_refused(data: bytes) -> None:
         shown(data, 1)
 
     assert refused.value.details == {"cause": "it has no pages that can be read"}
+
+
+def test_headings_that_are_too_many_are_not_left_out_silently() -> None:
+    found = document(pdf(["one"], outline=[("again", 1)] * 61), lambda _: (), path="a.pdf")
+
+    assert (len(found.facts.outline), found.facts.outline_cut) == (60, True)
 
 
 def test_a_document_with_a_password_is_refused_as_such() -> None:

@@ -56,6 +56,7 @@ def test_other_binary_files_have_a_name(tmp_path: Path) -> None:
         b"A text about %PDF-1.7 documents.",
         b"<svg xmlns='http://www.w3.org/2000/svg'/>",
         b"RIFF is a container",
+        b"int ftype = 3;",
         "ÿþ text that begins with odd letters".encode(),
     ],
 )

@@ -1,9 +1,10 @@
+import io
 from typing import Any
 
 import pytest
 from PIL import Image
 
-from media.samples import bomb, decoded, encoded, image, noise, turned
+from media.samples import bomb, decoded, described, encoded, image, noise, turned
 from spec.marks import requirement
 from surehold.errors import ImageInvalid, ImageTooLarge
 from surehold.media.magic import kind_of
@@ -34,6 +35,25 @@ def test_an_image_of_another_kind_becomes_one_that_every_host_shows(name: str) -
     picture = decoded(found.data)
     assert (found.mime, picture.format, picture.size) == ("image/png", "PNG", (32, 32))
     assert _near(picture.convert("RGB").getpixel((5, 5)), (0, 0, 255))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(image()[:-12], id="without its end"),
+        pytest.param(image()[:-16] + b"\0\0\0\0" + image()[-12:], id="with a wrong checksum"),
+        pytest.param(image(pnginfo=described("zTXt", 3 << 20)), id="with a very long packed text"),
+        pytest.param(image("JPEG", icc_profile=bytes(2 << 20)), id="with a very large profile"),
+    ],
+)
+def test_what_stricter_decoders_refuse_is_encoded_anew(data: bytes) -> None:
+    found = shown(data)
+
+    assert found.data != data
+    with Image.open(io.BytesIO(found.data)) as strict:
+        strict.verify()
+    assert _near(decoded(found.data).convert("RGB").getpixel((5, 5)), (255, 0, 0))
+    assert len(found.data) < 10_000
 
 
 @requirement("claude:read:image_limits")
@@ -171,6 +191,16 @@ def test_a_preview_has_an_even_number_of_rows_and_three_bytes_a_place() -> None:
     found = preview(data, kind, path="a.jpg", columns=12)
 
     assert (found.columns, found.rows, len(found.colours)) == (12, 16, 12 * 16 * 3)
+
+
+def test_a_preview_of_a_very_narrow_image_is_no_longer_than_a_screen() -> None:
+    data = image("PNG", (1, 5_000))
+    kind = kind_of(data)
+    assert kind is not None
+
+    found = preview(data, kind, path="a.png", columns=1, rows=48)
+
+    assert (found.columns, found.rows, len(found.colours)) == (1, 48, 48 * 3)
 
 
 def _near(pixel: Any, colour: tuple[int, ...]) -> bool:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import surehold
 from media.samples import image, pdf
-from surehold.errors import Cancelled, ImageInvalid, PdfInvalid
+from surehold.errors import Cancelled, ImageInvalid, PdfInvalid, Unavailable
 from surehold.media import workers as module
 from surehold.media.documents import document
 from surehold.media.magic import kind_of
@@ -132,6 +133,42 @@ def test_a_call_that_was_taken_back_ends_the_process(workers: Workers) -> None:
 
     assert not _runs(before)
     assert png(workers) == image()
+
+
+def test_who_waits_too_long_for_a_process_is_not_told_that_the_image_is_bad() -> None:
+    one = Workers(most=1)
+    try:
+        with one.worker(), pytest.raises(Unavailable) as refused:
+            png(one, Patience(seconds=0.2))
+    finally:
+        one.close()
+
+    assert refused.value.reason == "decoder_busy"
+
+
+def test_packages_that_are_not_installed_but_named_are_found(tmp_path: Path) -> None:
+    """With a plain interpreter, as a bundle or `pip install --target` is run."""
+    plain = os.path.realpath(sys.executable)
+    program = (
+        "import sys\n"
+        "from surehold.media.magic import kind_of\n"
+        "from surehold.media.pictures import picture\n"
+        "data = sys.stdin.buffer.read()\n"
+        "print(picture(data, kind_of(data), path='a').mime)\n"
+    )
+    named = os.pathsep.join([str(Path(surehold.__file__).parents[1]), *sys.path[1:]])
+
+    done = subprocess.run(
+        [plain, "-c", program],
+        input=image(),
+        capture_output=True,
+        timeout=60,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": named},
+    )
+
+    assert (done.stdout, done.returncode) == (b"image/png\n", 0), done.stderr
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="limits are looked up in /proc")

@@ -1,6 +1,7 @@
 """With ripgrep and without it the answers are the same, down to the last column."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,10 +11,10 @@ from hypothesis import strategies as st
 
 from search.scenes import Scene, make_scene, on_both
 from spec.marks import requirement
-from surehold.errors import InvalidPattern
+from surehold.errors import BinaryFile, InvalidPattern
 from surehold.search import types
 from surehold.search.ripgrep import binary
-from surehold.search.values import Search, SearchResult
+from surehold.search.values import Search, SearchResult, Sought, Want
 
 pytestmark = requirement("files:search_files:fallback")
 
@@ -38,6 +39,7 @@ CHUNKS = st.sampled_from(
     ]
 )
 CONTENTS = st.lists(CHUNKS, max_size=12).map(b"".join)
+TEXTS = CONTENTS.map(lambda data: data.replace(b"\0", b""))
 BOMS = st.sampled_from(["", "", "", "utf-8-sig", "utf-16"])
 RULES = st.sampled_from(
     ["*.log", "/d", "d/", "!c.log", "lib/*", "!lib/a", "**/b.py", "a/**", ".h", "x y", "d/**/a", "!.h"]
@@ -62,6 +64,9 @@ ATOMS = st.sampled_from(
         *("(?s:.)", r"\n"),
     ]
 )
+
+
+MAY_BE_EMPTY = (r"\b", "^", "$", "x*", "a?", "|")
 
 
 def _bytes(content: bytes, encoding: str) -> bytes:
@@ -98,7 +103,55 @@ def _compare(files: dict[str, bytes], search: Search) -> None:
         assert [first.engine, second.engine] == ["ripgrep", "python"]
         assert first.matches == second.matches
         assert first.counts == second.counts
+        assert first.files_scanned == second.files_scanned
         assert (first.skipped, first.notes) == (second.skipped, second.notes)
+
+
+def _swept(scene: Scene, search: Search, sought: Sought) -> object:
+    """Return what a sweep says, without what only one engine knows."""
+    try:
+        found = scene.finder.grep(search, sought)
+    except InvalidPattern as error:
+        return error.reason
+    shown = (found.counts, found.rows, found.total_files, found.total_lines, found.further)
+    return (*shown, found.skipped, found.elsewhere, found.complete, found.notes)
+
+
+@given(
+    files=st.dictionaries(PATHS, st.builds(_bytes, TEXTS, BOMS), max_size=2),
+    query=st.lists(ATOMS, min_size=1, max_size=4).map("".join),
+    multiline=st.booleans(),
+    want=st.sampled_from(["files", "counts", "lines"]),
+    context=st.integers(0, 2),
+    limit=st.sampled_from([None, 1, 3]),
+    include=st.lists(st.sampled_from(["*.py", "a", "d/**", "**/a", "lib/"]), max_size=1).map(tuple),
+)
+def test_any_sweep_for_any_regular_expression(
+    files: dict[str, bytes],
+    query: str,
+    *,
+    multiline: bool,
+    want: Want,
+    context: int,
+    limit: int | None,
+    include: tuple[str, ...],
+) -> None:
+    search = Search(query=query, mode="regex", multiline=multiline, dot_all=multiline, hidden=True, include=include)
+    if any(atom in query for atom in MAY_BE_EMPTY) and want == "counts":
+        want = "files"  # how often nothing is found is a matter of taste
+    sought = Sought(want=want, before=context, after=context, limit=limit)
+    with TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
+        scene = make_scene(Path(directory))
+        _fill(scene, files)
+        for root in (".", *(path for path in files if (scene.root / path).is_file())):
+            answers = list[object]()
+            for choice in ("", "off"):
+                patch.setenv("SUREHOLD_RIPGREP", choice)
+                try:
+                    answers.append(_swept(scene, replace(search, root=root), sought))
+                except BinaryFile as error:
+                    answers.append(error.reason)
+            assert answers[0] == answers[1]
 
 
 @given(

@@ -1,6 +1,7 @@
 """Sweeping a tree for files, counts and lines: the same with ripgrep and without it."""
 
 import os
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from spec.marks import requirement
 from surehold.disk.base import Reader, Stored, Target
 from surehold.errors import Cancelled, InvalidPattern, SearchTimeout
 from surehold.search import records
+from surehold.search import sweep as sweep_module
 from surehold.search.engine import places_of
 from surehold.search.running import Run
 from surehold.search.values import Row, Search, Skipped, Sought, SweepResult, Want
@@ -160,6 +162,62 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_found(
     assert said == repr([((("a", 1),), Skipped(unreadable=1), ("Could not be read: c.",))] * 3)
 
 
+@requirement("claude:search:not_looked_at")
+@pytest.mark.parametrize("engine", ["", "off"])
+def test_what_cannot_be_read_is_named_from_the_root_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can become somebody else")
+    monkeypatch.setenv("SUREHOLD_RIPGREP", engine)
+    for directory in (tmp_path, *tmp_path.parents):
+        if directory.name.startswith(("pytest", "test_", "popen", "bt")):
+            directory.chmod(0o755)
+    scene = make_scene(tmp_path)
+    scene.put("d/a", "d/c", "d/closed/e")
+    (scene.root / "d/c").chmod(0o600)
+    (scene.root / "d/closed").chmod(0o700)
+
+    said = as_nobody(
+        lambda: repr((sweep(scene, "needle", mode="text", root="d").notes, scene.search("needle", root="d").notes))
+    )
+
+    assert said in {repr(((f"Could not be read: {names}.",),) * 2) for names in ("d/c, d/closed", "d/closed, d/c")}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_directory_that_vanishes_while_lines_are_shown_is_no_failure(
+    local: Scene, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    monkeypatch.setenv("SUREHOLD_RIPGREP", "off" if engine == "python" else "")
+    local.put("a/x", "b/y")
+    read = type(local.bench.workspace.disk).read
+
+    def and_remove(disk: Reader, target: Target, *, limit: int) -> Stored | None:
+        stored = read(disk, target, limit=limit)  # type: ignore[arg-type]
+        if target.key == "b/y" and (local.root / "b/y").exists() and engine == "ripgrep":
+            shutil.rmtree(local.root / "b")
+        return stored
+
+    monkeypatch.setattr(type(local.bench.workspace.disk), "read", and_remove)
+
+    rows = sweep(local, "needle", "lines").rows
+
+    assert [row.path for row in rows] == ["a/x", "b/y"]
+
+
+def test_a_page_ends_before_it_holds_too_much_of_files(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep_module, "_HELD", 10)
+    monkeypatch.setattr(sweep_module, "_BATCH_BYTES", 1)
+    scene.put("a", "b", "c", data=b"needle\n")
+
+    first = sweep(scene, "needle", "lines", sought=Sought(limit=9))
+    second = sweep(scene, "needle", "lines", sought=Sought(limit=9, offset=2))
+
+    assert ([row.path for row in first.rows], first.further, first.total_lines) == (["a", "b"], True, 3)
+    assert ([row.path for row in second.rows], second.further) == (["c"], False)
+
+
 def test_a_bad_expression_says_how_to_find_its_characters(scene: Scene) -> None:
     scene.put("a", data=b"f(x) [\n")
 
@@ -253,7 +311,7 @@ def test_records_are_read_whatever_the_names_are() -> None:
 
     lines, counts = records.read(run, "lines"), records.read(run, "counts")
 
-    assert (lines.counts, lines.binary, lines.doubtful) == ({"a": 2, "b\n\nc": 1}, 1, ["late"])
+    assert (lines.counts, lines.binary, lines.doubtful) == ({"a": 2, "b\n\nc": 1}, ["bin"], ["late"])
     assert counts.counts == {"a": 4, "b\n\nc": 1}
     assert (lines.scanned, records.matches_of(lines)) == (9, 5)
     said = {path: each for path, each in lines.places.items() if isinstance(each, bytes)}

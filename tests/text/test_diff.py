@@ -2,6 +2,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,7 +12,11 @@ from hypothesis import strategies as st
 
 from spec.marks import requirement
 from surehold.text.align import Block
-from surehold.text.diff import Hunk, UnifiedDiff, hunks, local_hunks, render, split_lines, unified
+from surehold.text.diff import Hunk, UnifiedDiff, hunks, local_hunks, render, split_lines, unified, walk_hunks
+from surehold.text.encoding import Encoding
+from surehold.text.plan import Span, splice
+from surehold.text.plan_diff import diff_of
+from surehold.text.snapshot import Snapshot
 
 needs_patch = pytest.mark.skipif(shutil.which("patch") is None, reason="GNU patch is not installed")
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -279,3 +284,35 @@ def test_an_insertion_among_equal_lines_keeps_its_context_on_both_sides() -> Non
 )
 def test_lines_are_split_after_lf_only(data: bytes, expected: list[bytes]) -> None:
     assert split_lines(data) == expected
+
+
+def test_a_diff_is_cut_after_the_last_row_that_fits_wherever_its_hunks_end() -> None:
+    rows = [f"row {number}\n" for number in range(100)]
+    before = Snapshot("".join(rows).encode())
+    starts = list(accumulate(map(len, rows[:-1]), initial=0))[::20]
+    plan = splice(before, [Span(start=at, end=at + 3, new=b"ROW") for at in starts])
+    whole = diff_of(plan, from_name="f", to_name="f", limit=None)
+
+    for limit in range(len(whole.text) + 1):
+        cut = diff_of(plan, from_name="f", to_name="f", limit=limit)
+        assert cut.truncated == (limit < len(whole.text))
+        assert cut.text == whole.text[: whole.text.rfind("\n", 0, limit) + 1]
+    assert list(walk_hunks(before.data, plan.after.data, plan.offsets())) == hunks(
+        split_lines(before.data), split_lines(plan.after.data)
+    )
+
+
+@given(st.lists(st.sampled_from(["a", "b", "é", "\u0a0a", "𝄞", "\n", "\r\n"]), max_size=40), st.data())
+def test_the_diff_of_a_wide_file_is_that_of_the_same_text_in_utf_8(signs: list[str], data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(signs)), max_size=4)))
+    cuts = cuts[: len(cuts) // 2 * 2]
+    news = [data.draw(st.sampled_from(["", "x", "y\nz", "\u0a0a"])) for _ in cuts[::2]]
+
+    def shown(encoding: Encoding) -> UnifiedDiff:
+        whole = encoding.bom + encoding.encode("".join(signs))
+        places = [len(encoding.bom) + len(encoding.encode("".join(signs[:cut]))) for cut in cuts]
+        pairs = zip(places[::2], places[1::2], news, strict=True)
+        spans = [Span(start=start, end=end, new=encoding.encode(new)) for start, end, new in pairs]
+        return diff_of(splice(Snapshot(whole, encoding=encoding), spans), from_name="f", to_name="f")
+
+    assert shown(Encoding(name="utf-16-le", bom=b"\xff\xfe", width=2)) == shown(Encoding(name="utf-8"))

@@ -130,3 +130,28 @@ def test_a_large_file_is_explained_within_bounds() -> None:
     error = refused("row 59999  of many", data=data)
 
     assert error.details["closest"][0]["line"] == 60_000
+
+
+@requirement("claude:edit:not_found")
+def test_a_quotation_of_very_many_words_is_answered() -> None:
+    lines = [f"def {chr(97 + number % 26)}{number}(argument, other):" for number in range(20_000)]
+    words = " ".join(f"{chr(97 + number % 26)}x{number}y" for number in range(20_000))
+
+    error = refused(words, data="\n".join(lines).encode())
+
+    assert (error.reason, error.details["closest"]) == ("no_match", [])
+
+
+@requirement("claude:edit:not_found")
+def test_the_line_with_the_most_words_in_common_is_named() -> None:
+    error = refused("    the_value = compute(2, value)\n    nothing")
+
+    assert error.message == "`old_string` is not in the file: the closest lines begin at line 6."
+
+
+@requirement("claude:edit:not_found")
+@pytest.mark.parametrize(("line", "told"), [(b"x" * 9_000 + b"\n", 1_864), (b"x\n", 200_000)])
+def test_how_much_of_a_large_file_was_compared_is_said(line: bytes, told: int) -> None:
+    error = refused("nothing like it", data=line * (told + 1) + b"nothing like this\n")
+
+    assert error.message == f"`old_string` is not in the file: nothing like it is among its first {told:,} lines."

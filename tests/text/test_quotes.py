@@ -116,3 +116,16 @@ def test_whatever_is_found_says_the_same_but_for_quotes_and_line_ends(sample: Sa
 
 def _plain(text: str) -> str:
     return straight(text).replace("\r\n", "\n").replace("\r", "\n")
+
+
+@requirement("claude:edit:tiers", "claude:edit:unique")
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be", "utf-8", "cp1252", "cp932"])
+@pytest.mark.parametrize("end", ["\r\n", "\r", "\n"])
+def test_a_line_break_is_one_break_and_overlapping_places_are_two(codec: str, end: str) -> None:
+    snapshot = Snapshot("a\n\n\nb\n}\n}\n}\nend\n".replace("\n", end).encode(codec), encoding=named(codec))
+    counts = {
+        text: places_of(snapshot, text).count
+        for text in ("a\n\n\n\nb", "\n\n\n\n", "a\n\n\nb\n", "\n\n", "}\n}\n", "}\n}")
+    }
+
+    assert counts == {"a\n\n\n\nb": 0, "\n\n\n\n": 0, "a\n\n\nb\n": 1, "\n\n": 2, "}\n}\n": 2, "}\n}": 2}

@@ -163,3 +163,18 @@ def test_the_result_says_what_was_sent_and_only_quotes_differ(
     after = edited(f"<{there}>", sent, wanted)[1:-1] if len(sent) >= 4 else wanted
 
     assert straight(after) == wanted
+
+
+@requirement("claude:edit:style_kept")
+@pytest.mark.parametrize(
+    ("old", "new", "after"),
+    [
+        ("two", "2", b"one\r\n2\n2 three\r\n2"),
+        ("two\n", "", b"one\r\ntwo three\r\ntwo"),
+        ("one\ntwo\n", "1 ", b"1 two three\r\ntwo"),
+    ],
+)
+def test_a_text_without_line_breaks_goes_into_a_file_of_mixed_endings(old: str, new: str, after: bytes) -> None:
+    before = Snapshot(b"one\r\ntwo\ntwo three\r\ntwo")
+
+    assert StyledEdit(old=old, new=new, replace_all=True).plan(before).after.data == after

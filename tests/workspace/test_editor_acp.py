@@ -183,11 +183,14 @@ def test_any_other_refusal_says_what_the_client_said(line: Line, refusal: Reques
     line.host.refusal = refusal
     files = line.files()
 
-    for ask in (lambda: files.read_text("/x"), lambda: files.write_text("/x", "text")):
+    for ask, what in (
+        (lambda: files.read_text("/x"), "hand out"),
+        (lambda: files.write_text("/x", "text"), "take new text for"),
+    ):
         with pytest.raises(Unavailable) as refused:
             ask()
         assert (refused.value.reason, refused.value.path) == ("editor_refused", "/x")
-        assert refused.value.message == f"The editor does not hand out `/x`: {str(refusal).rstrip('.')}."
+        assert refused.value.message == f"The editor does not {what} `/x`: {str(refusal).rstrip('.')}."
         assert refused.value.details == {"editor_code": refusal.code}
 
 
@@ -257,3 +260,13 @@ def test_a_client_must_both_read_and_write() -> None:
     assert can_edit(fs(read=True, write=True))
     for capabilities in (None, ClientCapabilities(), fs(read=True, write=False), fs(read=False, write=True)):
         assert not can_edit(capabilities)
+
+
+def test_the_innermost_directory_that_a_client_named_otherwise_decides_how_a_path_is_spelled(line: Line) -> None:
+    names = {"/real": "/link", "/real/inner": "/other"}
+    files = AcpEditorFiles(line.agent.conn, "session-1", line.loop, names=names)
+
+    for path in ("/real/a", "/real/inner/a", "/really/a"):
+        files.read_text(path)
+
+    assert line.editor.asked == ["/link/a", "/other/a", "/really/a"]

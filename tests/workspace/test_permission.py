@@ -9,9 +9,12 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import PermissionDenied, PermissionRequired, StaleFile, SureholdError
+from surehold.text.plan import Keep
+from surehold.text.rewrite import WriteText
 from surehold.workspace.mode import MODES, Mode
 from surehold.workspace.permission import Approval, PermissionRequest
 from surehold.workspace.policy import Policy
+from surehold.workspace.proposal import Exact, Proposal, Unproven
 from workspaces import Bench, make_bench, real_workspace
 
 RULES = Policy(deny=("secret",), ask=("asked",), allow=("allowed", "link-to-plain"))
@@ -281,7 +284,6 @@ def test_other_writers_need_not_wait_while_somebody_is_asked(bench: Bench) -> No
 
 def test_one_question_is_asked_for_a_change_of_several_files(bench: Bench) -> None:
     from surehold.text.string_edits import SnapshotEdits, StringEdit
-    from surehold.workspace.proposal import Exact, Proposal
 
     person = Person()
     edit = SnapshotEdits((StringEdit(old="old", new="new"),))
@@ -304,3 +306,86 @@ def test_a_library_session_asks_when_there_is_somebody_and_accepts_edits_when_no
 def test_an_unknown_mode_is_refused_when_it_is_chosen(tmp_path: Path) -> None:
     with pytest.raises(SureholdError, match="`yolo` is no mode"):
         real_workspace(tmp_path, mode="yolo")
+
+
+def test_a_move_does_not_overwrite_what_appeared_at_its_destination_meanwhile(bench: Bench) -> None:
+    bench.put("there", b"shown\n")
+
+    def busy(request: PermissionRequest) -> Approval:
+        bench.put("there", b"precious\n")
+        return Approval(allowed=True)
+
+    move = Proposal(path="plain", to_path="there", edit=Keep(), proof=Exact(), to_proof=Unproven())
+    with pytest.raises(StaleFile, match="overwriting it"):
+        bench.workspace.session(mode="default", approver=busy).apply(move)
+    assert (bench.get("plain"), bench.get("there")) == (b"old\n", b"precious\n")
+
+
+def test_a_note_to_a_yes_reaches_the_caller(bench: Bench) -> None:
+    person = Person(Approval(allowed=True, note="Test it, too."))
+
+    receipt = bench.workspace.session(mode="default", approver=person).edit("plain", ("old", "new"))
+
+    assert receipt.files[0].warnings == ("The person who allowed this says: Test it, too.",)
+
+
+@pytest.mark.parametrize(("mode", "reason"), [("plan", "plan_mode"), ("dontAsk", "dont_ask")])
+def test_a_mode_that_is_switched_while_somebody_is_asked_holds(bench: Bench, mode: Mode, reason: str) -> None:
+    def switching(request: PermissionRequest) -> Approval:
+        session.permission.switch(mode)
+        return Approval(allowed=True, always=True)
+
+    session = bench.workspace.session(mode="default", approver=switching)
+    for _ in range(2):
+        with pytest.raises(PermissionDenied) as refused:
+            session.edit("plain", ("old", "new"))
+        assert refused.value.reason == reason
+    assert bench.get("plain") == b"old\n"
+
+
+def test_the_question_names_the_strictest_reason_of_several_files(bench: Bench) -> None:
+    person = Person()
+    proposals = [Proposal(path=name, edit=WriteText("x"), proof=Unproven()) for name in ("plain", "asked", ".bashrc")]
+
+    bench.workspace.session(mode="default", approver=person).apply(*proposals)
+
+    assert person.asked[0].why == "`.bashrc` is protected: `.bashrc` configures other programs."
+
+
+def test_the_persons_text_of_a_new_file_takes_the_proposed_line_endings_and_mark(bench: Bench) -> None:
+    person = Person(Approval(allowed=True, contents={"new.bat": "mine\nown\n"}))
+
+    receipt = bench.workspace.session(mode="default", approver=person).create("new.bat", "\ufeffa\r\nb\r\n")
+
+    assert receipt.user_modified
+    assert bench.get("new.bat") == b"\xef\xbb\xbfmine\r\nown\r\n"
+
+
+def test_the_persons_text_does_not_count_as_seen_by_the_caller(bench: Bench) -> None:
+    person = Person(Approval(allowed=True, contents={"plain": "mine\n"}))
+    session = bench.workspace.session(mode="default", approver=person)
+    session.read("plain")
+    session.write("plain", "new\n")
+
+    with pytest.raises(StaleFile):
+        session.asking(Person()).write("plain", "over it\n")
+    assert bench.get("plain") == b"mine\n"
+
+
+def test_a_person_takes_back_what_somebody_allowed_on_a_protected_path(bench: Bench) -> None:
+    session = bench.workspace.session(mode="default", approver=Person())
+    change = session.edit(".bashrc", ("old", "new")).change_id
+
+    with pytest.raises(PermissionDenied):
+        session.asking(None).undo(change)
+    bench.workspace.history.undo(change)
+    assert bench.get(".bashrc") == b"old\n"
+    bench.workspace.history.redo(change)
+    assert bench.get(".bashrc") == b"new\n"
+
+    session.delete(".bashrc", expected_sha256=session.read(".bashrc").sha256)
+    trashed = bench.workspace.history.trash()[0].id
+    with pytest.raises(PermissionDenied):
+        bench.workspace.history.restore(trashed, to_path=".zshrc")
+    bench.workspace.history.restore(trashed)
+    assert bench.get(".bashrc") == b"new\n"

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from spec.marks import requirement
-from surehold.errors import DeniedByRule, ProtectedPath, SureholdError
+from surehold import Settings, open_workspace
+from surehold.errors import DeniedByRule, PermissionDenied, ProtectedPath, SureholdError
 from surehold.workspace.policy import PROTECTED, Policy
 from surehold.workspace.workspace import Workspace
 from workspaces import make_bench, real_workspace
@@ -28,6 +29,10 @@ RULES = Policy(
         ".claude.json",
         ".claude/settings.json",
         ".vscode/tasks.json",
+        "project.code-workspace",
+        "lib/.exrc",
+        ".dir-locals.el",
+        ".windsurf/mcp.json",
         "sub/.npmrc",
         "pip.conf",
     ],
@@ -150,3 +155,39 @@ def test_the_seeds_five_protected_files_are_the_minimum() -> None:
 @pytest.mark.parametrize("name", [".git", "sub/.git", ".ssh", ".vscode", ".claude"])
 def test_a_file_with_the_name_of_a_protected_directory_is_protected_too(name: str) -> None:
     assert RULES.standing(name, name).protected_by
+
+
+def test_accents_may_be_composed_either_way() -> None:
+    composed, parted = "caf\u00e9", "cafe\u0301"
+
+    for rule, name in ((composed, parted), (parted, composed)):
+        with pytest.raises(DeniedByRule):
+            Policy(deny=(rule,)).check_read(name, name)
+
+
+def test_rules_say_nothing_about_directories_above_a_root_however_it_is_spelled(tmp_path: Path) -> None:
+    (tmp_path / "data" / ".claude" / "tree").mkdir(parents=True)
+    (tmp_path / "home").symlink_to("data")
+    root = tmp_path / "home" / ".claude" / "tree"
+    with real_workspace(root, state=tmp_path / "state", allow=("/src",)) as workspace:
+        session = workspace.session(mode="dontAsk")
+        session.create(f"{root}/src/a", "x")
+        session.create(f"{root.resolve()}/src/b", "x")
+        with pytest.raises(PermissionDenied):
+            session.create(f"{root}/c", "x")
+        with pytest.raises(ProtectedPath):
+            session.create(f"{root}/.claude/c", "x")
+
+
+def test_rules_apply_to_a_link_in_one_root_that_leads_to_another(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.mkdir()
+    two.mkdir()
+    (two / "a").write_bytes(b"x")
+    (one / "hidden").symlink_to(two)
+    settings = Settings(state_dir=tmp_path / "state", deny=("/hidden",))
+    with open_workspace(one, two, settings=settings) as workspace:
+        for name in ("hidden/a", f"{one}/hidden/a", f"{one}/./hidden//a"):
+            with pytest.raises(DeniedByRule):
+                workspace.read(name)
+        assert workspace.read(str(two / "a")).data == b"x"

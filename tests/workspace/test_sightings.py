@@ -2,6 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surehold.stores.base import Sighting
+from surehold.text.line_spans import merged
 from surehold.text.plan import Span, splice
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.sightings import after_write
@@ -67,3 +68,22 @@ def test_a_line_that_counts_as_seen_was_seen_or_written(data: st.DataObject) -> 
             at, end = after.lines.starts[number - 1], after.lines.starts[number]
             touched = at <= span.start + len(new) and end >= span.start
             assert row in seen_rows or touched, (found, row)
+
+
+@given(st.data())
+def test_seen_lines_between_many_changes_move_with_what_comes_and_goes_above_them(data: st.DataObject) -> None:
+    rows = [f"{number}\n".encode() for number in range(1, 31)]
+    changed = sorted(data.draw(st.sets(st.integers(1, 30), max_size=8)))
+    news = [data.draw(st.sampled_from([b"", b"X\n", b"X\nY\n"])) for _ in changed]
+    shown = data.draw(st.sets(st.integers(1, 30)))
+    starts = Snapshot(b"".join(rows)).lines.starts
+    spans = [Span(start=starts[n - 1], end=starts[n], new=new) for n, new in zip(changed, news, strict=True)]
+
+    found = seen_after(b"".join(rows), spans, *merged((n, n) for n in shown))
+
+    after = list[bytes]()
+    for number, row in enumerate(rows, start=1):
+        after += dict(zip(changed, news, strict=True)).get(number, row).splitlines(keepends=True)
+    seen_rows = {rows[n - 1] for n in shown if n not in changed} | {b"X\n", b"Y\n"}
+    expected = merged((number, number) for number, row in enumerate(after, start=1) if row in seen_rows)
+    assert found == expected

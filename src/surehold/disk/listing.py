@@ -3,8 +3,9 @@
 import errno
 import os
 import stat
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from surehold.disk.base import EntryType, Listed, Look, Target
 from surehold.disk.content import READING, is_regular
@@ -14,6 +15,8 @@ from surehold.disk.tree import DIRECTORY, LISTED_DIRECTORY, Tree
 from surehold.errors import NotFound, SureholdError
 
 _KIND = 0o170000
+_listed: Callable[[tuple[str, EntryType]], Listed] = partial(tuple.__new__, Listed)  # pyright: ignore[reportUnknownMemberType]
+"""Makes an entry of a pair, without a call of ours: a directory may be large."""
 _TYPES: dict[int, EntryType] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
 
 
@@ -22,10 +25,10 @@ def entries(tree: Tree, target: Target) -> list[Listed]:
     fd = _open(tree, target, LISTED_DIRECTORY)
     try:
         with os.scandir(fd) as found:
-            return [
-                Listed(each.name, "file" if each.is_file(follow_symlinks=False) else _other_type(each))
-                for each in found
+            facts: list[tuple[str, EntryType]] = [
+                (each.name, "file" if each.is_file(follow_symlinks=False) else _other_type(each)) for each in found
             ]
+            return list(map(_listed, facts))
     except OSError as error:
         raise translate(error, target.key) from error
     finally:

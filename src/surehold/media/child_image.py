@@ -10,7 +10,7 @@ from contextlib import suppress
 from io import BytesIO
 from typing import Any
 
-from PIL import Image, ImageFile
+from PIL import Image, ImageFile, PngImagePlugin
 
 from surehold.media.child import Json, Piece, Refusal
 
@@ -25,6 +25,8 @@ _SHRUNK = 1568
 _MOST_BYTES = 3_932_160
 _SMALL = 500_000
 """A lossless image above this becomes a JPEG."""
+_LONGEST_FACT = 1 << 20
+"""Bytes of a text or profile in an image that other decoders put up with."""
 _AS_IS = frozenset({"PNG", "JPEG", "GIF", "WEBP"})
 _PLAIN = frozenset({"1", "L", "LA", "P", "RGB", "RGBA"})
 _ORIENTATION = 0x0112
@@ -42,10 +44,11 @@ _LYING = 5
 
 Image.MAX_IMAGE_PIXELS = None  # we look ourselves, and before anything is decoded
 ImageFile.LOAD_TRUNCATED_IMAGES = False
+PngImagePlugin.MAX_TEXT_CHUNK = 16 << 20  # drawings carry their sources in such texts, and cameras large profiles
 
 
 def picture(data: bytes, request: Json) -> Piece:
-    """Return an image to show and the facts about it; with `preview`, its colours in so many columns instead."""
+    """Return an image to show and the facts about it; with `preview`, its colours in so many columns instead, and at most `rows`."""
     image = _opened(data, str(request["format"]))
     width, height = image.size
     if width * height > (MOST_PIXELS if image.format == "JPEG" else _DECODED):
@@ -55,11 +58,10 @@ def picture(data: bytes, request: Json) -> Piece:
     facts: Json = {"frames": frames, "orientation": _orientation(image), "mode": image.mode}
     upright = (height, width) if turn >= _LYING else (width, height)
     if columns := int(request.get("preview", 0)):
-        rows = max(round(columns * upright[1] / upright[0] / 2) * 2, 2)
+        rows = max(min(round(columns * upright[1] / upright[0] / 2), int(request["rows"]) // 2) * 2, 2)
         shown = _turned(_decoded(image, max(columns, rows)), turn).convert("RGB")
         return _facts(facts, upright, (columns, rows)), _resized(shown, (columns, rows)).tobytes()
-    if _can_stay(image, data, turn=turn, frames=frames):
-        image.load()
+    if _can_stay(image, data, turn=turn, frames=frames) and _is_sound(image, data):
         return {**_facts(facts, upright, upright), "mime": Image.MIME[str(image.format)]}, data
     edge = max(width, height) if max(width, height) <= LONGEST else _SHRUNK
     shown = _turned(_shrunk(_decoded(image, edge), edge), turn)
@@ -94,6 +96,20 @@ def _facts(facts: Json, original: tuple[int, int], display: tuple[int, int]) -> 
 def _can_stay(image: Image.Image, data: bytes, *, turn: int, frames: int) -> bool:
     plain = image.format in _AS_IS and image.mode in _PLAIN and turn == 1 and frames == 1
     return plain and max(image.size) <= LONGEST and len(data) <= _MOST_BYTES
+
+
+def _is_sound(image: Image.Image, data: bytes) -> bool:
+    """Decode it, and tell whether stricter decoders do too: Pillow forgives a PNG wrong checksums and a missing end."""
+    image.load()
+    facts: list[Any] = list(image.info.values())
+    if any(isinstance(fact, (str, bytes)) and len(fact) > _LONGEST_FACT for fact in facts):
+        return False
+    try:
+        with Image.open(BytesIO(data), formats=(str(image.format),)) as again:
+            again.verify()
+    except Exception:  # noqa: BLE001 - whatever is wrong with it, it decodes and is encoded anew
+        return False
+    return True
 
 
 def _decoded(image: Image.Image, edge: int) -> Image.Image:

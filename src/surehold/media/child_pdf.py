@@ -16,6 +16,7 @@ _EDGE = 1568
 _LARGEST_SCALE = 4.0
 """A tiny page is not blown up beyond this."""
 _OUTLINE = 60
+"""How many headings are told."""
 _COUNTED = 100
 _COUNTING = 0.4
 """How many pages, and for how many seconds, characters are counted."""
@@ -42,11 +43,12 @@ class Document:
         """Return what it is; above so many pages also how many characters the first of them have."""
         outline = [
             {"title": mark.get_title()[:200].translate(_HYPHENS), "level": mark.level, "page": _page_of(mark)}
-            for mark in islice(self._pdf.get_toc(), _OUTLINE)
+            for mark in islice(self._pdf.get_toc(), _OUTLINE + 1)
         ]
         title = str(self._pdf.get_metadata_value("Title"))[:200].translate(_HYPHENS)
         counted = list(self._counts()) if density_above is not None and len(self._pdf) > density_above else []
-        return {"count": len(self._pdf), "title": title, "outline": outline, "characters": counted}
+        facts: Json = {"count": len(self._pdf), "title": title, "characters": counted}
+        return {**facts, "outline": outline[:_OUTLINE], "outline_cut": len(outline) > _OUTLINE}
 
     def pages(self, request: Json) -> Iterator[Piece]:
         """Yield pages; images stop where `room`, a number of bytes, is used up."""

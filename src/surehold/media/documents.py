@@ -48,6 +48,8 @@ class Facts:
     count: int
     title: str
     outline: tuple[OutlineEntry, ...]
+    outline_cut: bool
+    """There are more headings."""
     characters: tuple[int, ...]
     """How many characters its first pages have, as far as they were counted; few mean a scan."""
 
@@ -132,6 +134,7 @@ def _facts(head: dict[str, Any]) -> Facts:
         count=int(head["count"]),
         title=str(head["title"]),
         outline=tuple(OutlineEntry(**row) for row in head["outline"]),
+        outline_cut=bool(head["outline_cut"]),
         characters=tuple(head["characters"]),
     )
 

@@ -67,7 +67,7 @@ def kind_of(head: bytes) -> FileKind | None:
             return kind
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return _image("WEBP", "webp")
-    if head[4:8] == b"ftyp":
+    if head[4:8] == b"ftyp" and head[:1] == b"\0":  # a length; `int ftype` is text
         name = _BOXES.get(head[8:12])
         return _image(name, name.lower()) if name else _other("MPEG-4 audio or video")
     if head[:2] == b"BM" and int.from_bytes(head[14:18], "little") in _BMP_HEADERS:

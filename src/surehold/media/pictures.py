@@ -65,9 +65,11 @@ class Preview:
     colours: bytes
 
 
-def preview(data: bytes, kind: FileKind, *, path: str, columns: int, workers: Workers = WORKERS) -> Preview:
-    """Return an image in so few colours that a terminal can show it."""
-    head, body = _asked({"preview": columns}, data, kind, path=path, patience=None, workers=workers)
+def preview(
+    data: bytes, kind: FileKind, *, path: str, columns: int, rows: int = 96, workers: Workers = WORKERS
+) -> Preview:
+    """Return an image in so few colours that a terminal can show it, in at most so many rows."""
+    head, body = _asked({"preview": columns, "rows": rows}, data, kind, path=path, patience=None, workers=workers)
     return Preview(columns=head["display"][0], rows=head["display"][1], colours=body)
 
 

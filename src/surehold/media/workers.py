@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from surehold.errors import Cancelled, Unavailable
@@ -23,7 +24,7 @@ from surehold.errors import Cancelled, Unavailable
 Json = dict[str, Any]
 Piece = tuple[Json, bytes]
 
-_START = "from surehold.media.child import main; main()"
+_START = "import sys; sys.path += sys.argv[1:]; from surehold.media.child import main; main()"
 _KEPT_NAMES = ("PATH", "LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 _LOOK = 0.05
 """How often, in seconds, a waiting caller asks whether it is still wanted."""
@@ -63,6 +64,12 @@ class Patience:
     cancelled: Callable[[], bool] = _never
 
 
+def _packages() -> list[str]:
+    """Return where our packages are, for an interpreter that looks nowhere by itself but where they are installed."""
+    named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return [str(Path(__file__).parents[2]), *filter(os.path.isabs, named)]
+
+
 class Worker:
     """One process, asked one thing after the other."""
 
@@ -70,7 +77,7 @@ class Worker:
         ours, theirs = socket.socketpair()
         try:
             self._process = subprocess.Popen(  # noqa: S603 - our own module, in our own interpreter
-                [sys.executable, "-I", "-c", _START],
+                [sys.executable, "-I", "-c", _START, *_packages()],
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
                 stderr=subprocess.DEVNULL,
@@ -195,7 +202,8 @@ class Workers:
     def __init__(self, *, most: int | None = None) -> None:
         self._idle = list[Worker]()
         self._lock = threading.Lock()
-        self._seats = threading.BoundedSemaphore(most or max(2, os.cpu_count() or 2))
+        self._most = most or max(2, os.cpu_count() or 2)
+        self._seats = threading.Semaphore(self._most)
 
     @contextmanager
     def worker(self, patience: Patience | None = None) -> Generator[Worker]:
@@ -220,7 +228,7 @@ class Workers:
     def forget(self) -> None:
         """Begin anew in a process that was forked."""
         idle, self._idle = self._idle, []
-        self._lock = threading.Lock()
+        self._lock, self._seats = threading.Lock(), threading.Semaphore(self._most)
         for worker in idle:
             worker.forget()
 
@@ -230,7 +238,9 @@ class Workers:
             if patience.cancelled():
                 raise Cancelled("The call was cancelled.")
             if time.monotonic() > end:
-                raise DecoderSlow
+                raise Unavailable(
+                    "Too many images and documents are decoded at once.", reason="decoder_busy", action="Try again."
+                )
 
     def _warm(self) -> Worker | None:
         while True:

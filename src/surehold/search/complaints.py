@@ -21,8 +21,10 @@ def complaint(text: str) -> SureholdError | None:
         return bad_regex(cause[1].strip() if cause else "it cannot be parsed")
     if "compiled regex exceeds size limit" in text or "exceeds the limit" in text:
         return bad_regex("it is too large when its repetitions are written out")
-    if found := _PCRE2.search(text) or _PCRE2_STEPS.search(text):
+    if found := _PCRE2.search(text):
         return bad_regex(found[1].strip())
+    if found := _PCRE2_STEPS.search(text):
+        return _too_slow() if "limit exceeded" in found[1] else bad_regex(found[1].strip())
     if found := _LITERAL.search(text):
         return line_end(found[1])
     if found := _TYPE.search(text):
@@ -35,6 +37,12 @@ def complaint(text: str) -> SureholdError | None:
 def bad_regex(cause: str) -> InvalidPattern:
     """Return the error for a regular expression that cannot be used."""
     return InvalidPattern(f"The regular expression cannot be used: {cause}.", reason="invalid_regex", cause=cause)
+
+
+def _too_slow() -> InvalidPattern:
+    error = bad_regex("it takes too many steps in some line")
+    error.action = "Write it without repetitions inside repetitions."
+    return error
 
 
 def needs_look_around(error: InvalidPattern) -> bool:

@@ -7,19 +7,24 @@
 """
 
 import codecs
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from surehold.disk.base import Reader, Target
 from surehold.search.budget import Budget
 from surehold.search.glob import Filter
 from surehold.search.values import EngineName, Search, Want
 from surehold.search.walk import Allowed
+from surehold.text.encoding import RAW, UTF8
+from surehold.text.snapshot import Snapshot
 
 MAX_PLACES = 500_000
 """More are not collected."""
+TOO_MANY = "There are more matches than can be collected; narrow the search."
+_KNOWN = frozenset({UTF8.name, RAW.name, "ascii"})
+_UTF16 = 2
 Parts = tuple[str, ...]
 
 
@@ -60,6 +65,7 @@ class Found:
     denied: int = 0
     too_large: int = 0
     unreadable: list[str] = field(default_factory=list[str])
+    """By their paths below the directory."""
     complete: bool = True
 
 
@@ -67,6 +73,15 @@ Span = tuple[int, int]
 """Where a match begins and ends."""
 Place = tuple[int, int]
 """A line, and how many bytes of it stand before its first match."""
+
+
+class Matching(NamedTuple):
+    """What matches in one file."""
+
+    places: list[Place]
+    matches: int
+    complete: bool = True
+    """Whether this is all."""
 
 
 @dataclass(kw_only=True)
@@ -84,7 +99,8 @@ class Swept:
     matches: int | None = 0
     """All matches, when places were wanted; None when nobody knows."""
     scanned: int | None = 0
-    binary: int = 0
+    binary: list[str] = field(default_factory=list[str])
+    """Files with matches that are not text."""
     denied: int = 0
     too_large: int = 0
     unreadable: list[str] = field(default_factory=list[str])
@@ -104,16 +120,20 @@ class Engine(Protocol):
         """Find all places below a directory."""
         ...
 
-    def find_in(self, search: Search, data: bytes, budget: Budget) -> list[int]:
-        """Find all places in these bytes of a file."""
+    def find_in(self, search: Search, data: bytes, budget: Budget) -> tuple[list[int], bool]:
+        """Find the places in these bytes of a file, and tell whether these are all."""
         ...
 
     def sweep(self, scope: Scope, want: Want, budget: Budget) -> Swept:
         """Find out about all files below a directory; when time is up, return what is known by then."""
         ...
 
+    def lines_in(self, search: Search, data: bytes, budget: Budget) -> Matching:
+        """Find the matching lines in these bytes of a file."""
+        ...
+
     def spans(self, search: Search, data: bytes, budget: Budget) -> list[Span]:
-        """Find all matches in these bytes of a file, as they are searched."""
+        """Find the matches in a few lines of text."""
         ...
 
 
@@ -123,6 +143,22 @@ def searched(data: bytes) -> bytes:
         little = data.startswith(codecs.BOM_UTF16_LE)
         return data[2:].decode("utf-16-le" if little else "utf-16-be", "replace").encode("utf-8", "replace")
     return data.removeprefix(codecs.BOM_UTF8)
+
+
+def searchable(snapshot: Snapshot) -> Snapshot:
+    """Return a file of text as engines can search it: they know UTF-8, and UTF-16 by its byte order mark."""
+    encoding = snapshot.encoding
+    if encoding.name in _KNOWN or (encoding.bom and encoding.width == _UTF16):
+        return snapshot
+    return Snapshot(snapshot.text.encode("utf-8", "replace"), encoding=UTF8)
+
+
+def matching_in(data: bytes, spans: Sequence[Span], *, complete: bool = True) -> Matching:
+    """Return the lines that matches in a file's bytes touch; without any line feed, a carriage return ends a line."""
+    text = searched(data)
+    return Matching(
+        places_of(text if b"\n" in data else text.replace(b"\r", b"\n"), spans), len(spans), complete=complete
+    )
 
 
 def places_of(text: bytes, spans: Iterable[Span]) -> list[Place]:

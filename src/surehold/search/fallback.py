@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from surehold.disk.base import Target
 from surehold.errors import FileTooLarge, NotFound, OutsideWorkspace, SearchTimeout, SureholdError
 from surehold.search.budget import Budget
-from surehold.search.engine import MAX_PLACES, Found, Scope, Span, Swept, places_of, searched
+from surehold.search.engine import MAX_PLACES, Found, Matching, Scope, Span, Swept, matching_in, places_of, searched
 from surehold.search.glob import Filter
 from surehold.search.regex_child import offsets, spans
 from surehold.search.types import globs
@@ -45,13 +45,13 @@ class PythonEngine:
                     found.complete = False
                     break
         found.denied = tally.denied
-        found.unreadable += tally.unreadable
+        found.unreadable = _below(scope, found.unreadable + tally.unreadable)
         return found
 
-    def find_in(self, search: Search, data: bytes, budget: Budget) -> list[int]:
+    def find_in(self, search: Search, data: bytes, budget: Budget) -> tuple[list[int], bool]:
         """Find all places in these bytes of a file."""
         with _finder(search, budget) as find_in:
-            return find_in(data)
+            return find_in(data), True
 
     def sweep(self, scope: Scope, want: Want, budget: Budget) -> Swept:
         """Find out about all files below a directory; when time is up, return what is known by then."""
@@ -72,8 +72,12 @@ class PythonEngine:
             swept.timed_out = True
         swept.scanned = None if swept.timed_out else found.scanned
         swept.denied, swept.too_large = tally.denied, found.too_large
-        swept.unreadable = found.unreadable + tally.unreadable
+        swept.unreadable = _below(scope, found.unreadable + tally.unreadable)
         return swept
+
+    def lines_in(self, search: Search, data: bytes, budget: Budget) -> Matching:
+        """Find the matching lines in these bytes of a file."""
+        return matching_in(data, self.spans(search, data, budget))
 
     def spans(self, search: Search, data: bytes, budget: Budget) -> list[Span]:
         """Find all matches in these bytes of a file, as they are searched."""
@@ -84,7 +88,7 @@ class PythonEngine:
 def _add(swept: Swept, path: str, data: bytes, found: list[Span], want: Want) -> None:
     text = searched(data)
     if b"\0" in text[:SNIFF]:
-        swept.binary += 1
+        swept.binary.append(path)
         return
     if want == "lines":
         swept.places[path] = lines = places_of(text, found)
@@ -111,6 +115,11 @@ def _files(scope: Scope, tally: Tally) -> Iterator[tuple[tuple[str, ...], Target
             parts = (*room.parents, name)
             if kind == "file" and scope.takes(parts) and types.takes((name,)):
                 yield parts, scope.disk.below(room.directory, (name,))
+
+
+def _below(scope: Scope, names: list[str]) -> list[str]:
+    """Return names as they read from the directory that is searched."""
+    return [name.removeprefix(f"{scope.directory.key}/") for name in names]
 
 
 def _read(scope: Scope, target: Target, found: Found) -> bytes | None:

@@ -146,6 +146,7 @@ def anchored(pattern: str) -> Glob:
 @lru_cache(maxsize=256)
 def floating(pattern: str) -> Glob:
     """Read a filter: without a slash it is about the name at any depth, and `name/` is about all that is in it."""
+    _ = _glob(pattern)  # refuses it as it was written
     body = pattern.removesuffix("/")
     prefix = "" if "/" in body else "**/"
     return _glob(prefix + body + ("/**" if body != pattern else ""))

@@ -16,7 +16,7 @@ from surehold.disk.base import Stored, Target
 from surehold.errors import Cancelled, FileTooLarge, NotFound, OutsideWorkspace, SearchTimeout, StaleFile, SureholdError
 from surehold.search.budget import Budget
 from surehold.search.cursor import cursor, place
-from surehold.search.engine import Engine, Found, Parts, Scope
+from surehold.search.engine import TOO_MANY, Engine, Found, Parts, Scope, searchable
 from surehold.search.preview import View
 from surehold.search.unchanged import Unchanged
 from surehold.search.values import FileHits, Hit, Search, SearchResult, Skipped
@@ -182,7 +182,10 @@ class _Pages:
         """Return where the matches are in just these bytes."""
         mark = found.marks.get(parts)
         same = mark == hash(snapshot.data) if mark is not None else self._unchanged(target)
-        offsets = found.places[parts] if same else self.engine.find_in(self.scope.search, snapshot.data, self.budget)
+        if same:
+            return sorted(set(found.places[parts]))
+        offsets, complete = self.engine.find_in(self.scope.search, snapshot.data, self.budget)
+        found.complete &= complete
         return sorted(set(offsets))
 
     def skipped(self, found: Found) -> Skipped:
@@ -198,11 +201,12 @@ class _Pages:
     def notes(self, found: Found) -> list[str]:
         """Say what the numbers alone do not say."""
         notes = list[str]()
-        unreadable = found.unreadable + self.unreadable
-        if unreadable:
+        directory = self.scope.directory.key
+        base = "" if directory == "." else directory + "/"
+        if unreadable := [*(base + name for name in found.unreadable), *self.unreadable]:
             notes.append(f"Could not be read: {_some(unreadable)}.")
         if not found.complete:
-            notes.append("There are more matches than can be collected; narrow the search.")
+            notes.append(TOO_MANY)
         return notes
 
 
@@ -239,13 +243,15 @@ def search_one(
     behind = _passed(place(question, after))[1] if after else -1
     if not snapshot.is_text:
         return SearchResult(matches=(), files=(), files_scanned=1, engine=engine.name, skipped=Skipped(binary=1))
-    offsets = sorted(set(engine.find_in(search, snapshot.data, budget)))
+    text = searchable(snapshot)
+    found, complete = engine.find_in(search, text.data, budget)
+    offsets = sorted(set(found))
     wanted = [offset for offset in offsets if offset > behind]
     shown = wanted[:limit]
     hits = FileHits(path=target.key, sha256=snapshot.sha256, match_count=len(offsets), snapshot=snapshot)
     further = len(shown) < len(wanted)
     return SearchResult(
-        matches=tuple(View(target.key, snapshot).hits(shown, search.context)),
+        matches=tuple(View(target.key, text).hits(shown, search.context)),
         files=(hits,) if shown else (),
         files_scanned=1,
         engine=engine.name,
@@ -253,4 +259,6 @@ def search_one(
         next=cursor(question, shown[-1]) if further else "",
         total_matches=len(offsets),
         counts=((target.key, len(offsets)),) if offsets else (),
+        complete=complete,
+        notes=() if complete else (TOO_MANY,),
     )

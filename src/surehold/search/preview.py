@@ -35,8 +35,9 @@ class View:
     def row(self, line: int, begins: int | None) -> Row:
         """Show a line; where its first match begins, in bytes, if it has one."""
         text = self._line(line - 1)
-        start = self._text.lines.starts[line - 1]
-        at = len(self._text.encoding.decode(self._text.data[start : start + begins])) if begins else 0
+        at = 0
+        if begins and len(text) > WIDTH:
+            at = len(self._text.encoding.decode(self._text.lines.contents[line - 1][:begins]))
         shown = window(text, at)
         return Row(path=self._path, line=line, text=shown, is_match=begins is not None, is_whole=shown == text)
 

@@ -41,9 +41,11 @@ _STATS = re.compile(rb"\n(\d+) matches\n\d+ matched lines\n\d+ files contained m
 _STATS_ROOM = 1000
 _ZERO = re.compile(rb': binary file matches \(found "\\0" byte around offset (\d+)\)\Z')
 _ZERO_ROOM = 100
-_RECORD = re.compile(rb"(\d+):(?:(\d+):)?")
+_RECORD = re.compile(rb"^(\d+):(?:(\d+):)?", re.MULTILINE)
 _MANY = re.compile(rb"\[Omitted long line with (\d+) matches\]")
 _ONE = b" 1 matches]"
+_COUNT = re.compile(rb"([^\0]+)\0(\d+)\r?\n")
+"""With `--crlf`, ripgrep ends its own lines that way too."""
 
 
 def matching(search: Search) -> list[str]:
@@ -87,7 +89,7 @@ def read(done: Run, want: Want) -> Swept:
 
 def counts(done: Run) -> dict[str, int]:
     """Read how many matches each file has."""
-    return {_name(path): int(count) for path, count in re.findall(rb"([^\0]+)\0(\d+)\n", done.output)}
+    return {_name(path): int(count) for path, count in _COUNT.findall(done.output)}
 
 
 def _add_blocks(swept: Swept, body: bytes, want: Want) -> None:
@@ -111,7 +113,7 @@ def _add_blocks(swept: Swept, body: bytes, want: Want) -> None:
 
 def _add_zero(swept: Swept, path: str, offset: int) -> None:
     if offset < SNIFF:
-        swept.binary += 1
+        swept.binary.append(path)
     else:
         swept.doubtful.append(path)
 
@@ -137,6 +139,7 @@ def keep(swept: Swept, is_wanted: Callable[[str], bool]) -> None:
     """Leave out what is not wanted."""
     swept.counts = {path: count for path, count in swept.counts.items() if is_wanted(path)}
     swept.doubtful = [path for path in swept.doubtful if is_wanted(path)]
+    swept.binary = [path for path in swept.binary if is_wanted(path)]
 
 
 def matches_of(swept: Swept) -> int:
@@ -147,8 +150,7 @@ def matches_of(swept: Swept) -> int:
 
 def places(records: bytes) -> list[Place]:
     """Return the matching lines of a block."""
-    found = (_RECORD.match(record) for record in records.split(b"\n"))
-    return [(int(record[1]), int(record[2] or 1) - 1) for record in found if record]
+    return [(int(line), int(column or 1) - 1) for line, column in _RECORD.findall(records)]
 
 
 def spans(output: bytes) -> list[Span]:

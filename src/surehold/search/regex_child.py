@@ -21,7 +21,12 @@ def offsets(pattern: "re.Pattern[str]", data: bytes, *, multiline: bool = False)
 def spans(pattern: "re.Pattern[str]", data: bytes) -> list[tuple[int, int]]:
     """Return where matches begin and end, in bytes; one behind the last line end is in no line, so it is none."""
     text = data.decode("utf-8", "surrogateescape")
-    found = [span for span in _spans(pattern, text) if span[0] < len(text) or text[-1:] not in {"", "\n"}]
+    behind = -1 if text[-1:] in {"", "\n"} else len(text)
+    found, ended = list[tuple[int, int]](), -1
+    for start, end in _spans(pattern, text):
+        if (start != end or start != ended) and (start < len(text) or start == behind):
+            found.append((start, end))
+        ended = end
     if text.isascii():
         return found
     both = iter(_in_bytes(text, [at for span in found for at in span]))

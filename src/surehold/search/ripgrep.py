@@ -22,7 +22,7 @@ from surehold.errors import DiskFailed
 from surehold.search import records
 from surehold.search.budget import Budget
 from surehold.search.complaints import complaint
-from surehold.search.engine import MAX_PLACES, Found, Parts, Scope, Span, Swept
+from surehold.search.engine import MAX_PLACES, Found, Matching, Parts, Scope, Span, Swept, matching_in
 from surehold.search.glob import alternatives
 from surehold.search.ignore import inherited
 from surehold.search.records import is_multiline, matching
@@ -111,15 +111,18 @@ class Ripgrep:
         if done.overflowed:  # which part of the whole we got was up to chance; so take the first part
             done = self._find(scope, denied, budget, (*what, "--sort=path"))
         found = _parsed(done, multiline=is_multiline(scope.search))
+        if not _knows_globs(scope.search):
+            found.scanned = self._asked_for_files(scope, denied, budget)
         found.denied = _asked_for(scope, denied)
         return found
 
-    def find_in(self, search: Search, data: bytes, budget: Budget) -> list[int]:
-        """Find all places in these bytes of a file."""
+    def find_in(self, search: Search, data: bytes, budget: Budget) -> tuple[list[int], bool]:
+        """Find the places in these bytes of a file, and tell whether these are all."""
         with memory(data) as file:
             argv = (self.path, *_FIXED, *_what(search), "--", "-")
             done = _checked(run(argv, budget=budget, stdin=file, max_output=_MAX_OUTPUT))
-        return next(iter(_parsed(done, multiline=is_multiline(search)).places.values()), list[int]())
+        found = _parsed(done, multiline=is_multiline(search))
+        return next(iter(found.places.values()), list[int]()), found.complete
 
     def sweep(self, scope: Scope, want: Want, budget: Budget) -> Swept:
         """Find out about all files below a directory; when time is up, return what is known by then."""
@@ -143,16 +146,36 @@ class Ripgrep:
             records.keep(swept, lambda path: scope.takes(tuple(path.split("/"))))
         if swept.binary or swept.doubtful or not _says_all(scope.search):
             swept.matches = None if is_multiline(scope.search) else records.matches_of(swept)
+        if not _knows_globs(scope.search):  # with matches, nobody asks how many files there were: it takes another walk
+            has_matches = swept.counts or swept.doubtful
+            swept.scanned = None if has_matches else self._asked_for_files(scope, denied, budget)
         swept.denied = _asked_for(scope, denied)
         swept.unreadable = _unreadable(done)
         return swept
 
+    def lines_in(self, search: Search, data: bytes, budget: Budget) -> Matching:
+        """Find the matching lines in these bytes of a file."""
+        if is_multiline(search) or b"\n" not in data:  # what a match spans must be known
+            done = self._run_on(data, ("--json", "--text", *matching(search)), budget)
+            return matching_in(data, records.spans(done.output), complete=not done.overflowed)
+        done = self._run_on(data, (*records.flags(search, "lines"), "--text"), budget)
+        swept = records.read(done, "lines")
+        places = [place for each in swept.places.values() if isinstance(each, bytes) for place in records.places(each)]
+        return Matching(places, records.matches_of(swept), complete=not done.overflowed)
+
     def spans(self, search: Search, data: bytes, budget: Budget) -> list[Span]:
-        """Find all matches in these bytes of a file, as they are searched."""
+        """Find the matches in a few lines of text."""
+        return records.spans(self._run_on(data, ("--json", "--text", *matching(search)), budget).output)
+
+    def _run_on(self, data: bytes, what: Sequence[str], budget: Budget) -> Run:
         with memory(data) as file:
-            argv = (self.path, *_FIXED, "--json", "--text", *matching(search), "--", "-")
-            done = _checked(run(argv, budget=budget, stdin=file, max_output=_MAX_OUTPUT))
-        return records.spans(done.output)
+            argv = (self.path, *_FIXED, *what, "--", "-")
+            return _checked(run(argv, budget=budget, stdin=file, max_output=records.MAX_OUTPUT))
+
+    def _asked_for_files(self, scope: Scope, denied: frozenset[Parts], budget: Budget) -> int:
+        """Count the files that are asked for, of those that ripgrep looks at."""
+        done = self._find(scope, denied, budget, ("--files", "--null"))
+        return sum(1 for path in done.output.split(b"\0")[:-1] if scope.takes(_parts(path)))
 
     def _rules(self, scope: Scope, budget: Budget) -> frozenset[Parts]:
         denied = self._denied(scope, budget) if scope.allowed else frozenset[Parts]()
@@ -230,12 +253,21 @@ def _says_all(search: Search) -> bool:
     return search.hidden and not search.exclude and not search.include
 
 
+def _knows_globs(search: Search) -> bool:
+    """Tell whether ripgrep can be told all globs, so that it looks at just what is asked for."""
+    included = [each for pattern in search.include for each in alternatives(pattern)]
+    names = [*included, *(pattern.removesuffix("/") for pattern in search.exclude)]
+    return all(map(_is_plain, names)) and not (search.types and search.include)
+
+
+def _is_plain(name: str) -> bool:
+    return _PLAIN_GLOB.fullmatch(name) is not None and "**" not in name
+
+
 def _excluding(patterns: Sequence[str]) -> Iterator[str]:
     """Tell ripgrep what it need not look at, where it surely understands the pattern as we do."""
-    for pattern in patterns:
-        body = pattern.removesuffix("/")
-        if _PLAIN_GLOB.fullmatch(body) and "**" not in body:
-            yield f"--glob=!{body}"
+    names = (pattern.removesuffix("/") for pattern in patterns)
+    yield from (f"--glob=!{name}" for name in names if _is_plain(name))
 
 
 def _including(search: Search) -> Iterator[str]:
@@ -244,7 +276,7 @@ def _including(search: Search) -> Iterator[str]:
         yield from (f"--type={canonical(name)}" for name in search.types)
         return
     names = [each.rpartition("/")[2] for pattern in search.include for each in alternatives(pattern)]
-    if names and all(_PLAIN_GLOB.fullmatch(name) and "**" not in name for name in names):
+    if names and all(map(_is_plain, names)):
         yield from (f"--type-add={_KIND}:{name}" for name in names)
         yield f"--type={_KIND}"
 

@@ -8,7 +8,7 @@
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -17,6 +17,7 @@ from surehold.errors import (
     BinaryFile,
     Cancelled,
     FileTooLarge,
+    InvalidPattern,
     NotFound,
     OutsideWorkspace,
     SearchTimeout,
@@ -25,16 +26,20 @@ from surehold.errors import (
 )
 from surehold.search import records
 from surehold.search.budget import Budget
-from surehold.search.engine import Engine, Place, Scope, Swept, places_of, searched
+from surehold.search.engine import TOO_MANY, Engine, Matching, Place, Scope, Swept, searchable
 from surehold.search.page import Page
 from surehold.search.preview import View
 from surehold.search.unchanged import Unchanged
-from surehold.search.values import FileHits, Row, Search, Skipped, Sought, SweepResult
+from surehold.search.values import FileHits, Search, Skipped, Sought, SweepResult
 from surehold.text.snapshot import Snapshot
 
 _SHOWN = 3
 _GRACE = 2.0
 """Seconds to show what was found when time was up."""
+_BATCH = 64
+_BATCH_BYTES = 1 << 22
+_HELD = 1 << 28
+"""Bytes of files of which lines are shown; a page with more of them ends."""
 SnapshotOf = Callable[[Target, Stored], Snapshot]
 
 
@@ -64,21 +69,32 @@ def sweep_one(
 ) -> SweepResult:
     """Return one page of what matches in one file."""
     if not snapshot.is_text:
-        raise BinaryFile(f"`{target}` is not text.", path=target.key)
-    spans = engine.spans(search, snapshot.data, budget)
-    places = _places(snapshot, spans)
-    swept, page = Swept(scanned=1, matches=len(spans)), Page(sought)
-    if spans:
-        swept.counts[target.key] = {"files": 1, "counts": len(spans), "lines": len(places)}[sought.want]
+        raise BinaryFile(f"`{target}` is not text.", path=target.key, action="Search text files, or a directory.")
+    text = searchable(snapshot)
+    found = engine.lines_in(search, text.data, budget)
+    swept, page = Swept(scanned=1, matches=found.matches, overflowed=not found.complete), Page(sought)
+    if found.places:
+        swept.counts[target.key] = _count(found, sought)
+    elif not found.complete:  # not even one line of what matches could be kept
+        raise InvalidPattern("The pattern matches more than can be collected.", reason="too_many_matches")
     files = tuple[FileHits, ...]()
-    if spans and sought.want != "lines":
+    if found.places and sought.want != "lines":
         page.takes_name(target.key)
-    elif spans:
-        all(page.takes_row(row) for row in _rows(target.key, snapshot, places, sought))
-        hits = FileHits(path=target.key, sha256=snapshot.sha256, match_count=len(spans), snapshot=snapshot)
+    elif found.places:
+        _take_rows(page, target.key, text, found.places, sought)
+        hits = FileHits(path=target.key, sha256=snapshot.sha256, match_count=found.matches, snapshot=snapshot)
         files = (hits,) if page.rows else ()
-    shown = tuple(swept.counts.items()) if page.names or page.rows else ()
-    return replace(_result(engine, sought, swept, page), counts=shown, files=files, look_around=search.look_around)
+    return replace(
+        _result(engine, sought, swept, page),
+        counts=tuple(swept.counts.items()) if page.names or page.rows else (),
+        files=files,
+        look_around=search.look_around,
+        notes=() if found.complete else (TOO_MANY,),
+    )
+
+
+def _count(found: Matching, sought: Sought) -> int:
+    return {"files": 1, "counts": found.matches, "lines": len(found.places)}[sought.want]
 
 
 def _result(engine: Engine, sought: Sought, swept: Swept, page: Page) -> SweepResult:
@@ -131,13 +147,13 @@ class _Sweep:
         return swept
 
     def _find_again(self, swept: Swept, name: str, snapshot: Snapshot) -> None:
-        spans = self.engine.spans(self.scope.search, snapshot.data, self.budget)
-        if not spans:
+        found = self.engine.lines_in(self.scope.search, snapshot.data, self.budget)
+        swept.overflowed |= not found.complete
+        if not found.places:
             return
-        places = _places(snapshot, spans)
-        swept.counts[name] = {"files": 1, "counts": len(spans), "lines": len(places)}[self.sought.want]
-        swept.places[name], swept.marks[name] = places, hash(snapshot.data)
-        swept.matches = None if swept.matches is None else swept.matches + len(spans)
+        swept.counts[name] = _count(found, self.sought)
+        swept.places[name], swept.marks[name] = found.places, hash(snapshot.data)
+        swept.matches = None if swept.matches is None else swept.matches + found.matches
 
     def page_of_files(self, names: list[str]) -> Page:
         """Return the names of one page; those that are no files by now are left out."""
@@ -165,43 +181,74 @@ class _Sweep:
         if swept.timed_out:
             self.budget = self.budget.extended(_GRACE)
         try:
-            for number, name in enumerate(names):
-                self.budget.check(number, len(names), "files with matches looked at")
-                if not context and page.to_pass >= swept.counts[name]:
-                    page.to_pass -= swept.counts[name]
-                elif not self._takes_rows_of(name, swept, page):
+            at = 0
+            while at < len(names):
+                self.budget.check(at, len(names), "files with matches looked at")
+                if not context and page.to_pass >= swept.counts[names[at]]:
+                    page.to_pass -= swept.counts[names[at]]
+                    at += 1
+                    continue
+                batch = self._batch(names, at, swept, page)
+                if not batch or not self._takes_rows_of(batch, swept, page):
+                    page.further = True
                     break
+                at += len(batch)
         except SearchTimeout:
             if not page.rows:
                 raise
             page.further = True
         return page
 
-    def _takes_rows_of(self, name: str, swept: Swept, page: Page) -> bool:
-        if self.sought.limit is not None and len(page.rows) >= self.sought.limit:
-            page.further = True
-            return False
-        target = self._target(name)
-        snapshot = self._read(target)
-        if snapshot is None:
-            return True
-        places, before = self._places(name, target, snapshot, swept), len(page.rows)
-        goes_on = all(page.takes_row(row) for row in _rows(target.key, snapshot, places, self.sought))
-        if len(page.rows) > before:
-            self.files[target.key] = FileHits(
-                path=target.key, sha256=snapshot.sha256, match_count=swept.counts[name], snapshot=snapshot
-            )
-        return goes_on
+    def _batch(self, names: list[str], begin: int, swept: Swept, page: Page) -> dict[str, Snapshot | None]:
+        """Read the next files of one directory, as many as the page surely needs and memory easily holds."""
+        limit, files = self.sought.limit, dict[str, Snapshot | None]()
+        wanted = _BATCH if limit is None else page.to_pass + limit - len(page.rows)
+        if limit is not None and sum(file.snapshot.size for file in self.files.values()) > _HELD:
+            wanted = 0
+        room, above = _BATCH_BYTES, names[begin].rpartition("/")[0]
+        for name in names[begin : begin + _BATCH]:
+            if wanted <= 0 or room <= 0 or name.rpartition("/")[0] != above:
+                break
+            snapshot = files[name] = self._read(self._target(name))
+            wanted -= swept.counts[name]
+            room -= snapshot.size if snapshot else 0
+        return files
 
-    def _places(self, name: str, target: Target, snapshot: Snapshot, swept: Swept) -> list[Place]:
+    def _takes_rows_of(self, batch: dict[str, Snapshot | None], swept: Swept, page: Page) -> bool:
+        """Take what matches in some files of one directory; False when the page is full."""
+        files = {name: snapshot for name, snapshot in batch.items() if snapshot is not None}
+        for (name, snapshot), same in zip(files.items(), self._are_same(files, swept), strict=True):
+            places, before = self._places(name, snapshot, swept, same=same), len(page.rows)
+            path = self._base + name
+            goes_on = _take_rows(page, path, snapshot, places, self.sought)
+            if len(page.rows) > before:
+                self.files[path] = FileHits(
+                    path=path, sha256=snapshot.sha256, match_count=swept.counts[name], snapshot=snapshot
+                )
+            if not goes_on:
+                return False
+        return True
+
+    def _are_same(self, files: dict[str, Snapshot], swept: Swept) -> list[bool]:
+        """Tell which files of one directory hold the bytes that the engine searched."""
+        marked = {name: swept.marks[name] == hash(files[name].data) for name in files if name in swept.marks}
+        if len(marked) == len(files):
+            return list(marked.values())
+        above = next(iter(files)).rpartition("/")[0]
+        directory = self._target(above) if above else self.scope.directory
+        rested = self._unchanged.each(directory, [name.rpartition("/")[2] for name in files])
+        return [marked.get(name, has_rested) for name, has_rested in zip(files, rested, strict=True)]
+
+    def _places(self, name: str, snapshot: Snapshot, swept: Swept, *, same: bool) -> list[Place]:
         """Return where the matching lines are in just these bytes."""
-        said, mark = swept.places[name], swept.marks.get(name)
-        same = mark == hash(snapshot.data) if mark is not None else self._unchanged(target)
+        said = swept.places[name]
         if same and b"\n" in snapshot.data:  # without one, lines may end in a way that only we know
             places = said if isinstance(said, list) else records.places(said)
             if not places or places[-1][0] <= snapshot.line_count:
                 return places
-        return _places(snapshot, self.engine.spans(self.scope.search, snapshot.data, self.budget))
+        found = self.engine.lines_in(self.scope.search, snapshot.data, self.budget)
+        swept.overflowed |= not found.complete
+        return found.places
 
     def _read(self, target: Target) -> Snapshot | None:
         """Read a file; count what goes wrong with it."""
@@ -258,7 +305,7 @@ class _Sweep:
     def skipped(self, swept: Swept) -> Skipped:
         """Count what is not in the answer."""
         return Skipped(
-            binary=self.binary + swept.binary,
+            binary=self.binary + len(swept.binary),
             too_large=len(self.too_large) + swept.too_large,
             denied=swept.denied,
             unreadable=len(swept.unreadable) + len(self.unreadable),
@@ -274,7 +321,7 @@ class _Sweep:
         if self.too_large:
             yield f"Too large to be shown: {_some(self.too_large)}."
         if swept.overflowed:
-            yield "There are more matches than can be collected; narrow the search."
+            yield TOO_MANY
         if self.scope.search.look_around:
             yield "The pattern needs look-around or backreferences: it was matched with PCRE2."
 
@@ -283,21 +330,25 @@ def _in_path_order(name: str) -> str:
     return name.replace("/", "\0")
 
 
-def _places(snapshot: Snapshot, spans: list[tuple[int, int]]) -> list[Place]:
-    if b"\n" in snapshot.data:
-        return places_of(searched(snapshot.data), spans)
-    return places_of(searched(snapshot.data).replace(b"\r", b"\n"), spans)
+def _take_rows(page: Page, path: str, snapshot: Snapshot, places: list[Place], sought: Sought) -> bool:
+    """Take the matching lines of a file and those around them, each once; False when the page is full."""
+    view, matching = View(path, snapshot), dict(places)
+    for number in _numbers(matching, sought, view.count):
+        if page.to_pass:  # there may be very many, so they are not even looked at
+            page.to_pass -= 1
+        elif not page.takes_row(view.row(number, matching.get(number))):
+            return False
+    return True
 
 
-def _rows(path: str, snapshot: Snapshot, places: list[Place], sought: Sought) -> Iterator[Row]:
-    """Yield the matching lines of a file and those around them, each once."""
-    view, shown = View(path, snapshot), 0
-    matching = dict(places)
+def _numbers(matching: Iterable[int], sought: Sought, count: int) -> Iterator[int]:
+    if not (sought.before or sought.after):
+        yield from (line for line in matching if line <= count)
+        return
+    shown = 0
     for line in matching:
-        for number in range(max(1, line - sought.before, shown + 1), min(view.count, line + sought.after) + 1):
-            if number > line and number in matching:
-                break
-            yield view.row(number, matching.get(number))
+        for number in range(max(1, line - sought.before, shown + 1), min(count, line + sought.after) + 1):
+            yield number
             shown = number
 
 

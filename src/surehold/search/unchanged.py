@@ -1,8 +1,10 @@
 """Whether what is read now is what another program saw a moment ago."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from surehold.disk.base import Reader, Target
+from surehold.disk.base import Look, Reader, Target
+from surehold.errors import SureholdError
 from surehold.search.engine import Parts
 
 _MARGIN_NS = 50_000_000
@@ -22,22 +24,29 @@ class Unchanged:
 
     def __call__(self, target: Target) -> bool:
         """Tell whether a file that was just read has not changed, nor the way to it."""
-        if not self.disk.coherent:
-            return False
-        depths = range(len(self.directory.parts), len(target.parts))
-        if not all(self._is_older_directory(target, depth) for depth in depths):
-            return False
-        above = replace(target, parts=target.parts[:-1], key="")
-        return self._has_rested(above, target.parts[-1])
+        return self.each(replace(target, parts=target.parts[:-1], key=""), target.parts[-1:])[0]
 
-    def _is_older_directory(self, target: Target, depth: int) -> bool:
+    def each(self, directory: Target, names: Sequence[str]) -> list[bool]:
+        """Tell the same of several files of one directory, all of them just read."""
+        depths = range(len(self.directory.parts), len(directory.parts) + 1)
+        if not self.disk.coherent or not all(self._is_older_directory(directory, depth) for depth in depths):
+            return [False] * len(names)
+        return self._have_rested(directory, names)
+
+    def _is_older_directory(self, below: Target, depth: int) -> bool:
         """Tell whether no name in a directory has changed: a link, or another directory, could have been there."""
-        parts = target.parts[:depth]
+        parts = below.parts[:depth]
         older = self.older.get(parts)
         if older is None:
-            older = self.older[parts] = self._has_rested(replace(target, parts=parts, key=""), ".")
+            older = self.older[parts] = self._have_rested(replace(below, parts=parts, key=""), (".",))[0]
         return older
 
-    def _has_rested(self, directory: Target, name: str) -> bool:
-        look = self.disk.looks(directory, (name,))[0]
-        return look is not None and max(look.ctime_ns, look.mtime_ns) < self.began - _MARGIN_NS
+    def _have_rested(self, directory: Target, names: Sequence[str]) -> list[bool]:
+        try:
+            looks = self.disk.looks(directory, names)
+        except SureholdError:  # the whole directory is gone
+            return [False] * len(names)
+        return [look is not None and self._is_old(look) for look in looks]
+
+    def _is_old(self, look: Look) -> bool:
+        return max(look.ctime_ns, look.mtime_ns) < self.began - _MARGIN_NS

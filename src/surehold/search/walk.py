@@ -181,16 +181,18 @@ class Walk:
 
     def _visible(self, door: _Door) -> tuple[list[Listed], Ignoring]:
         """Return what is to be seen in a directory, sorted, and the rules that hold in it."""
-        found = self._found_in(door)
+        visible = self._found_in(door)
+        dotted = [
+            entry[0] for entry in visible if entry[0][0] == "."
+        ]  # few as a rule, and all that is special is there
         rules = door.rules
-        if self.ignore:
-            rules = rules.with_files_of(self.disk, door.target, map(_BY_NAME, found))
-        if self.hidden or self.guide.shows_hidden(door.states):
-            visible = [entry for entry in found if entry[0] != ".git"]
-        else:
-            visible = [entry for entry in found if entry[0][0] != "."]
-            if len(visible) < len(found):
-                self.tally.hidden += len(found) - len(visible) - any(entry[0] == ".git" for entry in found)
+        if self.ignore and dotted:
+            rules = rules.with_files_of(self.disk, door.target, dotted)
+        if dotted and (self.hidden or self.guide.shows_hidden(door.states)):
+            visible = [entry for entry in visible if entry[0] != ".git"]
+        elif dotted:
+            visible = [entry for entry in visible if entry[0][0] != "."]
+            self.tally.hidden += len(dotted) - (".git" in dotted)
         if self.ignore and rules.say_something:
             seen = [entry for entry in visible if not rules.ignores(entry[0], directory=entry[1] == "directory")]
             self.tally.ignored += len(visible) - len(seen)

@@ -2,14 +2,14 @@
 
 1. Rows keep the bytes of their lines; only `unified` and `render` turn them into text.
 2. A hunk never shows less context than asked for, except at the edges of the file: appliers read less as an edge.
-3. `local_hunks` looks at the bytes around the changes, never at all lines of the file.
+3. `local_hunks` and `walk_hunks` look at the bytes around the changes, never at all lines of the file.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from surehold.text.align import Block, align, join
+from surehold.text.align import Block, align
 
 _NO_NEWLINE = "\n\\ No newline at end of file\n"
 _ESCAPES = {7: r"\a", 8: r"\b", 9: r"\t", 10: r"\n", 11: r"\v", 12: r"\f", 13: r"\r", 34: r"\"", 92: r"\\"}
@@ -102,16 +102,18 @@ def render(
     limit: int | None = None,
 ) -> UnifiedDiff:
     """Return hunks as a unified diff, cut after a whole row if it would exceed `limit` bytes of UTF-8."""
-    rows: list[str] = []
-    size = 0
-    for row in _rows(found, from_name, to_name, decode):
-        if limit is not None:
-            # Decoders may leave lone surrogates for bytes that are no text; they count like other characters.
-            size += len(row.encode("utf-8", "surrogatepass"))
-            if size > limit:
-                return UnifiedDiff(text="".join(rows), truncated=True)
-        rows.append(row)
-    return UnifiedDiff(text="".join(rows), truncated=False)
+    texts: list[str] = []
+    head, size = [f"--- {quote_name(from_name)}\n", f"+++ {quote_name(to_name)}\n"], 0
+    for hunk in found:
+        head.append(f"{hunk.header}\n")
+        text = "".join(head) + _text(hunk, decode)
+        if limit is not None and size + _size(text) > limit:
+            fitting = _fitting([*head, *_rows(hunk, decode)], limit - size)
+            return UnifiedDiff(text="".join([*texts, *fitting]), truncated=True)
+        size += _size(text)
+        texts.append(text)
+        head = []
+    return UnifiedDiff(text="".join(texts), truncated=False)
 
 
 def local_hunks(
@@ -123,29 +125,30 @@ def local_hunks(
 
     For texts whose lines end in LF or CRLF, in any encoding in which LF is one byte and stands for nothing else.
     """
-    found: list[Hunk] = []
+    return list(walk_hunks(before, after, spans, context=context, above=above))
+
+
+def walk_hunks(
+    before: bytes, after: bytes, spans: Sequence[Span], *, context: int = 3, above: int | None = None
+) -> Iterator[Hunk]:
+    """Yield what `local_hunks` returns: who needs the first ones only pays for no others."""
     counted = line = shift = 0
-    for cores in _clusters(before, spans, context):
-        start = _back(before, cores[0].before, context)
-        end = _forward(before, cores[-1].before_end, context)
+    for start, cores, end in _clusters(before, spans, context):
         if above is not None:
             line, above = above - before.count(b"\n", start, spans[0][0]), None
         else:
             line += before.count(b"\n", counted, start)
-        counted = start
+        counted = at = start
         part = _Part()
         for core in cores:
-            part.keep(split_lines(before[start : core.before]))
+            part.keep(split_lines(before[at : core.before]))
             old, new = before[core.before : core.before_end], after[core.after : core.after_end]
             part.change(split_lines(old), split_lines(new))
-            start = core.before_end
-        part.keep(split_lines(before[start:end]))
-        found += (
-            replace(hunk, old_start=hunk.old_start + line, new_start=hunk.new_start + line + shift)
-            for hunk in hunks(part.old, part.new, context=context, blocks=join(part.blocks))
-        )
+            at = core.before_end
+        part.keep(split_lines(before[at:end]))
+        for group in _groups(part.changes, context):
+            yield _hunk(part.old, part.new, group, context, line=line, shift=shift)
         shift += len(part.new) - len(part.old)
-    return found
 
 
 def quote_name(name: str) -> str:
@@ -186,7 +189,10 @@ def _groups(changes: Iterable[_Change], context: int) -> Iterator[list[_Change]]
         yield group
 
 
-def _hunk(a: Sequence[bytes], b: Sequence[bytes], group: list[_Change], context: int) -> Hunk:
+def _hunk(
+    a: Sequence[bytes], b: Sequence[bytes], group: list[_Change], context: int, *, line: int = 0, shift: int = 0
+) -> Hunk:
+    """Return one hunk; `line` lines stand above those given, and `shift` more above the new ones."""
     above = min(context, group[0].a)
     below = min(context, len(a) - group[-1].a_end)
     a_start, a_end = group[0].a - above, group[-1].a_end + below
@@ -200,9 +206,9 @@ def _hunk(a: Sequence[bytes], b: Sequence[bytes], group: list[_Change], context:
         here = change.a_end
     rows += (b" " + line for line in a[here:a_end])
     return Hunk(
-        old_start=a_start + (a_end > a_start),
+        old_start=line + a_start + (a_end > a_start),
         old_lines=a_end - a_start,
-        new_start=b_start + (b_end > b_start),
+        new_start=line + shift + b_start + (b_end > b_start),
         new_lines=b_end - b_start,
         lines=tuple(rows),
     )
@@ -212,21 +218,38 @@ def _extent(start: int, lines: int) -> str:
     return f"{start}" if lines == 1 else f"{start},{lines}"
 
 
-def _rows(found: Iterable[Hunk], from_name: str, to_name: str, decode: Callable[[bytes], str]) -> Iterator[str]:
-    for index, hunk in enumerate(found):
-        if not index:
-            yield f"--- {quote_name(from_name)}\n"
-            yield f"+++ {quote_name(to_name)}\n"
-        yield f"{hunk.header}\n"
-        rows = [chr(row[0]) + decode(row[1:]) for row in hunk.lines]
-        old_ends_in_cr, new_ends_in_cr = _uses_cr(rows, " -"), _uses_cr(rows, " +")
-        for row in rows:
-            if row.endswith("\n"):
-                yield row
-            elif row.endswith("\r") and (new_ends_in_cr if row[0] == "+" else old_ends_in_cr):
-                yield row + "\n"
-            else:
-                yield row + _NO_NEWLINE
+def _text(hunk: Hunk, decode: Callable[[bytes], str]) -> str:
+    """Return the rows of a hunk as one text."""
+    data = b"".join(hunk.lines)
+    if data.isascii() and data.endswith(b"\n") and data.count(b"\n") == len(hunk.lines):
+        return decode(data)  # nearly all texts: each row ends in LF, and no character can reach into another row
+    return "".join(_rows(hunk, decode))
+
+
+def _rows(hunk: Hunk, decode: Callable[[bytes], str]) -> Iterator[str]:
+    rows = [chr(row[0]) + decode(row[1:]) for row in hunk.lines]
+    old_ends_in_cr, new_ends_in_cr = _uses_cr(rows, " -"), _uses_cr(rows, " +")
+    for row in rows:
+        if row.endswith("\n"):
+            yield row
+        elif row.endswith("\r") and (new_ends_in_cr if row[0] == "+" else old_ends_in_cr):
+            yield row + "\n"
+        else:
+            yield row + _NO_NEWLINE
+
+
+def _fitting(rows: Iterable[str], room: int) -> Iterator[str]:
+    """Yield whole rows as long as they fit."""
+    for row in rows:
+        room -= _size(row)
+        if room < 0:
+            return
+        yield row
+
+
+def _size(text: str) -> int:
+    """Count bytes of UTF-8; decoders may leave lone surrogates for bytes that are no text, which count like others."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _uses_cr(rows: list[str], signs: str) -> bool:
@@ -235,45 +258,55 @@ def _uses_cr(rows: list[str], signs: str) -> bool:
 
 
 class _Part:
-    """The lines around a few changes on both sides, and which of them are equal."""
+    """The lines around a few changes on both sides, and what differs between them."""
 
     def __init__(self) -> None:
         self.old: list[bytes] = []
         self.new: list[bytes] = []
-        self.blocks: list[Block] = []
+        self.changes: list[_Change] = []
 
     def keep(self, lines: list[bytes]) -> None:
         """Append lines that did not change."""
-        self._append(lines, lines, [Block(0, 0, len(lines))])
+        self.old += lines
+        self.new += lines
 
     def change(self, old: list[bytes], new: list[bytes]) -> None:
         """Append touched lines. Only they are aligned: a change that slid into its context would show too little of it."""
-        self._append(old, new, align(old, new))
-
-    def _append(self, old: list[bytes], new: list[bytes], blocks: list[Block]) -> None:
-        self.blocks += (Block(len(self.old) + a, len(self.new) + b, size) for a, b, size in blocks)
+        a, b = len(self.old), len(self.new)
+        if len(old) == len(new) == 1:  # what most edits touch, and nothing to align
+            if old != new:
+                self.changes.append(_Change(a, a + 1, b, b + 1))
+        else:
+            found = _changes(align(old, new), len(old), len(new))
+            self.changes += (_Change(a + one.a, a + one.a_end, b + one.b, b + one.b_end) for one in found)
         self.old += old
         self.new += new
 
 
-def _clusters(before: bytes, spans: Iterable[Span], context: int) -> Iterator[list[_Stretch]]:
-    """Yield stretches whose contexts touch together."""
+def _clusters(before: bytes, spans: Iterable[Span], context: int) -> Iterator[tuple[int, list[_Stretch], int]]:
+    """Yield stretches whose contexts touch together, with where these contexts begin and end."""
     cluster: list[_Stretch] = []
-    reach = 0
+    start = reach = 0
     for core in _cores(before, spans):
-        if cluster and _back(before, core.before, context) > reach:
-            yield cluster
+        above = _back(before, core.before, context)
+        if cluster and above > reach:
+            yield start, cluster, reach
             cluster = []
+        if not cluster:
+            start = above
         cluster.append(core)
         reach = _forward(before, core.before_end, context)
     if cluster:
-        yield cluster
+        yield start, cluster, reach
 
 
 def _cores(before: bytes, spans: Iterable[Span]) -> Iterator[_Stretch]:
     """Yield the whole lines that the spans touch; spans that share a line come as one."""
     last: _Stretch | None = None
     for start, end, after_start, after_end in spans:
+        if last and end < last.before_end:  # in the same line as the span before: nothing to look for
+            last = last._replace(after_end=after_end + last.before_end - end)
+            continue
         first = before.rfind(b"\n", 0, start) + 1
         past = _forward(before, end, 1)
         core = _Stretch(first, past, after_start - (start - first), after_end + (past - end))

@@ -126,7 +126,10 @@ class Lines:
 
     def _aligned_split(self, body: bytes) -> list[bytes]:
         width, unit = self._encoding.width, self.breaker
-        pieces: list[bytes] = []
+        pieces = body.split(unit)
+        if not any(len(piece) % width for piece in pieces):
+            return pieces  # else a cut went through a character, which is rare
+        pieces = list[bytes]()
         begin = at = 0
         while (at := body.find(unit, at)) >= 0:
             if at % width:

@@ -62,7 +62,7 @@ class Haystack:
             return Matches("exact", found, overlap)
         if "\n" in needle or "\r" in needle:
             found = tuple(self._any_ending(needle))
-        return Matches("line_endings", found)
+        return Matches("line_endings", found, len(found) == 1 and self._breaks_again(needle, found[0]))
 
     def _exact(self, needle: bytes) -> Iterator[Match]:
         at = self._data.find(needle, self._begin)
@@ -74,8 +74,18 @@ class Haystack:
                 at = self._data.find(needle, at + 1)
 
     def _overlaps_itself(self, needle: bytes, match: Match) -> bool:
-        again = self._data.find(needle, match.start + 1, match.end + len(needle) - 1)
-        return again >= 0 and self._is_whole(again, again + len(needle))
+        at, end = match.start, match.end + len(needle) - 1
+        while (at := self._data.find(needle, at + 1, end)) >= 0:
+            if self._is_whole(at, at + len(needle)):
+                return True
+        return False
+
+    def _breaks_again(self, needle: str, match: Match) -> bool:
+        """Tell whether a second place, with whichever line endings, overlaps the only one."""
+        codec = "latin-1" if self._encoding.is_raw else self._encoding.name
+        around = str(self._data[match.start : 3 * match.end - 2 * match.start], codec, "replace")
+        text, wanted = re.sub(r"\r\n|\r", "\n", around), re.sub(r"\r\n|\r", "\n", needle)
+        return text.find(wanted, 1, 2 * len(wanted) - 1) >= 0
 
     def _any_ending(self, needle: str) -> Iterator[Match]:
         """Search with every kind of line ending taken as the same."""
@@ -95,7 +105,7 @@ class Haystack:
     def _any_ending_wide(self, needle: str) -> Iterator[Match]:
         pieces = [re.escape(self._encoding.encode(piece)) for piece in re.split(r"\r\n|\n|\r", needle)]
         ends = b"|".join(re.escape(self._encoding.newline(sign)) for sign in ("\r\n", "\n", "\r"))
-        for match in re.finditer((b"(?:" + ends + b")").join(pieces), self._data[self._begin :], re.DOTALL):
+        for match in re.finditer((b"(?>" + ends + b")").join(pieces), self._data[self._begin :], re.DOTALL):
             start, end = match.start() + self._begin, match.end() + self._begin
             if self._is_whole(start, end):
                 yield Match(start, end)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from surehold.errors import NotEncodable, OldTextNotFound
 from surehold.text.encoding import Encoding
 from surehold.text.matching import Haystack
-from surehold.text.nearest import MOST_LINES, Near, look, looking_alike, nearest, without_numbers
+from surehold.text.nearest import Near, compared, look, looking_alike, nearest, without_numbers
 from surehold.text.quotes import places_of, straight
 from surehold.text.snapshot import Snapshot
 from surehold.text.visible import safe
@@ -140,7 +140,8 @@ def _unencodable(encoding: Encoding, old: str) -> str:
 def _by_nearness(near: tuple[Near, ...], old: str, snapshot: Snapshot) -> _Cause:
     copy = "Copy the text exactly as it stands in `closest`."
     if not near:
-        among = f"among its first {MOST_LINES:,} lines" if snapshot.line_count > MOST_LINES else "there"
+        lines = compared(snapshot)
+        among = f"among its first {lines:,} lines" if snapshot.line_count > lines else "there"
         action = "Read the file again, and quote what it says."
         return _Cause(reason="no_match", why=f"nothing like it is {among}", action=action)
     best, line = near[0], near[0].line

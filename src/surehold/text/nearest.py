@@ -7,6 +7,7 @@
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,11 +19,13 @@ from surehold.text.snapshot import Snapshot
 Cause = Literal["blanks", "line_numbers_copied", "other_lines", ""]
 
 _SHOWN = 3
-MOST_LINES = 200_000
-"""So many lines are compared; the rest of a larger file is not looked at."""
+_MOST_LINES = 200_000
+_MOST_BYTES = 16 << 20
+"""So many are compared; the rest of a larger file is not looked at."""
 _MOST_POSITIONS = 64
 _MOST_ROWS = 40
-_MOST_TEXT = 2_000
+MOST_TEXT = 2_000
+"""How many characters of a place are shown."""
 _WIDEST = 10_000
 _ENOUGH = 0.5
 _WORD = re.compile(r"\w+")
@@ -63,6 +66,11 @@ def without_numbers(old: str) -> str | None:
     return "\n".join(_PREFIX.sub("", row) for row in rows)
 
 
+def compared(snapshot: Snapshot) -> int:
+    """Return how many lines of a file are compared with a quotation."""
+    return min(_MOST_LINES, bisect_left(snapshot.lines.starts, _MOST_BYTES))
+
+
 def nearest(snapshot: Snapshot, old: str) -> tuple[Near, ...]:
     """Return the places that are most like a quotation, best first; none when nothing is."""
     quoted = [row.strip() for row in old.split("\n")]
@@ -70,7 +78,7 @@ def nearest(snapshot: Snapshot, old: str) -> tuple[Near, ...]:
         quoted.pop()
     if not any(quoted):
         return ()
-    lines = [snapshot.encoding.decode(row) for row in snapshot.lines.contents[:MOST_LINES]]
+    lines = [snapshot.encoding.decode(row) for row in snapshot.lines.contents[: compared(snapshot)]]
     stripped = [line.strip() for line in lines]
     starts = _voted(stripped, quoted) or _wordy(stripped, quoted)
     return tuple(_near(lines, stripped, quoted, start) for start in starts[:_SHOWN])
@@ -80,14 +88,14 @@ def looking_alike(snapshot: Snapshot, old: str) -> Near | None:
     """Return where a text stands that a reader cannot tell from a quotation; None when nowhere."""
     if old.isascii() and snapshot.data.isascii():
         return None
-    lines = [snapshot.encoding.decode(row) for row in snapshot.lines.contents[:MOST_LINES]]
+    lines = [snapshot.encoding.decode(row) for row in snapshot.lines.contents[: compared(snapshot)]]
     page, wanted = "\n".join(map(look, lines)), "\n".join(map(look, old.split("\n"))).strip()
     at = page.find(wanted) if wanted else -1
     if at < 0:
         return None
     first = page.count("\n", 0, at)
     rows = lines[first : first + min(wanted.count("\n") + 1, _MOST_ROWS)]
-    return Near(line=first + 1, text="\n".join(rows)[:_MOST_TEXT], differing=0)
+    return Near(line=first + 1, text="\n".join(rows)[:MOST_TEXT], differing=0)
 
 
 def look(text: str) -> str:
@@ -117,19 +125,14 @@ def _voted(stripped: Sequence[str], quoted: Sequence[str]) -> list[int]:
 def _wordy(stripped: Sequence[str], quoted: Sequence[str]) -> list[int]:
     """Return where the quotation would begin if its longest line stood where most of its words do."""
     offset, longest = max(enumerate(quoted), key=lambda pair: len(pair[1]))
-    words = set(_WORD.findall(longest.casefold()))
-    if not words:
-        return []
-    # Half of the words must be there, so one of the longer half must be: that spares most lines a closer look.
-    telling = sorted(words, key=len, reverse=True)[: len(words) // 2 + 1]
-    hint = re.compile("|".join(map(re.escape, telling)), re.IGNORECASE)
+    words = set(_WORD.findall(longest[:_WIDEST].casefold()))
     scores = list[tuple[float, int]]()
-    for index, text in enumerate(stripped):
-        if len(text) > _WIDEST or not hint.search(text):
+    for index, text in enumerate(stripped if words else ()):
+        if len(text) > _WIDEST or index < offset:
             continue
         others = set(_WORD.findall(text.casefold()))
-        score = len(words & others) / len(words | others) if others else 0.0
-        if score >= _ENOUGH and index >= offset:
+        shared = len(words & others)
+        if (score := shared / (len(words) + len(others) - shared)) >= _ENOUGH:
             scores.append((-score, index - offset))
     return [start for _, start in sorted(scores)[:_SHOWN]]
 
@@ -138,4 +141,4 @@ def _near(lines: Sequence[str], stripped: Sequence[str], quoted: Sequence[str], 
     end = min(start + min(len(quoted), _MOST_ROWS), len(lines))
     there = stripped[start : start + len(quoted)]
     same = sum(one == other for one, other in zip(quoted, there, strict=False))
-    return Near(line=start + 1, text="\n".join(lines[start:end])[:_MOST_TEXT], differing=len(quoted) - same)
+    return Near(line=start + 1, text="\n".join(lines[start:end])[:MOST_TEXT], differing=len(quoted) - same)

@@ -215,7 +215,7 @@ def _cell(index: int, name: str, place: JsonObject, facts: dict[str, Any]) -> Ce
         source="".join(rows),
         listed=isinstance(source, list),
         place=place,
-        execution_count=count if isinstance(count, int) else None,
+        execution_count=count if isinstance(count, int) and not isinstance(count, bool) else None,
     )
 
 

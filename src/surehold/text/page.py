@@ -61,7 +61,7 @@ class _Window:
     open_line: bool = False
 
     def feed(self, body: bytes) -> None:
-        at = 0
+        at = self._passed(body)
         while at < len(body) and not self.full and self.line < self.start + self.count:
             end = body.find(self.breaker, at)
             stop = len(body) if end < 0 else end + len(self.breaker)
@@ -73,6 +73,19 @@ class _Window:
         if at < len(body):
             self.line += body.count(self.breaker, at)
             self.open_line = not body.endswith(self.breaker)
+
+    def _passed(self, body: bytes) -> int:
+        """Count the lines in front of the page, all at once; return where what is behind them begins."""
+        missing = self.start - self.line
+        if missing <= 0 or not body:
+            return 0
+        found = body.count(self.breaker)
+        self.line += min(found, missing)
+        if found < missing:
+            self.open_line = not body.endswith(self.breaker)
+            return len(body)
+        self.open_line = False
+        return _end_of(missing, body, self.breaker)
 
     def _keep(self, piece: bytes, *, ended: bool) -> None:
         room = self.max_bytes - self.kept
@@ -91,6 +104,17 @@ class _Window:
     def close(self) -> None:
         if self.parts:
             self.rows.append(b"".join(self.parts))
+
+
+def _end_of(line: int, body: bytes, breaker: bytes) -> int:
+    """Return where a line ends that does; found by halves, so that nothing is made of the lines before it."""
+    at, step = 0, 1 << len(body).bit_length()
+    while step:
+        found = body.count(breaker, at, at + step)
+        if found < line:
+            at, line = at + step, line - found
+        step //= 2
+    return at + len(breaker)
 
 
 def read_page(

@@ -6,6 +6,8 @@ from typing import Any, Protocol
 
 from surehold.text.snapshot import ABSENT, LineCounter, Snapshot
 
+_CHUNK = 1 << 16
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
@@ -98,9 +100,9 @@ class EditPlan:
         """Whether anything would be different; outside of the spans nothing can be."""
         if not self.spans:
             return self.before != self.after
-        begin, end = self.spans[0].start, self.spans[-1].end
-        grown = self.after.size - self.before.size
-        return self.before.data[begin:end] != self.after.data[begin : end + grown]
+        old, new = self.before.data, self.after.data
+        places = range(self.spans[0].start, self.spans[-1].end, _CHUNK)  # one by one: the first mostly tells it
+        return len(old) != len(new) or not all(new.startswith(old[at : at + _CHUNK], at) for at in places)
 
     @property
     def horizon(self) -> Horizon | None:

@@ -3,9 +3,9 @@
 from itertools import pairwise
 
 from surehold.text.align import Block, align
-from surehold.text.diff import UnifiedDiff, hunks, local_hunks, quote_name, render
-from surehold.text.encoding import Encoding
-from surehold.text.plan import EditPlan, Span
+from surehold.text.diff import UnifiedDiff, hunks, quote_name, render, walk_hunks
+from surehold.text.encoding import UTF8
+from surehold.text.plan import EditPlan, Span, splice
 from surehold.text.snapshot import Snapshot
 
 DIFF_LIMIT = 64 * 1024
@@ -18,10 +18,12 @@ def diff_of(plan: EditPlan, *, from_name: str, to_name: str, limit: int | None =
     before, after = plan.before, plan.after
     if not plan.changes_bytes:
         return UnifiedDiff(text="", truncated=False)
+    if plan.spans and before.is_text and before.encoding.width > 1 and (narrow := _narrowed(plan)):
+        return diff_of(narrow, from_name=from_name, to_name=to_name, limit=limit)
     if not plan.spans or not before.is_text or before.needs_table:
         return diff_between(before, after, from_name=from_name, to_name=to_name, limit=limit)
     above = before.line_number(plan.spans[0].start) - 1
-    found = local_hunks(before.data, after.data, plan.offsets(), above=above)
+    found = walk_hunks(before.data, after.data, plan.offsets(), above=above)
     return render(found, from_name=from_name, to_name=to_name, decode=before.encoding.decode, limit=limit)
 
 
@@ -36,7 +38,7 @@ def diff_between(
     encoding = before.encoding if before.exists else after.encoding
     wide = before.encoding.width > 1 or after.encoding.width > 1
     found = hunks(_rows(before), _rows(after))
-    decode = Encoding(name="utf-8").decode if wide else encoding.decode
+    decode = UTF8.decode if wide else encoding.decode
     return render(found, from_name=names[0], to_name=names[1], decode=decode, limit=limit)
 
 
@@ -52,6 +54,26 @@ def spans_between(before: Snapshot, after: Snapshot) -> tuple[Span, ...]:
         if start != end or fresh:
             spans.append(Span(start=max(start, begin), end=end, new=fresh))
     return tuple(spans)
+
+
+def _narrowed(plan: EditPlan) -> EditPlan | None:
+    """Return the same plan for the same text in UTF-8, whose lines need no table; None where it would have other lines."""
+    data, encoding = plan.before.data, plan.before.encoding
+    at, size, pieces, spans = len(encoding.bom), 0, list[bytes](), list[Span]()
+    if plan.spans[0].start < at:
+        return None
+    try:
+        for span in plan.spans:
+            parts = data[at : span.start], data[span.start : span.end], span.new
+            kept, old, new = (part.decode(encoding.name).encode() for part in parts)
+            spans.append(Span(start=size + len(kept), end=size + len(kept) + len(old), new=new))
+            pieces += (kept, old)
+            at, size = span.end, spans[-1].end
+        pieces.append(data[at:].decode(encoding.name).encode())
+    except UnicodeError:
+        return None
+    narrow = splice(Snapshot(b"".join(pieces), encoding=UTF8), spans)
+    return None if narrow.before.needs_table or narrow.after.needs_table else narrow
 
 
 def _rows(snapshot: Snapshot) -> list[bytes]:

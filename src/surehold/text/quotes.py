@@ -20,6 +20,7 @@ Tier = Literal["exact", "line_endings", "quotes"]
 SINGLE = "\u2018\u2019\u201a\u201b"
 DOUBLE = "\u201c\u201d\u201e\u201f"
 _BREAK = re.compile(r"\r\n|\r")
+_BREAKS = re.compile(r"[\r\n]")
 _QUOTE = re.compile("['\"]")
 _SHORTEST = 4
 _ONE_SPELLING = re.compile(r"utf|ascii|latin|iso8859|cp125\d|koi8|mac|gb")
@@ -57,13 +58,26 @@ def places_of(snapshot: Snapshot, needle: str, *, haystack: Haystack | None = No
     except NotEncodable:
         pass
     else:
-        if found.found:
-            return Places(tier=found.tier, matches=found.found, count=found.count)
+        if found.found and (found.tier == "exact" or snapshot.encoding.width == 1):
+            again = found.tier == "line_endings" and len(found.found) == 1 and _again(snapshot, needle, found.found[0])
+            return Places(tier=found.tier, matches=found.found, count=max(found.count, 1 + again))
     return _by_characters(snapshot, needle) or _by_quotes(snapshot, needle)
 
 
+def _again(snapshot: Snapshot, needle: str, match: Match) -> bool:
+    """Tell whether a second place, with whichever line endings, overlaps the only one."""
+    around = snapshot.data[match.start : 3 * match.end - 2 * match.start]
+    text, wanted = _broken(snapshot, str(around, _codec(snapshot), "replace")), _BREAK.sub("\n", needle)
+    return text.find(wanted, 1, 2 * len(wanted) - 1) >= 0
+
+
 def _by_characters(snapshot: Snapshot, needle: str) -> Places | None:
-    """Find the same characters in an encoding that has two spellings of some, as Shift-JIS does."""
+    """Find the same characters in an encoding that has two spellings of some, as Shift-JIS does, or wide line endings."""
+    if snapshot.encoding.width > 1:
+        found = (
+            _found(_Page(snapshot), _BREAK.sub("\n", needle), "line_endings") if _BREAKS.search(needle) else Places()
+        )
+        return found if found.count else None
     if needle.isascii() or snapshot.encoding.is_raw or _ONE_SPELLING.match(snapshot.encoding.name):
         return None
     found = _found(_Page(snapshot), _BREAK.sub("\n", needle), "exact")
@@ -97,16 +111,23 @@ def _has_curly(snapshot: Snapshot) -> bool:
     return any(sign in snapshot.data for sign in held)
 
 
+def _codec(snapshot: Snapshot) -> str:
+    """Name the codec; a byte that fits no encoding stands for one character, so that positions stay the same."""
+    return "latin-1" if snapshot.encoding.is_raw else snapshot.encoding.name
+
+
+def _broken(snapshot: Snapshot, text: str) -> str:
+    """Return a text of a file with LF endings."""
+    return text.replace("\r", "\n") if snapshot.lines.style == "cr" else text.replace("\r\n", "\n")
+
+
 class _Page:
     """A file's text with LF endings, each character changed by `fold`, and the way from its characters to the bytes."""
 
     def __init__(self, snapshot: Snapshot, fold: Callable[[str], str] = str) -> None:
-        self._snapshot = snapshot
-        # A byte that fits no encoding stands for one character here, so that positions stay the same.
-        self._codec = "latin-1" if snapshot.encoding.is_raw else snapshot.encoding.name
+        self._snapshot, self._codec = snapshot, _codec(snapshot)
         body = str(memoryview(snapshot.data)[len(snapshot.encoding.bom) :], self._codec)
-        broken = body.replace("\r", "\n") if snapshot.lines.style == "cr" else body.replace("\r\n", "\n")
-        self.text = fold(broken)
+        self.text = fold(_broken(snapshot, body))
         self._position = self._line = self._in_row = 0
 
     def match(self, start: int, end: int) -> Match:

@@ -23,8 +23,10 @@ class Since:
 def since(old: Snapshot, new: Snapshot, *, room: int) -> Since:
     """Show the difference in as many whole rows as fit into so many characters; a row too wide is cut and not counted."""
     rows, shown = list[str](), list[tuple[int, int]]()
+    # Where line endings are what changed, lines look the same without them.
+    ends = "\r\n" if old.lines.style == new.lines.style else "\n"
     for hunk in hunks(old.lines.raw, new.lines.raw, context=2):
-        for row, number, whole in _rows(hunk, new.encoding):
+        for row, number, whole in _rows(hunk, new.encoding, ends):
             room -= len(row) + 1
             if room < 0:
                 return Since(text="\n".join(rows), truncated=True, shown=tuple(shown))
@@ -34,11 +36,11 @@ def since(old: Snapshot, new: Snapshot, *, room: int) -> Since:
     return Since(text="\n".join(rows), truncated=False, shown=tuple(shown))
 
 
-def _rows(hunk: Hunk, encoding: Encoding) -> list[tuple[str, int, bool]]:
+def _rows(hunk: Hunk, encoding: Encoding, ends: str) -> list[tuple[str, int, bool]]:
     """Return every row, the number of the new line that it shows (0 for none), and whether it shows all of it."""
     rows, number = [(hunk.header, 0, True)], hunk.new_start
     for line in hunk.lines:
-        sign, text = chr(line[0]), encoding.decode(line[1:]).rstrip("\r\n")
+        sign, text = chr(line[0]), encoding.decode(line[1:]).rstrip(ends)
         cut = len(text) > _WIDEST
         row = f"{sign}{safe(text[:_WIDEST], keep=chr(9))}{'…' * cut}"
         rows.append((row, number if sign != "-" else 0, not cut))

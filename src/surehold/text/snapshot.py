@@ -128,6 +128,10 @@ class LineCounter:
         self._at = max(self._at, offset)
         return self._line
 
+    def skip(self, offset: int, line: int) -> None:
+        """Go on at an offset whose line is known already."""
+        self._at, self._line = offset, line
+
     def _begin(self, offset: int) -> int:
         """Count up to the first offset, which every counter of a version is asked for: once for all of them."""
         mark = self._snapshot.mark

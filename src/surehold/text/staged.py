@@ -15,7 +15,7 @@ from surehold.text.encoding import Encoding
 from surehold.text.plan import Span
 from surehold.text.snapshot import Snapshot
 from surehold.text.staged_ends import Ends, LineIndex
-from surehold.text.staged_probe import LONGEST, Probe, probes_of
+from surehold.text.staged_probe import LONGEST, Probe, blocks_of, by_key, probes_of
 
 _MARGIN = LONGEST + 1
 """More than a probe can reach, and a whole number of units in every encoding."""
@@ -33,22 +33,38 @@ class Staged:
         self._needles = needles
         self._whole: Snapshot | None = before
         self._starts, self._ends, self._news = list[int](), list[int](), list[bytes]()
-        self._at, self._shifts = list[int](), [0]
-        """Where each region begins in the staged text, and how far what stands before and behind it is shifted."""
-        self._gained = list[int]()
-        """How many lines each region has more than what it replaced."""
+        self._at = list[int]()
+        """Where each region begins in the staged text."""
+        self._gained, self._gains = list[int](), False
+        """How many lines each region has more than what it replaced, and whether any ever had."""
         self._log, self._entries = bytearray(), list[tuple[int, int]]()
         """What edits wrote; where each entry begins, and which place of the original it belongs to."""
+        self._noted = dict[bytes, list[int]]()
+        """Needles whose probes the log has, and the places of these entries, if it need not be searched for them."""
         self._taken = list[tuple[int, int, int]]()
 
     @property
     def size(self) -> int:
         """How many bytes there are."""
-        return len(self._data) + self._shifts[-1]
+        return len(self._data) + self._shift(len(self._at))
 
     @cached_property
-    def _probes(self) -> dict[bytes, Probe]:
+    def probes(self) -> dict[bytes, Probe]:
+        """Where the needles may stand in the original."""
         return probes_of(self._data, self._needles)
+
+    @cached_property
+    def _keyed(self) -> dict[int, list[Probe]]:
+        return by_key(probe for probe in self.probes.values() if probe.places is not None)
+
+    @cached_property
+    def _keys(self) -> frozenset[int]:
+        return frozenset(self._keyed)
+
+    @cached_property
+    def _watched(self) -> frozenset[bytes]:
+        """The needles of probes that are looked for in everything that an edit writes."""
+        return frozenset(probe.needle for sharing in self._keyed.values() for probe in sharing)
 
     @cached_property
     def _index(self) -> LineIndex:
@@ -94,7 +110,7 @@ class Staged:
                 start = min(past, end)
                 continue
             following = self._at[number + 1] if number + 1 < len(self._at) else self.size
-            shift, stop = self._shifts[number + 1], min(end, following)
+            shift, stop = self._shift(number + 1), min(end, following)
             parts.append(self._data[start - shift : stop - shift])
             start, number = stop, number + 1
         return b"".join(parts)
@@ -133,18 +149,28 @@ class Staged:
             return 1 + self._index.breaks(offset)
         inside = offset - self._at[number]
         if inside >= len(self._news[number]):
-            return 1 + self._index.breaks(offset - self._shifts[number + 1]) + sum(self._gained[: number + 1])
-        before = self._index.breaks(self._starts[number]) + sum(self._gained[:number])
+            return 1 + self._index.breaks(offset - self._shift(number + 1)) + self._gained_before(number + 1)
+        before = self._index.breaks(self._starts[number]) + self._gained_before(number)
         return 1 + before + self.ends.breaks(self._news[number][:inside])
+
+    def _gained_before(self, number: int) -> int:
+        return sum(self._gained[:number]) if self._gains else 0
+
+    def _shift(self, number: int) -> int:
+        """Return how far what stands between a region and the one before it is shifted."""
+        if number < len(self._at):
+            return self._at[number] - self._starts[number]
+        return self._at[-1] + len(self._news[-1]) - self._ends[-1] if self._at else 0
 
     def places(self, needle: bytes) -> tuple[int, ...] | None:
         """Return where these bytes stand, overlaps included; None when only a look at the whole text could tell."""
-        probe = self._probes.get(needle)
+        probe = self.probes.get(needle)
         if probe is None or probe.places is None:
             return None
-        touched = self._logged(probe.data)
-        if touched is None:
+        logged = self._noted.get(needle, ()) if needle in self._watched else self._logged(probe.data)
+        if len(logged) > _MOST_HITS:
             return None
+        touched = {bisect_right(self._starts, place) - 1 for place in logged}
         found = set(self._clean(probe))
         for number in touched:
             found.update(self._around(number, needle))
@@ -165,7 +191,7 @@ class Staged:
             if self._is_touched(place, place + length):
                 continue
             begin = place - probe.offset
-            shifted = begin + self._shifts[bisect_right(self._ends, place)]
+            shifted = begin + self._shift(bisect_right(self._ends, place))
             if not self._is_touched(begin, begin + size):
                 if begin >= 0 and self._data.startswith(probe.needle, begin):
                     yield shifted
@@ -177,18 +203,14 @@ class Staged:
         number = bisect_right(self._ends, start)
         return number < len(self._starts) and self._starts[number] < end
 
-    def _logged(self, data: bytes) -> set[int] | None:
-        """Return the regions around which the log has these bytes; None when there are too many."""
-        numbers, hits = set[int](), 0
+    def _logged(self, data: bytes) -> list[int]:
+        """Return the places of the entries of the log that have these bytes, up to one too many."""
+        places = list[int]()
         at = self._log.find(data)
-        while at >= 0:
-            hits += 1
-            if hits > _MOST_HITS:
-                return None
-            _, place = self._entries[bisect_right(self._entries, (at, len(self._data))) - 1]
-            numbers.add(bisect_right(self._starts, place) - 1)
+        while at >= 0 and len(places) <= _MOST_HITS:
+            places.append(self._entries[bisect_right(self._entries, (at, len(self._data))) - 1][1])
             at = self._log.find(data, at + 1)
-        return numbers
+        return places
 
     def _around(self, number: int, needle: bytes) -> Iterator[int]:
         """Yield where the needle stands in a region or reaches into it."""
@@ -211,11 +233,14 @@ class Staged:
         if self._needles:
             self._note(start, end, new, first)
         self._taken += ((one, other, index) for one, other in self._gaps(first, last, low, high))
+        gained = self._lines_gained(first, last, merged) if self._needles else 0
+        self._gains = self._gains or gained != 0
+        grown, at = len(new) - (end - start), first + self._shift(low)
+        self._at[low:high] = [at]
+        if grown:
+            self._at[low + 1 :] = [place + grown for place in self._at[low + 1 :]]
         self._starts[low:high], self._ends[low:high], self._news[low:high] = [first], [last], [merged]
-        self._gained[low:high] = [self._lines_gained(first, last, merged) if self._needles else 0]
-        grown = len(new) - (end - start)
-        self._at[low:] = [first + self._shifts[low], *[at + grown for at in self._at[high:]]]
-        self._shifts[low + 1 :] = [shift + grown for shift in self._shifts[high:]]
+        self._gained[low:high] = [gained]
         self._whole = None
 
     def keep(self, whole: Snapshot) -> None:
@@ -224,7 +249,7 @@ class Staged:
 
     def _merged(self, start: int, end: int, new: bytes, low: int, high: int) -> tuple[int, int, bytes]:
         """Return the one region that comes of an edit and of the regions that it touches."""
-        first, last, head, tail = start - self._shifts[low], end - self._shifts[high], b"", b""
+        first, last, head, tail = start - self._shift(low), end - self._shift(high), b"", b""
         if low < high and start >= self._at[low]:
             first, head = self._starts[low], self._news[low][: start - self._at[low]]
         if low < high and end <= self._at[high - 1] + len(self._news[high - 1]):
@@ -233,15 +258,22 @@ class Staged:
 
     def _note(self, start: int, end: int, new: bytes, place: int) -> None:
         """Log what stands there from now on, and count its line ends."""
-        head = self.read(max(start - _MARGIN, len(self.encoding.bom)), start)
-        old, tail = self.read(start, end), self.read(end, end + _MARGIN)
-        self.ends.add(head + old + tail, sign=-1)
-        self.ends.add(written := head + new + tail)
+        begin = max(start - _MARGIN, len(self.encoding.bom))
+        around = self.read(begin, end + _MARGIN)
+        head, old, tail = around[: start - begin], around[start - begin : end - begin], around[end - begin :]
+        written = head + new + tail
+        if not (old and new) or self.ends.may_be_in(old) or self.ends.may_be_in(new):
+            self.ends.add(around, sign=-1)
+            self.ends.add(written)
         self._entries.append((len(self._log), place))
         self._log += written
+        for key in self._keys.intersection(blocks_of(written)):
+            for probe in self._keyed[key]:
+                if probe.data in written:
+                    self._noted.setdefault(probe.needle, []).append(place)
 
     def _lines_gained(self, first: int, last: int, merged: bytes) -> int:
-        return self.ends.breaks(merged) - self._index.breaks(last) + self._index.breaks(first)
+        return self.ends.breaks(merged) - self._index.between(first, last)
 
     def _gaps(self, first: int, last: int, low: int, high: int) -> Iterator[tuple[int, int]]:
         """Yield the parts of the original that are replaced only now."""

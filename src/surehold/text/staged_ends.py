@@ -62,10 +62,16 @@ class Ends:
 
     def add(self, data: bytes, *, sign: int = 1) -> None:
         """Count what came, or with the sign turned, what went."""
-        crlf, lf = self._count(data, "\r\n"), self._count(data, "\n")
+        lf = self._count(data, "\n")
+        cr = self._count(data, "\r") if b"\r" in data else 0
+        crlf = self._count(data, "\r\n") if cr and lf else 0
         self.crlf += sign * crlf
         self.lf += sign * (lf - crlf)
-        self.cr += sign * self._count(data, "\r")
+        self.cr += sign * cr
+
+    def may_be_in(self, data: bytes) -> bool:
+        """Tell whether some bytes may hold a line end; where a look is not enough, they may."""
+        return self.encoding.width > 1 or b"\n" in data or b"\r" in data
 
     def _count(self, data: bytes, end: str) -> int:
         if self.encoding.width == 1:
@@ -85,6 +91,10 @@ class LineIndex:
         """Count the LF before an offset."""
         block = offset // _BLOCK
         return self._sums[block] + self._count(block * _BLOCK, offset)
+
+    def between(self, start: int, end: int) -> int:
+        """Count the LF between two offsets."""
+        return self._count(start, end) if end - start < _BLOCK else self.breaks(end) - self.breaks(start)
 
     @cached_property
     def _sums(self) -> list[int]:

@@ -7,15 +7,19 @@
 3. Needles that are too short for a block, or too few to be worth a pass, are searched for one by one.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+from struct import Struct
+from typing import Literal
 
 LONGEST = 39
 """No probe has more bytes."""
 
 _MOST_PLACES = 256
 _MOST_CANDIDATES = 4096
+_MOST_SHARING = 64
 _FEW = 32
 _SMALL = 1 << 18
 """A pass over a text costs about as much as so many searches; in less text they always cost less."""
@@ -23,7 +27,7 @@ _OFFERS = 4
 _SAMPLED = 16
 """One of so many blocks is looked at to tell which are rare."""
 _PART = 1 << 21
-"""How many bytes are looked at in one go: their blocks become a list."""
+"""How many bytes are looked at in one go: a byte is kept for each of their blocks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +40,8 @@ class Probe:
     """Where in the needle it begins."""
     places: tuple[int, ...] | None
     """None when there are too many to be worth a look."""
+    keys: tuple[int, ...] = ()
+    """Blocks of which any bytes that hold the probe have one, when they are cut (`blocks_of`); none when it is short."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,28 +49,38 @@ class _Grid:
     """Cuts bytes into blocks of one size."""
 
     size: int
+    code: Literal["Q", "I"]
+    """The format of a block, for views and structs."""
 
     @property
     def reach(self) -> int:
         """How long a probe must be to cover a block wherever it stands."""
         return 2 * self.size - 1
 
-    def keys(self, part: bytes) -> list[list[int]]:
+    def keys(self, part: bytes) -> list[tuple[int, ...]]:
         """Return the blocks that a part covers, for every way in which it may lie: shifted by 0, by 1 and so on."""
-        return [self._cut(part[shift:]).tolist() for shift in range(self.size)]
+        size, code, length = self.size, self.code, len(part)
+        shifts = range(min(size, length - size + 1))
+        return [_blocks((length - shift) // size, code).unpack_from(part, shift) for shift in shifts]
 
-    def blocks(self, text: bytes, *, step: int = 1) -> Iterator[tuple[range, list[int]]]:
-        """Yield where blocks of the text begin, and the blocks; of every `step` blocks the first."""
-        for at in range(0, len(text), _PART):
-            cut = self._cut(text[at : at + _PART])[::step]
-            yield range(at, at + len(cut) * self.size * step, self.size * step), cut.tolist()
-
-    def _cut(self, data: bytes) -> "memoryview[int]":
-        whole = memoryview(data)[: len(data) // self.size * self.size]
-        return whole.cast("Q") if self.size == 8 else whole.cast("I")  # noqa: PLR2004 - the size of a Q
+    def blocks(self, text: bytes) -> Iterator[tuple[int, "memoryview[int]"]]:
+        """Yield parts of the text as blocks, and where each part begins."""
+        view = memoryview(text)[: len(text) // self.size * self.size]
+        for at in range(0, len(view), _PART):
+            yield at, view[at : at + _PART].cast(self.code)
 
 
-_WIDE, _NARROW = _Grid(size=8), _Grid(size=4)
+@cache
+def _blocks(count: int, code: str) -> Struct:
+    return Struct(f"={count}{code}")
+
+
+_WIDE, _NARROW = _Grid(size=8, code="Q"), _Grid(size=4, code="I")
+BLOCK = _WIDE.size
+"""How many bytes a probe's key has."""
+
+_Offers = Mapping[int, list[tuple[int, ...]]]
+"""Parts of a needle that could be its probe: their offsets, and their blocks for each shift."""
 
 
 def probes_of(text: bytes, needles: Collection[bytes]) -> dict[bytes, Probe]:
@@ -79,26 +95,43 @@ def probes_of(text: bytes, needles: Collection[bytes]) -> dict[bytes, Probe]:
     return found
 
 
+def by_key(probes: Iterable[Probe]) -> dict[int, list[Probe]]:
+    """Return which probes have each key; those of them that share one with very many have none any more."""
+    found = dict[int, list[Probe]]()
+    for probe in probes:
+        for key in set(probe.keys):
+            found.setdefault(key, []).append(probe)
+    crowded = {probe.needle for sharing in found.values() if len(sharing) > _MOST_SHARING for probe in sharing}
+    if not crowded:
+        return found
+    rest = {key: [probe for probe in sharing if probe.needle not in crowded] for key, sharing in found.items()}
+    return {key: sharing for key, sharing in rest.items() if sharing}
+
+
+def blocks_of(data: bytes) -> "memoryview[int]":
+    """Cut some bytes into blocks; keys of probes are such blocks."""
+    return memoryview(data)[: len(data) // BLOCK * BLOCK].cast(_WIDE.code)
+
+
 def sieved(text: bytes, needles: Collection[bytes], grid: _Grid = _WIDE) -> Iterator[Probe]:
     """Yield a probe for every needle, none of which is shorter than the grid's reach."""
     offers = {needle: _offers(needle, grid) for needle in needles}
-    rates = _rates(
-        text, grid, {key for offer in offers.values() for rows in offer.values() for row in rows for key in row}
-    )
+    keys = chain.from_iterable(row for offer in offers.values() for rows in offer.values() for row in rows)
+    rates = _rates(text, grid, keys)
     chosen = {needle: _rarest(offer, rates) for needle, offer in offers.items()}
     standing = _standing(text, grid, {key for _, picks in chosen.values() for _, key in picks})
     for needle, (offset, picks) in chosen.items():
         data = needle[offset : offset + LONGEST]
-        if sum(len(standing.get(key, ())) for _, key in picks) > _MOST_CANDIDATES:
-            yield Probe(needle=needle, data=data, offset=offset, places=None)
-            continue
-        begins = {at - start for start, key in picks for at in standing.get(key, ())}
-        places = sorted(at for at in begins if at >= 0 and text.startswith(data, at))
-        known = tuple(places) if len(places) <= _MOST_PLACES else None
-        yield Probe(needle=needle, data=data, offset=offset, places=known)
+        found = [(start, standing[key]) for start, key in picks if key in standing]
+        known, keys = None, tuple(key for _, key in picks) if grid is _WIDE else ()
+        if sum(len(row) for _, row in found) <= _MOST_CANDIDATES:
+            begins = {at - start for start, row in found for at in row}
+            places = sorted(at for at in begins if at >= 0 and text.startswith(data, at))
+            known = tuple(places) if len(places) <= _MOST_PLACES else None
+        yield Probe(needle=needle, data=data, offset=offset, places=known, keys=keys)
 
 
-def _offers(needle: bytes, grid: _Grid) -> dict[int, list[list[int]]]:
+def _offers(needle: bytes, grid: _Grid) -> _Offers:
     """Return some parts that could be the probe, spread over the needle: their offsets and blocks."""
     return {offset: grid.keys(needle[offset : offset + LONGEST]) for offset in _offsets(needle)}
 
@@ -110,33 +143,35 @@ def _offsets(needle: bytes) -> list[int]:
     return [last * number // count for number in range(count + 1)] if count else [0]
 
 
-def _rates(text: bytes, grid: _Grid, wanted: Collection[int]) -> Mapping[int, int]:
+def _rates(text: bytes, grid: _Grid, wanted: Iterable[int]) -> Mapping[int, int]:
     """Return how often the wanted blocks stand in a sample of the text."""
-    found = Counter[int]()
-    for _, blocks in grid.blocks(text, step=_SAMPLED):
-        found.update(filter(wanted.__contains__, blocks))
-    return {**dict.fromkeys(wanted, 0), **found}
+    found = dict.fromkeys(wanted, 0)
+    for _, blocks in grid.blocks(text):
+        for key in filter(found.__contains__, blocks[::_SAMPLED]):
+            found[key] += 1
+    return found
 
 
-def _rarest(offer: Mapping[int, list[list[int]]], rates: Mapping[int, int]) -> tuple[int, list[tuple[int, int]]]:
+def _rarest(offer: _Offers, rates: Mapping[int, int]) -> tuple[int, list[tuple[int, int]]]:
     """Choose the part whose blocks are the rarest; return its offset, and where in it the block begins for each shift."""
-    best = dict[int, tuple[int, list[tuple[int, int]]]]()
     rate = rates.__getitem__
-    for offset, rows in offer.items():
-        keys = [min(row, key=rate) for row in rows]
-        picks = [(shift + rows[shift].index(key) * len(rows), key) for shift, key in enumerate(keys)]
-        best.setdefault(sum(map(rate, keys)), (offset, picks))
-    return best[min(best)]
+    keys = {offset: [min(row, key=rate) for row in rows] for offset, rows in offer.items()}
+    best = min(keys, key=lambda offset: sum(map(rate, keys[offset]))) if len(keys) > 1 else next(iter(keys))
+    size = len(offer[best])
+    return best, [
+        (shift + row.index(key) * size, key)
+        for shift, (row, key) in enumerate(zip(offer[best], keys[best], strict=True))
+    ]
 
 
 def _standing(text: bytes, grid: _Grid, wanted: Collection[int]) -> Mapping[int, list[int]]:
     """Return where the wanted blocks stand."""
     found = dict[int, list[int]]()
-    for begins, blocks in grid.blocks(text):
+    for begin, blocks in grid.blocks(text):
         hits = bytes(map(wanted.__contains__, blocks))  # a byte for each block: the next hit is found at once
         number = hits.find(1)
         while number >= 0:
-            found.setdefault(blocks[number], []).append(begins[number])
+            found.setdefault(blocks[number], []).append(begin + number * grid.size)
             number = hits.find(1, number + 1)
     return found
 

@@ -10,7 +10,7 @@
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -22,6 +22,7 @@ from surehold.text.nearest import nearest, without_numbers
 from surehold.text.plan import Applied, EditPlan, LineSpan, Span, splice
 from surehold.text.snapshot import LineCounter, Snapshot
 from surehold.text.staged import Staged
+from surehold.text.staged_apart import apart
 from surehold.text.staged_ends import Ends
 
 _BREAK = re.compile(r"\r\n|\n")
@@ -87,6 +88,8 @@ class SequentialEdits:
             return SnapshotEdits(self.edits).plan(before)
         needles = _needles(before, self.edits) if len(self.edits) > _FEW else {}
         staged = Staged(before, {needle for pair in needles.values() for needle in pair})
+        if plan := _make_all(staged, before, self.edits, needles):
+            return plan
         applied = list[Applied]()
         for index, edit in enumerate(self.edits):
             place = _only_place(staged, edit, needles.get(edit.old, ()))
@@ -110,6 +113,39 @@ def _needles(before: Snapshot, edits: Sequence[StringEdit]) -> dict[str, tuple[b
     return found
 
 
+def _make_all(
+    staged: Staged, before: Snapshot, edits: Sequence[StringEdit], needles: Mapping[str, tuple[bytes, ...]]
+) -> EditPlan | None:
+    """Make edits inside of lines all at once; None when they might meet, or one of them needs a closer look."""
+    if before.encoding.name not in _LOCAL or before.needs_table or len(needles) < len(edits):
+        return None
+    if any(edit.old == edit.new or _ANY_BREAK.search(edit.old) or _ANY_BREAK.search(edit.new) for edit in edits):
+        return None
+    try:
+        news = [before.encoding.encode(edit.new) for edit in edits]
+    except NotEncodable:
+        return None  # it is refused when its turn comes
+    spans = apart(before, [staged.probes[needles[edit.old][0]] for edit in edits], news)
+    if spans is None:
+        return None
+    ordered, counter = sorted(spans, key=lambda span: span.start), LineCounter(before)
+    lines = {span.start: counter.line(span.start) for span in ordered}
+    plan = splice(before, ordered)
+    return EditPlan(
+        before=before,
+        after=plan.after,
+        spans=plan.spans,
+        applied=tuple(_in_line(index, lines[span.start]) for index, span in enumerate(spans)),
+        warnings=contradictions(before.data, plan.after.data, before.encoding),
+    )
+
+
+def _in_line(index: int, line: int) -> Applied:
+    """Say what an edit did that has no line break."""
+    lines = LineSpan(start_line=line, end_line=line, new_start_line=line, new_end_line=line)
+    return Applied(index=index, occurrences=1, ranges=(lines,))
+
+
 def _only_place(staged: Staged, edit: StringEdit, needles: tuple[bytes, ...]) -> Match | None:
     """Return the only place of an old text; None when there is none, or only the whole text can tell."""
     if edit.replace_all or edit.expected_occurrences is not None or edit.old == edit.new:
@@ -128,6 +164,8 @@ def _only_place(staged: Staged, edit: StringEdit, needles: tuple[bytes, ...]) ->
 def _make_there(staged: Staged, edit: StringEdit, index: int, place: Match) -> Applied | None:
     """Make an edit at the only place of its bytes; None when what stands around leaves a doubt."""
     ends, encoding = staged.ends, staged.encoding
+    if encoding.name in _LOCAL and not _ANY_BREAK.search(edit.old) and not _ANY_BREAK.search(edit.new):
+        return _make_in_line(staged, edit, index, place)
     mixes = ends.style == "mixed" and _BREAK.search(edit.new) is not None
     if mixes and encoding.width > 1:
         return None
@@ -151,6 +189,15 @@ def _make_there(staged: Staged, edit: StringEdit, index: int, place: Match) -> A
     )
     staged.splice(place.start, place.end, span.new, index=index)
     return Applied(index=index, occurrences=1, ranges=(lines,), tier=matches.tier)
+
+
+def _make_in_line(staged: Staged, edit: StringEdit, index: int, place: Match) -> Applied | None:
+    """Make an edit that has no line break at the only place of its bytes: what stands around cannot matter."""
+    if not staged.ends.are_lines:
+        return None
+    new, line = staged.encoding.encode(edit.new), staged.line(place.start)
+    staged.splice(place.start, place.end, new, index=index)
+    return _in_line(index, line)
 
 
 def _make(staged: Staged, before: Snapshot, edit: StringEdit, index: int, *, of: int) -> Applied:

@@ -5,6 +5,7 @@
 3. An empty old text stands only in an empty file.
 """
 
+import re
 from dataclasses import dataclass
 
 from surehold.errors import InvalidArgument, MultipleMatches
@@ -89,7 +90,7 @@ class StyledEdit:
     def _plain(self, before: Snapshot, places: Places) -> bytes | None:
         """Return the new bytes where they are the same for every place, whatever stands there."""
         encoding, style = before.encoding, before.lines.style
-        if not places.encoded_alike or style == "mixed":
+        if not places.encoded_alike or (style == "mixed" and re.search(r"[\r\n]", self.new)):
             return None
         if "\r" in self.old and places.tier == "exact":
             return encoding.encode(self.new)

@@ -9,6 +9,8 @@ from surehold.workspace.gate import Gate
 from surehold.workspace.session import Session
 
 _CHARACTERS_PER_TOKEN = 4
+_AROUND = 500
+"""Characters of an answer that its page leaves for the line above and the notices below."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +31,9 @@ class Budget:
 
     @property
     def page_characters(self) -> int:
-        """How many characters a page may have: its own limit, and never more than an answer."""
-        return min(self.characters, self.answer_characters)
+        """How many characters a page may have: its own limit, and no more than an answer with what is said around it."""
+        answer = self.answer_characters
+        return min(self.characters, max(answer - _AROUND, answer // 2))
 
 
 class Progress(Protocol):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from surehold.disk.base import Reader, Stored, Target
-from surehold.errors import InvalidArgument, InvalidPattern, NotFound, PermissionDenied, SureholdError
+from surehold.errors import InvalidArgument, InvalidPattern, NotAFile, NotFound, PermissionDenied, SureholdError
 from surehold.search.budget import SECONDS, Budget, Progress
 from surehold.search.complaints import needs_look_around
 from surehold.search.engine import Engine, Scope
@@ -201,10 +201,15 @@ class Finder:
             return sweep_tree(scope, PythonEngine(), sought, snapshot_of=self._snapshots(), budget=budget)
 
     def _scope(self, search: Search, place: Place) -> Scope:
+        above = "/".join((place.directory.root, *place.directory.parts))
         return Scope(
             disk=self._disk,
             directory=place.directory,
-            search=search,
+            search=replace(
+                search,
+                include=tuple(_below(above, pattern) for pattern in search.include),
+                exclude=tuple(_below(above, pattern) for pattern in search.exclude),
+            ),
             allowed=place.allowed,
             max_file_bytes=self._most,
         )
@@ -259,37 +264,56 @@ class Finder:
             return False
         above = self._disk.below(self._disk.resolve(target.root), target.parts[:-1])
         look = self._disk.looks(above, target.parts[-1:])[0]
-        return look is not None and look.type == "file"
+        if look is None:
+            raise NotFound(
+                f"There is no file or directory `{target}`.",
+                path=target.key,
+                action="Check the path, or search above it.",
+            )
+        if look.type == "other":
+            raise NotAFile(f"`{target}` is neither a file nor a directory.", path=target.key, reason="not_a_file")
+        return look.type == "file"
 
     def _snapshot(self, target: Target, stored: Stored) -> Snapshot:
         return self._snapshots()(target, stored)
 
     def _snapshots(self) -> SnapshotOf:
         """Return what makes snapshots of many files; what configures them is read once."""
-        configs = cast("Reader", _ReadOnce(self._disk))
+        configs = _Configs(self._disk)
 
         def snapshot(target: Target, stored: Stored) -> Snapshot:
             return Snapshot(
-                stored.data,
-                meta=stored.meta,
-                configured=lambda: charset_of(configs, target),
-                detector=self._detector,
+                stored.data, meta=stored.meta, configured=lambda: configs.charset_of(target), detector=self._detector
             )
 
         return snapshot
 
 
-class _ReadOnce:
-    """Reads each file once, and remembers what is not there; for one call, and for files that are small."""
+class _Configs:
+    """What configures many files, read once and remembered, also when it is not there; for one call."""
 
     def __init__(self, disk: Reader) -> None:
         self._disk = disk
         self._known = dict[tuple[str, ...], Stored | None]()
+        self._found = 0
+        self._plain = set[tuple[str, ...]]()
+        """Directories in which nothing is configured."""
+
+    def charset_of(self, target: Target) -> str | None:
+        directory = (target.root, *target.parts[:-1])
+        if directory in self._plain:
+            return None
+        before = self._found
+        charset = charset_of(cast("Reader", self), target)
+        if self._found == before:
+            self._plain.add(directory)
+        return charset
 
     def read(self, target: Target, *, limit: int) -> Stored | None:
         place = (target.root, *target.parts)
         if place not in self._known:
             self._known[place] = self._disk.read(target, limit=limit)
+        self._found += self._known[place] is not None
         return self._known[place]
 
 
@@ -311,6 +335,12 @@ def _split(pattern: str) -> tuple[str, str]:
     names = pattern.split("/")
     fixed = next((at for at, name in enumerate(names) if is_glob(name) or "\\" in name), len(names) - 1)
     return "/".join(names[:fixed]) or "/", "/".join(names[fixed:])
+
+
+def _below(directory: str, pattern: str) -> str:
+    """Return an absolute pattern as it reads from a directory that it begins with, any other as it is."""
+    rest = pattern.removeprefix(directory)
+    return rest if rest.startswith("/") and rest.strip("/") else pattern
 
 
 def _with_any_line_end(search: Search) -> Search:

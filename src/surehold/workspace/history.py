@@ -80,7 +80,8 @@ class History(Past):
             reason=reason,
             restores=item.id,
         )
-        return self._workspace.write(proposal, call=call, dry_run=dry_run, permission=self._permission)
+        permission = self._permission if to_path else self._way_back
+        return self._workspace.write(proposal, call=call, dry_run=dry_run, permission=permission)
 
     def empty_trash(self, trash_ids: Sequence[str] = ()) -> int:
         """Give up deleted files for good: all, or the named ones. Their bytes go with the next `gc`."""
@@ -91,6 +92,11 @@ class History(Past):
         """Drop bytes that only changes older than `keep` need."""
         before: datetime = self._workspace.clock() - keep
         return self._store.prune(before=before.isoformat(), dry_run=dry_run)
+
+    @property
+    def _way_back(self) -> Permission:
+        """Whom an earlier state needs: outside of a conversation a person decides, also about protected paths."""
+        return self._permission or Permission("bypassPermissions")
 
     def _take_back(self, view: ChangeView, operation: Operation, *, agent: str, session: str, dry_run: bool) -> Receipt:
         changes = [entry.change for entry in view.entries if entry.ok and entry.call.operation != "gc"]
@@ -106,7 +112,7 @@ class History(Past):
         for attempt in range(_ATTEMPTS):
             proposals = [proposal for change in reversed(changes) for proposal in self._inverse(change)]
             try:
-                return self._workspace.write(*proposals, call=call, dry_run=dry_run, permission=self._permission)
+                return self._workspace.write(*proposals, call=call, dry_run=dry_run, permission=self._way_back)
             except StaleFile:  # somebody wrote between our look and the lock: look again
                 if attempt == _ATTEMPTS - 1:
                     raise

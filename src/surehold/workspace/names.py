@@ -20,12 +20,12 @@ class Names:
     def readable(self, path: str) -> Target:
         """Resolve a path that may be read."""
         target = self._resolved(path)
-        self.policy.check_read(_within(target, path), "/".join(target.parts), key=target.key)
+        self.policy.check_read(self._within(target, path), "/".join(target.parts), key=target.key)
         return target
 
     def standing(self, path: str, target: Target) -> Standing:
         """Say which rules apply to writing a path; one that may not even be read is refused."""
-        return self.policy.standing(_within(target, path), "/".join(target.parts), key=target.key)
+        return self.policy.standing(self._within(target, path), "/".join(target.parts), key=target.key)
 
     def check_recorded(self, key: str) -> None:
         """Refuse a recorded path that the rules hide, wherever it leads today."""
@@ -59,6 +59,20 @@ class Names:
         other = self.disk.resolve(meant)
         return other if self._exists(other) else target
 
+    def _within(self, target: Target, path: str) -> str:
+        """Return a path as it was asked for, below its root: rules say nothing about the directories above a root."""
+        if not path.startswith("/"):
+            return path
+        for root in (target.root, *self.disk.roots):
+            if path.startswith(f"{root.rstrip('/')}/"):
+                return path.removeprefix(root).lstrip("/")
+        names = [name for name in path.split("/") if name]
+        for count in range(1, len(names)):  # the root in another spelling: nothing above it can be resolved
+            with suppress(SureholdError):
+                self.disk.resolve("/" + "/".join(names[:count]))
+                return "/".join(names[count:])
+        return path
+
     def _exists(self, target: Target) -> bool:
         if not target.parts:
             return True
@@ -71,8 +85,3 @@ class Names:
 def _with_bytes(path: str) -> str:
     """Return a path with the bytes that are shown as escapes put back."""
     return _SHOWN_BYTE.sub(lambda match: chr(0xDC00 + int(match[1], 16)), path) if "\\x" in path else path
-
-
-def _within(target: Target, path: str) -> str:
-    """Return a path as it was asked for, below its root: rules say nothing about the directories above a root."""
-    return path.removeprefix(target.root + "/") if path.startswith(target.root) else path.lstrip("/")

@@ -26,7 +26,7 @@ from surehold.text.rewrite import WriteText
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.mode import Mode
 from surehold.workspace.policy import Standing
-from surehold.workspace.proposal import Proposal
+from surehold.workspace.proposal import AllOf, Proposal
 from surehold.workspace.receipt import FileReceipt, Receipt
 
 _SHOWN = 8 * 1024
@@ -105,7 +105,8 @@ class Permission:
 
     def question(self, standings: Sequence[Standing], *, dry_run: bool = False) -> str:
         """Say why somebody must be asked; nothing when nobody must. Refuse what is not even asked about."""
-        return next((why for one in standings if (why := self._question(one, dry_run=dry_run))), "")
+        strictest = sorted(standings, key=lambda one: (not one.protected_by, not one.asked_by))
+        return next((why for one in strictest if (why := self._question(one, dry_run=dry_run))), "")
 
     def _question(self, standing: Standing, *, dry_run: bool) -> str:
         path, mode = standing.path, self.mode
@@ -140,6 +141,7 @@ class Permission:
         request = PermissionRequest(call=call, files=rehearsal.files, why=why)
         if self._approver is None:
             raise _unasked(request)
+        mode = self.mode
         approval = self._approver(request)
         if not approval.allowed:
             raise PermissionDenied(
@@ -149,7 +151,6 @@ class Permission:
                 action="Do not try it again in another way; ask the person what they want instead.",
                 note=approval.note,
             )
-        self._agreed.always |= approval.always
         if strange := set(approval.contents) - {one.path for one in request.files if one.plan.after.exists}:
             raise InvalidArgument(
                 f"The approval holds content for `{min(strange)}`, which this change does not write.",
@@ -157,8 +158,8 @@ class Permission:
             )
         pairs = list(zip(proposals, request.files, strict=True))
         bound = [_bound(proposal, one, approval.contents.get(one.path)) for proposal, one in pairs]
-        modified = any(new.edit is not old.edit for old, new in zip(proposals, bound, strict=True))
-        return Approved(proposals=tuple(bound), modified=modified)
+        self._agreed.always |= approval.always and self.mode == mode  # it was said about the mode that asked
+        return Approved(proposals=tuple(bound), note=approval.note)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,8 +167,25 @@ class Approved:
     """Proposals that somebody said yes to."""
 
     proposals: tuple[Proposal, ...]
-    modified: bool
-    """Some of their content is the person's own."""
+    note: str = ""
+    """What the model should hear about it."""
+
+    @property
+    def modified(self) -> bool:
+        """Whether some of their content is the person's own."""
+        return any(isinstance(one.edit, OwnText) for one in self.proposals)
+
+    def told(self, receipt: Receipt) -> Receipt:
+        """Return what the caller hears, with what the person did and said."""
+        first, *others = receipt.files or (None,)
+        if self.note and first:
+            said = f"The person who allowed this says: {self.note}"
+            receipt = replace(receipt, files=(replace(first, warnings=(*first.warnings, said)), *others))
+        return replace(receipt, user_modified=self.modified)
+
+
+class OwnText(WriteText):
+    """The text of the person who was asked. The caller has not seen it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,13 +209,32 @@ class Shown:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class ShownThere:
+    """Somebody was shown that a move overwrites this version, or nothing."""
+
+    sha256: str
+    """Empty when nothing was there."""
+
+    def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:  # noqa: ARG002 - one shape for all
+        """Refuse when something else is there by now."""
+        if (current.sha256 if current.exists else "") != self.sha256:
+            raise StaleFile(
+                f"`{path}` changed while somebody was asked about overwriting it.",
+                path=path,
+                reason="changed_while_asked",
+                action="Look at what is there now, and make the change again if it is still right.",
+            )
+
+
 def _bound(proposal: Proposal, one: FileReceipt, content: str | None) -> Proposal:
     """Tie a proposal to what was shown; the person's own content needs none of the checks of the caller's."""
-    shown = Shown(one.plan.before)
+    there = ShownThere(one.change.displaced.sha256 if one.change.displaced else "")
+    proposal = replace(proposal, proof=Shown(one.plan.before), to_proof=AllOf((proposal.to_proof, there)))
     if content is not None:
-        own = WriteText(content)
+        own = OwnText(_as_proposed(content, one.plan))
         if own.plan(one.plan.before).after != one.plan.after:
-            return replace(proposal, edit=own, proof=shown, checks=())
+            return replace(proposal, edit=own, checks=())
     wanted = one.plan.after.sha256
 
     def same(plan: EditPlan) -> tuple[str, ...]:
@@ -207,7 +244,17 @@ def _bound(proposal: Proposal, one: FileReceipt, content: str | None) -> Proposa
             )
         return ()
 
-    return replace(proposal, proof=shown, checks=(*proposal.checks, same))
+    return replace(proposal, checks=(*proposal.checks, same))
+
+
+def _as_proposed(content: str, plan: EditPlan) -> str:
+    """Give a new file the line endings and the byte order mark that it would have had; an old one keeps its own."""
+    after = plan.after
+    if plan.before.size or not after.is_text:
+        return content
+    if after.lines.style == "crlf":
+        content = content.replace("\r\n", "\n").replace("\n", "\r\n")
+    return "\ufeff" + content.removeprefix("\ufeff") if after.encoding.bom else content
 
 
 def _difference(before: Snapshot, current: Snapshot, path: str) -> str:

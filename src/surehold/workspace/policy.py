@@ -1,6 +1,6 @@
 """Which rules apply to a path. No input or output happens here.
 
-1. A rule is a line in gitignore syntax, matched without regard to case.
+1. A rule is a line in gitignore syntax, matched without regard to case and to how accents are composed.
 2. A rule is asked about the path as it was requested and about the path it leads to. One match is enough to deny, to
    protect or to ask; to allow, both must match.
 3. Denied: neither read nor written, whatever else is said. Protected: read, and written only when somebody says so;
@@ -10,6 +10,7 @@
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 from surehold.errors import DeniedByRule, InvalidArgument, ProtectedPath
 
@@ -36,6 +37,9 @@ PROTECTED = (
     ".zlogin",
     ".zlogout",
     ".config/fish",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
     ".envrc",
     ".ssh",
     ".gnupg",
@@ -51,6 +55,10 @@ PROTECTED = (
     ".pypirc",
     ".netrc",
     "pip.conf",
+    "pip.ini",
+    ".condarc",
+    ".gemrc",
+    ".bundle",
     ".cargo",
     ".mvn",
     "maven-wrapper.properties",
@@ -64,9 +72,24 @@ PROTECTED = (
     ".codex",
     ".gemini",
     ".cursor",
+    ".windsurf",
+    ".continue",
+    ".roo",
+    ".opencode",
+    "opencode.json",
+    ".aider.conf.yml",
     ".vscode",
+    "*.code-workspace",
     ".zed",
     ".idea",
+    ".vim",
+    ".vimrc",
+    ".exrc",
+    ".nvim.lua",
+    ".config/nvim",
+    ".emacs",
+    ".emacs.d",
+    ".dir-locals.el",
     ".devcontainer",
     ".devcontainer.json",
     ".ripgreprc",
@@ -143,7 +166,7 @@ def _matching(rules: tuple[str, ...], name: str) -> str:
     """Return the rule that decides for this name, or nothing."""
     if not rules:
         return ""
-    result = _compiled(rules).check_file(name.casefold().lstrip("/"))
+    result = _compiled(rules).check_file(_folded(name).lstrip("/"))
     return rules[result.index] if result.include and result.index is not None else ""
 
 
@@ -151,7 +174,11 @@ def _matching(rules: tuple[str, ...], name: str) -> str:
 def _compiled(rules: tuple[str, ...]) -> "GitIgnoreSpec":
     from pathspec import GitIgnoreSpec
 
-    return GitIgnoreSpec.from_lines([rule.casefold() for rule in rules])
+    return GitIgnoreSpec.from_lines([_folded(rule) for rule in rules])
+
+
+def _folded(text: str) -> str:
+    return normalize("NFC", text.casefold())
 
 
 def _is_below(key: str, directory: str) -> bool:

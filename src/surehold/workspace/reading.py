@@ -9,7 +9,7 @@
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from surehold.errors import BinaryFile, NotFound, StaleFile, SureholdError
 from surehold.stores.base import Query, Sighting, Store
@@ -26,6 +26,10 @@ Needs = Literal["lines", "whole", "version"]
 _ROOM = 1_900
 """How many characters of lines or of a difference a refusal shows."""
 _MOST_RANGES = 8
+_LISTED_RANGES = 50
+"""So many are told to programs; a longer list would push out what the refusal shows."""
+_PAGE = 2_000
+"""How many lines Read shows at once."""
 
 
 class Reading:
@@ -47,6 +51,11 @@ class Reading:
     def current(self) -> Snapshot:
         """The file as it was when it was looked at."""
         return self._case.current if self._case else ABSENT
+
+    @property
+    def was_read(self) -> bool:
+        """Whether the session had seen anything of the file."""
+        return self._case is not None and bool(self._case.seen)
 
     def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:
         """Refuse a file that was not read, changed since, or was seen too little of."""
@@ -189,7 +198,7 @@ class Reading:
             action=f"First {_read_call(rest)}, then send the edit again."
             if rest
             else "Look at `lines`; if they are to change, send the same edit again.",
-            unseen_lines=_listed(unseen),
+            **_unseen(unseen),
             lines=page.text,
             sha256=case.current.sha256,
         )
@@ -201,7 +210,7 @@ class Reading:
             path=case.path,
             reason="partially_read",
             action=f"First {_read_call(unseen)}, then write; or change a part of the file with Edit.",
-            unseen_lines=_listed(unseen),
+            **_unseen(unseen),
             sha256=case.current.sha256,
         )
 
@@ -231,8 +240,14 @@ def _not_read(path: str) -> StaleFile:
     )
 
 
+def _unseen(spans: LineSpans) -> dict[str, Any]:
+    """Return the lines as details, and how many ranges they are where not all are told."""
+    rows: dict[str, Any] = {"unseen_lines": _listed(spans[:_LISTED_RANGES])}
+    return {**rows, "unseen_ranges": len(spans)} if len(spans) > _LISTED_RANGES else rows
+
+
 def _ranges(spans: LineSpans) -> str:
-    shown = ", ".join(_listed(spans)[:_MOST_RANGES])
+    shown = ", ".join(_listed(spans[:_MOST_RANGES]))
     return f"{shown} and more" if len(spans) > _MOST_RANGES else shown
 
 
@@ -244,5 +259,7 @@ def _read_call(unseen: LineSpans) -> str:
     if not unseen:
         return "read the file again"
     first, last = unseen[0]
+    if len(unseen) > _MOST_RANGES:  # one call for many of them
+        last = max([last, *(end for _, end in unseen if end < first + _PAGE)])
     more = f" (unseen are {_ranges(unseen)})" if len(unseen) > 1 else ""
     return f"Read with offset={first}, limit={last - first + 1}{more}"

@@ -16,6 +16,21 @@ class FileReceipt:
     plan: EditPlan
     change: Change
     warnings: tuple[str, ...] = ()
+    mode: int | None = None
+    """Permission bits that the change sets; None when it leaves them alone."""
+
+    @property
+    def deed(self) -> str:
+        """What happens to the path, in words for the person who is asked; nothing in it is escaped."""
+        change = self.change
+        meta = change.before.meta if change.before else None
+        bits = f", with mode {self.mode:04o}" if self.mode is not None and not (meta and meta.mode == self.mode) else ""
+        if change.to_path:
+            over = ", over the file that is there" if change.displaced else ""
+            return f"move {change.path} to {change.to_path}{over}{bits}"
+        if change.after is None:
+            return f"delete {change.path}{'' if change.trash_id else ', not into the trash'}"
+        return f"{'create' if change.before is None else 'change'} {change.path}{bits}"
 
     @property
     def changed(self) -> bool:

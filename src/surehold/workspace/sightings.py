@@ -67,8 +67,11 @@ class _Touched:
 def _touched(plan: EditPlan) -> list[_Touched]:
     """Return which lines each span changes: whole lines that come or go leave their neighbours alone."""
     old, new = LineCounter(plan.before), LineCounter(plan.after)
-    rows = list[_Touched]()
+    counts = not (plan.before.needs_table or plan.after.needs_table)
+    rows, shift = list[_Touched](), 0
     for start, end, new_start, new_end in plan.offsets():
+        if counts:  # between the spans both are the same text, which is counted once
+            new.skip(new_start, old.line(start) + shift)
         whole = (
             _begins_line(plan.before, start)
             and _begins_line(plan.before, end)
@@ -78,6 +81,7 @@ def _touched(plan: EditPlan) -> list[_Touched]:
         first, last = _lines(old, plan.before, start, end, whole=whole)
         new_first, new_last = _lines(new, plan.after, new_start, new_end, whole=whole)
         rows.append(_Touched(first, last, new_first, new_last))
+        shift = new.line(new_end) - old.line(end) if counts else 0
     return rows
 
 
@@ -99,15 +103,15 @@ def _begins_line(snapshot: Snapshot, offset: int) -> bool:
 
 
 def _carried(touched: Sequence[_Touched], seen: LineSpans) -> list[tuple[int, int]]:
-    """Shift seen lines that no span touches."""
+    """Shift seen lines that no span touches; both come sorted, and each is walked over once."""
     out, edge, shift = list[tuple[int, int]](), 0, 0
     for span in touched:
         out += _shifted(seen, edge + 1, span.first - 1, shift)
         edge, shift = span.last, span.new_last - span.last
-    return [*out, *_shifted(seen, edge + 1, max((last for _, last in seen), default=0), shift)]
+    return [*out, *_shifted(seen, edge + 1, seen[-1][1] if seen else 0, shift)]
 
 
-def _shifted(seen: LineSpans, first: int, last: int, shift: int) -> list[tuple[int, int]]:
-    """Move the seen lines between two of them."""
-    kept = [(max(a, first), min(b, last)) for a, b in seen]
-    return [(a + shift, b + shift) for a, b in kept if a <= b]
+def _shifted(seen: LineSpans, first: int, last: int, shift: int) -> Iterator[tuple[int, int]]:
+    """Move the seen lines between two of them, if there are any between."""
+    if first <= last:
+        yield from ((a + shift, b + shift) for a, b in within(seen, first, last))

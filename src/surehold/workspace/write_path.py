@@ -53,7 +53,7 @@ from surehold.workspace.gate import Gate
 from surehold.workspace.ids import new_id, utc_now
 from surehold.workspace.limits import Limits
 from surehold.workspace.mode import Mode
-from surehold.workspace.permission import Approver, Permission
+from surehold.workspace.permission import Approver, OwnText, Permission
 from surehold.workspace.policy import Policy
 from surehold.workspace.proposal import Absent, Proposal, Sha256
 from surehold.workspace.read_path import ReadPath
@@ -129,7 +129,8 @@ class WritePath(ReadPath):
         again = self._places(approved.proposals)
         if [one.targets for one in again] != [one.targets for one in places]:  # a link leads elsewhere by now
             raise StaleFile("A path leads elsewhere since somebody was asked.", reason="changed_while_asked")
-        return replace(self._write(again, call, change_id, dry_run=False), user_modified=approved.modified)
+        permission.question([s for one in again for s in one.standings])  # the mode may be another one by now
+        return approved.told(self._write(again, call, change_id, dry_run=False))
 
     def _write(self, places: Sequence[Place], call: Call, change_id: str, *, dry_run: bool) -> Receipt:
         targets = [target for place in places for target in place.targets]
@@ -296,6 +297,8 @@ class WritePath(ReadPath):
             return []
         rows = list[Sighting]()
         for one in drafts:
+            if isinstance(one.place.proposal.edit, OwnText):
+                continue  # what the person wrote was not shown yet
             target = one.place.to or one.place.target
             if sighting := after_write(one.plan, session=call.session, path=target.key, seen=one.seen):
                 rows.append(sighting)
@@ -324,7 +327,13 @@ class WritePath(ReadPath):
 
 def _receipt(drafts: Sequence[Draft], *, entries: tuple[Entry, ...] = (), dry_run: bool = False) -> Receipt:
     files = tuple(
-        FileReceipt(path=one.place.target.key, plan=one.plan, change=one.change, warnings=one.warnings)
+        FileReceipt(
+            path=one.place.target.key,
+            plan=one.plan,
+            change=one.change,
+            warnings=one.warnings,
+            mode=one.place.proposal.mode,
+        )
         for one in drafts
     )
     return Receipt(

@@ -347,3 +347,65 @@ def test_a_named_version_must_be_the_one_that_is_there(desk: Desk) -> None:
 
     assert desk.edit("file.txt", "line 2", "x", expected_sha256="0" * 64).kind == "stale"
     assert desk.edit("file.txt", "line 2", "x", expected_sha256=digest).ok
+
+
+@requirement("claude:gate:lines_seen", "claude:refusal:shape")
+def test_a_refusal_about_very_many_lines_still_shows_what_it_counts_as_shown(desk: Desk) -> None:
+    desk.put("file.txt", "this\nother\n" * 30_000)
+    desk.read("file.txt", limit=2)
+
+    told = desk.edit("file.txt", "this", "that", replace_all=True)
+    details = told.error["details"]
+
+    assert (told.kind, len(details["unseen_lines"]), details["unseen_ranges"]) == ("partially_read", 50, 29_999)
+    assert details["lines"] in told.text
+    assert told.error["suggested_action"].startswith("First Read with offset=437, limit=1999 (unseen are 437, 439,")
+
+
+@requirement("claude:gate:stale")
+@both
+def test_a_hash_that_is_named_does_not_hide_what_changed(desk: Desk, change: Change) -> None:
+    desk.put("file.txt", numbered(3))
+    seen = desk.read("file.txt").data["sha256"]
+    desk.put("file.txt", numbered(4))
+    arguments = {"old_string": "line 2\n", "new_string": "two\n"} if change is edit_one else {"content": "new\n"}
+    tool = "Edit" if change is edit_one else "Write"
+
+    for expected in ("changes_since", "actual_sha256"):
+        told = desk.call(tool, file_path=desk.path("file.txt"), expected_sha256=seen, **arguments)
+        assert (told.kind, expected in told.error["details"]) == ("stale", True)
+    assert desk.get("file.txt") == numbered(4).encode()
+
+
+@requirement("claude:gate:adds_up", "claude:edit:not_found")
+def test_close_lines_that_a_refusal_shows_may_be_quoted_in_the_next_call(desk: Desk) -> None:
+    desk.put("file.txt", numbered(400) + "    value = compute(1)\n    other = compute(2)\n" + "long " * 500 + "\n")
+    desk.read("file.txt", limit=10)
+
+    assert desk.edit("file.txt", "long  " + "long " * 499, "x").kind == "not_found"
+    assert desk.edit("file.txt", "long " * 500, "x").kind == "partially_read"
+    assert desk.edit("file.txt", "value = compute(1)\n\tother = compute(2)", "x").kind == "not_found"
+    assert desk.edit("file.txt", "value = compute(1)\n    other = compute(2)", "x").ok
+
+
+@requirement("claude:gate:adds_up", "claude:edit:not_unique")
+def test_lines_around_the_places_of_a_text_may_be_quoted_in_the_next_call(desk: Desk) -> None:
+    desk.put("file.txt", numbered(400) + "first\nsame\nlast\n" + "word " * 50 + "\nsame\n")
+    desk.read("file.txt", limit=10)
+
+    assert desk.edit("file.txt", "same", "x").kind == "not_unique"
+    assert desk.edit("file.txt", "word " * 50 + "\nsame", "x").error["details"]["unseen_lines"] == ["404"]
+    assert desk.edit("file.txt", "first\nsame\nlast", "x").ok
+
+
+@requirement("claude:gate:stale")
+def test_line_endings_that_changed_are_shown_as_such(desk: Desk) -> None:
+    desk.put("file.txt", numbered(3))
+    desk.read("file.txt")
+    desk.put("file.txt", numbered(3).replace("\n", "\r\n"))
+
+    told = edit_one(desk)
+
+    assert "-line 3\n+line 1\\r\n" in told.error["details"]["changes_since"]
+    assert edit_one(desk).ok
+    assert desk.get("file.txt") == b"line 1\r\nLINE 2\r\nline 3\r\n"

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from dialects.place import sha256
@@ -127,6 +128,48 @@ def test_of_a_large_notebook_only_the_hashes_come_back(desk: Desk) -> None:
 
     assert (result["original_file"], result["updated_file"]) == (None, None)
     assert (result["original_file_sha256"], result["sha256"]) == (sha256(before), sha256(desk.data))
+
+
+@requirement("claude:notebook:result", "claude:refusal:shape")
+def test_every_answer_fits_the_schema_that_was_listed(desk: Desk) -> None:
+    listed = {
+        tool["name"]: tool["outputSchema"]
+        for tool in desk.client.request("tools/list")["tools"]
+        if "outputSchema" in tool
+    }
+    desk.put(HAND.written([code("a", "x", outputs=[printed("o" * 30_000)]), code("b", "y")]))
+    desk.read()
+    answers = [
+        desk.call("y", "new"),
+        desk.call("y", "new"),
+        desk.call("y", "newer", dry_run=True),
+        desk.call("y", "inserted", edit_mode="insert"),
+        desk.call("y", edit_mode="delete"),
+        desk.call("y", "gone"),
+    ]
+
+    for answer in answers:
+        jsonschema.validate(answer["structuredContent"], listed["NotebookEdit"])
+        jsonschema.validate(answer["_meta"]["surehold/result"], listed["NotebookEdit"])
+    assert [answer["structuredContent"].get("old_source") for answer in answers] == [
+        "b",
+        "new",
+        "new",
+        None,
+        "new",
+        None,
+    ]
+    assert [bool(answer.get("isError")) for answer in answers] == [False] * 5 + [True]
+
+
+@requirement("claude:notebook:result")
+def test_half_a_character_of_the_old_source_is_shown_as_its_escape(desk: Desk) -> None:
+    desk.put(Hand(ascii_only=True).written([code("x \ud800 y", "x")]))
+    desk.read()
+
+    result = desk.edit("x", "new")
+
+    assert "-x \\ud800 y\n+new\n" in result["diff"]
 
 
 def test_what_a_model_is_told_suffices_alone(desk: Desk) -> None:
@@ -401,6 +444,38 @@ def test_a_person_may_write_another_source(tmp_path: Path) -> None:
     assert (answer.data["user_modified"], answer.data["new_source"]) == (True, "mine")
     assert "+mine" in answer.data["diff"]
     assert "A person changed the content" in answer.text
+
+
+@requirement("claude:permission:user_modified")
+@pytest.mark.parametrize(
+    ("written", "new_source", "row"),
+    [
+        (HAND.written([prose("above", "m"), code("mine", "x"), code("b", "y")]), "mine", '+    "above"'),
+        (HAND.written([code("theirs", "x"), code("other", "y")]), "theirs", '+    "other"'),
+        (HAND.written([code("b", "y")]), None, '-    "a"'),
+        (Hand(ascii_only=True).written([code("half \ud800", "x"), code("b", "y")]), "half \\ud800", '+    "half '),
+        (b"no notebook at all\n", None, "+no notebook at all"),
+    ],
+)
+def test_what_else_a_person_changed_is_told(tmp_path: Path, written: bytes, new_source: str | None, row: str) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a.ipynb").write_bytes(HAND.written([code("a", "x"), code("b", "y")]))
+
+    def person(request: PermissionRequest) -> Approval:
+        return Approval(allowed=True, contents={"a.ipynb": written.decode()})
+
+    with open_workspace(root, settings=Settings(state_dir=tmp_path / "state")) as workspace:
+        session = workspace.session(mode="default", approver=person)
+        session.answer("Read", {"file_path": "a.ipynb"})
+        answer = session.answer("NotebookEdit", {"notebook_path": "a.ipynb", "cell_id": "x", "new_source": "theirs"})
+
+    assert answer.ok, answer.text
+    assert (root / "a.ipynb").read_bytes() == written
+    assert answer.data["user_modified"] is True
+    assert answer.data["new_source"] == (new_source and new_source.encode().decode("unicode_escape"))
+    assert row in answer.data["diff"]
+    assert row in answer.text
 
 
 def test_a_person_who_says_no_leaves_the_notebook_alone(tmp_path: Path) -> None:

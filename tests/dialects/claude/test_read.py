@@ -1,6 +1,7 @@
 import hashlib
 import os
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -129,6 +130,14 @@ def test_pages_by_next_offset_make_the_whole_file(desk: Desk) -> None:
 
 
 @requirement("claude:read:long_line")
+def test_the_last_line_is_not_said_to_have_a_next_one(desk: Desk) -> None:
+    long = b"x" * 90_000
+
+    said = [desk.read(desk.put("long.txt", data)).text for data in (long, long + b"\nnext\n")]
+
+    assert ["the next line: offset=2" in text for text in said] == [False, True]
+
+
 def test_a_line_above_2000_characters_goes_on_in_rows_of_its_own_and_counts_once(desk: Desk) -> None:
     said = desk.read(desk.put("long", b"short\n" + b"a" * 2_000 + b"b" * 2_000 + b"c\nend\n"))
 
@@ -317,6 +326,53 @@ def test_a_very_large_file_is_read_only_as_far_as_it_is_shown(desk: Desk) -> Non
     assert "was not read to its end" in said.text
     error = desk.call("Edit", file_path=path, old_string="one of many", new_string="x").error
     assert error["kind"] in {"not_read", "file_too_large"}
+
+
+@pytest.mark.parametrize("width", [11, 60, 127, 500])
+def test_a_page_of_a_very_large_file_is_the_one_of_a_small_file(desk: Desk, width: int) -> None:
+    lines = b"".join(b"%06d %s\n" % (number, b"x" * (width - 7)) for number in range(1, 6_001))
+    small, large = desk.put("small.log", lines), desk.put("large.log", lines)
+    os.truncate(large, 257 << 20)
+
+    pages = [{}, {"offset": 2_500}, {"limit": 3}, {"offset": 5_990, "limit": 5}, {"column": 3}]
+    found = [[desk.read(path, **page).data["content"] for page in pages] for path in (small, large)]
+
+    assert found[0] == found[1]
+    Path(large).unlink()
+
+
+def test_a_log_that_is_being_written_is_shown_and_not_taken_as_seen(desk: Desk) -> None:
+    path, done = desk.put("live.log", b"one of many lines\n" * 1_000_000), threading.Event()
+
+    def write() -> None:
+        with Path(path).open("ab", buffering=0) as log:
+            while not done.wait(0.001):
+                log.write(b"one more\n")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        said = [desk.read(path, offset=offset, limit=2) for offset in (1, 500_000, 1_000_000)]
+        refused = desk.call("Edit", file_path=path, old_string="one of many", new_string="x").error["kind"]
+    finally:
+        done.set()
+        writer.join()
+
+    assert [one.data["content"].split("\n")[0] for one in said] == [
+        f"{number}→one of many lines" for number in (1, 500_000, 1_000_000)
+    ]
+    assert any("a file that another program is writing" in one.text and "sha256" not in one.data for one in said)
+    assert refused in {"not_read", "stale"}
+    Path(path).unlink()
+
+
+def test_a_line_that_no_file_has_is_not_found_in_a_very_large_file_either(desk: Desk) -> None:
+    path = sparse(desk, "far.log", 257 << 20)
+
+    said = desk.read(path, offset=10**30)
+
+    assert (said.data["numLines"], said.data["totalLines"]) == (0, 200_001)
+    Path(path).unlink()
 
 
 def test_a_very_large_file_is_read_to_its_end_when_that_is_asked_for(desk: Desk) -> None:

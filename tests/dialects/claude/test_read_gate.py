@@ -1,5 +1,6 @@
 """What `Read` shows counts as seen by `Edit` and `Write`, and nothing else does."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,18 @@ def test_a_line_that_was_cut_does_not_count_as_seen(desk: Desk) -> None:
     desk.read(path)
 
     assert written(desk, path) == "partially_read"
+
+
+def test_a_small_budget_cuts_no_line_that_counts_as_seen_and_not_the_notice(tmp_path: Path) -> None:
+    with desk_at(tmp_path, "--max-tokens", "500") as small:
+        path = small.put("a.txt", b"".join(b"this is line %d of the file\n" % number for number in range(1, 1_001)))
+        said = small.read(path)
+        last = said.data["numLines"]
+
+        assert said.text.endswith(f"\n{last}→this is line {last} of the file\n[{said.data['notice']}]")
+        assert len(said.text) <= 2_000
+        assert edited(small, path, f"line {last + 1} of", "x") == "partially_read"
+        assert edited(small, path, f"line {last} of", "x") == "done"
 
 
 def test_an_empty_file_that_was_read_can_be_written(desk: Desk) -> None:
@@ -160,3 +173,14 @@ def test_over_mcp_everything_is_always_sent(desk: Desk) -> None:
     path = desk.put("again.txt", HUNDRED)
 
     assert {desk.read(path).data["type"] for _ in range(3)} == {"text"}
+
+
+def test_a_notebook_is_never_seen_as_a_whole_since_not_all_of_it_is_shown(relay: Relay) -> None:
+    cell = {"cell_type": "markdown", "id": "a", "metadata": {"secret": "of nobody's concern"}, "source": ["one"]}
+    book: dict[str, Any] = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}
+    path = put(relay, "book.ipynb", json.dumps(book, indent=1).encode())
+
+    assert kind(relay, path) == "notebook"
+
+    (seen,) = relay.workspace.store.sightings(relay.id, relay.workspace.target(path).key)
+    assert (seen.whole, len(seen.spans)) == (False, 1)

@@ -78,6 +78,8 @@ def test_a_large_image_is_shrunk_and_the_factor_for_coordinates_is_told(desk: De
     }
     assert picture(said, 1).size == (1568, 1176)
     assert "multiply coordinates by 2.551" in said.text
+    narrow = desk.read(desk.put("narrow.png", image("PNG", (1, 100_000))))
+    assert "shown as 1x1568; multiply coordinates by 63.776" in narrow.text
 
 
 @requirement("claude:read:image_limits")
@@ -147,13 +149,15 @@ def test_a_long_document_without_pages_is_refused_with_its_count_and_outline(des
     assert error["details"]["outline"] == ["Introduction · page 1", "Results · page 7"]
     assert error["details"]["characters_per_page"] == [14] * 9 + [15] * 3
     assert desk.read(desk.put("ten.pdf", pdf(TWELVE[:10]))).data["count"] == 10
+    many = desk.read(desk.put("marks.pdf", pdf(TWELVE, outline=outline * 40))).error["details"]["outline"]
+    assert (len(many), many[-1]) == (61, "… more headings are not listed")
 
 
 @requirement("claude:read:pdf_pages")
 @pytest.mark.parametrize(
-    ("pages", "shown"), [("3", [3]), ("1-5", [1, 2, 3, 4, 5]), ("1,4,7-9", [1, 4, 7, 8, 9]), ("12", [12])]
+    ("pages", "shown"), [("3", [3]), ("1-5", [1, 2, 3, 4, 5]), ("1,4,7-9", [1, 4, 7, 8, 9]), ("12", [12]), (3, [3])]
 )
-def test_pages_are_named_by_numbers_ranges_and_lists(desk: Desk, pages: str, shown: list[int]) -> None:
+def test_pages_are_named_by_numbers_ranges_and_lists(desk: Desk, pages: str | int, shown: list[int]) -> None:
     said = desk.read(desk.put("long.pdf", pdf(TWELVE)), pages=pages)
 
     assert [(page["page"], page["text"]) for page in said.data["pages"]] == [(n, TWELVE[n - 1]) for n in shown]
@@ -222,6 +226,7 @@ def test_a_host_that_takes_documents_gets_the_small_ones_as_they_are(tmp_path: P
     (tmp_path / "root").mkdir()
     data = pdf(["Hello"])
     (tmp_path / "root" / "a.pdf").write_bytes(data)
+    (tmp_path / "root" / "a #1.pdf").write_bytes(data)
     workspace = open_workspace(tmp_path / "root", settings=Settings(state_dir=tmp_path / "state", durability="none"))
     relay = Relay(workspace, id="one", agent="ada")
     relay.deliveries.raw_documents = True
@@ -232,6 +237,8 @@ def test_a_host_that_takes_documents_gets_the_small_ones_as_they_are(tmp_path: P
     assert base64.b64decode(found.base64 or "") == data
     (block,) = found.blocks()
     assert base64.b64decode(block["resource"]["blob"]) == data
+    (spelled,) = read(Context(session=relay), FileReadParams(file_path="a #1.pdf")).blocks()
+    assert spelled["resource"]["uri"] == (tmp_path / "root" / "a #1.pdf").as_uri()
     assert read(Context(session=relay), FileReadParams(file_path="a.pdf", pages="1")).type == "parts"
 
 

@@ -29,6 +29,12 @@ def test_rows_are_the_lines_that_fit_with_their_numbers(lines: list[tuple[str, s
         assert contents[0].startswith("".join(row.partition("→")[2] for row in found.rows))
 
 
+def test_a_line_that_fits_is_one_row_also_in_little_room() -> None:
+    found = laid_out(page_of(Snapshot(b"x" * 80 + b"\n" + b"y" * 3_000 + b"\n")), 1, 100)
+
+    assert (found.rows, found.lines) == (("1→" + "x" * 80,), 1)
+
+
 @given(st.text("ab€", min_size=1, max_size=9_000), st.integers(2_100, 5_000))
 def test_the_parts_of_a_long_line_are_the_line(line: str, room: int) -> None:
     page = page_of(Snapshot(line.encode() + b"\n"))

@@ -88,6 +88,19 @@ def test_an_original_of_some_length_is_for_programs_alone(desk: Desk) -> None:
     assert told.raw["structuredContent"]["originalFileSha256"] == sha256(old.encode())
 
 
+@requirement("claude:write:update")
+def test_a_patch_that_does_not_fit_is_not_counted(desk: Desk) -> None:
+    desk.put("file.txt", "".join(f"{number} {'x' * 60}\n" for number in range(1_200)))
+    for offset in (1, 401, 801):
+        desk.read("file.txt", offset=offset, limit=400)
+
+    told = desk.write("file.txt", "new\n")
+
+    assert (told.data["structuredPatch"], told.data["structuredPatchTruncated"]) == ([], True)
+    assert told.text.startswith(f"Updated {desk.path('file.txt')}.\n")
+    assert told.text.endswith("[more lines changed; Read shows them]")
+
+
 @requirement("claude:write:keeps_style")
 @pytest.mark.parametrize(
     ("before", "content", "after"),
@@ -180,6 +193,11 @@ def test_a_new_notebook_may_be_written_when_it_is_one(desk: Desk) -> None:
 
     assert desk.write("bad.ipynb", "print(1)").kind == "notebook_invalid"
     assert desk.write("bad.ipynb", "[]").kind == "notebook_invalid"
+    assert desk.write("bad.ipynb", "[" * 100_000).kind == "notebook_invalid"
+    assert desk.write("bad.ipynb", '{"cells": [1], "nbformat": 4}').error["details"]["cause"] == (
+        "Cell 0 is not an object."
+    )
+    assert desk.write("bad.ipynb", '{"cells": [], "nbformat": 3}').error["details"]["reason"] == "old_format"
     assert not desk.file("bad.ipynb").exists()
     assert desk.write("new.ipynb", notebook).data["type"] == "create"
     assert desk.write("new.ipynb", notebook).kind == "use_notebook_edit"
@@ -199,6 +217,38 @@ def test_36_a_link_stays_and_its_file_is_written(desk: Desk) -> None:
     assert desk.write("dangling.txt", "made\n").ok
     assert desk.file("dangling.txt").is_symlink()
     assert desk.get("made.txt") == b"made\n"
+
+
+@requirement("claude:refusal:shape")
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("there", "is_directory"),
+        ("there/", "is_directory"),
+        ("new/", "invalid_arguments"),
+        ("there/new/", "invalid_arguments"),
+        ("file.txt/below", "file_not_found"),
+        ("", "is_directory"),
+    ],
+)
+def test_a_path_that_cannot_be_a_file_makes_nothing(desk: Desk, name: str, kind: str) -> None:
+    desk.file("there").mkdir()
+    desk.put("file.txt", "text\n")
+
+    assert desk.call("Write", file_path=f"{desk.file('')}/{name}", content="x").kind == kind
+    assert sorted(one.name for one in desk.file("").rglob("*")) == ["file.txt", "there"]
+
+
+@requirement("claude:refusal:shape")
+@pytest.mark.parametrize("path", ["~/x.txt", "file:///tmp/x.txt", "vscode-remote://host/x.txt"])
+def test_a_path_of_another_kind_makes_no_directory_of_that_name(desk: Desk, path: str) -> None:
+    told = desk.call("Write", file_path=path, content="x")
+    first = path.partition("/")[0]
+
+    assert (told.kind, told.error["details"]["reason"]) == ("invalid_arguments", "not_a_plain_path")
+    assert not (desk.place.root / first).exists()
+    assert desk.call("Write", file_path=f"./{desk.place.name}/{first}/x.txt", content="x").ok
+    assert desk.get(f"{first}/x.txt") == b"x"
 
 
 def test_37_38_hard_links_and_permission_bits_stay(desk: Desk) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from dialects.multi_edit.ways import Desk
 from spec.marks import requirement
+from surehold.dialects.families import tool_named
 
 CONFIG = '[server]\nhost = "localhost"\nport = 8080\n\n[app]\ndebug = false\n'
 
@@ -113,3 +114,11 @@ def test_tc7_an_edit_that_an_earlier_one_made_ambiguous_is_refused(desk: Desk) -
 
     assert desk.multi_edit("file.txt", ("A", "AA"), ("A", "B")).told == (-32011, "Edit 1: String appears 2 times: A")
     assert desk.get("file.txt") == b"A"
+
+
+def test_the_schema_asks_for_what_the_contract_names_in_its_order() -> None:
+    schema = tool_named("multi_edit_text_file").input_schema
+
+    assert schema["required"] == ["path", "edits"]
+    assert schema["properties"]["edits"]["items"]["required"] == ["old_string", "new_string"]
+    assert list(schema["properties"]) == ["path", "edits", "expected_sha256"]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,7 +31,7 @@ def test_a_missing_file_is_named(desk: Desk) -> None:
     assert told == (-32001, f"File not found: {desk.path('missing.txt')}")
 
 
-AS_SOMEBODY = """
+IN_THE_LIBRARY = """
 import json, os, sys
 from pathlib import Path
 from surehold import Settings, open_workspace
@@ -41,12 +42,14 @@ def answers(root, calls):
         return [session.answer(tool, arguments).data for tool, arguments in calls]
 
 root, calls = Path(sys.argv[1]), json.loads(sys.argv[2])
+"""
+AS_NOBODY = """
 if not os.geteuid():  # root is denied nothing
     (root / "first" / "files").mkdir(parents=True)
     answers(root / "first", calls)  # nobody may not read the modules, so they are all loaded before
     os.setgid(65534); os.setuid(65534)
-print(json.dumps(answers(root, calls)))
 """
+PRINTED = "print(json.dumps(answers(root, calls)))"
 
 
 @requirement("multi_edit:error:permission_denied", "multi_edit:sibling:write_text_file")
@@ -66,7 +69,7 @@ def test_what_the_operating_system_denies_is_denied() -> None:
             ("write_text_file", {"path": f"{files}/closed/a.txt", "content": "x"}),
         ]
 
-        command = [sys.executable, "-c", AS_SOMEBODY, folder, json.dumps(calls)]
+        command = [sys.executable, "-c", IN_THE_LIBRARY + AS_NOBODY + PRINTED, folder, json.dumps(calls)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
 
         errors = [row["error"] for row in json.loads(done.stdout)]
@@ -74,6 +77,46 @@ def test_what_the_operating_system_denies_is_denied() -> None:
     assert [(error["code"], error["message"]) for error in errors] == [
         (-32002, f"Permission denied: {arguments['path']}") for _, arguments in calls
     ]
+
+
+ON_A_SMALL_DISK = """
+mount -t tmpfs -o size=16k tmpfs "$1/files" || exit 77
+echo x > "$1/files/a.txt"
+"$2" -c "$3" "$1" "$4"
+mount -o remount,ro "$1/files" || exit 77
+"$2" -c "$3" "$1" "$5"
+cat "$1/files/a.txt"; ls "$1/files"
+"""
+
+
+@requirement("multi_edit:sibling:write_text_file")
+@pytest.mark.skipif(not shutil.which("unshare"), reason="nothing can be mounted here")
+def test_a_full_disk_and_a_read_only_one_have_their_own_words(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    old, new = f"{tmp_path}/files/a.txt", f"{tmp_path}/files/new.txt"
+    large = "y" * 30_000
+    full = [
+        ("write_text_file", {"path": new, "content": large}),
+        ("multi_edit_text_file", {"path": old, **one(new=large)}),
+        ("edit_text_file", {"path": old, "old_string": "x", "new_string": large}),
+    ]
+    words = [sys.executable, IN_THE_LIBRARY + PRINTED, json.dumps(full), json.dumps([("write_text_file", full[0][1])])]
+    command = ["unshare", "--mount", "--map-root-user", "sh", "-c", ON_A_SMALL_DISK, "sh", str(tmp_path), *words]
+
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+
+    if done.returncode == 77 or not done.stdout:
+        pytest.skip("nothing can be mounted here")
+    no_space, fixed, *left = done.stdout.splitlines()
+    assert [(row["error"]["code"], row["error"]["message"]) for row in json.loads(no_space)] == [
+        (-32005, f"Disk full: cannot write 30000 bytes to {new}"),
+        (-32005, f"Disk full: cannot write to {old}"),
+        (-32005, f"Disk full: cannot write to {old}"),
+    ]
+    assert [(row["error"]["code"], row["error"]["message"]) for row in json.loads(fixed)] == [
+        (-32002, f"Read-only filesystem: {new}")
+    ]
+    assert left == ["x", "a.txt"]
 
 
 @requirement("multi_edit:error:permission_denied")
@@ -334,3 +377,11 @@ def test_a_refused_permission_is_a_permission_denied(ways: dict[str, tuple[Way, 
     assert answer.data["error"]["code"] == -32002
     assert answer.data["error"]["message"] == f"Permission denied: {root / 'asked.txt'}"
     assert answer.data["error"]["data"]["reason"] == "plan_mode"
+
+
+@pytest.mark.parametrize("start", ["", "/"])
+def test_a_path_of_a_megabyte_is_refused_with_a_small_answer(desk: Desk, start: str) -> None:
+    reply = desk.way.call("multi_edit_text_file", {"path": start + "x" * 1_000_000, **one()})
+
+    assert len(json.dumps(reply.error)) < 2_000
+    assert reply.error["data"]["path"] == f"{start}{'x' * (200 - len(start))}…"

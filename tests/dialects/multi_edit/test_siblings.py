@@ -46,6 +46,22 @@ def test_lines_behind_the_end_are_no_lines_and_no_error(desk: Desk) -> None:
     reply = desk.on("read_text_file", "two.txt", line=9)
 
     assert (reply.whole["content"], reply.whole["_meta"]["total_lines"]) == ("", 2)
+    assert reply.whole["_meta"]["notice"] == "there is no line 9; the file has 2"
+
+
+@requirement("multi_edit:sibling:read_text_file")
+def test_a_line_longer_than_a_page_says_so_and_does_not_count_as_read(desk: Desk) -> None:
+    sha = desk.put("long.txt", "é" * 100_000)
+
+    reply = desk.on("read_text_file", "long.txt")
+    refused = desk.on("write_text_file", "long.txt", content="x")
+
+    shown = len(reply.whole["content"])
+    assert 0 < shown < 100_000
+    assert f"these are its first {shown:,} characters" in reply.whole["_meta"]["notice"]
+    assert refused.told == (-32009, f"File was read only in part: {desk.path('long.txt')}")
+    assert refused.error["data"]["suggested_action"].endswith("or send its sha256 as expected_sha256.")
+    assert desk.on("write_text_file", "long.txt", content="x", expected_sha256=sha).result["success"] is True
 
 
 @requirement("multi_edit:sibling:read_text_file")
@@ -170,6 +186,22 @@ def test_what_cannot_be_written_has_the_codes_of_the_contract(desk: Desk) -> Non
     assert told("relative/path.txt") == (-32600, "Path must be absolute: relative/path.txt")
     assert told("/root/secret.txt") == (-32002, "Permission denied: /root/secret.txt")
     assert not Path(missing).exists()
+
+
+@requirement("multi_edit:sibling:write_text_file")
+def test_a_file_that_is_gone_is_not_made_again_for_one_who_names_its_version(desk: Desk) -> None:
+    reply = desk.on("write_text_file", "gone.txt", content="x", expected_sha256="0" * 64)
+
+    assert reply.told == (-32001, f"File not found: {desk.path('gone.txt')}")
+    assert "leave expected_sha256 out" in reply.error["data"]["suggested_action"]
+
+
+def test_the_path_of_every_refusal_is_the_one_that_was_sent(desk: Desk) -> None:
+    desk.put("latin.py", b"# coding: latin-1\n\xe9\n")
+
+    reply = desk.on("edit_text_file", "latin.py", old_string="é", new_string="€")
+
+    assert (reply.error["data"]["reason"], reply.error["data"]["path"]) == ("not_encodable", desk.path("latin.py"))
 
 
 @requirement("multi_edit:sibling:edit_text_file")

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import subprocess
 from typing import Any
 
 import pytest
@@ -45,6 +46,14 @@ def test_a_session_begins_in_the_roots_only(place: Place) -> None:
             assert editor.statuses[-1] == "completed"
 
     run(scenario())
+
+
+def test_a_root_that_is_no_directory_is_refused_at_once(place: Place) -> None:
+    words = command(place.root / "missing", place.state)
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"`{place.root}/missing` is not a directory." in done.stderr
 
 
 def test_two_prompts_at_once_run_one_after_the_other(place: Place) -> None:

@@ -223,6 +223,10 @@ def test_plan_mode_changes_nothing_and_asks_nobody(place: Place) -> None:
             await editor.say(place.edit("a.txt", ("one", "two")))
             assert (editor.statuses, editor.questions) == (["pending", "failed"], [])
             assert editor.events[-1]["rawOutput"]["error"]["reason"] == "plan_mode"
+            await editor.say("/edit a.txt one two")
+            assert editor.message.startswith(
+                f"Failed. multi_edit_text_file: Permission denied: {place.root}/a.txt. This is plan mode,"
+            )
 
     run(scenario())
     assert place.get("a.txt") == b"one\n"

@@ -39,6 +39,8 @@ TITLES: list[tuple[str, Json, str]] = [
     ("read_file", {"path": "/project/src/a.py", "startLine": 10}, "Read src/a.py:10-"),
     ("read_file", {"file_path": "src/a.py", "endLine": 5}, "Read src/a.py:1-5"),
     ("read_file", {"path": "/elsewhere/a.py"}, "Read /elsewhere/a.py"),
+    ("read_text_file", {"path": "/project/a.py", "line": 10, "limit": 5}, "Read a.py:10-14"),
+    ("Read", {"file_path": "/project/a.py", "offset": 3}, "Read a.py:3-"),
     ("list_directory", {"path": "src"}, "List src"),
     ("list_directory", {}, "List ."),
     ("search_files", {"query": "TODO"}, "Search `TODO`"),
@@ -69,6 +71,8 @@ def test_a_title_says_what_is_about_to_happen(tool: str, arguments: Json, expect
     [
         ("read_file", {"path": "src/../a.py", "startLine": 10}, [("/project/a.py", 10)]),
         ("read_file", {"path": "/other/a.py"}, [("/other/a.py", None)]),
+        ("read_text_file", {"path": "/project/a.py", "line": 10}, [("/project/a.py", 10)]),
+        ("Grep", {"pattern": "x", "path": "src", "offset": 250}, [("/project/src", None)]),
         ("glob", {"pattern": "*"}, [("/project", None)]),
         ("move_file", {"fromPath": "a", "toPath": "b"}, [("/project/a", None), ("/project/b", None)]),
         ("restore_file", {"trashId": "x"}, []),
@@ -148,6 +152,14 @@ def test_a_difference_that_is_too_large_is_said_in_words(session: Session) -> No
 
     found = shown(receipt.files, root=ROOT)
     assert (found.diffs, found.notes) == ((), ("The difference in a.txt is too large to be shown here.",))
+
+
+def test_the_differences_in_many_files_fit_into_one_message(session: Session) -> None:
+    made = [session.create(f"{number}.txt", "x" * 500_000).files[0] for number in range(10)]
+
+    found = shown(made, root=ROOT)
+    assert len(found.diffs) == 8
+    assert found.notes == ("The differences in 2 more files are too many to be shown here.",)
 
 
 def test_bytes_that_are_no_text_are_said_in_words(session: Session, tmp_path: Path) -> None:

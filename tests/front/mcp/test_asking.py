@@ -310,3 +310,41 @@ def test_every_tool_that_changes_files_goes_on_after_a_yes(allowed_all: Outcome,
     assert asked[tool] == 1
     assert not answers[tool]["isError"], answers[tool]
     assert len(changed) == len(MODIFYING) + (1 if "move_file" in MODIFYING else 0)  # a move changes two names
+
+
+@pytest.mark.parametrize("atomic", [False, "false", 0])
+def test_files_that_are_changed_one_by_one_are_never_changed_twice(site: Site, atomic: object) -> None:
+    site.put("a.txt", "one\n")
+    site.put("b.txt", "one\n")
+    patch = "".join(f"*** Update File: {name}.txt\n-one\n+ONE\n" for name in "ab")
+    person = Person(yes())
+
+    host = Host(site, ("--mode", "default", "--allow", "a.txt"), "2026-07-28")
+    answer = host.call(person, "apply_patch", patch=f"*** Begin Patch\n{patch}*** End Patch\n", atomic=atomic)
+
+    assert person.shown == []
+    assert (site.get("a.txt"), site.get("b.txt")) == (b"ONE\n", b"one\n")
+    assert "cannot be asked about one by one" in json.dumps(answer)
+    assert site.log("a.txt") == [("patch", True)]
+
+
+@pytest.mark.parametrize("era", get_args(Era))
+def test_a_note_to_a_yes_reaches_the_agent(site: Site, era: Era) -> None:
+    site.put("a.txt", "one\n")
+    cell: Json = {"cell_type": "markdown", "id": "a", "metadata": {}, "source": "one"}
+    site.put("n.ipynb", json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    strings = {"old_string": "one", "new_string": "ONE"}
+    host = Host(site, ("--mode", "default", "--tools", "all", "--allow-unchecked"), era)
+
+    answers = host.calls(
+        Person(yes(note="Mind the tests.")),
+        ("multi_edit_text_file", {"path": str(site.root / "a.txt"), "edits": [strings]}),
+        ("create_file", {"path": "new.txt", "content": "x"}),
+        ("edit", {"path": "a.txt", "operations": [{"op": "insert_after", "hash": "BOF", "content": "zero"}]}),
+        ("Read", {"file_path": str(site.root / "n.ipynb")}),
+        ("NotebookEdit", {"notebook_path": str(site.root / "n.ipynb"), "cell_id": "a", "new_source": "x"}),
+        ("Write", {"file_path": str(site.root / "w.txt"), "content": "x"}),
+    )
+
+    told = ["Mind the tests." in json.dumps(answer) for answer in answers]
+    assert told == [True, True, True, False, True, True]

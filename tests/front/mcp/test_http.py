@@ -163,7 +163,7 @@ def test_serve_prints_its_token_once_as_settings_for_a_client(locked: HttpServer
     assert len(locked.token) >= 32
     assert locked.said.count(locked.token) == 1
     status, _, body = locked.send("GET", "/")
-    assert (status, b"Surehold" in body, locked.token.encode() in body) == (200, True, False)
+    assert (status, b"Sign in" in body, locked.token.encode() in body) == (401, True, False)
     assert locked.rpc("tools/list", headers={"Origin": "http://evil.example"})[0] == 403
 
 

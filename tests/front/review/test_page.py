@@ -1,5 +1,6 @@
 """The review page of a real server, in a real browser."""
 
+import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -9,8 +10,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Dialog, Page, expect, sync_playwright
 
-from front.mcp.site import HttpServer, Site
+from front.mcp.site import HttpServer, Site, sha_of, text_of, wait_until
 from spec.marks import requirement
+from surehold.text.rewrite import WriteText
+from surehold.workspace.proposal import Absent, Proposal
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
@@ -71,7 +74,8 @@ def test_a_change_is_asked_about_allowed_looked_at_and_undone(site: Site, server
     question = page.locator("article.question")
     expect(question).to_contain_text("notes.txt")
     expect(question).to_contain_text("for the demo")
-    expect(question.locator(".added").nth(1)).to_have_text("+one")
+    expect(question.locator(".header").nth(1)).to_have_text("+++ notes.txt")
+    expect(question.locator(".added").nth(0)).to_have_text("+one")
     assert not (site.root / "notes.txt").exists()
 
     question.get_by_role("button", name="Allow", exact=True).click()
@@ -167,3 +171,121 @@ def test_a_change_must_come_from_the_page_itself(server: HttpServer) -> None:
     assert server.send("GET", "/", headers={**cookie, "Host": "evil.example"})[0] == 421
     assert server.send("POST", "/review/change/x/undo", headers={**cookie, **origin})[0] == 303
     assert server.send("POST", "/review/change/x/burn", headers={**cookie, **origin})[0] == 404
+
+
+@needs_browser
+def test_everything_that_would_happen_is_said_in_the_question(site: Site, server: HttpServer, page: Page) -> None:
+    site.put("a.txt", "old\n")
+    site.put("run.sh", "x\n")
+    sign_in(page, server)
+    move = Agent(server, "move_file", fromPath="a.txt", toPath="b/<c>.txt", expectedSha256=sha_of(server, "a.txt"))
+    question = page.locator("article.question")
+
+    expect(question.get_by_role("heading")).to_have_text("raw-http wants to move a.txt to b/<c>.txt")
+    page.get_by_role("button", name="Refuse").click()
+    move.text()
+
+    patch = (
+        "diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n"
+        "diff --git a/n b/n\nnew file mode 100755\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n"
+    )
+    modes = Agent(server, "apply_patch", patch=patch)
+    expect(question.get_by_role("listitem")).to_have_text(["change run.sh, with mode 0755", "create n, with mode 0755"])
+    page.get_by_role("button", name="Allow", exact=True).click()
+    assert "n" in modes.text()
+    assert (site.root / "n").stat().st_mode & 0o777 == 0o755
+
+    Agent(server, "create_file", path="long.txt", content="".join(f"line {i}\n" for i in range(20_000)))
+    expect(question).to_contain_text("The difference is longer than what is shown here.")
+
+
+@needs_browser
+def test_a_question_is_not_answered_by_a_click_that_came_too_early(server: HttpServer, page: Page) -> None:
+    sign_in(page, server)
+    first = Agent(server, "create_file", path="1", content="x")
+    expect(page.locator("article.question")).to_have_count(1)
+    second = Agent(server, "create_file", path="2", content="x")
+    expect(page.locator("article.question")).to_have_count(2)
+
+    page.locator("article.question").nth(0).get_by_role("button", name="Allow", exact=True).click()
+    page.wait_for_selector(".notice")
+    assert page.locator("article.question button").first.is_disabled()
+    first.text()
+    page.get_by_role("button", name="Refuse").click()
+    assert second.text()
+
+
+@needs_browser
+def test_the_token_leaves_the_address_also_of_somebody_who_is_signed_in(server: HttpServer, page: Page) -> None:
+    for _ in range(2):
+        sign_in(page, server)
+        page.wait_for_url(f"http://127.0.0.1:{server.port}/")
+        page.goto("about:blank")
+
+
+@needs_browser
+def test_a_page_on_another_port_keeps_its_own_sign_in(site: Site, server: HttpServer, page: Page) -> None:
+    sign_in(page, server)
+    with site.serve("serve", "--port", "0") as other:
+        sign_in(page, other)
+        page.goto(f"http://127.0.0.1:{server.port}/")
+        expect(page.get_by_role("heading", name="Waiting for you")).to_be_visible()
+
+
+def test_a_page_that_may_call_the_server_is_not_the_review_page(site: Site) -> None:
+    friend = "http://localhost:6274"
+    with site.serve("serve", "--port", "0", "--allow-origin", friend) as server:
+        own = {"Origin": f"http://127.0.0.1:{server.port}"}
+        _, headers, _ = server.send("POST", "/review/sign-in", body=f"token={server.token}".encode(), headers=own)
+        cookie = {"Cookie": headers["set-cookie"].partition(";")[0]}
+
+        assert server.send("POST", "/review/change/x/undo", headers={**cookie, "Origin": friend})[0] == 403
+        assert server.send("POST", "/review/change/x/undo", headers={**cookie, **own})[0] == 303
+
+
+def test_reading_goes_on_while_many_questions_wait(site: Site, server: HttpServer) -> None:
+    site.put("a.txt", "here\n")
+    agents = [Agent(server, "create_file", path=f"{number}", content="x") for number in range(60)]
+    wait_until(lambda: sum(bool(one.result) for one in agents) == 60 - 16, "the others were not refused")
+
+    assert "here" in text_of(server.call("read_file", {"path": "a.txt"}))
+    server.stop()
+    for one in agents:
+        assert one.text().startswith("Nothing was written.")
+    assert [path.name for path in site.root.iterdir()] == ["a.txt"]
+
+
+def test_a_change_of_many_files_is_one_row_and_does_not_come_again(site: Site, server: HttpServer) -> None:
+    with site.open() as workspace:
+        session = workspace.session()
+        session.create("first", "x")
+        session.apply(*(Proposal(path=f"{k}", edit=WriteText("x"), proof=Absent()) for k in range(250)))
+    form = {"Origin": f"http://127.0.0.1:{server.port}"}
+    _, headers, _ = server.send("POST", "/review/sign-in", body=f"token={server.token}".encode(), headers=form)
+    cookie = {"Cookie": headers["set-cookie"].partition(";")[0]}
+
+    newest = server.send("GET", "/", headers=cookie)[2].decode()
+    assert newest.count("<tr") == 2
+    older = re.search(r'href="(/\?before=\d+)"', newest)
+    assert older
+    assert "<code>first</code>" in server.send("GET", older[1], headers=cookie)[2].decode()
+    assert server.send("GET", f"/?before={'9' * 5000}", headers=cookie)[0] == 200
+
+
+@needs_browser
+def test_news_do_not_take_away_what_was_typed(server: HttpServer, page: Page) -> None:
+    sign_in(page, server)
+    Agent(server, "create_file", path="1", content="x")
+    note = page.get_by_label("What the agent should hear")
+    note.fill("Half a sen")
+    note.blur()
+    Agent(server, "create_file", path="2", content="x")
+    page.wait_for_function("async () => (await (await fetch('/review/state')).text()).split(' ').length === 3")
+    for _ in range(2):  # the first may have begun before
+        with page.expect_response("**/review/state"):
+            pass
+
+    expect(note).to_have_value("Half a sen")
+    note.fill("")
+    note.blur()
+    expect(page.locator("article.question")).to_have_count(2)

@@ -111,3 +111,18 @@ def test_a_question_is_answered_once(workspace: Workspace) -> None:
     with pytest.raises(NotFound):
         questions.answer(question.id, Approval(allowed=True))
     assert content(workspace) == b"old\n"
+
+
+def test_an_answer_that_comes_while_a_question_is_given_up_counts(workspace: Workspace) -> None:
+    questions = Questions()
+
+    def answered_meanwhile() -> bool:
+        for question in questions.open():
+            questions.answer(question.id, Approval(allowed=True))
+        return True
+
+    writer = Writer(workspace, lambda request: questions.ask(request, cancelled=answered_meanwhile))  # type: ignore[arg-type]
+    writer.join(PATIENCE)
+
+    assert writer.error is None
+    assert content(workspace) == b"new\n"

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
-from surehold.errors import FileTooLarge, InvalidArgument, SureholdError
+from surehold.errors import FileTooLarge, InvalidArgument, MultipleMatches, OldTextNotFound, SureholdError
 from surehold.stores.base import Operation, Sighting
+from surehold.text.line_spans import LineSpans, merged
+from surehold.text.nearest import MOST_TEXT
 from surehold.text.plan import Edit, EditPlan
 from surehold.text.snapshot import Snapshot
 from surehold.tools.context import Context
@@ -33,13 +35,15 @@ def submit(context: Context, wish: Wish, *, tool: str, operation: Operation) -> 
     )
     proof: Proof = reading
     if wish.expected_sha256:
-        proof = AllOf((Sha256(wish.expected_sha256.strip().lower()), reading))
+        proof = AllOf((reading, Sha256(wish.expected_sha256.strip().lower())))  # the first one says what changed
     size = _Size(session.workspace.limits.max_file_bytes)
     proposal = Proposal(path=wish.path, edit=wish.edit, proof=proof, checks=(reading, size))
     try:
         receipt = session.submit(proposal, tool=tool, operation=operation, reason=wish.reason, dry_run=wish.dry_run)
-    except SureholdError:
+    except SureholdError as error:
         _remember(context, reading.shows, reading.current)
+        if reading.was_read and (shown := _shown_by(error)):
+            session.saw(wish.path, reading.current, spans=shown)
         raise
     if receipt.change_id and not receipt.user_modified:
         plan = receipt.files[0].plan
@@ -71,6 +75,22 @@ class _Size:
                 action="Write less, or several files.",
             )
         return ()
+
+
+def _shown_by(error: SureholdError) -> LineSpans:
+    """Return the lines that a refusal of the edit itself shows whole: the next call may quote them."""
+    match error:
+        case OldTextNotFound():
+            near = [(row["line"], row["text"]) for row in error.details["closest"]]
+            # Of a text that was cut the last line is not whole.
+            ends = [(line, line + text.count("\n") - (len(text) >= MOST_TEXT)) for line, text in near]
+            return merged([(first, last) for first, last in ends if first <= last])
+        case MultipleMatches():
+            rows = [row for place in error.details["places"] for row in place["context"].split("\n")]
+            numbers = [int(row.partition("→")[0]) for row in rows if not row.endswith("…")]
+            return merged([(number, number) for number in numbers])
+        case _:
+            return ()
 
 
 def _remember(context: Context, sighting: Sighting | None, version: Snapshot) -> None:

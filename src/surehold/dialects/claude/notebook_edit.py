@@ -1,6 +1,8 @@
 """`NotebookEdit`: one cell of a notebook, and nothing else of its file."""
 
 import os
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from pydantic import Field
@@ -8,11 +10,12 @@ from pydantic import Field
 from surehold.dialects.claude.gate import Wish, submit
 from surehold.dialects.claude.read_names import Place, place_of
 from surehold.dialects.claude.wire import WIRE
-from surehold.errors import InvalidArgument, NotebookInvalid
+from surehold.errors import InvalidArgument, NotebookInvalid, SureholdError
 from surehold.text.diff import UnifiedDiff
 from surehold.text.encoding import UTF8
 from surehold.text.notebook import read_notebook
 from surehold.text.notebook_edit import CellChange, CellEdit, CellKind, CellRequest, EditMode, Position
+from surehold.text.plan import EditPlan
 from surehold.text.plan_diff import diff_between
 from surehold.text.snapshot import ABSENT, Snapshot
 from surehold.text.visible import safe, safe_rows
@@ -74,7 +77,7 @@ class NotebookEditResult(Result):
     sha256: str
     """Of the file now."""
     diff: str
-    """Of the cell's source."""
+    """Of the cell's source; of the whole file where a person changed more than that."""
     user_modified: bool
     """A person changed the content before it was written."""
     change_id: str
@@ -180,12 +183,17 @@ def _result(place: Place, edit: CellEdit, receipt: Receipt) -> NotebookEditResul
     plan = receipt.files[0].plan
     change = edit.change(plan.before)
     new_source = _as_allowed(plan.after, change) if receipt.user_modified else change.new_source
-    diff = _source_diff(change, new_source)
+    more = receipt.user_modified and not _is_only(edit, plan, new_source)
+    diff = (
+        diff_between(plan.before, plan.after, from_name=place.path, to_name=place.path, limit=_DIFF)
+        if more
+        else _source_diff(change, new_source)
+    )
     extras: dict[str, Any] = {
         "diff_truncated": diff.truncated,
-        "outputs_cleared": change.cleared,
+        "outputs_cleared": change.cleared and not more,
         "unchanged": not plan.changes_bytes,
-        "renamed": dict(change.renamed),
+        "renamed": {} if more else dict(change.renamed),
         "dry_run": receipt.dry_run,
         "warnings": tuple(dict.fromkeys(filter(None, (place.notice, *receipt.files[0].warnings)))),
     }
@@ -223,7 +231,7 @@ def _source_diff(change: CellChange, new_source: str | None) -> UnifiedDiff:
 
 def _text_of(source: str | None, end: str) -> Snapshot:
     """Return a source as a file; most sources end without a line end, which is not worth a word."""
-    return Snapshot((source + end).encode(errors="replace"), encoding=UTF8) if source is not None else ABSENT
+    return Snapshot((source + end).encode(errors="backslashreplace"), encoding=UTF8) if source is not None else ABSENT
 
 
 def _as_allowed(after: Snapshot, change: CellChange) -> str | None:
@@ -232,4 +240,13 @@ def _as_allowed(after: Snapshot, change: CellChange) -> str | None:
         cells = read_notebook(after.data).cells
     except NotebookInvalid:
         return None
-    return cells[change.index].source if change.index < len(cells) and change.mode != "delete" else None
+    return next((cell.source for cell in cells if cell.name == change.name), None) if change.mode != "delete" else None
+
+
+def _is_only(edit: CellEdit, plan: EditPlan, new_source: str | None) -> bool:
+    """Tell whether the person changed nothing but the source that was asked for."""
+    if new_source is None:
+        return False
+    with suppress(SureholdError):  # a person may write what no call could
+        return CellEdit(replace(edit.request, source=new_source)).plan(plan.before).after == plan.after
+    return False

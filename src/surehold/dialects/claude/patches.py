@@ -1,6 +1,7 @@
 """`structuredPatch`: the difference that a plan makes, as hunks for programs and as rows for a model."""
 
 from collections.abc import Iterator
+from itertools import accumulate
 
 from surehold.dialects.shared.camel import CamelResult
 from surehold.text.diff import Hunk, hunks, local_hunks
@@ -33,17 +34,24 @@ class PatchHunk(CamelResult):
         return sum(len(line) + 1 for line in self.lines) + 40
 
 
-def patch_of(plan: EditPlan, *, of_new_files: bool = False) -> tuple[PatchHunk, ...]:
-    """Return what a plan changes; nothing for a new file, whose text the caller knows, unless that is asked for."""
+def patch_of(plan: EditPlan, *, of_new_files: bool = False) -> tuple[tuple[PatchHunk, ...], bool]:
+    """Return what a plan changes, as far as it fits, and whether that is all of it.
+
+    Nothing is said of a new file, whose text the caller knows, unless that is asked for.
+    """
     before, after = plan.before, plan.after
     if not (before.exists or of_new_files) or not after.exists or not plan.changes_bytes:
-        return ()
+        return (), True
     if plan.spans and not before.needs_table and not after.needs_table:
         above = before.line_number(plan.spans[0].start) - 1
         found = local_hunks(before.data, after.data, plan.offsets(), above=above)
     else:
         found = hunks(before.lines.raw, after.lines.raw)
-    return tuple(_spelled(hunk, plan) for hunk in found)
+    # Most of a patch that is far too long is not worth decoding; no character has more than four bytes.
+    sizes = accumulate(sum(map(len, hunk.lines)) for hunk in found)
+    near = tuple(_spelled(hunk, plan) for hunk, size in zip(found, sizes, strict=False) if size <= 4 * PATCH_CHARACTERS)
+    kept = fitting(near, PATCH_CHARACTERS)
+    return kept, len(kept) == len(found)
 
 
 def fitting(found: tuple[PatchHunk, ...], room: int) -> tuple[PatchHunk, ...]:

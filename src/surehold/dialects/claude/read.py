@@ -1,6 +1,8 @@
 """`Read`: a file as it can be shown. Text as numbered lines, images as images, documents by pages, notebooks by cells."""
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from pydantic import Field
 
 from surehold.dialects.claude.read_names import Place, place_of
 from surehold.dialects.claude.read_result import FileReadResult
@@ -26,7 +28,7 @@ class FileReadParams(Params):
     """First line, from 1; in a notebook the first cell."""
     limit: int | None = _LINES
     """How many lines, at most 2000 at once; in a notebook cells."""
-    pages: str | None = None
+    pages: Annotated[str | None, Field(coerce_numbers_to_str=True)] = None
     """PDF only: such as "3", "1-5" or "1,4,7-9", at most 20."""
     column: int | None = 1
     """First character of line `offset`, to go on in a very long line."""

@@ -1,16 +1,20 @@
-"""A page of a very large file, which is read only up to the end of that page."""
+"""A page of a very large file, which is read only up to the end of that page.
+
+So is a file that another program is writing: of that no more can be said than what was there.
+"""
 
 from collections.abc import Callable, Iterator
 from functools import partial
 
 from surehold.dialects.claude.read_names import Place, head_of
+from surehold.errors import StaleFile
 from surehold.text.encoding import Encoding, detect
 from surehold.text.page import Page, read_page
 from surehold.workspace.editorconfig import charset_of
 from surehold.workspace.session import Session
 
-_FIRST = 512 << 10
-"""How much of the beginning of such a file is looked at first."""
+_FIRST = 192 << 10
+"""How much of the beginning of such a file is looked at first: more than a page can hold."""
 
 
 def glimpsed(
@@ -40,19 +44,27 @@ def _first_page(
     head: bytes, start: int, count: int, max_bytes: int, decide: Callable[[bytes], Encoding]
 ) -> Page | None:
     """Take a page out of the beginning of a file; None when it does not lie there completely."""
+    if start > len(head):
+        return None
     lines = head.split(b"\n", start + count - 1)
-    rows = tuple(line + b"\n" for line in lines[start - 1 : -1])
-    size, ended = sum(map(len, rows)), sum(row.endswith(b"\r\n") for row in rows)
-    if len(rows) < count or size > max_bytes:
+    begin = sum(map(len, lines[: start - 1])) + start - 1
+    end = len(head) - len(lines[-1])
+    is_full = end - begin > max_bytes
+    if is_full:
+        end = head.rfind(b"\n", begin, begin + max_bytes) + 1
+    elif len(lines) < start + count:
         return None
-    encoding = decide(head[: len(head) - len(lines[-1])])
-    if encoding.width > 1 or encoding.bom:
+    encoding = decide(head[: head.rfind(b"\n") + 1])
+    if end <= begin or encoding.width > 1 or encoding.bom:
         return None
+    body = head[begin:end]
+    ended = body.count(b"\r\n")
+    rows = tuple([line + b"\n" for line in (body[:-1].split(b"\n") if is_full else lines[start - 1 : -1])])
     return Page(
         start=start,
         rows=rows,
         cut=False,
-        line_count=start + count,
+        line_count=start + len(rows),
         size=0,
         sha256="",
         style="mixed" if 0 < ended < len(rows) else "crlf" if ended else "lf",
@@ -80,7 +92,11 @@ class _Chunks:
             yield chunk
             taken += len(chunk) if lines >= self._start - 1 else 0
             lines += chunk.count(b"\n")
-            chunk = next(self._chunks, None)
+            try:
+                chunk = next(self._chunks, None)
+            except StaleFile:  # what was read is shown; that it is the file as it is now is not claimed
+                self.stopped = True
+                return
             if self.stops and (lines >= self._end or taken > self._max_bytes):
                 self.stopped = chunk is not None
                 return

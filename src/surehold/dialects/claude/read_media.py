@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from surehold.dialects.claude.read_names import Place
-from surehold.dialects.claude.read_result import Dimensions, FileReadResult, ImagePart, PagePart, encoded
+from surehold.dialects.claude.read_result import Dimensions, FileReadResult, ImagePart, PagePart, encoded, room_in
 from surehold.dialects.shared.deliveries import deliveries_of
 from surehold.errors import FileTooLarge, ImageTooLarge, MediaError, PdfInvalid, PdfPagesRequired
 from surehold.media import documents, pictures
@@ -21,6 +21,8 @@ _UNASKED_PAGES = 10
 _RAW_BYTES = 3 << 20
 _NOTEBOOK_BYTES = 100 << 20
 _PATIENCE = 60.0
+_HEADING = 160
+"""Characters for what stands above the text of a page, at most."""
 
 
 def read_image(context: Context, place: Place, kind: FileKind) -> FileReadResult:
@@ -29,13 +31,11 @@ def read_image(context: Context, place: Place, kind: FileKind) -> FileReadResult
     found = pictures.picture(snapshot.data, kind, path=place.path, patience=_patience(context))
     _remember(context, place, snapshot, whole=True)
     original, display = found.original, found.display
-    shrunk = (original.width, original.height) != (display.width, display.height)
+    factor = max(original.width, original.height) / max(display.width, display.height)
     notices = [
         place.notice,
         f"{kind.name}, {original.width}x{original.height} pixels, {snapshot.size:,} bytes",
-        f"shown as {display.width}x{display.height}; multiply coordinates by {original.width / display.width:.3f}"
-        if shrunk
-        else "",
+        f"shown as {display.width}x{display.height}; multiply coordinates by {factor:.3f}" if factor != 1 else "",
         f"the first of {found.frames} frames" if found.frames > 1 else "",
         "turned upright" if found.orientation != 1 else "",
     ]
@@ -89,9 +89,9 @@ def read_notebook(context: Context, place: Place, *, offset: int, limit: int) ->
     from surehold.dialects.claude.cells import shown_cells
 
     snapshot = context.session.workspace.read(place.path, limit=_NOTEBOOK_BYTES)
-    found = shown_cells(snapshot, offset=offset, limit=limit, characters=context.budget.page_characters)
-    everything = not found.next_offset and found.offset == 1 and not any(cell.truncated for cell in found.cells)
-    context.session.saw(place.path, snapshot, spans=found.lines, whole=everything)
+    room = room_in(context.budget, place.notice)
+    found = shown_cells(snapshot, offset=offset, limit=limit, characters=room)
+    context.session.saw(place.path, snapshot, spans=found.lines)  # never whole: metadata and much output is not shown
     images, problems = list[ImagePart](), list[str]()
     for number, image in enumerate(found.images, 1):
         kind = kind_of(image.data)
@@ -140,7 +140,7 @@ def _pages_required(place: Place, facts: Facts) -> PdfPagesRequired:
     outline = [
         f"{'  ' * entry.level}{entry.title}" + (f" · page {entry.page}" if entry.page else "")
         for entry in facts.outline
-    ]
+    ] + ["… more headings are not listed"] * facts.outline_cut
     return PdfPagesRequired(
         f"`{place.path}` has {facts.count} pages; name those that you want.",
         path=place.path,
@@ -166,14 +166,14 @@ def _whole(place: Place, snapshot: Snapshot, facts: Facts) -> FileReadResult:
 
 def _parts(context: Context, place: Place, snapshot: Snapshot, found: Document) -> FileReadResult:
     """Return the pages that fit; the first one in any case, its text cut when it is too long alone."""
-    room = context.budget.page_characters
+    room = room_in(context.budget, place.notice)
     kept, images = list[PagePart](), 0
     for page in found.pages:
-        if kept and len(page.text) > room:
+        if kept and len(page.text) + _HEADING > room:
             break
         images += page.image is not None
-        kept.append(_part(page, images, room))
-        room -= len(page.text)
+        kept.append(_part(page, images, max(room - _HEADING, _HEADING)))
+        room -= len(_page_text(kept[-1])) + 1
     rest = tuple(page.number for page in found.pages[len(kept) :]) + found.unfinished
     facts = found.facts
     is_all = len(kept) == facts.count and not any(part.notice for part in kept)

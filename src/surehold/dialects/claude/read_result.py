@@ -1,7 +1,9 @@
 """What `Read` returns, for every kind of file."""
 
+import os
 from base64 import b64encode
 from typing import Any, Literal, Self
+from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -11,6 +13,9 @@ from surehold.text.lines import NewlineStyle
 from surehold.text.visible import safe
 from surehold.tools.context import Budget
 from surehold.tools.spec import Json
+
+_AROUND = 500
+"""Characters for what is said about a page."""
 
 
 class _Sayings(BaseModel):
@@ -115,10 +120,20 @@ class FileReadResult(CamelResult, _Sayings):
         if self.type == "image":
             return ({"type": "image", "data": self.base64, "mimeType": self.mime_type},)
         if self.type == "pdf":
-            resource = {"uri": f"file://{self.file_path}", "mimeType": self.mime_type, "blob": self.base64}
+            resource = {
+                "uri": f"file://{quote(os.fsencode(self.file_path))}",
+                "mimeType": self.mime_type,
+                "blob": self.base64,
+            }
             return ({"type": "resource", "resource": resource},)
         pictures = [page.image for page in self.pages or ()] + list(self.images or ())
         return tuple(one.block() for one in pictures if one)
+
+
+def room_in(budget: Budget, notice: str) -> int:
+    """Return how many characters a page may have, so that what is said about it reaches the model too."""
+    answer = budget.answer_characters
+    return min(budget.characters, max(answer - _AROUND - len(notice), answer // 2))
 
 
 def encoded(data: bytes) -> str:

@@ -1,8 +1,11 @@
 """Lines laid out for reading: `N→text`, and `N.2→` where a very long line goes on."""
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate
+from operator import add
 
 from surehold.text.page import Page
 
@@ -11,6 +14,7 @@ _PIECE = 2_000
 """Characters of a line in one row."""
 _PREFIX = 24
 """Characters that a row has besides, at most."""
+_FIRST_PAGE = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,20 +34,22 @@ def laid_out(page: Page, column: int, room: int) -> Rows:
     """Lay lines out with their numbers, as many as fit; the first one is shown in part when it alone is too long."""
     if column == 1 and (plain := _plain(page, room)):
         return plain
-    rows, piece = list[str](), min(_PIECE, max(room - _PREFIX, 1))
+    rows, short = list[str](), min(_PIECE, max(room - _PREFIX, 1))
     for lines, row in enumerate(page.rows):
         text = bare(page.encoding.decode(row), page)
         is_cut = page.cut and lines == len(page.rows) - 1
         if column > max(len(text), 1):
             return Rows(rows=(), lines=0, characters=None if is_cut else len(text))
-        pieces = _pieces(page.start + lines, text[column - 1 :], column, piece)
+        number, rest = page.start + lines, text[column - 1 :]
+        pieces = _pieces(number, rest, column, _PIECE)
         size = sum(map(len, pieces)) + len(pieces)
         if size > room or is_cut:
+            pieces = _pieces(number, rest, column, short)
             shown = _whole_pieces(pieces[:-1] if is_cut else pieces, room)
             if rows or not shown:
                 return Rows(rows=tuple(rows), lines=lines)
             total = None if is_cut else len(text)
-            return Rows(rows=tuple(shown), lines=1, next_column=column + len(shown) * piece, characters=total)
+            return Rows(rows=tuple(shown), lines=1, next_column=column + len(shown) * short, characters=total)
         room -= size
         rows += pieces
     return Rows(rows=tuple(rows), lines=len(page.rows))
@@ -60,10 +66,22 @@ def _plain(page: Page, room: int) -> Rows | None:
         lines = [*(line.removesuffix("\r") for line in lines[:ended]), *lines[ended:]]
     if len(lines) != len(page.rows) or max(map(len, lines)) > _PIECE:
         return None
-    rows = [f"{number}{ARROW}{line}" for number, line in enumerate(lines, page.start)]
+    rows = list(map(add, _prefixes(page.start, len(lines)), lines))
     sizes = list(accumulate(map(len, rows)))
     kept = bisect_right(range(len(rows)), room, key=lambda index: sizes[index] + index + 1)
     return Rows(rows=tuple(rows[:kept]), lines=kept) if kept else None
+
+
+def _prefixes(first: int, count: int) -> Sequence[str]:
+    """Return what stands in front of so many lines; those of the first page of a file are made only once."""
+    if first == 1 and count <= _FIRST_PAGE:
+        return _first_prefixes()
+    return [f"{number}{ARROW}" for number in range(first, first + count)]
+
+
+@cache
+def _first_prefixes() -> tuple[str, ...]:
+    return tuple(f"{number}{ARROW}" for number in range(1, _FIRST_PAGE + 1))
 
 
 def _whole_pieces(pieces: list[str], room: int) -> list[str]:

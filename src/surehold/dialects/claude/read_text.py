@@ -1,17 +1,19 @@
 """Text as `Read` shows it, and what the session has then seen of it.
 
 A file above 256 MiB is read only as far as it must be: its sha256 and line count are then unknown, so that the session
-cannot prove to have seen it, and it is not edited before it was read with `sha256: true`.
+cannot prove to have seen it, and it is not edited before it was read with `sha256: true`. So is one that another program
+writes without a pause, such as a log.
 """
 
 from dataclasses import dataclass, replace
 
 from surehold.dialects.claude.read_glimpse import glimpsed
 from surehold.dialects.claude.read_names import Place
-from surehold.dialects.claude.read_result import FileReadResult
+from surehold.dialects.claude.read_result import FileReadResult, room_in
 from surehold.dialects.claude.read_rows import Rows, bare, laid_out
 from surehold.dialects.shared.deliveries import deliveries_of
 from surehold.dialects.shared.source import source_of
+from surehold.errors import StaleFile
 from surehold.text.page import Page
 from surehold.text.snapshot import Snapshot
 from surehold.tools.context import Context
@@ -43,14 +45,17 @@ class _Taken:
     page: Page
     complete: bool
     """The facts are of the whole file."""
+    changing: bool = False
+    """Another program is writing it."""
     snapshot: Snapshot | None = None
 
 
 def read_text(context: Context, place: Place, wanted: Wanted) -> FileReadResult:
     """Return some lines of a text, and remember that they were shown."""
-    taken = _taken(context, place, wanted)
+    room = room_in(context.budget, place.notice)
+    taken = _taken(context, place, wanted, room)
     page, key = taken.page, place.target.key
-    rows = laid_out(page, wanted.column, context.budget.page_characters)
+    rows = laid_out(page, wanted.column, room)
     asked = (key, wanted.offset, wanted.limit, wanted.column, wanted.encoding or "")
     if taken.complete:
         _remember(context, place, taken, rows, wanted.column)
@@ -60,23 +65,27 @@ def read_text(context: Context, place: Place, wanted: Wanted) -> FileReadResult:
     return _result(place, taken, rows, wanted)
 
 
-def _taken(context: Context, place: Place, wanted: Wanted) -> _Taken:
-    budget = context.budget
-    count = min(wanted.limit, budget.lines) if wanted.column == 1 else 1
-    reach = wanted.column - 1 + budget.page_characters
+def _taken(context: Context, place: Place, wanted: Wanted, room: int) -> _Taken:
+    count = min(wanted.limit, context.budget.lines) if wanted.column == 1 else 1
+    reach = wanted.column - 1 + room
     max_bytes = min(reach * _BYTES_PER_CHARACTER, _LINE_BYTES) if wanted.column > 1 else reach * _BYTES_PER_CHARACTER
-    if place.look.size > _WHOLE and not wanted.sha256:
-        page, complete = glimpsed(
-            context.session,
-            place,
-            start=wanted.offset,
-            count=count,
-            max_bytes=max_bytes,
-            encoding=wanted.encoding,
-        )
-        return _Taken(page=page, complete=complete)
-    source = source_of(context.session, place.path, wanted.encoding)
-    return _Taken(page=source.page(wanted.offset, count, max_bytes), complete=True, snapshot=source.snapshot)
+    large = place.look.size > _WHOLE
+    if not large or wanted.sha256:
+        try:
+            source = source_of(context.session, place.path, wanted.encoding)
+            return _Taken(page=source.page(wanted.offset, count, max_bytes), complete=True, snapshot=source.snapshot)
+        except StaleFile:
+            if wanted.sha256:
+                raise
+    page, complete = glimpsed(
+        context.session,
+        place,
+        start=wanted.offset,
+        count=count,
+        max_bytes=max_bytes,
+        encoding=wanted.encoding,
+    )
+    return _Taken(page=page, complete=complete, changing=not large)
 
 
 def _remember(context: Context, place: Place, taken: _Taken, rows: Rows, column: int) -> None:
@@ -122,15 +131,16 @@ def _notice(taken: _Taken, rows: Rows, wanted: Wanted, next_offset: int | None) 
     last = page.start + rows.lines - 1
     if rows.next_column:
         length = f" of {rows.characters:,}" if rows.characters else ""
+        is_last = taken.complete and page.start == page.line_count
         return (
             f"line {page.start} is very long: characters {wanted.column:,} to {rows.next_column - 1:,}{length} are shown; "
-            f"it goes on: offset={page.start} column={rows.next_column}; the next line: offset={page.start + 1}"
-        )
+            f"it goes on: offset={page.start} column={rows.next_column}"
+        ) + ("" if is_last else f"; the next line: offset={page.start + 1}")
     if not taken.complete and rows.lines:
-        return (
-            f"lines {page.start}-{last} of a very large file, which was not read to its end; goes on: offset={next_offset}; "
-            "to edit it, read it with sha256=true"
-        )
+        what = "a very large file, which was not read to its end", "read it with sha256=true"
+        if taken.changing:
+            what = "a file that another program is writing", "read it when that is done"
+        return f"lines {page.start}-{last} of {what[0]}; goes on: offset={next_offset}; to edit it, {what[1]}"
     if not page.line_count:
         return "the file is empty"
     if page.cut and not rows.lines:

@@ -1,5 +1,7 @@
 """The claude family's spelling: plain results, and `{error: {kind, message, suggested_action, details}}`."""
 
+from typing import get_args
+
 from surehold.dialects.shared.details import detail_rows
 from surehold.errors import (
     AlreadyExists,
@@ -79,9 +81,13 @@ class ClaudeWire:
         return "\n".join(row for row in rows if row)
 
     def output_schema(self, result: type[Result]) -> Json:
-        """Return a schema that both forms fit: nothing is always there."""
-        schema = bare_schema(result)
-        return {"type": "object", "properties": {**schema["properties"], "error": {"type": "object"}}}
+        """Return a schema that both forms fit: nothing is always there, and what may be null says so."""
+        rows = zip(bare_schema(result)["properties"].items(), result.model_fields.values(), strict=True)
+        properties = {
+            name: {**row, "type": [row["type"], "null"]} if type(None) in get_args(info.annotation) else row
+            for (name, row), info in rows
+        }
+        return {"type": "object", "properties": {**properties, "error": {"type": "object"}}}
 
 
 WIRE = ClaudeWire()

@@ -1,21 +1,23 @@
 """`Write`: a new file, or new content for one that was read."""
 
-import json
-from typing import Any, ClassVar, Literal, cast
+import re
+from typing import Any, ClassVar, Literal
 
 from surehold.dialects.claude.gate import Wish, check_characters, submit
 from surehold.dialects.claude.read_names import Place, place_of
-from surehold.dialects.claude.wire import ClaudeWire
+from surehold.dialects.claude.wire import WIRE
 from surehold.dialects.claude.written import FileParams, FileResult, facts
 from surehold.disk.base import Look
-from surehold.errors import NotebookInvalid, NotFound, UseNotebookEdit
+from surehold.errors import InvalidArgument, NotebookInvalid, NotFound, UseNotebookEdit
+from surehold.text.notebook import read_notebook
 from surehold.text.rewrite import WriteText
 from surehold.text.snapshot import Snapshot
 from surehold.tools.context import Context
-from surehold.tools.spec import Hints, Json, Result, tool
+from surehold.tools.spec import Hints, tool
 
 _ORIGINAL_BYTES = 20 * 1024
 """Larger originals are named by their hash."""
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _NOTHING = Look("other", 0, 0, 0)
 """The facts about a file that is still to be made."""
 
@@ -45,23 +47,16 @@ class FileWriteResult(FileResult):
             return f"{self.name} has this content already; nothing was written."
         if self.type == "create":
             return f"Created {self.name}."
+        if self.structured_patch_truncated:
+            return f"Updated {self.name}."
         signs = [line[:1] for hunk in self.structured_patch for line in hunk.lines]
         return f"Updated {self.name}: +{signs.count('+')} -{signs.count('-')} lines."
-
-
-class _Wire(ClaudeWire):
-    """Spells results as the family does; the original of a new file is null, which a schema must say."""
-
-    def output_schema(self, result: type[Result]) -> Json:
-        """Return a schema that both forms fit."""
-        schema = super().output_schema(result)
-        return {**schema, "properties": {**schema["properties"], "originalFile": {"type": ["string", "null"]}}}
 
 
 @tool(
     "Write",
     hints=Hints(kind="edit", title="Write a file", destructive=True, idempotent=True, operation="write"),
-    wire=_Wire(),
+    wire=WIRE,
 )
 def write(context: Context, params: FileWriteParams) -> FileWriteResult:
     """Create a file, or overwrite one completely; parent directories are made.
@@ -108,7 +103,19 @@ def _place(context: Context, path: str) -> Place:
         return place_of(context.session, path, head=0)
     except NotFound:
         target = context.session.workspace.target(path)
+        _check_new_name(path)
         return Place(path=path, target=target, look=_NOTHING, head=b"")
+
+
+def _check_new_name(path: str) -> None:
+    """Refuse what means another place to the caller: nobody wants directories named `~` or `file:`."""
+    if path.startswith("~/") or _ADDRESS.match(path):
+        raise InvalidArgument(
+            f"`{path}` would go into a directory named `{path.partition('/')[0]}` of the first root.",
+            path=path,
+            reason="not_a_plain_path",
+            action="Send the absolute path; a directory that is really called so begins with `./`.",
+        )
 
 
 def _check_new_notebook(params: FileWriteParams, place: Place) -> None:
@@ -116,13 +123,12 @@ def _check_new_notebook(params: FileWriteParams, place: Place) -> None:
     if place.look is not _NOTHING:
         raise UseNotebookEdit(f"`{params.file_path}` is a notebook.", path=params.file_path)
     try:
-        content = json.loads(params.content)
-    except ValueError:
-        content = None
-    notebook = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
-    if not (isinstance(notebook.get("cells"), list) and isinstance(notebook.get("nbformat"), int)):
+        read_notebook(params.content.encode(errors="surrogatepass"))
+    except NotebookInvalid as error:
         raise NotebookInvalid(
             "The content of a new notebook must be a notebook's JSON.",
             path=params.file_path,
+            reason=error.reason,
             action='Send {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, and add cells with NotebookEdit.',
-        )
+            cause=error.message,
+        ) from None

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
-from surehold.dialects.claude.patches import PATCH_CHARACTERS, PatchHunk, fitting, new_lines, patch_of
+from surehold.dialects.claude.patches import PatchHunk, fitting, new_lines, patch_of
 from surehold.dialects.claude.read_names import Place
 from surehold.dialects.shared.camel import CamelResult
 from surehold.text.visible import safe
@@ -94,8 +94,7 @@ class FileResult(CamelResult):
 def facts(context: Context, place: Place, receipt: Receipt) -> dict[str, Any]:
     """Return the fields that all changes have; the lines that they show count as shown."""
     one = receipt.files[0]
-    whole = patch_of(one.plan, of_new_files=receipt.user_modified)
-    found = fitting(whole, PATCH_CHARACTERS)
+    found, whole = patch_of(one.plan, of_new_files=receipt.user_modified)
     if receipt.change_id:
         reached = fitting(found, context.budget.page_characters // 2)
         if spans := new_lines(reached):
@@ -108,7 +107,7 @@ def facts(context: Context, place: Place, receipt: Receipt) -> dict[str, Any]:
         "change_id": receipt.change_id,
     }
     extras = {
-        "structured_patch_truncated": found != whole,
+        "structured_patch_truncated": not whole,
         "unchanged": not one.changed,
         "dry_run": receipt.dry_run,
         "warnings": tuple(dict.fromkeys(filter(None, (place.notice, *one.warnings)))),

@@ -20,12 +20,10 @@ OLD_AND_NEW = {
 
 
 class ChangeParams(Params):
-    """The arguments that all changes have."""
+    """The arguments that all changes have, behind their own: the path comes first in each."""
 
     ALIASES: ClassVar = {**PATHS, "expectedSha256": "expected_sha256"}
 
-    path: str
-    """Absolute path to the file."""
     expected_sha256: str = ""
     """Optional: refuse unless the file still has this sha256."""
 

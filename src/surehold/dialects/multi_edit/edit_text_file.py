@@ -19,6 +19,8 @@ class EditTextParams(ChangeParams):
 
     ALIASES: ClassVar = {**ChangeParams.ALIASES, **OLD_AND_NEW}
 
+    path: str
+    """Absolute path to the file."""
     old_string: str
     """Exact text to replace; must stand exactly once."""
     new_string: str

@@ -29,6 +29,8 @@ class EditOp(Part):
 class MultiEditParams(ChangeParams):
     """What to edit."""
 
+    path: str
+    """Absolute path to the file."""
     edits: list[EditOp] = Field(max_length=10_000)
     """Applied one after the other; at most 10,000."""
 

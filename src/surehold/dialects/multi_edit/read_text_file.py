@@ -9,6 +9,7 @@ from surehold.dialects.multi_edit.wire import WIRE
 from surehold.dialects.multi_edit.words import Words
 from surehold.dialects.shared.source import fitted, source_of
 from surehold.errors import InvalidArgument
+from surehold.text.page import Page
 from surehold.text.visible import safe
 from surehold.tools.context import Budget, Context
 from surehold.tools.spec import Hints, Params, Result, tool
@@ -85,9 +86,19 @@ def read_text_file(context: Context, params: ReadTextParams) -> ReadTextResult:
         has_more=following is not None,
         next_line=following,
         sha256=page.sha256,
-        notice=f"line {first} is too long to be shown whole; this is its beginning" if page.cut else None,
+        notice=_notice(page, first, len(content)),
     )
     return ReadTextResult(content=content, meta=meta, path=params.path, first=first)
+
+
+def _notice(page: Page, first: int, shown: int) -> str | None:
+    """Say why less came back than was asked for, where the numbers do not."""
+    if page.cut:
+        how = "edits find the rest of it all the same"
+        return f"line {first} is too long to be shown whole; these are its first {shown:,} characters, and {how}"
+    if first > max(page.line_count, 1):
+        return f"there is no line {first}; the file has {page.line_count:,}"
+    return None
 
 
 def _asked(params: ReadTextParams) -> tuple[int, int]:

@@ -28,9 +28,11 @@ _INVALID_REQUEST = -32600
 _DENIED = PermissionDenied.code
 _LONGEST = 200
 """How many characters of a quoted text a message shows."""
+_LONGEST_PATH = 4_096
 _MOST = 20_000
 """How many characters of it the data holds."""
 _ABSOLUTE = "relative_path"
+_NO_DIRECTORY = ("no_such_parent", "not_a_directory")
 _EXPLAINED = (OldTextNotFound, OverlappingEdits, OutsideWorkspace, PermissionDenied, DiskFull)
 """Errors whose own message says more than the contract's."""
 
@@ -56,11 +58,16 @@ class Words:
     size: int | None = None
     """How many bytes the call wants to write, when that is known."""
 
+    @property
+    def shown(self) -> str:
+        """The path as answers name it; one that is longer than any path can be is cut."""
+        return self.path if len(self.path) <= _LONGEST_PATH else f"{self.path[:_LONGEST]}…"
+
     @contextmanager
     def spoken(self) -> Generator[None]:
         """Let every refusal inside speak the contract's words."""
         if not self.path.startswith("/"):
-            raise self._translated(_relative(self.path)) from None
+            raise self._translated(_relative(self.shown)) from None
         try:
             yield
         except SureholdError as error:
@@ -69,12 +76,13 @@ class Words:
     def _translated(self, error: SureholdError) -> SureholdError:
         said = self._said(error)
         if said is None:
+            error.path = error.path and self.shown  # as it was sent, here too
             return error
         details = self._details(error)
         if isinstance(error, _EXPLAINED):
             details = {"explanation": error.message, **details}
         told = type(error)(
-            said.message, path=self.path, reason=error.reason, action=said.action or error.action, **details
+            said.message, path=self.shown, reason=error.reason, action=said.action or error.action, **details
         )
         told.recorded = error.recorded
         if said.code is not None:
@@ -101,12 +109,12 @@ class Words:
                 return self._about_permission(error)
             case BinaryFile():
                 verb = "read" if self.verb == "read" else "edit"
-                return Spoken(message=f"Cannot {verb} binary file: {self.path}", action="Leave it to another program.")
+                return Spoken(message=f"Cannot {verb} binary file: {self.shown}", action="Leave it to another program.")
             case StaleFile():
                 return self._about_sight(error)
             case DiskFull():
                 what = f"cannot write {self.size} bytes to" if self.size is not None else "cannot write to"
-                return Spoken(message=f"Disk full: {what} {self.path}")
+                return Spoken(message=f"Disk full: {what} {self.shown}")
             case _:
                 return None
 
@@ -124,7 +132,7 @@ class Words:
     def _about_arguments(self, error: SureholdError) -> Spoken | None:
         edit = f"Edit {error.details.get('edit_index')}: " if self.numbered else ""
         messages = {
-            _ABSOLUTE: f"Path must be absolute: {self.path}",
+            _ABSOLUTE: f"Path must be absolute: {self.shown}",
             "no_edits": "Edits array cannot be empty",
             "same_text": f"{edit}old_string and new_string are identical",
             "empty_old_text": f"{edit}old_string cannot be empty",
@@ -137,35 +145,36 @@ class Words:
     def _about_missing(self, error: SureholdError) -> Spoken:
         if isinstance(error, NotAFile):
             is_directory = error.reason == "is_a_directory" and self.verb != "read"
-            return Spoken(message=f"{self.path} is {'a directory' if is_directory else 'not a file'}")
-        if self.verb == "write":
-            parent = self.path.rstrip("/").rpartition("/")[0] or "/"
+            return Spoken(message=f"{self.shown} is {'a directory' if is_directory else 'not a file'}")
+        if self.verb == "write" and error.reason in _NO_DIRECTORY:
+            parent = self.shown.rstrip("/").rpartition("/")[0] or "/"
             return Spoken(
                 message=f"Parent directory not found: {parent}",
                 action="Check the path; this tool makes no directories.",
             )
-        return Spoken(
-            message=f"File not found: {self.path}", action="Check the path; write_text_file makes a new file."
-        )
+        new = "leave expected_sha256 out to make" if self.verb == "write" else "write_text_file makes"
+        return Spoken(message=f"File not found: {self.shown}", action=f"Check the path; {new} a new file.")
 
     def _about_permission(self, error: SureholdError) -> Spoken:
         if self.verb == "write" and error.reason == "read_only_fs":
-            return Spoken(message=f"Read-only filesystem: {self.path}")
+            return Spoken(message=f"Read-only filesystem: {self.shown}")
         action = error.action if isinstance(error, PermissionRequired) else None
-        return Spoken(message=f"Permission denied: {self.path}", code=_DENIED, action=action)
+        return Spoken(message=f"Permission denied: {self.shown}", code=_DENIED, action=action)
 
     def _about_sight(self, error: SureholdError) -> Spoken:
         if error.reason == "not_read":
             return Spoken(
-                message=f"File was not read in this session: {self.path}",
+                message=f"File was not read in this session: {self.shown}",
                 action="Read all of it with read_text_file and write again, or send its sha256 as expected_sha256.",
             )
         if error.reason == "partially_read":
             return Spoken(
-                message=f"File was read only in part: {self.path}",
-                action="Read the rest of it with read_text_file, then write again.",
+                message=f"File was read only in part: {self.shown}",
+                action="Read the rest of it with read_text_file and write again, or send its sha256 as expected_sha256.",
             )
-        return Spoken(message=f"File changed since it was read: {self.path}")
+        if error.reason == "unsaved_changes":
+            return Spoken(message=f"File has unsaved changes in the editor: {self.shown}")
+        return Spoken(message=f"File changed since it was read: {self.shown}")
 
     def _old(self, error: SureholdError) -> str:
         return self.old_strings[int(error.details.get("edit_index", 0))]

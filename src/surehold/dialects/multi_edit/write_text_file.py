@@ -31,6 +31,8 @@ class WriteTextParams(ChangeParams):
 
     ALIASES: ClassVar = {**ChangeParams.ALIASES, "file_text": "content", "text": "content"}
 
+    path: str
+    """Absolute path to the file."""
     content: str
     """The whole text of the file."""
 

@@ -29,7 +29,7 @@ from surehold.front.acp.editor_files import AcpEditorFiles, can_edit
 from surehold.front.acp.event import Dialect
 from surehold.front.acp.modes import mode_named, mode_state
 from surehold.front.acp.reporter import PATIENCE, Reporter
-from surehold.front.acp.rooms import open_room
+from surehold.front.acp.rooms import names_of, open_room
 from surehold.front.mcp.strings import valid
 from surehold.tools.spec import Tool
 from surehold.workspace.ids import new_id
@@ -91,12 +91,14 @@ class SureholdAgent:
         """Open the directory that the client works in."""
         id_, profile = new_id(), self._profile
         loop = asyncio.get_running_loop()
-        editor = AcpEditorFiles(self._client, id_, loop) if self._lends_files else None
+        others = additional_directories or []
+        names = names_of([cwd, *others])
+        editor = AcpEditorFiles(self._client, id_, loop, names=names) if self._lends_files else None
         try:
             workspace = await asyncio.to_thread(
                 open_room,
                 cwd,
-                additional_directories or (),
+                others,
                 roots=profile.roots,
                 settings=replace(profile.settings, editor=editor),
             )
@@ -109,6 +111,7 @@ class SureholdAgent:
             dialect=profile.dialect,
             patience=profile.patience,
             unchecked=profile.unchecked,
+            root=cwd,
         )
         self._talks[id_] = talk = Conversation(workspace, reporter, self._tools)
         self._soon(self._announce(id_, talk))

@@ -36,13 +36,14 @@ class ReportedCall:
         arguments: Mapping[str, Any],
         *,
         session: Session,
+        root: str,
         messenger: Messenger,
         halt: Halt,
         patience: float,
     ) -> None:
         self._tool, self._arguments = tool, arguments
         self._messenger, self._halt = messenger, halt
-        self._root = session.workspace.roots[0]
+        self._root = root
         self._loop = asyncio.get_running_loop()
         self._going: asyncio.Task[None] | None = None
         approver = EditorApprover(self._ask, loop=self._loop, halt=halt, patience=patience)
@@ -50,7 +51,7 @@ class ReportedCall:
         self._begun = ToolEvent(
             call_id=session.workspace.new_id(),
             status="pending",
-            title=title(tool, arguments, roots=session.workspace.roots),
+            title=title(tool, arguments, roots=(root, *session.workspace.roots)),
             kind=tool.hints.kind,
             locations=asked_places(tool, arguments, root=self._root),
             raw_input=cut(dict(arguments), MOST_INPUT),

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from surehold.errors import OutsideWorkspace, PermissionDenied
 from surehold.front.acp.halt import Halt
 from surehold.front.acp.reporter import Reporter
 from surehold.front.acp.script import Reader, ScriptCall, Unreadable
@@ -21,7 +22,7 @@ class Conversation:
         self.workspace = workspace
         self.reporter = reporter
         self._tools = tools
-        self._reader = Reader(tools, root=workspace.roots[0])
+        self._reader = Reader(tools, root=reporter.root)
         self._turn = asyncio.Lock()
         self._halts = set[Halt]()
 
@@ -96,6 +97,12 @@ def _verdict(answer: Answer) -> str:
 
 
 def _first_line(answer: Answer) -> str:
-    if answer.error is not None:
-        return safe(f"{answer.error.message} {answer.error.action or ''}".strip())
-    return safe(answer.text.split("\n", 1)[0])
+    error = answer.error
+    if error is None:
+        return safe(answer.text.split("\n", 1)[0])
+    why = error.details.get("explanation") if isinstance(error, (PermissionDenied, OutsideWorkspace)) else None
+    return safe(" ".join(_sentence(one) for one in (error.message, why, error.action) if one))
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -18,7 +18,9 @@ from surehold.workspace.receipt import FileReceipt
 _WHOLE = 32 * 1024
 """Bytes of both versions together up to which a file is shown whole."""
 _MOST = 512 * 1024
-"""Bytes of text that one file may add to an event."""
+"""Characters that one file may add to an event."""
+_ALL = 4 << 20
+"""Characters that all files together may; a client may refuse a larger message, or end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +33,7 @@ class Shown:
 
 def shown(files: Iterable[FileReceipt], *, root: str) -> Shown:
     """Return what a change does to each of its files."""
-    diffs, notes = list[FileDiff](), list[str]()
+    diffs, notes, room, left = list[FileDiff](), list[str](), _ALL, 0
     for one in files:
         if not one.changed:
             continue
@@ -39,13 +41,20 @@ def shown(files: Iterable[FileReceipt], *, root: str) -> Shown:
         path = name if name.startswith("/") else f"{root.rstrip('/')}/{name}"
         pieces = _pieces(path, one.plan)
         size = sum(len(piece.new) + len(piece.old or "") for piece in pieces)
-        if size <= _MOST:
+        if size <= min(_MOST, room):
             diffs += pieces
+            room -= size
+        elif size <= _MOST:
+            left += 1
         else:
             notes.append(f"The difference in {safe(one.path)} is too large to be shown here.")
         if not _is_text(one.plan):
             sizes = f"{one.plan.before.size:,} before, {one.plan.after.size:,} after"
             notes.append(f"The bytes of {safe(one.path)} are no text: {sizes}.")
+    if left:
+        notes.append(
+            f"The differences in {left:,} more {'file' if left == 1 else 'files'} are too many to be shown here."
+        )
     return Shown(diffs=tuple(diffs), notes=tuple(notes))
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -45,29 +45,45 @@ class AcpEditorFiles:
     """The files of one ACP session. Texts are always read whole."""
 
     def __init__(
-        self, conn: Connection, session_id: str, loop: asyncio.AbstractEventLoop, *, timeout: float = 30.0
+        self,
+        conn: Connection,
+        session_id: str,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        timeout: float = 30.0,
+        names: Mapping[str, str] | None = None,
     ) -> None:
+        """`names` says how the client spells directories that it reached by a link: it knows its files by no other name."""
         self._conn = conn
         self._session = session_id
         self._loop = loop
         self._timeout = timeout
+        self._names = sorted((names or {}).items(), reverse=True)
 
     def read_text(self, path: str) -> str | None:
         """Return the text of an absolute path as the user sees it; None when the editor has no such file."""
         try:
-            answer = self._ask(lambda: self._conn.read_text_file(session_id=self._session, path=path), path)
+            named = self._named(path)
+            answer = self._ask(lambda: self._conn.read_text_file(session_id=self._session, path=named), path)
         except RequestError as error:
             if _says_no_file(error):
                 return None
-            raise _refused(path, error) from error
+            raise _refused(path, error, "hand out") from error
         return answer.content
 
     def write_text(self, path: str, text: str) -> None:
         """Put other text there."""
         try:
-            self._ask(lambda: self._conn.write_text_file(session_id=self._session, path=path, content=text), path)
+            named = self._named(path)
+            self._ask(lambda: self._conn.write_text_file(session_id=self._session, path=named, content=text), path)
         except RequestError as error:
-            raise _refused(path, error) from error
+            raise _refused(path, error, "take new text for") from error
+
+    def _named(self, path: str) -> str:
+        """Return a path as the client spells it; the innermost directory decides."""
+        found = ((real, name) for real, name in self._names if path.startswith(f"{real}/"))
+        real, name = next(found, ("", ""))
+        return name + path[len(real) :]
 
     def _ask(self, question: Callable[[], Coroutine[Any, Any, T]], path: str) -> T:
         """Run a question on the connection's loop, and wait for the answer in this thread."""
@@ -87,7 +103,7 @@ class AcpEditorFiles:
         except (ConnectionError, CancelledError, asyncio.CancelledError) as error:
             raise _gone(path) from error
         except ValidationError as error:
-            raise _refused(path, error) from error
+            raise _refused(path, error, "answer properly about") from error
 
 
 def _is_here(loop: asyncio.AbstractEventLoop) -> bool:
@@ -103,14 +119,14 @@ def _says_no_file(error: RequestError) -> bool:
     return error.code == _RESOURCE_NOT_FOUND or bool(_NO_FILE.search(f"{error} {error.data or ''}"))
 
 
-def _refused(path: str, error: RequestError | ValidationError) -> Unavailable:
+def _refused(path: str, error: RequestError | ValidationError, what: str) -> Unavailable:
     code = error.code if isinstance(error, RequestError) else None
     said = str(error) if isinstance(error, RequestError) else "its answer is not one of the protocol"
     return Unavailable(
-        f"The editor does not hand out `{path}`: {said.rstrip('.')}.",
+        f"The editor does not {what} `{path}`: {said.rstrip('.')}.",
         path=path,
         reason="editor_refused",
-        action="Look whether the file can be opened in the editor.",
+        action="Look whether the file can be opened and changed in the editor.",
         editor_code=code,
     )
 

@@ -14,7 +14,7 @@ class Halt:
 
     @property
     def is_pulled(self) -> bool:
-        """Whether the turn is to end; nothing is written any more."""
+        """Whether the turn is to end; no change begins any more."""
         return self._pulled.is_set()
 
     def pull(self) -> None:

@@ -18,6 +18,7 @@ from surehold.dialects.families import tools_of
 from surehold.errors import InvalidArgument
 from surehold.front.acp.agent import Profile, SureholdAgent
 from surehold.front.acp.pipe import Pipe
+from surehold.front.acp.rooms import check_roots
 from surehold.front.mcp.pipes import Pipes, divert
 from surehold.front.mcp.pump import Pump
 from surehold.text.visible import safe
@@ -33,6 +34,7 @@ _AT_ONCE = 64
 def launch(profile: Profile, *, tools: str) -> int:
     """Serve one client until it leaves; return the exit code."""
     found = tools_of(tools)
+    check_roots(profile.roots)
     try:
         pipes = divert()
     except InvalidArgument as error:

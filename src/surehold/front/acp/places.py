@@ -12,7 +12,8 @@ from surehold.workspace.receipt import FileReceipt
 _PATHS = ("path", "file_path", "filePath", "notebook_path", "fromPath", "source", "targetPath", "root", "directory")
 """Where calls name the file they are about; the first that is sent counts."""
 _OTHERS = ("toPath", "destination")
-_FIRST_LINES = ("startLine", "offset")
+_FIRST_LINES = ("startLine", "line", "offset")
+"""Where reading calls say which line they begin at."""
 
 
 def named_path(tool: Tool[Any, Any], arguments: Mapping[str, Any]) -> str:
@@ -35,11 +36,17 @@ def asked_places(tool: Tool[Any, Any], arguments: Mapping[str, Any], *, root: st
         return tuple(Location(path=_absolute(path, root)) for path in _patched(patch))
     found = list[Location]()
     if path := named_path(tool, arguments):
-        line = next((n for name in _FIRST_LINES if (n := line_number(arguments.get(name)))), None)
-        found.append(Location(path=_absolute(path, root), line=line))
+        found.append(Location(path=_absolute(path, root), line=first_line(tool, arguments)))
     if other := other_path(arguments):
         found.append(Location(path=_absolute(other, root)))
     return tuple(found)
+
+
+def first_line(tool: Tool[Any, Any], arguments: Mapping[str, Any]) -> int | None:
+    """Return the line that a call reads from, if it says so; a search counts other things."""
+    if tool.hints.kind != "read":
+        return None
+    return next((n for name in _FIRST_LINES if (n := line_number(arguments.get(name)))), None)
 
 
 def changed_places(files: Iterable[FileReceipt], *, root: str) -> tuple[Location, ...]:

@@ -38,19 +38,23 @@ class Reporter:
         patience: float = PATIENCE,
         budget: Budget | None = None,
         unchecked: bool = False,
+        root: str = "",
     ) -> None:
+        """`root` is the first directory of the session as the client spells it; without it, as it really is."""
         self.session = session
+        self.root = root or session.workspace.roots[0]
         self._messenger = Messenger(client, session_id, dialect=dialect)
         self._patience = patience
         self._budget = budget or Budget()
         self._unchecked = unchecked
 
     async def call(self, tool: AnyTool | str, arguments: Mapping[str, Any], *, halt: Halt | None = None) -> Answer:
-        """Call a tool; a refusal is an answer too. Pulling the brake stops it, unless it has begun to write."""
+        """Call a tool; a refusal is an answer too. Pulling the brake stops it, unless a change is under way."""
         call = ReportedCall(
             tool_named(tool) if isinstance(tool, str) else tool,
             arguments,
             session=self.session,
+            root=self.root,
             messenger=self._messenger,
             halt=halt or Halt(),
             patience=self._patience,

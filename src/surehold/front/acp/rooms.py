@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from surehold.errors import InvalidArgument, OutsideWorkspace
+from surehold.errors import InvalidArgument, NotFound, OutsideWorkspace
 
 if TYPE_CHECKING:
     from surehold.app import Settings
@@ -23,7 +23,20 @@ def open_room(cwd: str, others: Sequence[str], *, roots: Sequence[str], settings
     room, state_dir = os.path.realpath(cwd), settings.state_dir
     if state_dir is not None and allowed and room != allowed[0]:
         state_dir = state_dir / default_state_dir(room).name  # paths are recorded relative to their own root
-    return open_workspace(room, *others, settings=replace(settings, state_dir=state_dir))
+    return open_workspace(cwd, *others, settings=replace(settings, state_dir=state_dir))
+
+
+def names_of(directories: Sequence[str]) -> dict[str, str]:
+    """Return how a client spells the directories that it names, by where they really are."""
+    named = {os.path.realpath(one): one.rstrip("/") for one in directories if "\0" not in one}
+    return {real: name for real, name in named.items() if real != name}
+
+
+def check_roots(roots: Sequence[str]) -> None:
+    """Refuse a root that no session could ever begin in."""
+    for root in roots:
+        if not Path(root).is_dir():
+            raise NotFound(f"`{root}` is not a directory.", reason="no_such_root", action="Name a directory.")
 
 
 def _check(directory: str, allowed: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any, cast
 
-from surehold.front.acp.places import line_number, named_path, other_path
+from surehold.front.acp.places import first_line, line_number, named_path, other_path
 from surehold.text.visible import safe
 from surehold.tools.spec import Kind, Tool
 
@@ -51,16 +51,15 @@ def _about(tool: Tool[Any, Any], arguments: Mapping[str, Any], roots: tuple[str,
             where = "" if wanted and path == "." else path
             return " in ".join(word for word in (f"`{wanted}`" if wanted else "", where) if word)
         case "read":
-            return path + _lines(arguments)
+            return path + _lines(first_line(tool, arguments), arguments)
         case "move":
             return f"{path} to {_short(other_path(arguments), roots)}"
         case _:
             return path
 
 
-def _lines(arguments: Mapping[str, Any]) -> str:
-    """Return `:10-60` for the lines that are asked for; `offset` and `limit` say the same."""
-    first = line_number(arguments.get("startLine", arguments.get("offset")))
+def _lines(first: int | None, arguments: Mapping[str, Any]) -> str:
+    """Return `:10-60` for the lines that are asked for; a `limit` says the same as the last one."""
     last = line_number(arguments.get("endLine"))
     limit = line_number(arguments.get("limit"))
     if last is None and limit is not None:

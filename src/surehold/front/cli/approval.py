@@ -76,8 +76,9 @@ def ask_at_keyboard(context: Context) -> "Approver | None":
 
         out.line(f"{out.paint('Asked', 'yellow', 'bold')}: {safe(request.why)}")
         for one in request.files:
-            if one.change.to_path:
-                out.line(f"move {safe(one.change.path)} to {safe(one.change.to_path)}")
+            out.line(safe(one.deed))
+            for warning in one.warnings:
+                out.line(f"{out.paint('Warning', 'yellow')}: {safe(warning)}")
             paint_diff(out, one.change.diff)
             if one.change.diff_truncated:
                 out.line(out.paint("[The difference is longer than what can be shown.]", "dim"))

@@ -13,13 +13,16 @@ if TYPE_CHECKING:
     from surehold.workspace.finder import Finder
 
 _MOST_CONTEXT = 100
+_NOT_ALL = "Time was up: not everything that was found is shown; narrow the search."
 _NO_FAILURE = "Finding nothing is no failure: the exit code is 0."
 
 
 def _grep_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _NO_FAILURE
     parser.add_argument("pattern", metavar="PATTERN", help="a regular expression; look-around works too")
-    parser.add_argument("paths", metavar="PATH", nargs="*", help="files or directories; without any, everything")
+    parser.add_argument(
+        "paths", metavar="PATH", nargs="*", default=[], help="files or directories; without any, everything"
+    )
     parser.add_argument("-i", "--ignore-case", action="store_true", help="take small and capital letters as the same")
     parser.add_argument(
         "-F", "--fixed", action="store_true", help="look for the very characters, not for an expression"
@@ -96,6 +99,7 @@ def _record(found: "SweepResult") -> dict[str, Any]:
         "total_matches": found.total_matches,
         "files_searched": found.files_scanned,
         "complete": found.complete,
+        "truncated": found.further,
         "notes": list(found.notes),
     }
 
@@ -111,7 +115,7 @@ def _print_found(context: Context, finder: "Finder", search: "Search", found: "S
         for row in found.rows:
             sign = ":" if row.is_match else "-"
             context.out.line(f"{safe(row.path)}{sign}{row.line}{sign}{row.text}")
-    _say(context, _summary(found), found.notes)
+    _say(context, _summary(found), (*found.notes, *((_NOT_ALL,) if found.further else ())))
 
 
 def _print_grouped(context: Context, marks: "Marks", found: "SweepResult") -> None:

@@ -200,7 +200,7 @@ SERVER_COMMANDS = (
     Command(
         name="serve",
         group="For agents",
-        help="Serve the file tools over HTTP, behind a token, with a page to review what agents do.",
+        help="Serve the tools over HTTP, with a page to review what agents do.",
         example="surehold serve ~/project --port 8765",
         add_arguments=_serve_arguments,
         run=_serve,

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from surehold.errors import NotebookInvalid
+from surehold.errors import BinaryFile, FileTooLarge, NotebookInvalid
 from surehold.front.cli.command import Command, Context, quoted
 from surehold.front.cli.output import plural, safe, size
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _LARGEST = 128 << 20
 _FIRST_PAGES = 3
-_LINES = 200
+_LINES, _CHARACTERS = 200, 2_000
+"""How much of a text is printed, and of one line of it."""
 _PREVIEW_COLUMNS, _PREVIEW_ROWS = 72, 48
 _EVERYTHING = 1 << 30
 
@@ -33,16 +34,33 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 def _view(context: Context, args: argparse.Namespace) -> int:
     from surehold.media.magic import HEAD, kind_of
 
-    with context.open() as workspace:
-        snapshot = workspace.read(args.path, limit=_LARGEST)
+    try:
+        with context.open() as workspace:
+            snapshot = workspace.read(args.path, limit=_LARGEST)
+    except FileTooLarge as large:
+        part = f"surehold read {quoted(args.path)} --lines 1:200"
+        raise FileTooLarge(large.message, path=large.path, action=f"For some lines of a text: {part}") from None
     kind = kind_of(snapshot.data[:HEAD])
+    if args.pages and not (kind and kind.family == "pdf"):
+        context.err.line(context.err.paint("--pages is for PDF documents and was ignored", "yellow"))
     if kind and kind.family == "image":
         _view_image(context, args.path, snapshot, kind)
     elif kind and kind.family == "pdf":
         _view_document(context, args.path, snapshot, args.pages)
-    elif not (args.path.endswith(".ipynb") and _view_notebook(context, args.path, snapshot)):
+    elif not (args.path.casefold().endswith(".ipynb") and _view_notebook(context, args.path, snapshot)):
+        _refuse_binary(args.path, snapshot, kind)
         _view_text(context, args.path, snapshot)
     return 0
+
+
+def _refuse_binary(path: str, snapshot: "Snapshot", kind: "FileKind | None") -> None:
+    if not snapshot.is_text or (kind and kind.certain):
+        what = f" ({kind.name})" if kind else ""
+        raise BinaryFile(
+            f"`{path}` is a binary file{what}, neither text nor an image nor a PDF document.",
+            path=path,
+            action="Look at it with a program that knows its format.",
+        )
 
 
 def _record(path: str, kind: str, snapshot: "Snapshot", **facts: Any) -> dict[str, Any]:
@@ -76,7 +94,7 @@ def _print_preview(context: Context, path: str, snapshot: "Snapshot", kind: "Fil
 
     fitting = _PREVIEW_ROWS * found.original.width // found.original.height
     columns = max(min(_PREVIEW_COLUMNS, context.out.columns - 1, fitting), 1)
-    small = preview(snapshot.data, kind, path=path, columns=columns)
+    small = preview(snapshot.data, kind, path=path, columns=columns, rows=_PREVIEW_ROWS)
     pixels = [tuple(small.colours[at : at + 3]) for at in range(0, len(small.colours), 3)]
     for top in range(0, small.rows, 2):
         upper, lower = (pixels[row * columns : (row + 1) * columns] for row in (top, top + 1))
@@ -112,6 +130,8 @@ def _view_document(context: Context, path: str, snapshot: "Snapshot", pages: str
     for entry in facts.outline:
         page = context.out.paint(f"  page {entry.page}", "dim") if entry.page else ""
         context.out.line(f"{'  ' * (entry.level + 1)}{safe(entry.title)}{page}")
+    if facts.outline_cut:
+        context.out.line(context.out.paint("  … more headings are not listed", "dim"))
     _print_pages(context, path, found, hint=not pages)
 
 
@@ -164,7 +184,10 @@ def _view_text(context: Context, path: str, snapshot: "Snapshot") -> None:
     context.out.line(f"{safe(path)}: text, {plural(snapshot.line_count, 'line')}, {size(snapshot.size)}")
     digits = len(str(len(rows)))
     for number, row in enumerate(rows, 1):
-        context.out.line(f"{context.out.paint(f'{number:>{digits}}', 'dim')}  {safe(row, keep=chr(9))}".rstrip(" "))
+        rest = len(row) - _CHARACTERS
+        more = context.out.paint(f" … {plural(rest, 'more character')}", "dim") if rest > 0 else ""
+        shown = safe(row[:_CHARACTERS], keep="\t") + more
+        context.out.line(f"{context.out.paint(f'{number:>{digits}}', 'dim')}  {shown}".rstrip(" "))
     if snapshot.line_count > len(rows):
         context.out.line(f"{plural(snapshot.line_count - len(rows), 'more line')}: surehold read {quoted(path)}")
 

@@ -123,7 +123,7 @@ class Adapter:
         try:
             seat = self._sessions.seat(caller, handle=handle, otherwise=asked.handle if asked else "")
             context = Context(
-                session=self._people.beside(seat, caller, name, asked, atomic=given.get("atomic") is not False),
+                session=self._people.beside(seat, caller, name, asked, atomic=given.get("atomic", True) is True),
                 budget=budget,
                 unchecked=self.profile.unchecked,
                 deprecated_names=self.profile.deprecated_names,

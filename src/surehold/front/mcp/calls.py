@@ -23,7 +23,8 @@ from surehold.tools.context import Progress
 T = TypeVar("T")
 Send = Callable[[float, float | None, str | None], Awaitable[None]]
 Work = Callable[[Progress, Callable[[], bool]], T]
-_AT_ONCE = 32
+_AT_ONCE = 48
+"""More than questions can wait at the client and on the review page together: the rest goes on meanwhile."""
 _EVERY = 0.1
 _LEAP = 0.01
 """A part of the whole that is worth a report by itself."""

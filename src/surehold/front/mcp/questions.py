@@ -15,7 +15,6 @@ from surehold.front.mcp.strings import valid
 from surehold.text.visible import safe, safe_rows
 from surehold.tools.spec import Json
 from surehold.workspace.permission import Approval, PermissionRequest
-from surehold.workspace.receipt import FileReceipt
 
 ONCE, ALWAYS, REFUSE = "allow once", "allow all in this session", "refuse"
 _LONGEST_MESSAGE = 8_000
@@ -82,7 +81,7 @@ def _message(request: PermissionRequest) -> str:
     rows.append(safe(request.why))
     if call.reason:
         rows.append(f"Reason given by the agent: {safe(_cut(call.reason, _LONGEST_REASON))}")
-    rows += [f"- {_deed(one)}" for one in files[:_MOST_FILES]]
+    rows += [f"- {safe(one.deed)}" for one in files[:_MOST_FILES]]
     if len(files) > _MOST_FILES:
         rows.append(f"- and {len(files) - _MOST_FILES} more")
     rows += [f"Warning: {safe(warning)}" for one in files for warning in one.warnings]
@@ -91,15 +90,6 @@ def _message(request: PermissionRequest) -> str:
     if any(one.change.diff_truncated for one in files):
         rows.append("[The difference is longer than what can be shown.]")
     return "\n".join(rows)
-
-
-def _deed(one: FileReceipt) -> str:
-    change = one.change
-    if change.to_path:
-        over = ", over the file that is there" if change.displaced else ""
-        return f"move {safe(change.path)} to {safe(change.to_path)}{over}"
-    verb = "create" if change.before is None else "delete" if change.after is None else "change"
-    return f"{verb} {safe(change.path)}"
 
 
 def _cut(text: str, length: int) -> str:

@@ -118,12 +118,12 @@ class Rounds:
 
 
 def _outlines(request: PermissionRequest) -> tuple[tuple[object, ...], ...]:
-    """Return what makes a change this one: places, both versions, what a move overwrites, and the new mode."""
+    """Return what makes a change this one: what was said of it, both versions, what a move overwrites, and the mode."""
     return tuple(_outline(one) for one in request.files)
 
 
 def _outline(one: FileReceipt) -> tuple[object, ...]:
     change = one.change
-    mode = change.after.meta.mode if change.after and change.after.meta else None
+    kept = change.after.meta.mode if change.after and change.after.meta else None
     displaced = change.displaced.sha256 if change.displaced else ""
-    return (one.path, change.to_path, one.before_sha256, one.after_sha256, displaced, mode)
+    return (one.path, one.deed, one.before_sha256, one.after_sha256, displaced, kept, one.mode)

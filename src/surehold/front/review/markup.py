@@ -1,22 +1,26 @@
 """What the page shows, as HTML. Everything that comes from files or agents is escaped, and steers nothing."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from surehold.front.review.questions import Question
 from surehold.stores.base import Entry
 from surehold.text.visible import safe, safe_rows
 from surehold.workspace.past import ChangeView
+from surehold.workspace.receipt import FileReceipt
 
 _MOST_DIFF = 200_000
 _EDITABLE = 200_000
 _SHORT = 10
-_KINDS = {"+": "added", "-": "removed", "@": "place"}
+_MOST_FILES = 50
+_MOST_ROWS = 16
+_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 
 def document(title: str, body: str, *, notice: str = "", state: str = "") -> str:
     """Return a whole page."""
-    said = f'<p class="notice" role="status">{escape(notice)}</p>' if notice else ""
+    said = f'<p class="notice" role="status">{escape(safe(notice))}</p>' if notice else ""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -48,11 +52,11 @@ def sign_in(*, wrong: bool = False) -> str:
 def overview(questions: Sequence[Question], views: Iterable[ChangeView], *, more: str = "") -> str:
     """Return what waits for an answer, and what happened, newest first."""
     waiting = "".join(_question(one) for one in questions) or '<p class="quiet">Nothing waits for you.</p>'
-    rows = "".join(_row(view) for view in views)
+    found = "".join(_row(view) for view in views)
     happened = (
-        f"<table><thead><tr><th>When</th><th>Who</th><th>What</th><th>Where</th><th></th></tr></thead>"
-        f"<tbody>{rows}</tbody></table>"
-        if rows
+        f"<table><thead><tr><th>When (UTC)</th><th>Who</th><th>What</th><th>Where</th><th></th></tr></thead>"
+        f"<tbody>{found}</tbody></table>"
+        if found
         else '<p class="quiet">Nothing has been changed here yet.</p>'
     )
     older = f'<p><a href="/?before={escape(more)}">Older changes</a></p>' if more else ""
@@ -62,11 +66,11 @@ def overview(questions: Sequence[Question], views: Iterable[ChangeView], *, more
     )
 
 
-def change(view: ChangeView, diff: str) -> str:
-    """Return one change with its difference."""
+def change(view: ChangeView, diff: str, *, cut: bool = False) -> str:
+    """Return one change with its difference, or with the beginning of it."""
     first = view.entries[0]
     facts = [
-        ("When", first.timestamp),
+        ("When", f"{_moment(first.timestamp)} UTC"),
         ("Who", first.call.agent or "-"),
         ("Tool", first.call.tool),
         ("Session", first.call.session or "-"),
@@ -74,21 +78,23 @@ def change(view: ChangeView, diff: str) -> str:
         ("Refused", "" if first.ok else first.message),
         ("Undone by", view.undone_by),
     ]
-    rows = "".join(f"<dt>{name}</dt><dd>{escape(safe(value))}</dd>" for name, value in facts if value)
+    shown = "".join(f"<dt>{name}</dt><dd>{escape(safe(value))}</dd>" for name, value in facts if value)
     return (
         f'<section class="card"><h1>{escape(_what(first))} <code>{escape(_places(view))}</code></h1>'
-        f"<dl>{rows}</dl>{_ways_back(view)}{_diff(diff)}</section>"
+        f"<dl>{shown}</dl>{_ways_back(view)}{_diff(diff, cut=cut)}</section>"
     )
 
 
 def _question(question: Question) -> str:
     request = question.request
-    places = ", ".join(safe(one.path) for one in request.files)
+    call, many = request.call, len(request.files) > 1
+    deed = f"change {len(request.files)} files" if many else request.files[0].deed
+    warnings = "".join(f"<p>Warning: {escape(safe(said))}</p>" for one in request.files for said in one.warnings)
     return f"""<article class="card question" id="question-{escape(question.id)}">
-<h2>{escape(safe(request.call.agent or "An agent"))} wants to {escape(request.call.operation)}
-<code>{escape(places)}</code></h2>
-<p>{escape(safe(request.why))}{_note(request.call.reason)}</p>
-{_diff(request.diff)}
+<h2>{escape(safe(call.agent or "An agent"))} wants to {escape(safe(deed))}</h2>
+{_deeds(request.files) if many else ""}
+<p>{escape(safe(request.why))} It calls <code>{escape(safe(call.tool))}</code>.{_note(call.reason)}</p>
+{warnings}{_diff(request.diff, cut=any(one.change.diff_truncated for one in request.files))}
 <form method="post" action="/review/question/{escape(question.id)}">
 {_content_field(question)}
 <label>What the agent should hear <input name="note" maxlength="500"></label>
@@ -96,6 +102,12 @@ def _question(question: Question) -> str:
 <button name="decision" value="always">Allow for this session</button>
 <button name="decision" value="refuse" class="no">Refuse</button></p>
 </form></article>"""
+
+
+def _deeds(files: Sequence[FileReceipt]) -> str:
+    named = "".join(f"<li>{escape(safe(one.deed))}</li>" for one in files[:_MOST_FILES])
+    rest = f"<li>and {len(files) - _MOST_FILES} more</li>" if len(files) > _MOST_FILES else ""
+    return f"<ul>{named}{rest}</ul>"
 
 
 def _note(reason: str) -> str:
@@ -107,9 +119,10 @@ def _content_field(question: Question) -> str:
     content = offered_content(question)
     if content is None:
         return ""
+    height = min(content.count("\n") + 2, _MOST_ROWS)
     return (
         "<details><summary>Change it first</summary>"
-        f'<textarea name="content" rows="16" spellcheck="false">\n{escape(content)}</textarea></details>'
+        f'<textarea name="content" rows="{height}" spellcheck="false">\n{escape(content)}</textarea></details>'
     )
 
 
@@ -129,7 +142,7 @@ def _row(view: ChangeView) -> str:
     first = view.entries[0]
     state = "undone" if view.undone_by else "" if first.ok else "refused"
     return (
-        f'<tr class="{state}"><td><time datetime="{escape(first.timestamp)}">{escape(first.timestamp[:19])}</time></td>'
+        f'<tr class="{state}"><td><time datetime="{escape(first.timestamp)}">{_moment(first.timestamp)}</time></td>'
         f"<td>{escape(safe(first.call.agent or '-'))}</td><td>{escape(_what(first))}</td>"
         f'<td><a href="/review/change/{escape(view.id)}"><code>{escape(_places(view))}</code></a></td>'
         f"<td>{state or _ways_back(view)}</td></tr>"
@@ -164,10 +177,34 @@ def _ways_back(view: ChangeView) -> str:
     )
 
 
-def _diff(text: str) -> str:
-    shown = safe_rows(text[:_MOST_DIFF])
-    rows = "".join(
-        f'<span class="{_KINDS.get(row[:1], "")}">{escape(row)}\n</span>' for row in shown.rstrip("\n").split("\n")
+def _moment(timestamp: str) -> str:
+    """Return a moment of the ledger, which counts in UTC, to the second."""
+    return escape(timestamp[:19].replace("T", " "))
+
+
+def _kinds(rows: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield every row of a diff with what it is: inside a hunk `--- x` is a removed line, outside it is a header."""
+    old = new = 0
+    for row in rows:
+        if row.startswith("\\"):
+            kind = "note"
+        elif old > 0 or new > 0:
+            kind = {"+": "added", "-": "removed"}.get(row[:1], "")
+            old, new = old - (kind != "added"), new - (kind != "removed")
+        elif hunk := _HUNK.match(row):
+            kind = "hunk"
+            old, new = (int(part or 1) for part in hunk.groups())
+        else:
+            kind = "header"
+        yield kind, row
+
+
+def _diff(text: str, *, cut: bool = False) -> str:
+    rows = safe_rows(text[:_MOST_DIFF]).rstrip("\n").split("\n")
+    spans = "".join(f'<span class="{kind}">{escape(row)}\n</span>' for kind, row in _kinds(rows))
+    note = (
+        '<p class="notice">The difference is longer than what is shown here.</p>'
+        if cut or len(text) > _MOST_DIFF
+        else ""
     )
-    cut = '<p class="quiet">The difference goes on.</p>' if len(text) > _MOST_DIFF else ""
-    return f'<pre class="diff">{rows}</pre>{cut}' if text else '<p class="quiet">No bytes differ.</p>'
+    return f'<pre class="diff">{spans}</pre>{note}' if text else '<p class="quiet">The content stays the same.</p>'

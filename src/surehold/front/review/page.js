@@ -2,13 +2,22 @@
 "use strict";
 
 const form = document.getElementById("sign-in");
-if (form && location.hash.length > 1) {
-  form.elements.token.value = decodeURIComponent(location.hash.slice(1));
-  history.replaceState(null, "", location.pathname);
+const secret = location.hash.slice(1);
+if (secret) history.replaceState(null, "", location.pathname);
+if (form && secret) {
+  form.elements.token.value = decodeURIComponent(secret);
   form.submit();
 }
 
-const busy = () => document.querySelector("details[open]") || document.activeElement?.matches("input, textarea");
+// A click that was meant for what stood here a moment ago decides nothing.
+const settle = () => {
+  const buttons = document.querySelectorAll(".question button");
+  for (const button of buttons) button.disabled = true;
+  setTimeout(() => { for (const button of buttons) button.disabled = false; }, 600);
+};
+
+const begun = () => [...document.querySelectorAll("main input, main textarea")].some((one) => one.value !== one.defaultValue);
+const busy = () => begun() || document.querySelector("details[open]") || document.activeElement?.matches("input, textarea");
 
 const look = async () => {
   try {
@@ -18,6 +27,7 @@ const look = async () => {
     if (state === document.body.dataset.state) return;
     const fresh = new DOMParser().parseFromString(await (await fetch(location.href)).text(), "text/html");
     document.querySelector("main").replaceWith(fresh.querySelector("main"));
+    settle();
     document.body.dataset.state = fresh.body.dataset.state;
     document.title = fresh.title;
   } catch {
@@ -25,4 +35,7 @@ const look = async () => {
   }
 };
 
-if (!form) setInterval(look, 1500);
+if (!form) {
+  settle();
+  setInterval(look, 1500);
+}

@@ -11,8 +11,8 @@ from surehold.workspace.permission import Approval, PermissionRequest
 PATIENCE = 600.0
 """Seconds until a question that nobody answers is given up."""
 _LOOK = 0.2
-_MOST = 200
-"""So many may wait at once; a person cannot answer more."""
+_MOST = 16
+"""So many may wait at once: each holds a thread of the server, which other calls need too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,14 +45,15 @@ class Questions:
             waited = 0.0
             while not question.answered.wait(_LOOK):
                 waited += _LOOK
-                if cancelled():
+                gone, over = cancelled(), self._closed or waited >= self._patience
+                if not (gone or over) or not self._given_up(question):
+                    continue  # one that is not open any more was answered in this moment
+                if gone:
                     raise Cancelled("The call was cancelled while somebody was asked.")
-                if self._closed or waited >= self._patience:
-                    raise _unanswered(request, "the server ended" if self._closed else "nobody answered")
+                raise _unanswered(request, "the server ended" if self._closed else "nobody answered")
             return question.answers[0]
         finally:
-            with self._lock:
-                self._open.pop(question.id, None)
+            self._given_up(question)
 
     def open(self) -> tuple[Question, ...]:
         """Return what waits, oldest first."""
@@ -77,11 +78,23 @@ class Questions:
         """Give up what waits; nothing of it is written."""
         self._closed = True
 
+    def _given_up(self, question: Question) -> bool:
+        """Take a question back; False when it is not open any more."""
+        with self._lock:
+            return self._open.pop(question.id, None) is not None
+
     def _opened(self, request: PermissionRequest) -> Question:
         question = Question(id=secrets.token_urlsafe(12), request=request)
         with self._lock:
-            if self._closed or len(self._open) >= _MOST:
-                raise _unanswered(request, "the server ended" if self._closed else "too many questions wait already")
+            if self._closed:
+                raise _unanswered(request, "the server ended")
+            if len(self._open) >= _MOST:
+                raise PermissionRequired(
+                    "Too many questions wait for an answer already.",
+                    path=request.files[0].path,
+                    reason="too_many_questions",
+                    action="Wait until the person has answered some of them on the review page, then call again.",
+                )
             self._open[question.id] = question
         return question
 

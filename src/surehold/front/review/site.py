@@ -1,7 +1,8 @@
 """The routes of the page.
 
 1. Whoever shows the token gets a cookie that pages of other sites cannot use; everything but signing in needs it.
-2. Every change is a POST from our own pages: its Origin must be there, and the door in front has checked it.
+2. Every change is a POST from our own pages: its Origin must be the very Host that it came to, which the door in front
+   has checked. Pages that may call the server are not the page.
 3. Nothing is loaded from elsewhere, nothing may frame the page, and text of files and agents is never markup.
 """
 
@@ -30,12 +31,14 @@ _COOKIE = "surehold-review"
 _PERSON = "review page"
 _PAGE = 100
 _NOTICES = 50
+_DIGITS = 19
+"""Shorter numbers are such that the store can count to."""
 _LARGEST_FORM = 4 << 20
 _HEADERS: Final = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # with `no-referrer` browsers send `Origin: null`, also to ourselves
     "X-Content-Type-Options": "nosniff",
 }
 Answer = Callable[[Request], Awaitable[Response]]
@@ -65,9 +68,9 @@ class ReviewPage:
 
     def _guarded(self, answer: Answer) -> Answer:
         async def guarded(request: Request) -> Response:
-            if not hmac.compare_digest(request.cookies.get(_COOKIE, "").encode(), self._cookie.encode()):
+            if not hmac.compare_digest(request.cookies.get(_cookie_name(request), "").encode(), self._cookie.encode()):
                 return _html(markup.sign_in(), 401)
-            if request.method == "POST" and not request.headers.get("origin"):
+            if request.method == "POST" and not _is_from_here(request):
                 return _plain("Changes come from this page only.\n", 403)
             return await answer(request)
 
@@ -78,12 +81,13 @@ class ReviewPage:
         if not hmac.compare_digest(sent.strip().encode("utf-8", "replace"), self._token):
             return _html(markup.sign_in(wrong=True), 401)
         response = RedirectResponse("/", 303, _HEADERS)
-        response.set_cookie(_COOKIE, self._cookie, httponly=True, samesite="strict", path="/")
+        response.set_cookie(_cookie_name(request), self._cookie, httponly=True, samesite="strict", path="/")
         return response
 
     async def _overview(self, request: Request) -> Response:
         before = request.query_params.get("before", "")
-        views, more = await run_in_threadpool(self._views, int(before) if before.isdecimal() else 0)
+        number = int(before) if before.isdecimal() and len(before) < _DIGITS else 0
+        views, more = await run_in_threadpool(self._views, number)
         questions = self._questions.open()
         title = f"({len(questions)}) Surehold" if questions else "Surehold"
         body = markup.overview(questions, views, more=more)
@@ -93,10 +97,12 @@ class ReviewPage:
         history = self._workspace.history
         try:
             view = await run_in_threadpool(history.show, request.path_params["id"])
-            diff = await run_in_threadpool(history.diff, view.id)
         except SureholdError as error:
             return _html(markup.document("Surehold", "", notice=str(error)), 404)
-        body = markup.change(view, diff)
+        try:
+            body = markup.change(view, await run_in_threadpool(history.diff, view.id))
+        except SureholdError:  # the versions were given up; what the ledger keeps of the difference is left
+            body = markup.change(view, "".join(entry.change.diff for entry in view.entries), cut=True)
         return _html(
             markup.document(f"Surehold: {view.id}", body, notice=self._notice(request), state=await self._mark())
         )
@@ -111,7 +117,8 @@ class ReviewPage:
             receipt = await run_in_threadpool(act, change_id, agent=_PERSON)
         except SureholdError as error:
             return self._back_to(f"/review/change/{change_id}", f"Nothing was written. {error}")
-        return self._back_to(f"/review/change/{receipt.change_id}", "Undone." if word == "undo" else "Made again.")
+        made = receipt.change_id or change_id  # nothing had to be written when the file already is as it was
+        return self._back_to(f"/review/change/{made}", "Undone." if word == "undo" else "Made again.")
 
     async def _answer(self, request: Request) -> Response:
         form = await _form(request)
@@ -144,8 +151,9 @@ class ReviewPage:
         history = self._workspace.history
         entries = history.log(Query(limit=_PAGE, before_seq=before))
         ids = list(dict.fromkeys(entry.change_id for entry in entries))
-        more = str(entries[-1].seq) if len(entries) == _PAGE else ""
-        return [history.show(one) for one in ids], more
+        views = [history.show(one) for one in ids]
+        more = str(views[-1].entries[0].seq) if len(entries) == _PAGE else ""  # a change of many files stands here once
+        return views, more
 
     def _back_to(self, path: str, notice: str) -> Response:
         name = secrets.token_urlsafe(9)
@@ -156,6 +164,16 @@ class ReviewPage:
 
     def _notice(self, request: Request) -> str:
         return self._notices.get(request.query_params.get("notice", ""), "")
+
+
+def _cookie_name(request: Request) -> str:
+    """Return a name for this port only: browsers send cookies to every port of a host, and keep one of each name."""
+    return f"{_COOKIE}-{request.url.port or request.url.scheme}"
+
+
+def _is_from_here(request: Request) -> bool:
+    _, found, host = request.headers.get("origin", "").partition("://")
+    return bool(found) and host.casefold() == request.headers.get("host", "").casefold()
 
 
 def _contents(question: Question, sent: str | None) -> dict[str, str]:
