@@ -134,3 +134,14 @@ def test_without_a_terminal_nobody_is_asked_and_the_rules_still_hold(shell: Shel
     assert refused.document["error"]["details"]["diff"].endswith("+x\n")
     assert (allowed.code, denied.document["error"]["reason"]) == (0, "policy")
     assert (shell(*protected).code, shell(*protected, "--unprotect", ".envrc").code) == (1, 0)
+
+
+def test_a_named_session_remembers_what_it_read(shell: Shell) -> None:
+    (shell.root / "a.txt").write_bytes(b"one\n")
+    read, edit = '{"file_path": "a.txt"}', '{"file_path": "a.txt", "old_string": "one", "new_string": "two"}'
+
+    assert shell("tool", "Edit", "--json", edit).code == 1
+    assert shell("tool", "Read", "--json", read, "--session", "mine").code == 0
+    assert shell("tool", "Edit", "--json", edit, "--session", "other").code == 1
+    assert shell("tool", "Edit", "--json", edit, "--session", "mine").code == 0
+    assert (shell.root / "a.txt").read_bytes() == b"two\n"

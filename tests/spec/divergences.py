@@ -59,6 +59,7 @@ DIVERGENCES = {
     "claude:read:image": "Over MCP the image is a content block, and the full result names it instead of holding its base64 again.",
     "claude:search:not_looked_at": "Grep does not count ignored files, which would take a second walk; without hits it says how many of them match.",
     "claude:edit:result": "Beside the text, contents that the model knows are left out above 1,000 characters; the full result has them.",
+    "multi_edit:error:contract_plane": "The protocol of 2026-07-28 forbids -32002: there it is -32602, with the contract's code in the data.",
     "multi_edit:sibling:write_text_file": "002's sibling overwrites unseen files: an existing one must have been read in this session, or its sha256 is sent.",
     "multi_edit:case:tc6_hundred": "The time is measured in bench, never in a test.",
     "files:stale:still_apply": "What changed since is shown only against a version that this session was shown of this very file.",

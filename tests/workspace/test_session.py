@@ -251,3 +251,12 @@ def test_times_neither_refuse_nor_excuse(tmp_path: Path) -> None:
             session.write("a", "three\n")
 
     assert (tmp_path / "a").read_bytes() == b"TWO\n"
+
+
+def test_a_page_of_a_file_with_cr_alone_may_begin_anywhere(tmp_path: Path) -> None:
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "a").write_bytes(b"one\rtwo\rthree")
+    with real_workspace(tmp_path / "r") as workspace:
+        page = workspace.session().page("a", start=2, count=1)
+
+    assert (page.rows, page.line_count) == ((b"two\r",), 3)

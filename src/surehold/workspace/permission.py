@@ -117,7 +117,7 @@ class Permission:
         why = self._reason_to_ask(standing)
         if why and mode == "dontAsk":
             raise PermissionDenied(
-                f"{why[:-1]}, and in the mode dontAsk nobody is asked.",
+                f"`{path}` needs a yes to be changed, and in the mode dontAsk nobody is asked.",
                 path=path,
                 reason="dont_ask",
                 action="Work on another file, or ask a person to start in another mode.",

@@ -89,7 +89,7 @@ class ReadPath:
             return detect(head, requested=encoding, configured=configured, detector=self._detector)
 
         page = read_page(self.disk.chunks(target), start=start, count=count, max_bytes=max_bytes, decide=decide)
-        if page.line_count > 1 or not page.rows or b"\r" not in page.rows[0]:
+        if page.line_count > 1 or (page.rows and b"\r" not in page.rows[0]):
             return page
         chunks = self.disk.chunks(target)  # no LF in the whole file: here a lone CR ends lines
         return read_page(chunks, start=start, count=count, max_bytes=max_bytes, decide=decide, breaker=b"\r")

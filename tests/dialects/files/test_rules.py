@@ -79,13 +79,6 @@ def test_a_link_is_neither_deleted_nor_moved_in_place_of_its_file(place: Place) 
     assert (place.get("real.txt"), place.file("link.txt").is_symlink()) == (b"1\n", True)
 
 
-@pytest.mark.parametrize("mode", ["default", "dontAsk", "bypassPermissions"])
-def test_a_mode_that_would_do_nothing_is_refused(tmp_path: Path, mode: str) -> None:
-    client = StdioClient(surehold("mcp", tmp_path, "--mode", mode), handshake=False)
-
-    assert client.wait() == 2
-
-
 def test_names_that_are_not_utf8_are_reached_as_they_are_shown(place: Place) -> None:
     raw = bytes(place.file("x").parent) + b"/bad\xff.txt"
     Path(raw.decode("utf-8", "surrogateescape")).write_bytes(b"one\n")

@@ -79,8 +79,8 @@ class ByContract:
         try:
             return Served(self.client).call(tool, arguments)
         except RpcFailed as failed:
-            error = {"code": failed.code, "message": failed.message, "data": failed.data["error"]["data"]}
-            return Reply(error=error, whole=failed.data)
+            error = {"code": failed.code, "message": failed.message, "data": failed.data}
+            return Reply(error=error, whole={"error": error})
 
 
 @dataclass(frozen=True)

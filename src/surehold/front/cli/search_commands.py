@@ -18,7 +18,7 @@ _NO_FAILURE = "Finding nothing is no failure: the exit code is 0."
 
 
 def _grep_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _NO_FAILURE
+    parser.description = f"{parser.description} {_NO_FAILURE}"
     parser.add_argument("pattern", metavar="PATTERN", help="a regular expression; look-around works too")
     parser.add_argument(
         "paths", metavar="PATH", nargs="*", default=[], help="files or directories; without any, everything"
@@ -163,7 +163,7 @@ def _say(context: Context, summary: str, notes: tuple[str, ...]) -> None:
 
 
 def _glob_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _NO_FAILURE
+    parser.description = f"{parser.description} {_NO_FAILURE}"
     parser.add_argument("pattern", metavar="PATTERN", help="such as '**/*.py'; * stays in one name, {a,b} chooses")
     parser.add_argument("path", metavar="PATH", nargs="?", default=".", help="the directory to begin in")
     parser.add_argument("--ignored", action="store_true", help="also what .gitignore names")

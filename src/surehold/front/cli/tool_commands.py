@@ -20,6 +20,9 @@ def _tool_arguments(parser: argparse.ArgumentParser) -> None:
         "--json", metavar="ARGS", dest="arguments", default="{}", help="the arguments as JSON; - reads them from stdin"
     )
     parser.add_argument("--text", action="store_true", help="print what a model would read instead of JSON")
+    parser.add_argument(
+        "--session", metavar="NAME", default="", help="go on with the session of that name: what it read counts"
+    )
     parser.add_argument("--allow-unchecked", action="store_true", help="take changes without expectedSha256")
     add_permission_arguments(parser)
 
@@ -31,7 +34,8 @@ def _tool(context: Context, args: argparse.Namespace) -> int:
 
     tool, arguments = tool_named(args.name), _parsed(args.arguments)
     with open_workspace(context.root, settings=permission_settings(context, args)) as workspace:
-        session = workspace.session(agent=person(), approver=ask_at_keyboard(context))
+        name = f"shell-{args.session}" if args.session else ""
+        session = workspace.session(agent=person(), id=name, approver=ask_at_keyboard(context))
         answer = tool.call(CallContext(session=session, unchecked=args.allow_unchecked), arguments)
     if args.text:
         context.out.line(safe(answer.text, keep="\n\r\t"))

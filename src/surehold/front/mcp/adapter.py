@@ -136,7 +136,7 @@ class Adapter:
         except SureholdError as error:
             answer = _refused(tool, error)
         if answer.error is not None and name in self.profile.contract_errors:
-            raise RpcError(answer.error.code, valid(answer.error.message), valid(answer.data))
+            raise _by_contract(answer.error, answer.data, caller)
         shown_handle = seat.handle if seat and caller.era == "stateless" else ""
         return tool_result(tool, answer, budget=budget, handle=shown_handle, keep=self._answers.keep)
 
@@ -237,6 +237,13 @@ def _halves() -> SureholdError:
         reason="lone_surrogate",
         action="Send the call again with whole characters; outside of ASCII, plain UTF-8 instead of \\u escapes.",
     )
+
+
+def _by_contract(error: SureholdError, data: Json, caller: Caller) -> RpcError:
+    """Return a refusal as the contract spells it; the stateless era forbids one of its codes, which then stands in the data."""
+    code = INVALID_PARAMS if caller.era == "stateless" and error.code == NO_SUCH_RESOURCE else error.code
+    told = data.get("error", {}).get("data")
+    return RpcError(code, valid(error.message), valid({"code": error.code, **told} if isinstance(told, dict) else data))
 
 
 def _recorded(tool: AnyTool, context: Context, arguments: Json, error: SureholdError) -> Answer:

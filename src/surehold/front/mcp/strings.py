@@ -15,7 +15,15 @@ _EARLY_CONTROLS = "".join(map(chr, range(0x20)))
 
 def valid(value: Any) -> Any:
     """Return text, or plain data, that UTF-8 can spell; what it cannot is shown as an escape."""
-    return _mapped(value, lambda text: _SURROGATE.sub(lambda match: safe(match[0]), text))
+    return _mapped(value, _spelled)
+
+
+def _spelled(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATE.sub(lambda match: safe(match[0]), text)
+    return text
 
 
 def shown_data(value: Any) -> Any:
