@@ -24,7 +24,8 @@ def protocol(names: Sequence[str], *, roots: Sequence[str] = (), lean: bool = Fa
     """Return how the tools go together, in at most twelve lines."""
     place = f" Workspace: {', '.join(roots)}" if roots else ""
     lines = [f"Surehold: file tools that never lose an edit.{place}"]
-    lines.append("Paths are relative to the first directory, or absolute below any of them.")
+    if not all(name.endswith("_text_file") for name in names):  # that family takes absolute paths, and says so
+        lines.append("Paths are relative to the first directory, or absolute below any of them.")
     ways = [text for name, text in _WAYS if name in names]
     if "read_file" in names and ways:
         lines += _steps(ways)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
 from surehold.dialects.claude.gate import Wish, check_characters, submit
+from surehold.dialects.claude.guide import BRIEF, GUIDE
 from surehold.dialects.claude.read_names import place_of
 from surehold.dialects.claude.wire import WIRE
 from surehold.dialects.claude.written import FileParams, FileResult, facts
@@ -72,7 +73,13 @@ class FileEditResult(FileResult):
             yield note
 
 
-@tool("Edit", hints=Hints(kind="edit", title="Edit a file", destructive=True, operation="edit"), wire=WIRE)
+@tool(
+    "Edit",
+    hints=Hints(kind="edit", title="Edit a file", destructive=True, operation="edit"),
+    wire=WIRE,
+    guide=GUIDE,
+    brief=BRIEF,
+)
 def edit(context: Context, params: FileEditParams) -> FileEditResult:
     """Replace old_string by new_string in an existing file, exactly and literally.
 

@@ -5,6 +5,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from surehold.dialects.multi_edit.changes import OLD_AND_NEW, ChangeParams, DiffResult, diff_by_name, meta_of, proof_of
+from surehold.dialects.multi_edit.guide import BRIEF, GUIDE
 from surehold.dialects.multi_edit.wire import WIRE
 from surehold.dialects.multi_edit.words import Words
 from surehold.dialects.shared.changes import check_text
@@ -58,6 +59,8 @@ class MultiEditResult(DiffResult):
     "multi_edit_text_file",
     hints=Hints(kind="edit", title="Edit a file many times", destructive=True, operation="edit"),
     wire=WIRE,
+    guide=GUIDE,
+    brief=BRIEF,
 )
 def multi_edit_text_file(context: Context, params: MultiEditParams) -> MultiEditResult:
     """Apply many string replacements to one file in order: all of them or none, with one cumulative diff.
