@@ -1,11 +1,14 @@
 """What is needed to repair a bug: versions, and a file that says what happened."""
 
 import os
+import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 
 from surehold import __version__
+from surehold.errors import SureholdError
 
 
 def write_report(error: Exception, argv: Sequence[str]) -> str:
@@ -20,6 +23,19 @@ def write_report(error: Exception, argv: Sequence[str]) -> str:
     except OSError as trouble:
         return f"(no report file: {trouble})\n{text}"
     return path
+
+
+def bug(error: Exception, words: Sequence[str]) -> SureholdError:
+    """Report a failure of our own in a call of a tool, and return what its caller is told."""
+    place = write_report(error, words)
+    with suppress(OSError):  # nobody may be reading it
+        sys.stderr.write(f"surehold: `{words[-1]}` failed ({type(error).__name__}); the report is {place}\n")
+    return SureholdError(
+        f"Surehold itself failed ({type(error).__name__}); this is a bug.",
+        reason="bug",
+        action="Read the file to see whether it changed. Please report the bug, with the report file.",
+        report=place,
+    )
 
 
 def versions() -> dict[str, str]:

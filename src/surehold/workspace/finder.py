@@ -183,7 +183,8 @@ class Finder:
             found = self._sweep(replace(search, mode="text", multiline=False), Sought(limit=1), budget)
             if found.total_files:
                 literal = _SIGNS.sub(r"\\\g<0>", search.query)
-                error.action = f"These characters as they are stand in {found.total_files} files: send `{literal}`."
+                places = "1 file" if found.total_files == 1 else f"{found.total_files} files"
+                error.action = f"These characters as they are stand in {places}: send `{literal}`."
                 error.details |= {"as_text": literal, "files_with_text": found.total_files}
 
     def _sweep(self, search: Search, sought: Sought, budget: Budget) -> SweepResult:

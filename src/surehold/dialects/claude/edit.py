@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
-from surehold.dialects.claude.gate import Wish, check_characters, submit
+from surehold.dialects.claude.gate import Wish, submit
 from surehold.dialects.claude.guide import BRIEF, GUIDE
 from surehold.dialects.claude.read_names import place_of
 from surehold.dialects.claude.wire import WIRE
 from surehold.dialects.claude.written import FileParams, FileResult, facts
+from surehold.dialects.shared.changes import check_text
 from surehold.errors import UseNotebookEdit
 from surehold.text.plan import EditPlan
 from surehold.text.styled_edit import StyledEdit
@@ -88,7 +89,7 @@ def edit(context: Context, params: FileEditParams) -> FileEditResult:
     the file must not have changed since. Untouched bytes stay as they are. Notebooks (.ipynb): NotebookEdit.
     """
     wanted = StyledEdit(old=params.old_string, new=params.new_string, replace_all=params.replace_all)
-    check_characters(params.new_string, "new_string", path=params.file_path)
+    check_text(params.new_string, "new_string", path=params.file_path)
     place = place_of(context.session, params.file_path, head=0)
     if place.target.key.lower().endswith(".ipynb"):
         raise UseNotebookEdit(f"`{params.file_path}` is a notebook.", path=params.file_path)

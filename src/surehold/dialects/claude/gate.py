@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from surehold.errors import FileTooLarge, InvalidArgument, MultipleMatches, OldTextNotFound, SureholdError
+from surehold.errors import FileTooLarge, MultipleMatches, OldTextNotFound, SureholdError
 from surehold.stores.base import Operation, Sighting
 from surehold.text.line_spans import LineSpans, merged
 from surehold.text.nearest import MOST_TEXT
@@ -49,17 +49,6 @@ def submit(context: Context, wish: Wish, *, tool: str, operation: Operation) -> 
         plan = receipt.files[0].plan
         _remember(context, reading.remember(plan), plan.after)
     return receipt
-
-
-def check_characters(text: str, name: str, *, path: str) -> None:
-    """Refuse a zero byte: with it the file would be binary, and no text tool could open it again."""
-    if "\0" in text:
-        raise InvalidArgument(
-            f"`{name}` holds a zero byte, which no text file holds.",
-            path=path,
-            reason="zero_byte",
-            action="Leave it out; where it is meant as an escape, write the escape.",
-        )
 
 
 @dataclass(frozen=True, slots=True)

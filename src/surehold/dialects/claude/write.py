@@ -3,10 +3,11 @@
 import re
 from typing import Any, ClassVar, Literal
 
-from surehold.dialects.claude.gate import Wish, check_characters, submit
+from surehold.dialects.claude.gate import Wish, submit
 from surehold.dialects.claude.read_names import Place, place_of
 from surehold.dialects.claude.wire import WIRE
 from surehold.dialects.claude.written import FileParams, FileResult, facts
+from surehold.dialects.shared.changes import check_text
 from surehold.disk.base import Look
 from surehold.errors import InvalidArgument, NotebookInvalid, NotFound, UseNotebookEdit
 from surehold.text.notebook import read_notebook
@@ -65,7 +66,7 @@ def write(context: Context, params: FileWriteParams) -> FileWriteResult:
     Its encoding, byte order mark and line endings stay. At most 1 GiB. To change a part of a file use Edit; notebooks
     (.ipynb) are changed with NotebookEdit.
     """
-    check_characters(params.content, "content", path=params.file_path)
+    check_text(params.content, "content", path=params.file_path)
     place = _place(context, params.file_path)
     if place.target.key.lower().endswith(".ipynb"):
         _check_new_notebook(params, place)

@@ -5,7 +5,6 @@
 """
 
 import asyncio
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -84,7 +83,9 @@ class ReportedCall:
                 return refused(tool, _half_a_character())
             return tool.call(context, self._arguments)
         except Exception as error:  # noqa: BLE001 - the last line of defence: the client must get an answer
-            return refused(tool, _bug(error, tool.name))
+            from surehold.front.report import bug
+
+            return refused(tool, bug(error, ["acp", tool.name]))
 
     async def _ask(self, request: PermissionRequest) -> Approval:
         approval = await self._messenger.ask(self._begun, request, root=self._root)
@@ -130,18 +131,4 @@ def _half_a_character() -> SureholdError:
         "The call holds half of a character: a lone surrogate, which no file can hold.",
         reason="lone_surrogate",
         action="Send the call again with whole characters.",
-    )
-
-
-def _bug(error: Exception, name: str) -> SureholdError:
-    from surehold.front.report import write_report
-
-    place = write_report(error, ["acp", name])
-    with suppress(OSError):  # nobody may be reading it
-        sys.stderr.write(f"surehold: `{name}` failed ({type(error).__name__}); the report is {place}\n")
-    return SureholdError(
-        f"Surehold itself failed ({type(error).__name__}); this is a bug.",
-        reason="bug",
-        action="Read the file to see whether it changed. Please report the bug, with the report file.",
-        report=place,
     )

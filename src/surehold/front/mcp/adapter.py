@@ -5,9 +5,7 @@
 3. Every string that leaves it is valid UTF-8.
 """
 
-import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from surehold.errors import InvalidArgument, OutsideWorkspace, PermissionDenied, SureholdError
@@ -151,7 +149,9 @@ class Adapter:
         except Unanswered:
             raise
         except Exception as error:  # noqa: BLE001 - the last line of defence: the host must get an answer
-            return _refused(tool, _bug(error, tool.name))
+            from surehold.front.report import bug
+
+            return _refused(tool, bug(error, ["mcp", tool.name]))
 
     # Resources.
     def list_resources(self, cursor: str | None = None) -> Json:
@@ -259,20 +259,6 @@ def _recorded(tool: AnyTool, context: Context, arguments: Json, error: SureholdE
 def _refused(tool: AnyTool, error: SureholdError) -> Answer:
     text = tool.wire.failure_text(error, wrote_nothing=not tool.hints.read_only and error.reason != "bug")
     return Answer(ok=False, text=text, data=tool.wire.failure(error), error=error)
-
-
-def _bug(error: Exception, name: str) -> SureholdError:
-    from surehold.front.report import write_report
-
-    place = write_report(error, ["mcp", name])
-    with suppress(OSError):  # nobody may be reading it
-        sys.stderr.write(f"surehold: `{name}` failed ({type(error).__name__}); the report is {place}\n")
-    return SureholdError(
-        f"Surehold itself failed ({type(error).__name__}); this is a bug.",
-        reason="bug",
-        action="Read the file to see whether it changed. Please report the bug, with the report file.",
-        report=place,
-    )
 
 
 def _position(cursor: str | None, shelves: int) -> tuple[int, str]:
