@@ -123,3 +123,14 @@ def test_families_are_named_and_an_unknown_one_is_refused_with_the_list() -> Non
         with pytest.raises(InvalidArgument, match="family"):
             tools_of(wrong)
     assert set(FAMILIES) >= {"anchored", "files"}
+
+
+def test_whoever_is_asked_the_session_remembers_what_it_was_given(session: AgentSession) -> None:
+    (Path(session.workspace.roots[0]) / "a.txt").write_bytes(b"x\n")
+    one, other = session.asking(None), session.asking(None)
+    one.deliveries.says_unchanged = True
+
+    assert one.claude_read("a.txt").type == "text"
+    assert other.claude_read("a.txt").type == "file_unchanged"
+    other.notify_compaction()
+    assert one.claude_read("a.txt").type == "text"

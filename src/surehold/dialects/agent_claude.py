@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from surehold.tools.context import Context
+from surehold.dialects.tool_session import ToolSession
 
 if TYPE_CHECKING:
     from surehold.dialects.claude.edit import FileEditResult
@@ -13,12 +13,8 @@ if TYPE_CHECKING:
     from surehold.dialects.claude.write import FileWriteResult
 
 
-class ClaudeMethods:
+class ClaudeMethods(ToolSession):
     """Read, Write, Edit, Glob, Grep and NotebookEdit from Python."""
-
-    @property
-    def _context(self) -> Context:
-        raise NotImplementedError
 
     def claude_read(
         self,

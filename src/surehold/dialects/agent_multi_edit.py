@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from surehold.tools.context import Context
+from surehold.dialects.tool_session import ToolSession
 
 if TYPE_CHECKING:
     from surehold.dialects.multi_edit.edit_text_file import EditTextResult
@@ -12,12 +12,8 @@ if TYPE_CHECKING:
     from surehold.dialects.multi_edit.write_text_file import WriteTextResult
 
 
-class MultiEditMethods:
+class MultiEditMethods(ToolSession):
     """multi_edit_text_file and its siblings from Python. Paths are absolute."""
-
-    @property
-    def _context(self) -> Context:
-        raise NotImplementedError
 
     def multi_edit_text_file(
         self, path: str, edits: Sequence[tuple[str, str]], *, expected_sha256: str = ""

@@ -6,14 +6,12 @@ that have a tool's name and its arguments as plain data, as a model sends them.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 from surehold.dialects.agent_claude import ClaudeMethods
 from surehold.dialects.agent_multi_edit import MultiEditMethods
 from surehold.dialects.anchored.edit import LineEditParams, LineEditResult, edit
 from surehold.dialects.anchored.operations import LineOperation
-from surehold.dialects.families import tool_named
 from surehold.dialects.files.apply_patch import PatchParams, PatchResult, apply_patch
 from surehold.dialects.files.create_file import CreateParams, CreateResult, create_file
 from surehold.dialects.files.delete_file import DeleteParams, DeleteResult, delete_file
@@ -23,38 +21,14 @@ from surehold.dialects.files.list_directory import ListParams, ListResult, list_
 from surehold.dialects.files.move_file import MoveParams, MoveResult, move_file
 from surehold.dialects.files.restore_file import RestoreParams, RestoreResult, restore_file
 from surehold.dialects.files.search_files import SearchFilesResult, SearchParams, search_files
-from surehold.dialects.shared.deliveries import Deliveries
 from surehold.dialects.shared.read_file import ReadParams, ReadResult, read_file
 from surehold.dialects.shared.write_file import WriteParams, WriteResult, write_file
 from surehold.text.line_edits import Operation
 from surehold.text.string_edits import StringEdit
-from surehold.tools.context import Budget, Context
-from surehold.tools.spec import Answer
-from surehold.workspace.session import Session
-
-_PROGRAM = Budget(lines=1 << 30, characters=1 << 40, tokens=1 << 40)
-"""A program is given everything at once."""
 
 
-class AgentSession(ClaudeMethods, MultiEditMethods, Session):
+class AgentSession(ClaudeMethods, MultiEditMethods):
     """One agent's conversation with one workspace."""
-
-    @cached_property
-    def deliveries(self) -> Deliveries:
-        """What it was given already, and what its host can take."""
-        return Deliveries()
-
-    def notify_compaction(self) -> None:
-        """Hear that the host shortened the conversation: nothing is answered with `file_unchanged` before it is shown again."""
-        self.deliveries.notify_compaction()
-
-    @property
-    def _context(self) -> Context:
-        return Context(session=self, budget=_PROGRAM)
-
-    def answer(self, name: str, arguments: Mapping[str, Any], *, budget: Budget | None = None) -> Answer:
-        """Call a tool by its name with plain data, as a model does; a refusal is an answer too."""
-        return tool_named(name).call(Context(session=self, budget=budget or Budget()), arguments)
 
     def read_file(
         self,

@@ -32,8 +32,12 @@ class Budget:
     @property
     def page_characters(self) -> int:
         """How many characters a page may have: its own limit, and no more than an answer with what is said around it."""
+        return self.page_beside("")
+
+    def page_beside(self, notice: str) -> int:
+        """Return how many characters a page may have, so that a notice reaches the model too."""
         answer = self.answer_characters
-        return min(self.characters, max(answer - _AROUND, answer // 2))
+        return min(self.characters, max(answer - _AROUND - len(notice), answer // 2))
 
 
 class Progress(Protocol):

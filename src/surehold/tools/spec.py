@@ -224,9 +224,14 @@ class Tool(Generic[P, R]):
             named = next((str(arguments[name]) for name in _PATHS if isinstance(arguments.get(name), str)), "")
             path = (named or error.path or "")[:_LONGEST_PATH]
             context.session.record_refusal(path, tool=self.name, operation=hints.operation, error=error)
-        text = self.wire.failure_text(error, wrote_nothing=not hints.read_only)
+        return self.refusal(error)
+
+    def refusal(self, error: SureholdError) -> Answer:
+        """Spell an error as the answer to a call; after a bug nobody knows whether something was written."""
+        changes = not self.hints.read_only
+        text = self.wire.failure_text(error, wrote_nothing=changes and error.reason != "bug")
         data = self.wire.failure(error)
-        return Answer(ok=False, text=text, data=data, structured=None if hints.read_only else data, error=error)
+        return Answer(ok=False, text=text, data=data, structured=data if changes else None, error=error)
 
 
 AnyTool = Tool[Any, Any]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from surehold.dialects.claude.read_names import Place
-from surehold.dialects.claude.read_result import Dimensions, FileReadResult, ImagePart, PagePart, encoded, room_in
+from surehold.dialects.claude.read_result import Dimensions, FileReadResult, ImagePart, PagePart, encoded
 from surehold.dialects.shared.deliveries import deliveries_of
 from surehold.errors import FileTooLarge, ImageTooLarge, MediaError, PdfInvalid, PdfPagesRequired
 from surehold.media import documents, pictures
@@ -89,7 +89,7 @@ def read_notebook(context: Context, place: Place, *, offset: int, limit: int) ->
     from surehold.dialects.claude.cells import shown_cells
 
     snapshot = context.session.workspace.read(place.path, limit=_NOTEBOOK_BYTES)
-    room = room_in(context.budget, place.notice)
+    room = context.budget.page_beside(place.notice)
     found = shown_cells(snapshot, offset=offset, limit=limit, characters=room)
     context.session.saw(place.path, snapshot, spans=found.lines)  # never whole: metadata and much output is not shown
     images, problems = list[ImagePart](), list[str]()
@@ -166,7 +166,7 @@ def _whole(place: Place, snapshot: Snapshot, facts: Facts) -> FileReadResult:
 
 def _parts(context: Context, place: Place, snapshot: Snapshot, found: Document) -> FileReadResult:
     """Return the pages that fit; the first one in any case, its text cut when it is too long alone."""
-    room = room_in(context.budget, place.notice)
+    room = context.budget.page_beside(place.notice)
     kept, images = list[PagePart](), 0
     for page in found.pages:
         if kept and len(page.text) + _HEADING > room:

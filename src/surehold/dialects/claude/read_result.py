@@ -14,9 +14,6 @@ from surehold.text.visible import safe
 from surehold.tools.context import Budget
 from surehold.tools.spec import Json
 
-_AROUND = 500
-"""Characters for what is said about a page."""
-
 
 class _Sayings(BaseModel):
     """Says only what there is to say."""
@@ -128,12 +125,6 @@ class FileReadResult(CamelResult, _Sayings):
             return ({"type": "resource", "resource": resource},)
         pictures = [page.image for page in self.pages or ()] + list(self.images or ())
         return tuple(one.block() for one in pictures if one)
-
-
-def room_in(budget: Budget, notice: str) -> int:
-    """Return how many characters a page may have, so that what is said about it reaches the model too."""
-    answer = budget.answer_characters
-    return min(budget.characters, max(answer - _AROUND - len(notice), answer // 2))
 
 
 def encoded(data: bytes) -> str:

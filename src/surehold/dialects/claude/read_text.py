@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from surehold.dialects.claude.read_glimpse import glimpsed
 from surehold.dialects.claude.read_names import Place
-from surehold.dialects.claude.read_result import FileReadResult, room_in
+from surehold.dialects.claude.read_result import FileReadResult
 from surehold.dialects.claude.read_rows import Rows, bare, laid_out
 from surehold.dialects.shared.deliveries import deliveries_of
 from surehold.dialects.shared.source import source_of
@@ -52,7 +52,7 @@ class _Taken:
 
 def read_text(context: Context, place: Place, wanted: Wanted) -> FileReadResult:
     """Return some lines of a text, and remember that they were shown."""
-    room = room_in(context.budget, place.notice)
+    room = context.budget.page_beside(place.notice)
     taken = _taken(context, place, wanted, room)
     page, key = taken.page, place.target.key
     rows = laid_out(page, wanted.column, room)

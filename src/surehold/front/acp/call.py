@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from surehold.errors import InvalidArgument, SureholdError
 from surehold.front.acp.approver import EditorApprover
 from surehold.front.acp.cuts import MOST_INPUT, cut
 from surehold.front.acp.diffs import shown
@@ -19,7 +18,7 @@ from surehold.front.acp.messenger import Messenger
 from surehold.front.acp.places import asked_places, changed_places
 from surehold.front.acp.titles import title
 from surehold.front.acp.witness import Witness
-from surehold.front.mcp.strings import has_surrogates
+from surehold.front.mcp.strings import half_a_character, has_surrogates
 from surehold.tools.context import Budget, Context
 from surehold.tools.spec import Answer, AnyTool
 from surehold.workspace.permission import Approval, PermissionRequest
@@ -80,12 +79,12 @@ class ReportedCall:
         tool = self._tool
         try:
             if not tool.hints.read_only and has_surrogates(self._arguments):
-                return refused(tool, _half_a_character())
+                return tool.refusal(half_a_character())
             return tool.call(context, self._arguments)
         except Exception as error:  # noqa: BLE001 - the last line of defence: the client must get an answer
             from surehold.front.report import bug
 
-            return refused(tool, bug(error, ["acp", tool.name]))
+            return tool.refusal(bug(error, ["acp", tool.name]))
 
     async def _ask(self, request: PermissionRequest) -> Approval:
         approval = await self._messenger.ask(self._begun, request, root=self._root)
@@ -118,17 +117,3 @@ class ReportedCall:
             content=answer.content,
             change_id=self._witness.change_id,
         )
-
-
-def refused(tool: AnyTool, error: SureholdError) -> Answer:
-    """Return the answer to a call that its tool never saw, or did not survive."""
-    text = tool.wire.failure_text(error, wrote_nothing=not tool.hints.read_only and error.reason != "bug")
-    return Answer(ok=False, text=text, data=tool.wire.failure(error), error=error)
-
-
-def _half_a_character() -> SureholdError:
-    return InvalidArgument(
-        "The call holds half of a character: a lone surrogate, which no file can hold.",
-        reason="lone_surrogate",
-        action="Send the call again with whole characters.",
-    )

@@ -8,7 +8,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from surehold.errors import InvalidArgument, OutsideWorkspace, PermissionDenied, SureholdError
+from surehold.errors import OutsideWorkspace, PermissionDenied, SureholdError
 from surehold.front.mcp.answers import Answers
 from surehold.front.mcp.approvers import Elsewhere, People
 from surehold.front.mcp.budgets import budget_for
@@ -22,7 +22,7 @@ from surehold.front.mcp.results import tool_result
 from surehold.front.mcp.rounds import Unanswered
 from surehold.front.mcp.sessions import Seat, Sessions
 from surehold.front.mcp.shelves import Shelf
-from surehold.front.mcp.strings import has_surrogates, valid, without_surrogates
+from surehold.front.mcp.strings import half_a_character, has_surrogates, valid, without_surrogates
 from surehold.tools.context import Context
 from surehold.tools.guide import guidance, protocol
 from surehold.tools.spec import Answer, AnyTool, Json
@@ -132,7 +132,7 @@ class Adapter:
         except Unanswered as question:
             return question.result()
         except SureholdError as error:
-            answer = _refused(tool, error)
+            answer = tool.refusal(error)
         if answer.error is not None and name in self.profile.contract_errors:
             raise _by_contract(answer.error, answer.data, caller)
         shown_handle = seat.handle if seat and caller.era == "stateless" else ""
@@ -141,7 +141,7 @@ class Adapter:
     def _answer(self, tool: AnyTool, context: Context, arguments: Json, *, mended: bool) -> Answer:
         halves = mended or has_surrogates(arguments)
         if halves and not tool.hints.read_only:
-            return _recorded(tool, context, arguments, _halves())
+            return _recorded(tool, context, arguments, half_a_character())
         if halves:
             arguments = without_surrogates(arguments)
         try:
@@ -151,7 +151,7 @@ class Adapter:
         except Exception as error:  # noqa: BLE001 - the last line of defence: the host must get an answer
             from surehold.front.report import bug
 
-            return _refused(tool, bug(error, ["mcp", tool.name]))
+            return tool.refusal(bug(error, ["mcp", tool.name]))
 
     # Resources.
     def list_resources(self, cursor: str | None = None) -> Json:
@@ -231,14 +231,6 @@ class Adapter:
         return {"description": prompt.description, "messages": valid(list(prompt.render(arguments or {})))}
 
 
-def _halves() -> SureholdError:
-    return InvalidArgument(
-        "The call holds half of a character: a lone surrogate, which no file can hold.",
-        reason="lone_surrogate",
-        action="Send the call again with whole characters; outside of ASCII, plain UTF-8 instead of \\u escapes.",
-    )
-
-
 def _by_contract(error: SureholdError, data: Json, caller: Caller) -> RpcError:
     """Return a refusal as the contract spells it; the stateless era forbids one of its codes, which then stands in the data."""
     code = INVALID_PARAMS if caller.era == "stateless" and error.code == NO_SUCH_RESOURCE else error.code
@@ -253,12 +245,7 @@ def _recorded(tool: AnyTool, context: Context, arguments: Json, error: SureholdE
         context.session.record_refusal(
             without_surrogates(path), tool=tool.name, operation=tool.hints.operation, error=error
         )
-    return _refused(tool, error)
-
-
-def _refused(tool: AnyTool, error: SureholdError) -> Answer:
-    text = tool.wire.failure_text(error, wrote_nothing=not tool.hints.read_only and error.reason != "bug")
-    return Answer(ok=False, text=text, data=tool.wire.failure(error), error=error)
+    return tool.refusal(error)
 
 
 def _position(cursor: str | None, shelves: int) -> tuple[int, str]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from surehold.errors import InvalidArgument
 from surehold.text.visible import safe
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -29,6 +30,15 @@ def _spelled(text: str) -> str:
 def shown_data(value: Any) -> Any:
     """Return plain data with what JSON itself does not escape escaped: bidi and late control characters."""
     return _mapped(value, lambda text: safe(text, keep=_EARLY_CONTROLS))
+
+
+def half_a_character() -> InvalidArgument:
+    """Return the refusal of a change that holds what no file can hold."""
+    return InvalidArgument(
+        "The call holds half of a character: a lone surrogate, which no file can hold.",
+        reason="lone_surrogate",
+        action="Send the call again with whole characters; outside of ASCII, plain UTF-8 instead of \\u escapes.",
+    )
 
 
 def has_surrogates(value: Any) -> bool:
