@@ -13,7 +13,7 @@ from timing import interleave
 from surehold import Settings, open_workspace
 from surehold.dialects.claude.glob import ClaudeGlobParams, glob
 from surehold.dialects.claude.grep import ClaudeGrepParams, OutputMode, grep
-from surehold.tools.context import Context
+from surehold.tools.context import CallContext
 
 _FILES = int(os.environ.get("SEARCH_BENCH_FILES", "40000"))
 _PER_FOLDER = 100
@@ -35,7 +35,7 @@ def rows() -> list[Row]:
         root = folder / "root"
         _plant(root)
         with open_workspace(root, settings=Settings(state_dir=folder / "state")) as workspace:
-            context = Context(session=workspace.session(agent="bench"))
+            context = CallContext(session=workspace.session(agent="bench"))
             return [*(_grep(context, root, mode) for mode in _MODES), _glob(context, root)]
 
 
@@ -55,7 +55,7 @@ def _bare(root: Path, *words: str) -> Callable[[int], bytes]:
     return lambda _: subprocess.run([str(_RG), *_FLAGS, *words], check=True, capture_output=True, cwd=root).stdout
 
 
-def _grep(context: Context, root: Path, mode: OutputMode) -> Row:
+def _grep(context: CallContext, root: Path, mode: OutputMode) -> Row:
     params = ClaudeGrepParams(pattern=_PATTERN, output_mode=mode)
 
     def ours(_: int) -> None:
@@ -66,7 +66,7 @@ def _grep(context: Context, root: Path, mode: OutputMode) -> Row:
     return Row(name=name, measured=pair.ratio, goal=1.3, note=f"of bare rg: {pair.note}")
 
 
-def _glob(context: Context, root: Path) -> Row:
+def _glob(context: CallContext, root: Path) -> Row:
     listed = _bare(root, "--files", "--glob=**/*.py")
 
     def bare(number: int) -> None:

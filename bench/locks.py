@@ -17,7 +17,7 @@ def rows() -> list[Row]:
 
         def hold(_: int) -> None:
             for _ in range(_ROUNDS):
-                with disk.hold([target], timeout=1):
+                with disk.lock([target], timeout=1):
                     pass
 
         def bare(_: int) -> None:

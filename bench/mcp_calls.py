@@ -10,8 +10,8 @@ from sample import NAME, scratch, source
 from table import Row
 
 from surehold import Settings, open_workspace
-from surehold.dialects.families import tools_of
-from surehold.tools.context import Context
+from surehold.library.families import tools_of
+from surehold.tools.context import CallContext
 
 _CALLS = 600
 _WARM = 50
@@ -69,7 +69,7 @@ def _engine(root: Path, state: Path) -> float:
     tool = next(one for one in tools_of("files") if one.name == "read_file")
     taken = list[float]()
     with open_workspace(root, settings=Settings(state_dir=state)) as workspace:
-        context = Context(session=workspace.session(agent="bench"))
+        context = CallContext(session=workspace.session(agent="bench"))
         for _ in range(_CALLS):
             start = time.perf_counter()
             assert tool.call(context, {"path": NAME}).ok

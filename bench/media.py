@@ -8,9 +8,9 @@ from PIL import Image
 from table import Row
 from timing import interleave
 
-from surehold.media.documents import document
+from surehold.media.documents import decode_document
 from surehold.media.magic import kind_of
-from surehold.media.pictures import picture
+from surehold.media.pictures import decode_picture
 
 _REPEAT = 9
 _EDGE = 1568
@@ -22,18 +22,18 @@ def rows(repeat: int = _REPEAT) -> list[Row]:
     photo, pages = _photo(), tuple(range(1, _PAGES + 1))
     kind = kind_of(photo)
     assert kind is not None
-    image = interleave(lambda _: _pillow(photo), lambda _: picture(photo, kind, path="photo.jpg"), repeat=repeat)
+    image = interleave(lambda _: _pillow(photo), lambda _: decode_picture(photo, kind, path="photo.jpg"), repeat=repeat)
     paper = _document(_PAGES, 40)
     drawn = interleave(
         lambda _: _pdfium(paper, pages),
-        lambda _: document(paper, lambda _: pages, path="paper.pdf"),
+        lambda _: decode_document(paper, lambda _: pages, path="paper.pdf"),
         repeat=repeat,
     )
     long = _document(_LONG, 40, padding=_LONG_BYTES // _LONG)
     some = tuple(range(_LONG - _PAGES + 1, _LONG + 1))
     deep = interleave(
         lambda _: _pdfium(long, some),
-        lambda _: document(long, lambda _: some, path="long.pdf"),
+        lambda _: decode_document(long, lambda _: some, path="long.pdf"),
         repeat=max(repeat // 3, 1),
     )
     return [

@@ -9,8 +9,8 @@ from typing import Any
 from table import Row
 from timing import interleave
 
-from surehold.dialects.claude.cells import shown_cells
-from surehold.text.notebook_edit import CellEdit, CellRequest
+from surehold.dialects.claude.notebook_cells import render_cells
+from surehold.text.notebook.edit import CellEdit, CellRequest
 from surehold.text.snapshot import Snapshot
 
 SIZE = 40_000_000
@@ -37,7 +37,7 @@ def _rows(name: str, data: bytes, repeat: int) -> Iterator[Row]:
         CellEdit(CellRequest(mode="insert", name="cell-7", source="value", seed=number)).plan(Snapshot(data))
 
     def show(number: int) -> None:
-        shown_cells(Snapshot(data), offset=number + 1)
+        render_cells(Snapshot(data), offset=number + 1)
 
     for work, goal in ((edit, _GOAL), (insert, _GOAL), (show, None)):
         pair = interleave(load, work, repeat=repeat)

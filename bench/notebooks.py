@@ -19,10 +19,10 @@ from typing import Any
 
 from table import Row, render
 
-from surehold.dialects.claude.cells import shown_cells
+from surehold.dialects.claude.notebook_cells import render_cells
 from surehold.errors import NotebookInvalid
-from surehold.text.notebook import Cell, Notebook, read_notebook
-from surehold.text.notebook_edit import CellEdit, CellRequest
+from surehold.text.notebook.edit import CellEdit, CellRequest
+from surehold.text.notebook.model import Notebook, NotebookCell, read_notebook
 from surehold.text.snapshot import Snapshot
 
 USUAL = (
@@ -80,7 +80,7 @@ def tried(data: bytes, tally: Tally) -> Iterator[str]:
         tally[f"refused: {refused.reason}"] += 1
         return
     tally[_hand(notebook)] += 1
-    shown_cells(Snapshot(data))
+    render_cells(Snapshot(data))
     for cell in notebook.cells[:MOST_CELLS]:
         tally["cells"] += 1
         for problem in (
@@ -93,7 +93,7 @@ def tried(data: bytes, tally: Tally) -> Iterator[str]:
                 yield f"{cell.name}: {problem}"
 
 
-def _replaced(data: bytes, notebook: Notebook, cell: Cell) -> str:
+def _replaced(data: bytes, notebook: Notebook, cell: NotebookCell) -> str:
     if _edited(data, mode="replace", name=cell.name, source=cell.source) != data:
         return "the same source changed the file"
     other = "# another\n" + cell.source
@@ -107,7 +107,7 @@ def _replaced(data: bytes, notebook: Notebook, cell: Cell) -> str:
         return "the replaced notebook is another one"
     if _others(notebook, cell) != _others(read_notebook(there), cell):
         return "a replaced cell changed others"
-    if cell.kind == "code" and (cell.execution_count is not None or notebook.part(cell, "outputs")):
+    if cell.kind == "code" and (cell.execution_count is not None or notebook.read_part(cell, "outputs")):
         return ""  # there is no way back to outputs
     back = _edited(there, mode="replace", name=cell.name, source=cell.source)
     return (
@@ -121,7 +121,7 @@ def _is_usual(cell: dict[str, Any]) -> bool:
     return complete and cell["source"] == _like(cell["source"], "".join(cell["source"]))
 
 
-def _inserted(data: bytes, cell: Cell) -> str:
+def _inserted(data: bytes, cell: NotebookCell) -> str:
     edit = CellEdit(CellRequest(mode="insert", name=cell.name, source="a = 1\nb", kind="code", seed=7))
     there = edit.plan(Snapshot(data)).after.data
     after = json.loads(there)["cells"]
@@ -131,7 +131,7 @@ def _inserted(data: bytes, cell: Cell) -> str:
     return "" if back == data else "an insert that is deleted again left a trace"
 
 
-def _deleted(data: bytes, notebook: Notebook, cell: Cell) -> str:
+def _deleted(data: bytes, notebook: Notebook, cell: NotebookCell) -> str:
     there = _edited(data, mode="delete", name=cell.name)
     wanted = json.loads(data)
     del wanted["cells"][cell.index]
@@ -151,11 +151,11 @@ def _like(source: str | list[str], text: str) -> str | list[str]:
     return text if isinstance(source, str) else [f"{row}\n" for row in rows] + [last] * bool(last)
 
 
-def _others(notebook: Notebook, cell: Cell) -> list[str]:
+def _others(notebook: Notebook, cell: NotebookCell) -> list[str]:
     return [_text(notebook, one) for one in notebook.cells if one.index != cell.index]
 
 
-def _text(notebook: Notebook, cell: Cell) -> str:
+def _text(notebook: Notebook, cell: NotebookCell) -> str:
     return notebook.text[cell.place.start : cell.place.end]
 
 

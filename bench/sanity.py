@@ -22,12 +22,11 @@ from table import Row, render
 from tree_sitter import Node
 
 from surehold.syntax.grammar import Grammar
-from surehold.syntax.languages import readings
-from surehold.text.plan import EditPlan, Span, Splices
+from surehold.syntax.languages import parsers_for
+from surehold.text.anchored.rows import anchor_lines, judge_quality
+from surehold.text.plan import EditPlan, Span, SpliceSpans
 from surehold.text.plan_diff import spans_between
-from surehold.text.quality import quality
-from surehold.text.rows import rows
-from surehold.text.sanity import Report, Sanity
+from surehold.text.sanity.check import SanityCheck, SanityReport
 from surehold.text.snapshot import Snapshot
 
 EACH = 100
@@ -112,7 +111,9 @@ def anchored(ground: Ground) -> Edit | None:
     """Rows were pasted with their anchors."""
     start, end = ground.block(ground.pick.randrange(len(ground.lines)))
     snapshot = Snapshot(b"".join(ground.lines))
-    shown = rows(snapshot.lines.contents[start:end], [snapshot.digests], start=start + 1, encoding=snapshot.encoding)
+    shown = anchor_lines(
+        snapshot.lines.contents[start:end], [snapshot.digests], start=start + 1, encoding=snapshot.encoding
+    )
     pasted = [f"{row}\n".encode() for row in shown]
     only = ground.pick.randrange(len(pasted)) if ground.pick.random() < 0.5 else None
     return start, end, [p if only in (None, i) else ground.lines[start + i] for i, p in enumerate(pasted)]
@@ -137,9 +138,9 @@ KINDS: dict[str, Callable[[Ground], Edit | None]] = {
 }
 
 
-def judge(path: Path, plan: EditPlan) -> Report:
+def judge(path: Path, plan: EditPlan) -> SanityReport:
     """Run the check as an edit does."""
-    return Sanity(path=str(path), mode="warn", parse=readings).report(plan)
+    return SanityCheck(path=str(path), mode="warn", parse=parsers_for).report_on(plan)
 
 
 def false_refusals(pairs: Sequence[tuple[Path, Path]], show: bool) -> Iterator[Row]:
@@ -201,7 +202,7 @@ def missed_corruptions(roots: Sequence[Path], show: bool) -> Iterator[Row]:
         )
 
 
-def _is_caught(report: Report, kind: str) -> bool:
+def _is_caught(report: SanityReport, kind: str) -> bool:
     """Tell whether it is refused, and a doubled line for being one: what else is wrong with that text is an accident."""
     return any(f.suspicious and (f.kind == "seam_duplicate" or kind != "doubled seam line") for f in report.findings)
 
@@ -215,7 +216,7 @@ def _changes(pairs: Sequence[tuple[Path, Path]]) -> Iterator[tuple[Path, EditPla
             before, after = Snapshot(old.read_bytes()), Snapshot(new.read_bytes())
             if before == after or not (before.is_text and after.is_text) or b"\0" in before.data[:8192]:
                 continue
-            yield new, Splices(spans_between(before, after)).plan(before)
+            yield new, SpliceSpans(spans_between(before, after)).plan(before)
 
 
 def _corruptions(
@@ -239,13 +240,13 @@ def _ground(path: Path, pick: random.Random) -> Ground | None:
     data = path.read_bytes()
     if (
         b"\r" in data
-        or any(reading.flaw(data) for reading in readings(str(path), data)[:1])
+        or any(reading.find_flaw(data) for reading in parsers_for(str(path), data)[:1])
         or not Snapshot(data).is_text
     ):
         return None
     module = f"tree_sitter_{GRAMMARS[path.suffix]}"
     function = "language_typescript" if "typescript" in module else "language"
-    tree = Grammar(name="", module=module, function=function).tree(data)
+    tree = Grammar(name="", module=module, function=function).parse_tree(data)
     if tree is None or tree.root_node.has_error:
         return None
     ground = Ground(path, data.splitlines(keepends=True), pick)
@@ -268,11 +269,11 @@ def _plan(ground: Ground, edit: Edit) -> EditPlan:
     before = Snapshot(b"".join(ground.lines))
     begin = sum(map(len, ground.lines[:start]))
     stop = begin + sum(map(len, ground.lines[start:end]))
-    return Splices((Span(start=begin, end=stop, new=b"".join(new)),)).plan(before)
+    return SpliceSpans((Span(start=begin, end=stop, new=b"".join(new)),)).plan(before)
 
 
 def _is_good(row: bytes) -> bool:
-    return quality(row.decode("utf-8", "replace").rstrip("\n"), 1) != "low"
+    return judge_quality(row.decode("utf-8", "replace").rstrip("\n"), 1) != "low"
 
 
 def main() -> None:

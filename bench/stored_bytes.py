@@ -10,7 +10,7 @@ from table import Row
 from surehold import Settings, open_workspace
 
 _EDITS = 200
-_SOURCE = Path(__file__).parent.parent / "src" / "surehold" / "workspace" / "write_path.py"
+_SOURCE = Path(__file__).parent.parent / "src" / "surehold" / "workspace" / "writer.py"
 
 
 def rows() -> list[Row]:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from surehold import open_workspace
-from surehold.dialects.families import tools_of
-from surehold.tools.export import exported
+from surehold.library.families import tools_of
+from surehold.tools.export import export_tools
 
 Json = dict[str, Any]
 
@@ -42,7 +42,7 @@ def main() -> None:
 
         tools = tools_of("files")
         for vendor in ("anthropic", "openai"):
-            print(f"{len(exported(tools, vendor))} tools for {vendor}")
+            print(f"{len(export_tools(tools, vendor))} tools for {vendor}")
 
         with open_workspace(root) as workspace:
             session = workspace.session(agent="scripted")

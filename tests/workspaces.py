@@ -7,16 +7,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
+from doubles.memory_disk import MemoryDisk
+from doubles.memory_store import MemoryStore
 from surehold.app import Settings, open_workspace
 from surehold.disk.base import Disk
 from surehold.disk.local import LocalDisk
-from surehold.disk.memory import MemoryDisk
 from surehold.stores.base import Call, Operation, Store
-from surehold.stores.memory import MemoryStore
 from surehold.stores.owner import current_owner
-from surehold.stores.sqlite import SqliteStore
-from surehold.workspace.limits import Limits
-from surehold.workspace.policy import Policy
+from surehold.stores.sqlite.store import SqliteStore
+from surehold.workspace.access.policy import Policy
+from surehold.workspace.settings import Limits
 from surehold.workspace.workspace import Workspace
 
 StoreKind = Literal["sqlite", "memory"]

@@ -15,13 +15,13 @@ from replay.notations import (
     unified_patch,
 )
 from replay.outcome import ANCHOR_TROUBLE, Outcome, Score
-from surehold.dialects.agent import AgentWorkspace
-from surehold.dialects.agent_session import AgentSession
 from surehold.dialects.anchored.edit import edit
 from surehold.errors import SureholdError
+from surehold.library.session import AgentSession
+from surehold.library.workspace import AgentWorkspace
+from surehold.text.quoted.edits import SequentialEdits
 from surehold.text.snapshot import Snapshot
-from surehold.text.string_edits import SequentialEdits
-from surehold.tools.context import Context
+from surehold.tools.context import CallContext
 from surehold.tools.spec import Answer
 from surehold.workspace.proposal import Proposal, Sha256
 
@@ -59,7 +59,7 @@ class Bench:
 
     def edit(self, arguments: Json) -> Answer:
         """Call the tool `edit` as a model does."""
-        return edit.call(Context(session=self.session), arguments)
+        return edit.call(CallContext(session=self.session), arguments)
 
     def anchors(self, path: str) -> list[str]:
         """Read a file as an agent does, and return the anchor of every line."""

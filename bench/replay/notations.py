@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from replay.change import Difference, Hunk, applied
-from surehold.text.string_edits import StringEdit
+from surehold.text.quoted.edits import StringEdit
 
 Json = dict[str, Any]
 _CONTEXT = 3

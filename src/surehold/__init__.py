@@ -17,38 +17,38 @@ if TYPE_CHECKING:
     from surehold.app import Settings, open_workspace
     from surehold.errors import SureholdError
     from surehold.text.plan import Delete, Keep
+    from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits, StringEdit
     from surehold.text.rewrite import WriteBytes, WriteText
     from surehold.text.snapshot import Snapshot
-    from surehold.text.string_edits import SequentialEdits, SnapshotEdits, StringEdit
     from surehold.workspace.history import History
-    from surehold.workspace.limits import Limits
     from surehold.workspace.proposal import Absent, Exact, Proposal, Seen, Sha256, Unproven
     from surehold.workspace.receipt import Receipt
     from surehold.workspace.session import Session
-    from surehold.workspace.views import CheckpointManager, FileWriteTracker
+    from surehold.workspace.settings import Limits
+    from surehold.workspace.tracking import CheckpointManager, FileWriteTracker
     from surehold.workspace.workspace import Workspace
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Absent": "workspace.proposal",
-    "CheckpointManager": "workspace.views",
+    "CheckpointManager": "workspace.tracking",
     "Delete": "text.plan",
     "Exact": "workspace.proposal",
-    "FileWriteTracker": "workspace.views",
+    "FileWriteTracker": "workspace.tracking",
     "History": "workspace.history",
     "Keep": "text.plan",
-    "Limits": "workspace.limits",
+    "Limits": "workspace.settings",
     "Proposal": "workspace.proposal",
     "Receipt": "workspace.receipt",
     "Seen": "workspace.proposal",
-    "SequentialEdits": "text.string_edits",
+    "SequentialEdits": "text.quoted.edits",
     "Session": "workspace.session",
     "Settings": "app",
     "Sha256": "workspace.proposal",
     "Snapshot": "text.snapshot",
-    "SnapshotEdits": "text.string_edits",
-    "StringEdit": "text.string_edits",
+    "SnapshotEdits": "text.quoted.edits",
+    "StringEdit": "text.quoted.edits",
     "SureholdError": "errors",
     "Unproven": "workspace.proposal",
     "Workspace": "workspace.workspace",

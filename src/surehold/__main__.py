@@ -1,4 +1,4 @@
-"""`python -m surehold`."""
+"""Runs the command line with `python -m surehold`."""
 
 from surehold.front.cli.main import entry
 

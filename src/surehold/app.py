@@ -1,4 +1,4 @@
-"""Wiring: settings become a workspace. The only file that picks a disk and a store."""
+"""Turns settings into an open workspace. The only module that chooses a disk and a store."""
 
 import hashlib
 import os
@@ -7,18 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from surehold.errors import InvalidArgument, NotFound
-from surehold.workspace.mode import MODES
+from surehold.workspace.settings import MODES
 
 if TYPE_CHECKING:
-    from surehold.dialects.agent import AgentWorkspace
     from surehold.disk.base import Disk, EditorFiles
-    from surehold.stores.sqlite import SqliteStore
-    from surehold.text.encoding import Detector
-    from surehold.workspace.gate import Gate
-    from surehold.workspace.limits import Limits
-    from surehold.workspace.mode import Mode
-    from surehold.workspace.past import Past
-    from surehold.workspace.permission import Approver
+    from surehold.library.workspace import AgentWorkspace
+    from surehold.stores.sqlite.store import SqliteStore
+    from surehold.text.encoding import EncodingDetector
+    from surehold.workspace.access.permission import Approver
+    from surehold.workspace.history import HistoryReader
+    from surehold.workspace.settings import Limits, Mode, ReadGateSettings
 
 Durability = Literal["full", "file", "none"]
 
@@ -44,13 +42,13 @@ class Settings:
     """How agents get permission to change files; None for default where somebody can be asked, else acceptEdits."""
     approver: "Approver | None" = None
     """Whom agents ask, unless their session names somebody else."""
-    gate: "Gate | None" = None
+    gate: "ReadGateSettings | None" = None
     """What must have been read before Write, Edit and NotebookEdit change a file; None for the strict rules."""
     limits: "Limits | None" = None
     """How much, and how long; None for the usual limits."""
     recover_on_open: bool = True
     """Close what dead processes left open before anything else happens."""
-    detector: "Detector | None" = None
+    detector: "EncodingDetector | None" = None
     """Guesses the encoding of text that nothing else explains."""
     editor: "EditorFiles | None" = None
     """Files are read and written as this editor holds them, unsaved changes included; None for the disk alone."""
@@ -71,10 +69,10 @@ class Settings:
 
 def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = None) -> "AgentWorkspace":
     """Open one or several directories for editing; what a dead process left open there is closed first."""
-    from surehold.dialects.agent import AgentWorkspace
+    from surehold.library.workspace import AgentWorkspace
     from surehold.stores.owner import current_owner
-    from surehold.workspace.ids import utc_now
-    from surehold.workspace.policy import PROTECTED, Policy
+    from surehold.workspace.access.policy import PROTECTED, Policy
+    from surehold.workspace.settings import utc_now
 
     chosen = settings or Settings()
     if not roots:
@@ -99,16 +97,16 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
             reason="state_dir_holds_root",
             action="Name another directory with --state-dir.",
         )
-    disk = _disk(given_roots, chosen)
+    disk = _open_disk(given_roots, chosen)
     policy = Policy(
         deny=chosen.deny,
         ask=chosen.ask,
         allow=chosen.allow,
         protected=PROTECTED if chosen.protected is None else chosen.protected,
         unprotected=chosen.unprotected,
-        state_dir=_key_inside(state_dir, paths),
+        state_dir=_key_below_root(state_dir, paths),
     )
-    store = _store(state_dir, chosen.durability)
+    store = _open_store(state_dir, chosen.durability)
     workspace = AgentWorkspace(
         disk=disk,
         store=store,
@@ -126,27 +124,27 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
     return workspace
 
 
-def open_past(state_dir: Path) -> "Past":
+def open_history(state_dir: Path) -> "HistoryReader":
     """Open what a state directory remembers, to look at it only."""
-    from surehold.workspace.past import Past
+    from surehold.workspace.history import HistoryReader
 
-    return Past(_store(state_dir, "full"))
+    return HistoryReader(_open_store(state_dir, "full"))
 
 
-def _disk(roots: list[str], chosen: Settings) -> "Disk":
+def _open_disk(roots: list[str], chosen: Settings) -> "Disk":
     from surehold.disk.local import LocalDisk
 
     local = LocalDisk(roots, durability=chosen.durability)
     if chosen.editor is None:
         return local
-    from surehold.disk.editor import EditorDisk
+    from surehold.disk.editor.disk import EditorDisk
 
     return EditorDisk(local, chosen.editor)
 
 
-def _store(state_dir: Path, durability: Durability) -> "SqliteStore":
-    from surehold.stores.sqlite import SqliteStore
-    from surehold.workspace.ids import utc_now
+def _open_store(state_dir: Path, durability: Durability) -> "SqliteStore":
+    from surehold.stores.sqlite.store import SqliteStore
+    from surehold.workspace.settings import utc_now
 
     return SqliteStore(state_dir, clock=utc_now, durability="none" if durability == "none" else "full")
 
@@ -160,7 +158,7 @@ def default_state_dir(root: str) -> Path:
     return Path(base) / "surehold" / f"{name[:40]}-{digest}"
 
 
-def _key_inside(state_dir: Path, roots: list[str]) -> str:
+def _key_below_root(state_dir: Path, roots: list[str]) -> str:
     """Return how tools would name the state directory, when it lies inside a root."""
     state = Path(os.path.realpath(state_dir))
     for number, root in enumerate(roots):

@@ -15,7 +15,7 @@ from spec.marks import requirement
 PROJECT = Path(__file__).parents[2]
 SOURCE = PROJECT / "src" / "surehold"
 FILES = tuple(sorted(SOURCE.rglob("*.py")))
-PURE = tuple(file for file in FILES if file.parent.name == "text" or file.name == "errors.py")
+PURE = tuple(file for file in FILES if "text" in file.relative_to(SOURCE).parts or file == SOURCE / "errors.py")
 
 CALCULATES = {
     "bisect",

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Literal
 
-from surehold.stores.base import Entry, Query, Store
-from surehold.text.hashing import sha256
+from surehold.stores.base import Entry, LedgerQuery, Store
+from surehold.text.hashing import sha256_hex
 
 Answer = Literal["acknowledged", "refused", "unknown"]
 
@@ -67,7 +67,7 @@ def violations(
     recording: Recording, store: Store, files: Mapping[str, bytes | None], *, outside: bool = False
 ) -> list[str]:
     """List everything that cannot be true. `outside` says that other programs wrote as well."""
-    entries = tuple(entry for entry in reversed(store.entries(Query(limit=1 << 30))) if entry.ok)
+    entries = tuple(entry for entry in reversed(store.list_entries(LedgerQuery(limit=1 << 30))) if entry.ok)
     return [
         *recording.complaints,
         *_chain(entries),
@@ -126,7 +126,7 @@ def _order(events: Sequence[Event]) -> Iterator[str]:
 
 def _heads(store: Store, files: Mapping[str, bytes | None]) -> Iterator[str]:
     for path, data in files.items():
-        head = store.head(path)
+        head = store.head_of(path)
         known = head.version.sha256 if head and head.version else ""
-        if head and known != (sha256(data) if data is not None else ""):
+        if head and known != (sha256_hex(data) if data is not None else ""):
             yield f"{path} is not the version {known[:8]} that the ledger knew last"

@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 
 from concurrency.checker import Event, Recording, violations
+from doubles.memory_disk import MemoryDisk
+from doubles.memory_store import MemoryStore
 from spec.marks import requirement
-from surehold.disk.base import Create, Rename, Step, Stored, Target
-from surehold.disk.memory import MemoryDisk
+from surehold.disk.base import Create, Rename, Step, StoredFile, Target
 from surehold.errors import StaleFile
-from surehold.stores.base import Begun, Blob, Busy, Call, Entry, Intent, Query, Sighting
-from surehold.stores.memory import MemoryStore
+from surehold.stores.base import Begun, Blob, Busy, Call, Entry, Intent, LedgerQuery, Sighting
 from surehold.stores.owner import current_owner
-from surehold.text.hashing import sha256
+from surehold.text.hashing import sha256_hex
 from surehold.text.rewrite import WriteBytes
-from surehold.workspace.limits import Limits
 from surehold.workspace.proposal import Proposal, Sha256
 from surehold.workspace.receipt import Receipt
+from surehold.workspace.settings import Limits
 from surehold.workspace.workspace import Workspace
 from workspaces import PAIRS, DiskKind, StoreKind, call, make_bench
 
@@ -125,7 +125,7 @@ def test_a_call_repeated_with_its_key_happens_once_and_is_told_the_same(
 def test_the_same_call_made_by_many_at_once_happens_once(store: StoreKind, disk: DiskKind, tmp_path: Path) -> None:
     bench = make_bench(store, disk, tmp_path)
     bench.put("a", b"begin\n")
-    edit = Proposal(path="a", edit=WriteBytes(b"begin\nonce\n"), proof=Sha256(sha256(b"begin\n")))
+    edit = Proposal(path="a", edit=WriteBytes(b"begin\nonce\n"), proof=Sha256(sha256_hex(b"begin\n")))
     receipts = list[Receipt]()
 
     crowd(THREADS, lambda _: receipts.append(bench.workspace.write(edit, call=call(idempotency_key="k"))))
@@ -149,14 +149,14 @@ class Unverified(MemoryDisk):
             return step
         target = step.source if isinstance(step, Rename) else step.target
         stored = MemoryDisk.read(self, target, limit=1 << 30)
-        return replace(step, expected=sha256(stored.data) if stored else "")
+        return replace(step, expected=sha256_hex(stored.data) if stored else "")
 
 
 class Reckless(Unverified):
     """And keeps nobody away."""
 
     @contextmanager
-    def hold(self, targets: Sequence[Target], *, timeout: float) -> Generator[None]:
+    def lock(self, targets: Sequence[Target], *, timeout: float) -> Generator[None]:
         del targets, timeout
         yield
 
@@ -173,7 +173,7 @@ class Forgetful(MemoryStore):
         with suppress(threading.BrokenBarrierError):
             self._meeting.wait(1)
         for blob in blobs:
-            self.keep(blob)
+            self.keep_blob(blob)
         self._begun[intent.id] = intent
         return Begun()
 
@@ -204,13 +204,13 @@ class Caching(Unverified):
 
     def __init__(self, files: dict[str, bytes]) -> None:
         super().__init__(files)
-        self._cached = dict[str, list[Stored]]()
+        self._cached = dict[str, list[StoredFile]]()
 
     @property
-    def coherent(self) -> bool:
+    def is_coherent(self) -> bool:
         return False
 
-    def read(self, target: Target, *, limit: int) -> Stored | None:
+    def read(self, target: Target, *, limit: int) -> StoredFile | None:
         cached = self._cached.get(target.key)
         return cached.pop() if cached else super().read(target, limit=limit)
 
@@ -228,7 +228,7 @@ def cached(request: pytest.FixtureRequest) -> tuple[float, list[str], int]:
     limits = Limits(fence=request.param)
     workspace = Workspace(disk=disk, store=store, owner=current_owner, limits=limits)
     crowd(2, lambda worker: record(workspace, recording, worker, 10, paths=("a",)))
-    refused = [entry for entry in store.entries(Query(limit=1000)) if not entry.ok]
+    refused = [entry for entry in store.list_entries(LedgerQuery(limit=1000)) if not entry.ok]
     return request.param, violations(recording, store, {"a": disk.peek("a")}), len(refused)
 
 
@@ -268,7 +268,7 @@ def test_the_checker_notices_every_kind_of_lie(tmp_path: Path) -> None:
     assert lies(event("one", "acknowledged", 2, first), event("two", "acknowledged", 0, second)) == [
         f"one began after entry {second} was acknowledged, and is entry {first}"
     ]
-    head = sha256(b"begin\none\ntwo\n")[:8]
+    head = sha256_hex(b"begin\none\ntwo\n")[:8]
     assert lies(*told, data=b"begin\none\ntwo\ntwo\n") == [
         "two was acknowledged: 2 times in the file, 1 in the ledger",
         f"a is not the version {head} that the ledger knew last",

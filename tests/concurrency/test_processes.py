@@ -17,8 +17,8 @@ import pytest
 from concurrency import worker as program
 from concurrency.checker import Event, Recording, violations
 from spec.marks import requirement
-from surehold.stores.base import Query
-from surehold.text.hashing import sha256
+from surehold.stores.base import LedgerQuery
+from surehold.text.hashing import sha256_hex
 from surehold.workspace.workspace import Workspace
 from workspaces import real_workspace
 
@@ -175,12 +175,12 @@ def test_no_version_of_a_program_that_ignores_us_becomes_unrecoverable(scene: Sc
     scene.join([meddler])
 
     with scene.open() as workspace:
-        final = sha256((scene.root / "file").read_bytes())
+        final = sha256_hex((scene.root / "file").read_bytes())
         displaced = {sha for _, sha in scene.notes("displaced")}
         versions = {sha for _, sha in scene.notes("put")}
         kept = {sha for sha in versions if workspace.store.has_blob(sha)}
         assert versions - kept - displaced - {final} == set()
-        mine = [entry.change.after for entry in workspace.history.log(Query(limit=10_000, ok_only=True))]
+        mine = [entry.change.after for entry in workspace.history.log(LedgerQuery(limit=10_000, ok_only=True))]
         assert all(version is None or workspace.store.has_blob(version.sha256) for version in mine)
         assert workspace.history.verify().ok
         assert sorted(path.name for path in scene.root.iterdir()) == ["file"]

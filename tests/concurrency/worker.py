@@ -16,7 +16,7 @@ from surehold.app import Settings, open_workspace
 from surehold.disk.kernel import Kernel
 from surehold.errors import AlreadyExists, LockTimeout, NotFound, RecoveryRequired, StaleFile
 from surehold.stores.base import Call
-from surehold.text.hashing import sha256
+from surehold.text.hashing import sha256_hex
 from surehold.text.plan import Keep
 from surehold.text.rewrite import WriteBytes, WriteText
 from surehold.workspace.proposal import Absent, Exact, Proposal, Sha256
@@ -93,8 +93,8 @@ def meddle(root: Path, diary: Diary, name: str, count: int) -> None:
         data = (root / "file").read_bytes() + f"o{name}-{number}\n".encode()
         (root / "meddler").write_bytes(data)
         kernel.swap(here, "meddler", "file")
-        diary.note("put", sha256(data))
-        diary.note("displaced", sha256((root / "meddler").read_bytes()))
+        diary.note("put", sha256_hex(data))
+        diary.note("displaced", sha256_hex((root / "meddler").read_bytes()))
         (root / "meddler").unlink()
     os.close(here)
 

@@ -9,15 +9,15 @@ from pathlib import Path
 from conformance.fixtures import PROMPTS, TOOLS, FixtureShelf
 from surehold.app import Settings, open_workspace
 from surehold.front.mcp.adapter import Adapter
-from surehold.front.mcp.binding import make_server
-from surehold.front.mcp.door import Door
-from surehold.front.mcp.http import listen, serve_http
+from surehold.front.mcp.http import open_port, serve_http
+from surehold.front.mcp.options import HttpSettings
+from surehold.front.mcp.server import make_server
 
 
 def main(folder: Path, port: int) -> int:
     with open_workspace(folder / "root", settings=Settings(state_dir=folder / "state", mode="default")) as workspace:
         adapter = Adapter(workspace=workspace, tools=TOOLS, shelves=(FixtureShelf(),), prompts=PROMPTS)
-        place, door = listen(Door(host="127.0.0.1", port=port))
+        place, door = open_port(HttpSettings(host="127.0.0.1", port=port))
         return serve_http(make_server(adapter), place, door)
 
 

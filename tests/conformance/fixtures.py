@@ -14,10 +14,10 @@ from typing import Any
 
 from surehold.dialects.shared.wire import WIRE
 from surehold.errors import SureholdError
-from surehold.front.mcp.prompts import Prompt, said
-from surehold.front.mcp.shelves import Plain
+from surehold.front.mcp.adapter import Prompt, as_user_message
+from surehold.front.mcp.resources import StaticResources
 from surehold.text.rewrite import WriteText
-from surehold.tools.context import Context
+from surehold.tools.context import CallContext
 from surehold.tools.spec import Answer, Hints, Json, Params, Result, Tool
 from surehold.workspace.proposal import Absent, Proposal
 
@@ -85,7 +85,7 @@ class FixtureTool(Tool[Params, Nothing]):
     def input_schema(self) -> Json:
         return self.schema or super().input_schema
 
-    def call(self, context: Context, arguments: Mapping[str, Any]) -> Answer:
+    def call(self, context: CallContext, arguments: Mapping[str, Any]) -> Answer:
         for step in self.steps:
             context.progress(step, 100, f"{step} of 100")
             time.sleep(_BLINK)
@@ -95,7 +95,7 @@ class FixtureTool(Tool[Params, Nothing]):
             return Answer(ok=False, text=error.message, data=self.wire.failure(error), error=error)
         return Answer(ok=True, text=self.text, data={"ok": True}, content=self.content)
 
-    def _act(self, context: Context) -> None:
+    def _act(self, context: CallContext) -> None:
         if self.fails:
             raise SureholdError(self.text)
         if self.asks:
@@ -177,18 +177,18 @@ TOOLS = (
 )
 
 
-class FixtureShelf(Plain):
+class FixtureShelf(StaticResources):
     """Resources with fixed addresses, one of them by template, one that is watched."""
 
-    def entries(self) -> Iterable[Json]:
+    def list_entries(self) -> Iterable[Json]:
         yield {"uri": "test://static-text", "name": "static-text", "mimeType": "text/plain"}
         yield {"uri": "test://static-binary", "name": "static-binary", "mimeType": "image/png"}
         yield {"uri": "test://watched-resource", "name": "watched-resource", "mimeType": "text/plain"}
 
-    def templates(self) -> Sequence[Json]:
+    def list_templates(self) -> Sequence[Json]:
         return [{"uriTemplate": "test://template/{id}/data", "name": "template", "mimeType": "application/json"}]
 
-    def read(self, uri: str) -> Sequence[Json] | None:
+    def read_resource(self, uri: str) -> Sequence[Json] | None:
         head, tail = "test://template/", "/data"
         if uri.startswith(head) and uri.endswith(tail):
             number = uri.removeprefix(head).removesuffix(tail)
@@ -204,17 +204,20 @@ class FixtureShelf(Plain):
             case _:
                 return None
 
-    def mark(self, uri: str) -> str | None:
+    def content_mark(self, uri: str) -> str | None:
         return "unchanged" if uri.startswith("test://") else None
 
 
 def _with_arguments(given: Mapping[str, str]) -> Sequence[Json]:
-    return said(f"Prompt with arguments: arg1='{given.get('arg1', '')}', arg2='{given.get('arg2', '')}'")
+    return as_user_message(f"Prompt with arguments: arg1='{given.get('arg1', '')}', arg2='{given.get('arg2', '')}'")
 
 
 def _with_resource(given: Mapping[str, str]) -> Sequence[Json]:
     uri = given.get("resourceUri", "test://example-resource")
-    return [{"role": "user", "content": _embedded(uri, "text/plain", "Embedded.")}, *said("Look at the resource.")]
+    return [
+        {"role": "user", "content": _embedded(uri, "text/plain", "Embedded.")},
+        *as_user_message("Look at the resource."),
+    ]
 
 
 def _argument(name: str) -> Json:
@@ -226,7 +229,7 @@ PROMPTS = (
         name="test_simple_prompt",
         title="Simple",
         description="A text.",
-        render=lambda _: said("This is a simple prompt for testing."),
+        render=lambda _: as_user_message("This is a simple prompt for testing."),
     ),
     Prompt(
         name="test_prompt_with_arguments",
@@ -246,6 +249,6 @@ PROMPTS = (
         name="test_prompt_with_image",
         title="Image",
         description="A text with an image.",
-        render=lambda _: [{"role": "user", "content": _IMAGE}, *said("Look at the image.")],
+        render=lambda _: [{"role": "user", "content": _IMAGE}, *as_user_message("Look at the image.")],
     ),
 )

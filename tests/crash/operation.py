@@ -20,13 +20,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from surehold.app import Settings, open_workspace
-from surehold.dialects.agent_session import AgentSession
 from surehold.errors import SureholdError
+from surehold.library.session import AgentSession
 from surehold.stores.base import Call, Operation
-from surehold.text.hashing import sha256
+from surehold.text.hashing import sha256_hex
 from surehold.text.plan import Delete, Keep
+from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteText
-from surehold.text.string_edits import SnapshotEdits, StringEdit
 from surehold.workspace.proposal import Absent, Exact, Proposal, Sha256
 from surehold.workspace.workspace import Workspace
 
@@ -79,7 +79,7 @@ def _over(workspace: Workspace, path: str, to_path: str) -> Proposal:
 
 def _whole(workspace: Workspace, path: str) -> Proposal:
     text = workspace.read(path).text
-    return Proposal(path=path, edit=WriteText(f"new head\n{text}new tail\n"), proof=Sha256(sha256(text.encode())))
+    return Proposal(path=path, edit=WriteText(f"new head\n{text}new tail\n"), proof=Sha256(sha256_hex(text.encode())))
 
 
 def _undo(workspace: Workspace) -> None:

@@ -16,9 +16,9 @@ from typing import Any, Self
 
 from crash import operation as program
 from surehold.errors import SureholdError
-from surehold.stores.base import Call, Query
-from surehold.text.hashing import sha256
-from surehold.text.string_edits import SnapshotEdits, StringEdit
+from surehold.stores.base import Call, LedgerQuery
+from surehold.text.hashing import sha256_hex
+from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.workspace.proposal import Exact, Proposal
 from surehold.workspace.workspace import Workspace
 
@@ -209,7 +209,7 @@ def rig(operation: str, directory: Path, *, size: int) -> Generator[tuple[Rig, N
     template.place.mkdir()
     program.prepare(template.root, template.state, size)
     with template.opened() as workspace:
-        past = workspace.history.log(Query(limit=1))[0].seq
+        past = workspace.history.log(LedgerQuery(limit=1))[0].seq
     made = Rig(operation=operation, directory=directory, template=template, before=tree(template.root), past=past)
     with ExitStack() as stack:
         yield made, stack.enter_context(Nursery(operation))
@@ -263,12 +263,12 @@ def _ledger_problems(rig: Rig, workspace: Workspace, now: Tree) -> Iterator[str]
     if not (verdict := workspace.history.verify()).ok:
         yield f"the history is broken: {verdict}"
     for path in {*rig.before, *rig.after} - {"second.txt"}:
-        head = workspace.store.head(path)
+        head = workspace.store.head_of(path)
         known = head.version.sha256 if head and head.version else ""
-        there = sha256(now[path][0]) if path in now else ""
+        there = sha256_hex(now[path][0]) if path in now else ""
         if known != there:
             yield f"the ledger says {known[:8]} of {path}, the disk {there[:8]}"
-    entries = workspace.history.log(Query(after_seq=rig.past, limit=1000))
+    entries = workspace.history.log(LedgerQuery(after_seq=rig.past, limit=1000))
     if any(entry.call.operation == "external" for entry in entries):
         yield "our own bytes were taken for an outside edit"
     if any(entry.ok for entry in entries) != (now == rig.after):
@@ -276,7 +276,7 @@ def _ledger_problems(rig: Rig, workspace: Workspace, now: Tree) -> Iterator[str]
 
 
 def _undo_problems(rig: Rig, workspace: Workspace, copy: Copy) -> Iterator[str]:
-    newest = next(entry for entry in workspace.history.log(Query(after_seq=rig.past)) if entry.ok)
+    newest = next(entry for entry in workspace.history.log(LedgerQuery(after_seq=rig.past)) if entry.ok)
     try:
         workspace.history.undo(newest.change_id)
     except SureholdError as error:

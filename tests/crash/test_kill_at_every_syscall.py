@@ -20,8 +20,8 @@ import pytest
 from crash.operation import OPERATIONS, RECOVER
 from crash.rig import Copy, Nursery, Rig, rig, tree
 from spec.marks import requirement
-from surehold.stores.sqlite import SqliteStore
-from surehold.workspace.ids import utc_now
+from surehold.stores.sqlite.store import SqliteStore
+from surehold.workspace.settings import utc_now
 
 SOAK = bool(os.environ.get("SUREHOLD_SOAK"))
 SIZES = (10, 10_000, 3_000_000) if SOAK else (10,)

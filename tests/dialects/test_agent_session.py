@@ -5,10 +5,10 @@ import pytest
 
 from spec.marks import requirement
 from surehold import Settings, StringEdit, open_workspace
-from surehold.dialects.agent_session import AgentSession
-from surehold.dialects.families import FAMILIES, tools_of
 from surehold.errors import InvalidArgument, StaleFile
-from surehold.tools.export import FORMATS, exported
+from surehold.library.families import FAMILIES, tools_of
+from surehold.library.session import AgentSession
+from surehold.tools.export import FORMATS, export_tools
 
 METHODS = {
     "edit": "edit_lines",
@@ -94,7 +94,7 @@ def test_a_tool_is_called_by_name_as_a_model_does(session: AgentSession) -> None
 @requirement("front:library:adapters", "promise:product:one_definition")
 def test_tool_lists_for_others_come_from_the_same_definitions() -> None:
     tools = tools_of()
-    openai, anthropic, mcp = (exported(tools, name) for name in ("openai", "anthropic", "mcp"))
+    openai, anthropic, mcp = (export_tools(tools, name) for name in ("openai", "anthropic", "mcp"))
 
     assert set(FORMATS) == {"openai", "anthropic", "mcp"}
     assert [row["parameters"] for row in openai] == [tool.input_schema for tool in tools]
@@ -127,7 +127,7 @@ def test_families_are_named_and_an_unknown_one_is_refused_with_the_list() -> Non
 
 def test_whoever_is_asked_the_session_remembers_what_it_was_given(session: AgentSession) -> None:
     (Path(session.workspace.roots[0]) / "a.txt").write_bytes(b"x\n")
-    one, other = session.asking(None), session.asking(None)
+    one, other = session.with_approver(None), session.with_approver(None)
     one.deliveries.says_unchanged = True
 
     assert one.claude_read("a.txt").type == "text"

@@ -6,7 +6,7 @@ import pytest
 
 from front.mcp.site import Site
 from spec.marks import requirement
-from surehold.dialects.families import FAMILIES, tools_of
+from surehold.library.families import FAMILIES, tools_of
 
 CLAUDE = {"Edit", "Glob", "Grep", "NotebookEdit", "Read", "Write"}
 MULTI_EDIT = {"edit_text_file", "multi_edit_text_file", "read_text_file", "write_text_file"}

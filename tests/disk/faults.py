@@ -14,7 +14,7 @@ CALLS = (
     *("open", "write", "pwrite", "read", "fstat", "stat", "fsync", "fchmod", "fchown", "ftruncate", "link", "listdir"),
     *("rename", "replace", "unlink", "mkdir", "rmdir", "listxattr", "setxattr", "removexattr", "utime"),
 )
-KERNEL_CALLS = ("open_beneath", "open_nameless", "name", "rename_new", "swap")
+KERNEL_CALLS = ("open_beneath", "open_nameless", "give_name", "rename_new", "swap")
 
 
 @dataclass(kw_only=True)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from doubles.memory_disk import MemoryDisk
 from surehold.disk.base import Create, Disk, Remove, Rename, Replace, Step, Target
 from surehold.disk.kernel import Kernel
 from surehold.disk.local import LocalDisk
-from surehold.disk.memory import MemoryDisk
-from surehold.disk.staging import Durability
+from surehold.disk.steps.staging import Durability
 
 KERNELS = {
     "local": Kernel(),
@@ -78,7 +78,7 @@ class LocalWorld(World):
 
 def memory_world() -> World:
     disk = MemoryDisk()
-    return World(disk=disk, put=disk.poke, listing=disk.listing)
+    return World(disk=disk, put=disk.poke, listing=disk.all_files)
 
 
 def local_world(

@@ -10,8 +10,8 @@ from disk.editors import Editor
 from disk.suite import KERNELS, World, local_world, sha
 from spec.marks import requirement
 from surehold.disk.base import Replace
-from surehold.disk.editor import EditorDisk
-from surehold.disk.editor_view import Shown, is_plain, may_be_saved, shown
+from surehold.disk.editor.buffer import BufferText, interpret_buffer, is_plain, may_be_saved
+from surehold.disk.editor.disk import EditorDisk
 from surehold.errors import (
     AlreadyExists,
     FileTooLarge,
@@ -40,7 +40,7 @@ class Scene:
         return path
 
     def caution(self, name: str) -> str:
-        return self.world.disk.caution(self.world.target(name))
+        return self.world.disk.write_caution(self.world.target(name))
 
 
 Open = Callable[[Editor], Scene]
@@ -73,7 +73,7 @@ def test_unsaved_text_is_what_is_read_whole_and_in_pieces(scene: Scene) -> None:
 
     target = scene.world.target("a")
     assert scene.world.read("a") == "typed: \u00e4\n".encode()
-    assert b"".join(scene.world.disk.chunks(target)) == "typed: \u00e4\n".encode()
+    assert b"".join(scene.world.disk.read_chunks(target)) == "typed: \u00e4\n".encode()
 
 
 @requirement("multi_edit:acp:editor_files")
@@ -89,7 +89,7 @@ def test_what_a_search_comes_across_is_read_from_the_disk_where_the_search_looke
     scene.open("a", b"saved\n", typed="typed\n")
     disk = scene.world.disk
 
-    found = disk.read(disk.below(scene.world.target("."), ("a",)), limit=100)
+    found = disk.read(disk.target_below(scene.world.target("."), ("a",)), limit=100)
 
     assert (found and found.data, scene.editor.asked) == (b"saved\n", [])
 
@@ -101,7 +101,7 @@ def test_the_editor_is_not_asked_for_bytes_that_it_cannot_give_back(scene: Scene
     scene.open("a", data)
 
     assert scene.world.read("a") == data
-    assert b"".join(scene.world.disk.chunks(scene.world.target("a"))) == data
+    assert b"".join(scene.world.disk.read_chunks(scene.world.target("a"))) == data
     assert scene.editor.asked == []
 
 
@@ -440,18 +440,20 @@ def test_what_was_typed_into_our_text_stays_and_is_reported(scene: Scene) -> Non
 
 
 def test_an_editor_without_the_last_newline_shows_what_is_saved() -> None:
-    assert shown(b"one\n", "one") == Shown(text="one", data=b"one\n", saved=True, faithful=False)
+    assert interpret_buffer(b"one\n", "one") == BufferText(text="one", data=b"one\n", saved=True, faithful=False)
 
 
 def test_text_is_unsaved_when_more_than_line_ends_differ() -> None:
-    assert shown(b"a\r\nb\r\n", "a\nc\n") == Shown(text="a\nc\n", data=b"a\r\nc\r\n", saved=False, crlf=True)
-    assert shown(b"a", "a\nc\n") == Shown(text="a\nc\n", data=b"a\nc\n", saved=False)
-    assert shown(b"a\nb\r\n", "a\nc\n") == Shown(text="a\nc\n", data=b"a\nc\n", saved=False)
+    assert interpret_buffer(b"a\r\nb\r\n", "a\nc\n") == BufferText(
+        text="a\nc\n", data=b"a\r\nc\r\n", saved=False, crlf=True
+    )
+    assert interpret_buffer(b"a", "a\nc\n") == BufferText(text="a\nc\n", data=b"a\nc\n", saved=False)
+    assert interpret_buffer(b"a\nb\r\n", "a\nc\n") == BufferText(text="a\nc\n", data=b"a\nc\n", saved=False)
 
 
 def test_lf_cannot_be_sent_where_lf_stands_for_crlf() -> None:
-    assert shown(b"a\r\n", "a\n").text_for(b"a\nb\r\n") is None
-    assert shown(b"a\r\n", "a\n").text_for(b"a\r\nb\r\n") == "a\nb\n"
+    assert interpret_buffer(b"a\r\n", "a\n").text_for(b"a\nb\r\n") is None
+    assert interpret_buffer(b"a\r\n", "a\n").text_for(b"a\r\nb\r\n") == "a\nb\n"
 
 
 @pytest.mark.parametrize("codec", ["cp1251", "gb18030", "cp932", "utf-16", "utf-8-sig"])

@@ -8,7 +8,7 @@ import pytest
 from disk import test_suite
 from disk.editors import Editor
 from disk.suite import KERNELS, World, local_world
-from surehold.disk.editor import EditorDisk
+from surehold.disk.editor.disk import EditorDisk
 
 globals().update({name: test for name, test in vars(test_suite).items() if name.startswith("test_")})
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from disk.suite import LocalWorld, World
-from surehold.disk.base import Listed, Look
+from surehold.disk.base import DirectoryEntry, EntryStat
 from surehold.errors import NotFound, OutsideWorkspace, SureholdError
 
 
@@ -14,15 +14,21 @@ def test_entries_are_the_names_of_one_directory_with_their_types(world: World) -
     world.put("a/f", b"xy")
     world.put("g", b"")
 
-    assert sorted(world.disk.entries(world.target("."))) == [Listed("a", "directory"), Listed("g", "file")]
-    assert sorted(world.disk.entries(world.target("a"))) == [Listed("b", "directory"), Listed("f", "file")]
+    assert sorted(world.disk.list_entries(world.target("."))) == [
+        DirectoryEntry("a", "directory"),
+        DirectoryEntry("g", "file"),
+    ]
+    assert sorted(world.disk.list_entries(world.target("a"))) == [
+        DirectoryEntry("b", "directory"),
+        DirectoryEntry("f", "file"),
+    ]
 
 
 def test_looks_are_the_facts_about_entries_and_nothing_about_those_that_are_gone(world: World) -> None:
     world.put("a/f", b"xy")
     world.put("a/d/g", b"")
 
-    file, gone, directory = world.disk.looks(world.target("a"), ["f", "gone", "d"])
+    file, gone, directory = world.disk.stat_entries(world.target("a"), ["f", "gone", "d"])
 
     assert file is not None
     assert (file.type, file.size, file.mtime_ns > 0, file.ctime_ns > 0) == ("file", 2, True, True)
@@ -35,7 +41,7 @@ def test_looks_are_the_facts_about_entries_and_nothing_about_those_that_are_gone
 def test_what_is_no_directory_has_no_entries(world: World, path: str, reason: str) -> None:
     world.put("f", b"")
 
-    for ask in (world.disk.entries, lambda target: world.disk.looks(target, ["x"])):  # type: ignore[misc]
+    for ask in (world.disk.list_entries, lambda target: world.disk.stat_entries(target, ["x"])):  # type: ignore[misc]
         with pytest.raises(NotFound) as caught:
             ask(world.target(path))
         assert (caught.value.reason, caught.value.path) == (reason, path)
@@ -45,15 +51,15 @@ def test_heads_are_the_first_bytes_of_files(world: World) -> None:
     world.put("d/f", b"0123456789")
     world.put("d/e/x", b"")
 
-    assert world.disk.heads(world.target("d"), ["f", "missing", "e"], 4) == [b"0123", None, None]
-    assert world.disk.heads(world.target("d"), ["f"], 100) == [b"0123456789"]
+    assert world.disk.read_heads(world.target("d"), ["f", "missing", "e"], 4) == [b"0123", None, None]
+    assert world.disk.read_heads(world.target("d"), ["f"], 100) == [b"0123456789"]
 
 
 def test_names_below_a_directory_lead_to_targets(world: World) -> None:
     world.put("a/b/c", b"x")
 
-    assert world.disk.below(world.target("a"), ("b", "c")) == world.target("a/b/c")
-    assert world.disk.below(world.target("."), ()) == world.target(".")
+    assert world.disk.target_below(world.target("a"), ("b", "c")) == world.target("a/b/c")
+    assert world.disk.target_below(world.target("."), ()) == world.target(".")
 
 
 def test_links_and_special_files_are_named_and_never_followed(local: LocalWorld) -> None:
@@ -63,28 +69,28 @@ def test_links_and_special_files_are_named_and_never_followed(local: LocalWorld)
     os.mkfifo(local.root / "pipe")
     here = local.target(".")
 
-    assert sorted(local.disk.entries(here)) == [
-        Listed("file", "symlink"),
-        Listed("link", "symlink"),
-        Listed("pipe", "other"),
+    assert sorted(local.disk.list_entries(here)) == [
+        DirectoryEntry("file", "symlink"),
+        DirectoryEntry("link", "symlink"),
+        DirectoryEntry("pipe", "other"),
     ]
-    looks = local.disk.looks(here, ["link", "pipe", "file"])
+    looks = local.disk.stat_entries(here, ["link", "pipe", "file"])
     assert [look and look.type for look in looks] == ["symlink", "other", "symlink"]
     assert looks[2] is not None
     assert looks[2].size == len(os.fspath(local.outside / "secret"))
-    bent = local.disk.below(here, ("link",))
-    for ask in (local.disk.entries, lambda target: local.disk.looks(target, ["secret"])):  # type: ignore[misc]
+    bent = local.disk.target_below(here, ("link",))
+    for ask in (local.disk.list_entries, lambda target: local.disk.stat_entries(target, ["secret"])):  # type: ignore[misc]
         with pytest.raises(OutsideWorkspace):
             ask(bent)
-    assert local.disk.heads(here, ["file", "link", "pipe"], 10) == [None, None, None]
+    assert local.disk.read_heads(here, ["file", "link", "pipe"], 10) == [None, None, None]
     with pytest.raises(OutsideWorkspace):
-        local.disk.heads(bent, ["secret"], 10)
+        local.disk.read_heads(bent, ["secret"], 10)
 
 
 def test_a_held_directory_is_open_until_it_is_let_go(local: LocalWorld) -> None:
     local.put("d/f", b"x")
 
-    with local.disk.held(local.target("d")) as fd:
+    with local.disk.open_directory(local.target("d")) as fd:
         assert fd is not None
         assert os.listdir(fd) == ["f"]  # noqa: PTH208  # by its descriptor
     with pytest.raises(OSError, match="Bad file descriptor"):
@@ -92,7 +98,7 @@ def test_a_held_directory_is_open_until_it_is_let_go(local: LocalWorld) -> None:
 
 
 def test_a_disk_in_memory_has_no_directory_for_other_programs(world: World) -> None:
-    with world.disk.held(world.target(".")) as fd:
+    with world.disk.open_directory(world.target(".")) as fd:
         assert (fd is None) == (not isinstance(world, LocalWorld))
 
 
@@ -100,11 +106,11 @@ def test_a_million_names_would_be_fine_but_ten_thousand_are_tried(plain: LocalWo
     for number in range(10_000):
         (plain.root / f"{number}").touch()
 
-    found = plain.disk.entries(plain.target("."))
-    looks = plain.disk.looks(plain.target("."), [name for name, _ in found])
+    found = plain.disk.list_entries(plain.target("."))
+    looks = plain.disk.stat_entries(plain.target("."), [name for name, _ in found])
 
     assert len(found) == len(looks) == 10_000
-    assert all(isinstance(look, Look) for look in looks)
+    assert all(isinstance(look, EntryStat) for look in looks)
 
 
 def test_a_closed_disk_lists_nothing(plain: LocalWorld) -> None:
@@ -112,6 +118,6 @@ def test_a_closed_disk_lists_nothing(plain: LocalWorld) -> None:
     plain.disk.close()
 
     with pytest.raises(SureholdError) as caught:
-        plain.disk.entries(here)
+        plain.disk.list_entries(here)
 
     assert caught.value.reason == "closed"

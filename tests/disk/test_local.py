@@ -18,7 +18,7 @@ from disk.suite import KERNELS, AsNobody, LocalWorld, no_fence, open_descriptors
 from spec.marks import requirement
 from surehold.disk.base import Create, Disk, Remove, Rename, Replace, Step
 from surehold.disk.local import LocalDisk
-from surehold.disk.staging import Durability
+from surehold.disk.steps.staging import Durability
 from surehold.errors import (
     AlreadyExists,
     DiskFailed,
@@ -27,7 +27,7 @@ from surehold.errors import (
     StaleFile,
     SureholdError,
 )
-from surehold.text.version import Meta
+from surehold.text.snapshot import Meta
 
 ACL = "system.posix_acl_access"
 
@@ -82,7 +82,7 @@ def test_special_files_are_refused_at_once(local: LocalWorld, make: Callable[[Pa
     began = time.monotonic()
     attempts: list[Callable[[], object]] = [
         lambda: local.disk.read(target, limit=100),
-        lambda: list(local.disk.chunks(target)),
+        lambda: list(local.disk.read_chunks(target)),
         lambda: local.apply(local.replace("odd", b"new", expected=b"")),
         lambda: local.apply(local.remove("odd", expected=b"")),
         lambda: local.apply(local.rename("odd", "even", expected=b"")),
@@ -212,7 +212,7 @@ def test_short_reads_and_writes_are_continued(local: LocalWorld, monkeypatch: py
 
 def test_chunks_of_a_file_that_changed_meanwhile_end_in_an_error(local: LocalWorld) -> None:
     local.put("a", b"x" * (3 << 20))
-    chunks = local.disk.chunks(local.target("a"))
+    chunks = local.disk.read_chunks(local.target("a"))
     next(chunks)
     local.put("a", b"y")
     with pytest.raises(StaleFile) as caught:
@@ -222,7 +222,7 @@ def test_chunks_of_a_file_that_changed_meanwhile_end_in_an_error(local: LocalWor
 
 def test_chunks_that_nobody_finishes_let_the_file_go(local: LocalWorld) -> None:
     local.put("a", b"x" * (3 << 20))
-    chunks = local.disk.chunks(local.target("a"))
+    chunks = local.disk.read_chunks(local.target("a"))
     next(chunks)
     del chunks  # the fixture counts descriptors
 
@@ -463,7 +463,7 @@ def test_a_directory_that_cannot_be_listed_can_be_written_and_locked(plain: Loca
     target = plain.target("drop/a")
 
     def work() -> str:
-        with plain.disk.hold([target], timeout=1):
+        with plain.disk.lock([target], timeout=1):
             return outcome(lambda: plain.apply(Create(target=target, data=b"x")))
 
     assert as_nobody(work) == "done"
@@ -502,10 +502,10 @@ def test_a_parent_that_becomes_a_link_is_refused(local: LocalWorld) -> None:
         assert caught.value.reason == "symlink_escape"
     attempts: tuple[Callable[[], object], ...] = (
         lambda: local.disk.read(target, limit=10),
-        lambda: list(local.disk.chunks(target)),
+        lambda: list(local.disk.read_chunks(target)),
         lambda: local.disk.replaces_in_place(target),
-        lambda: local.disk.sweep([target], tag="t1", keep=no_keep),
-        lambda: local.disk.hold([target], timeout=1).__enter__(),
+        lambda: local.disk.remove_leftovers([target], tag="t1", keep=no_keep),
+        lambda: local.disk.lock([target], timeout=1).__enter__(),
     )
     for attempt in attempts:
         with pytest.raises(OutsideWorkspace):
@@ -564,7 +564,7 @@ def test_sweep_keeps_the_bytes_of_its_own_tag_and_leaves_everything_else(local: 
     for name, data in {**mine, **others}.items():
         local.put(f"d/{name}", data)
     targets = [local.target(path) for path in ("d/a", "d/b", "missing/c", ".")[:3]]
-    local.disk.sweep(targets, tag="t1", keep=local.kept.append)
+    local.disk.remove_leftovers(targets, tag="t1", keep=local.kept.append)
     assert sorted(local.kept) == [b"displaced", b"staged"]
     assert local.listing() == {f"d/{name}": data for name, data in others.items()}
 
@@ -609,7 +609,7 @@ def test_the_directories_above_a_new_one_are_synced_too(tmp_path: Path, monkeypa
 
 
 def test_a_local_disk_is_coherent(plain: LocalWorld) -> None:
-    assert plain.disk.coherent is True
+    assert plain.disk.is_coherent is True
 
 
 def test_threads_share_a_disk(local: LocalWorld) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from disk.suite import LocalWorld
+from doubles.memory_disk import MemoryDisk
 from surehold.disk import kernel, locks
 from surehold.disk.kernel import Kernel, Unsupported
 from surehold.disk.local import LocalDisk
-from surehold.disk.memory import MemoryDisk
 from surehold.disk.mounts import is_coherent
 from surehold.errors import DiskFailed, LockTimeout
 
@@ -89,13 +89,13 @@ def test_lock_files_lie_in_a_directory_of_ones_own(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(locks.fcntl, "flock", only_files)
     with LocalDisk([tmp_path / "ws"]) as disk:
         target = disk.resolve("a")
-        with disk.hold([target], timeout=1), pytest.raises(LockTimeout), disk.hold([target], timeout=0.01):
+        with disk.lock([target], timeout=1), pytest.raises(LockTimeout), disk.lock([target], timeout=0.01):
             pass
         directory = tmp_path / f"surehold-locks-{os.geteuid()}"
         assert (stat.S_IMODE(directory.stat().st_mode), len(list(directory.iterdir()))) == (0o700, 1)
         assert list((tmp_path / "ws").iterdir()) == []
         directory.chmod(0o777)
-        with pytest.raises(DiskFailed) as caught, disk.hold([target], timeout=1):
+        with pytest.raises(DiskFailed) as caught, disk.lock([target], timeout=1):
             pass
         assert caught.value.reason == "lock_directory"
 
@@ -104,8 +104,8 @@ def test_a_memory_disk_can_be_filled_and_looked_into() -> None:
     disk = MemoryDisk({"d/a": b"1"}, root="/somewhere")
     disk.poke("b", b"2")
     disk.poke("d/a", None)
-    assert (disk.listing(), disk.peek("b"), disk.peek("d/a")) == ({"b": b"2"}, b"2", None)
-    assert (disk.roots, disk.coherent, disk.resolve("/somewhere/b").key) == (("/somewhere",), True, "b")
+    assert (disk.all_files(), disk.peek("b"), disk.peek("d/a")) == ({"b": b"2"}, b"2", None)
+    assert (disk.roots, disk.is_coherent, disk.resolve("/somewhere/b").key) == (("/somewhere",), True, "b")
     target = disk.resolve("b")
-    disk.sweep([target], tag="t", keep=lambda data: pytest.fail(str(data)))
+    disk.remove_leftovers([target], tag="t", keep=lambda data: pytest.fail(str(data)))
     assert disk.replaces_in_place(target) is False

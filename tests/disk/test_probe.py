@@ -9,7 +9,7 @@ import pytest
 
 from surehold.disk import probe as probing
 from surehold.disk.kernel import Kernel
-from surehold.disk.probe import Finding, mount_kind, probe, probe_state
+from surehold.disk.probe import ProbeResult, mount_kind, probe_directory, probe_state
 
 BARE = Kernel(openat2=False, exchange=False, noreplace=False, tmpfile=False)
 NAMES = [
@@ -18,12 +18,12 @@ NAMES = [
 ]
 
 
-def named(findings: tuple[Finding, ...]) -> dict[str, Finding]:
+def named(findings: tuple[ProbeResult, ...]) -> dict[str, ProbeResult]:
     return {finding.name: finding for finding in findings}
 
 
 def test_every_trial_reports_and_nothing_is_left_behind(tmp_path: Path) -> None:
-    findings = probe(tmp_path)
+    findings = probe_directory(tmp_path)
 
     assert [finding.name for finding in findings] == NAMES
     assert all(finding.detail for finding in findings)
@@ -31,14 +31,14 @@ def test_every_trial_reports_and_nothing_is_left_behind(tmp_path: Path) -> None:
 
 
 def test_what_any_linux_disk_can_do_works(tmp_path: Path) -> None:
-    findings = named(probe(tmp_path))
+    findings = named(probe_directory(tmp_path))
 
     assert all(findings[name].ok for name in ("sync_file", "sync_directory", "hard_links", "lock", "space"))
     assert findings["sync_file"].detail.endswith(" ms")
 
 
 def test_a_kernel_that_lacks_everything_is_reported_with_its_fallbacks(tmp_path: Path) -> None:
-    findings = named(probe(tmp_path, kernel=BARE))
+    findings = named(probe_directory(tmp_path, kernel=BARE))
 
     missing = [findings[name] for name in ("contained_open", "exchange", "no_replace", "nameless_file")]
     assert all(not one.ok and one.detail == "not available here" and one.fallback for one in missing)
@@ -59,9 +59,9 @@ def test_an_error_of_the_medium_has_no_fallback(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(probing, "sync", failing)
 
-    findings = named(probe(tmp_path))
+    findings = named(probe_directory(tmp_path))
     for name in ("sync_file", "sync_directory"):
-        assert findings[name] == Finding(name=name, ok=False, detail="Input/output error", fallback="")
+        assert findings[name] == ProbeResult(name=name, ok=False, detail="Input/output error", fallback="")
 
 
 def test_a_directory_that_cannot_be_synced_has_nothing_to_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +70,7 @@ def test_a_directory_that_cannot_be_synced_has_nothing_to_sync(tmp_path: Path, m
 
     monkeypatch.setattr(probing, "sync", unable)
 
-    findings = named(probe(tmp_path))
+    findings = named(probe_directory(tmp_path))
     assert findings["sync_directory"].fallback
     assert not findings["sync_file"].fallback
 
@@ -81,7 +81,7 @@ def test_missing_attributes_cannot_be_lost(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(os, "setxattr", unable)
 
-    findings = named(probe(tmp_path))
+    findings = named(probe_directory(tmp_path))
     for name in ("attributes", "access_lists"):
         assert (findings[name].ok, bool(findings[name].fallback)) == (False, True)
 
@@ -94,7 +94,7 @@ def test_a_lock_that_does_not_lock_is_noticed(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(fcntl, "flock", agreeable)
 
-    assert named(probe(tmp_path))["lock"].detail == "two threads held the same lock"
+    assert named(probe_directory(tmp_path))["lock"].detail == "two threads held the same lock"
 
 
 def test_a_mount_that_shows_old_bytes_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,15 +103,15 @@ def test_a_mount_that_shows_old_bytes_is_noticed(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(probing, "is_coherent", incoherent)
 
-    found = named(probe(tmp_path))["mount"]
+    found = named(probe_directory(tmp_path))["mount"]
     assert not found.ok
     assert "older version" in found.detail
 
 
 def test_a_full_disk_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probing, "_LITTLE_SPACE", 1 << 80)
+    monkeypatch.setattr(probing, "_MIN_FREE_BYTES", 1 << 80)
 
-    found = named(probe(tmp_path))["space"]
+    found = named(probe_directory(tmp_path))["space"]
     assert not found.ok
     assert found.fallback == "a change that does not fit is refused before anything is written"
 
@@ -123,12 +123,12 @@ def test_a_database_that_cannot_be_used_is_noticed(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(sqlite3, "connect", broken)
 
     found = named(probe_state(tmp_path))["state_database"]
-    assert found == Finding(name="state_database", ok=False, detail="unable to open database file")
+    assert found == ProbeResult(name="state_database", ok=False, detail="unable to open database file")
 
 
 def test_a_directory_in_which_nothing_can_be_made_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        probe(tmp_path / "missing")
+        probe_directory(tmp_path / "missing")
 
 
 def test_the_kind_of_a_mount_is_that_of_the_longest_mount_point(tmp_path: Path) -> None:

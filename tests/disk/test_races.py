@@ -98,7 +98,7 @@ def test_crossing_moves_lose_nothing(tmp_path: Path, kernel: Kernel) -> None:
         with LocalDisk([tmp_path], kernel=kernel, durability="none") as disk:
             source, target = map(disk.resolve, way)
             for turn in range(60):
-                with disk.hold([source, target], timeout=30):
+                with disk.lock([source, target], timeout=30):
                     step = Rename(source=source, target=target, expected=sha(b"x"))
                     try:
                         disk.apply([step], tag=f"p{number}-{turn}", fence=no_fence, keep=discard)
@@ -118,7 +118,7 @@ def test_no_edit_is_lost_among_processes_that_take_the_lock(tmp_path: Path, kern
         with LocalDisk([tmp_path], kernel=kernel, durability="none") as disk:
             target = disk.resolve("count")
             for turn in range(50):
-                with disk.hold([target], timeout=60):
+                with disk.lock([target], timeout=60):
                     stored = disk.read(target, limit=100)
                     assert stored is not None
                     data = str(int(stored.data) + 1).encode()
@@ -168,7 +168,7 @@ def test_a_lock_of_another_process_is_waited_for_and_dies_with_it(tmp_path: Path
     ready = FORK.Event()
 
     def hold(stop: Event, _: int) -> None:
-        with LocalDisk([tmp_path]) as disk, disk.hold([disk.resolve("x")], timeout=1):
+        with LocalDisk([tmp_path]) as disk, disk.lock([disk.resolve("x")], timeout=1):
             ready.set()
             stop.wait(30)
             os._exit(0)  # without letting go
@@ -177,11 +177,11 @@ def test_a_lock_of_another_process_is_waited_for_and_dies_with_it(tmp_path: Path
         with company(hold):
             assert ready.wait(30)
             began = time.monotonic()
-            with pytest.raises(LockTimeout) as caught, disk.hold([disk.resolve("x")], timeout=0.2):
+            with pytest.raises(LockTimeout) as caught, disk.lock([disk.resolve("x")], timeout=0.2):
                 pass
             assert 0.2 <= time.monotonic() - began < 5
             assert (caught.value.path, caught.value.details) == ("x", {"seconds": 0.2})
-        with disk.hold([disk.resolve("x")], timeout=5):
+        with disk.lock([disk.resolve("x")], timeout=5):
             pass
 
 
@@ -189,9 +189,9 @@ def test_a_lock_that_is_let_go_is_free_although_a_child_was_forked_meanwhile(tmp
     with LocalDisk([tmp_path]) as disk:
         target = disk.resolve("x")
         with contextlib.ExitStack() as stack:
-            with disk.hold([target], timeout=1):
+            with disk.lock([target], timeout=1):
                 stack.enter_context(company(lambda stop, _: stop.wait(30)))
-            with disk.hold([target], timeout=1):
+            with disk.lock([target], timeout=1):
                 pass
 
 
@@ -199,9 +199,9 @@ def test_directories_that_never_stop_moving_are_given_up(tmp_path: Path, monkeyp
     def elsewhere(*_: object) -> tuple[int, int]:
         return 0, 0
 
-    monkeypatch.setattr(DirectoryLocks, "_identity", elsewhere)
+    monkeypatch.setattr(DirectoryLocks, "_current_identity", elsewhere)
     with LocalDisk([tmp_path]) as disk:
-        with pytest.raises(LockTimeout) as caught, disk.hold([disk.resolve("x")], timeout=0.05):
+        with pytest.raises(LockTimeout) as caught, disk.lock([disk.resolve("x")], timeout=0.05):
             pass
         assert caught.value.path == "x"
 
@@ -210,10 +210,10 @@ def test_a_lock_follows_the_path_to_a_new_directory(tmp_path: Path) -> None:
     (tmp_path / "ws/d").mkdir(parents=True)
     with LocalDisk([tmp_path / "ws"]) as disk:
         target = disk.resolve("d/x")
-        with disk.hold([target], timeout=1):
+        with disk.lock([target], timeout=1):
             (tmp_path / "ws/d").rename(tmp_path / "old")
             (tmp_path / "ws/d").mkdir()
-            with disk.hold([target], timeout=1):  # another directory, another lock
+            with disk.lock([target], timeout=1):  # another directory, another lock
                 pass
 
 

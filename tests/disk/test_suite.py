@@ -7,7 +7,7 @@ import pytest
 
 from disk.suite import World, sha
 from spec.marks import requirement
-from surehold.disk.base import Create, Replace, Stored
+from surehold.disk.base import Create, Replace, StoredFile
 from surehold.errors import (
     AlreadyExists,
     FileTooLarge,
@@ -18,7 +18,7 @@ from surehold.errors import (
     OutsideWorkspace,
     StaleFile,
 )
-from surehold.text.version import Meta
+from surehold.text.snapshot import Meta
 
 pytestmark = requirement("engine:disk:two_disks", "engine:disk:fallbacks")  # the fixture `world` is every disk
 
@@ -141,14 +141,14 @@ def test_a_file_reads_whole_with_its_facts(world: World) -> None:
     world.put("a", b"bytes \x00 \xff")
     stored = world.disk.read(world.target("a"), limit=1 << 20)
     assert stored is not None
-    assert stored == Stored(data=b"bytes \x00 \xff", meta=stored.meta, links=1)
+    assert stored == StoredFile(data=b"bytes \x00 \xff", meta=stored.meta, links=1)
     assert (stored.meta.mode, stored.meta.mtime_ns > 0) == (0o644, True)
 
 
 def test_an_empty_file_is_not_a_missing_one(world: World) -> None:
     world.put("empty", b"")
     assert world.read("empty") == b""
-    assert list(world.disk.chunks(world.target("empty"))) == []
+    assert list(world.disk.read_chunks(world.target("empty"))) == []
 
 
 def test_a_file_above_the_limit_is_refused_with_its_size(world: World) -> None:
@@ -166,20 +166,20 @@ def test_a_directory_is_not_read(world: World) -> None:
         world.read("d")
     assert (caught.value.reason, caught.value.path) == ("is_a_directory", "d")
     with pytest.raises(NotAFile):
-        list(world.disk.chunks(world.target("d")))
+        list(world.disk.read_chunks(world.target("d")))
 
 
 def test_chunks_are_the_file(world: World) -> None:
     data = bytes(range(256)) * 12_000
     world.put("big", data)
-    chunks = list(world.disk.chunks(world.target("big")))
+    chunks = list(world.disk.read_chunks(world.target("big")))
     assert b"".join(chunks) == data
     assert max(map(len, chunks)) == 1 << 20
 
 
 def test_chunks_of_a_missing_file_are_not_found(world: World) -> None:
     with pytest.raises(NotFound):
-        list(world.disk.chunks(world.target("missing")))
+        list(world.disk.read_chunks(world.target("missing")))
 
 
 # Single steps
@@ -221,7 +221,7 @@ def test_create_takes_a_mode_as_it_is(world: World) -> None:
 def test_create_brings_facts_back(world: World) -> None:
     meta = Meta(mode=0o640, mtime_ns=1_500_000_000_123_456_789)
     world.apply(Create(target=world.target("old"), data=b"x", meta=meta))
-    assert world.disk.read(world.target("old"), limit=10) == Stored(data=b"x", meta=meta, links=1)
+    assert world.disk.read(world.target("old"), limit=10) == StoredFile(data=b"x", meta=meta, links=1)
 
 
 @requirement("promise:untouched:mode")
@@ -251,7 +251,7 @@ def test_rename_gives_another_name_and_keeps_the_facts(world: World) -> None:
     world.apply(Create(target=world.target("a"), data=b"x", meta=meta))
     world.apply(world.rename("a", "new/b", expected=b"x"))
     assert world.listing() == {"new/b": b"x"}
-    assert world.disk.read(world.target("new/b"), limit=10) == Stored(data=b"x", meta=meta, links=1)
+    assert world.disk.read(world.target("new/b"), limit=10) == StoredFile(data=b"x", meta=meta, links=1)
 
 
 @requirement("engine:disk:move")
@@ -485,12 +485,12 @@ def test_a_lock_excludes_other_threads_and_names_the_path(world: World) -> None:
 
     def intrude() -> None:
         try:
-            with world.disk.hold([world.target("d/a")], timeout=0.05):
+            with world.disk.lock([world.target("d/a")], timeout=0.05):
                 pass
         except LockTimeout as error:
             caught.append(error)
 
-    with world.disk.hold([world.target("d/a")], timeout=1):
+    with world.disk.lock([world.target("d/a")], timeout=1):
         thread = threading.Thread(target=intrude)
         thread.start()
         thread.join()
@@ -502,19 +502,19 @@ def test_a_lock_excludes_other_threads_and_names_the_path(world: World) -> None:
 def test_locks_of_other_directories_are_free(world: World) -> None:
     world.put("a/x", b"")
     world.put("b/y", b"")
-    with world.disk.hold([world.target("a/x")], timeout=0), world.disk.hold([world.target("b/y")], timeout=0):
+    with world.disk.lock([world.target("a/x")], timeout=0), world.disk.lock([world.target("b/y")], timeout=0):
         pass
 
 
 def test_one_lock_is_enough_for_two_files_of_a_directory(world: World) -> None:
-    with world.disk.hold([world.target("x"), world.target("y"), world.target("x")], timeout=0):
+    with world.disk.lock([world.target("x"), world.target("y"), world.target("x")], timeout=0):
         pass
 
 
 def test_a_lock_is_released_after_an_error(world: World) -> None:
-    with pytest.raises(Refused), world.disk.hold([world.target("x")], timeout=0):
+    with pytest.raises(Refused), world.disk.lock([world.target("x")], timeout=0):
         raise Refused
-    with world.disk.hold([world.target("x")], timeout=0):
+    with world.disk.lock([world.target("x")], timeout=0):
         pass
 
 
@@ -527,7 +527,7 @@ def test_opposite_orders_do_not_deadlock(world: World) -> None:
 
     def work(paths: tuple[str, str]) -> None:
         for number in range(50):
-            with world.disk.hold([world.target(path) for path in paths], timeout=20):
+            with world.disk.lock([world.target(path) for path in paths], timeout=20):
                 rounds.append(number)
                 time.sleep(0.0001)
 
@@ -541,5 +541,5 @@ def test_opposite_orders_do_not_deadlock(world: World) -> None:
 
 def test_a_lock_below_a_missing_directory_excludes_too(world: World) -> None:
     first, second = world.target("new/a"), world.target("new/a")
-    with world.disk.hold([first], timeout=0), pytest.raises(LockTimeout), world.disk.hold([second], timeout=0.01):
+    with world.disk.lock([first], timeout=0), pytest.raises(LockTimeout), world.disk.lock([second], timeout=0.01):
         pass

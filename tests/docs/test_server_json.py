@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from surehold import __version__
-from surehold.front.cli.main import parser
+from surehold.front.cli.main import build_parser
 
 PROJECT = Path(__file__).parents[2]
 NAME = "io.github.surehold/surehold"
@@ -90,6 +90,6 @@ def test_its_arguments_start_the_server(published: dict[str, Any]) -> None:
     arguments = published["packages"][0]["packageArguments"]
     words = [one.get("value") or f"/{one['valueHint']}" for one in arguments]
 
-    args = parser().parse_args(words)
+    args = build_parser().parse_args(words)
 
     assert (args.command, args.roots) == ("mcp", ["/ROOT"])

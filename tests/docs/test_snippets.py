@@ -13,7 +13,7 @@ import pytest
 from docs.official_client import PATIENCE, tools_over_http, tools_over_stdio
 from docs.snippets import LANGUAGES, PROJECT, Command, Remote, Snippet, inline_commands, snippets, ways_in
 from spec.marks import requirement
-from surehold.front.cli.main import parser
+from surehold.front.cli.main import build_parser
 
 SUREHOLD = str(Path(sys.executable).with_name("surehold"))
 TOOLS = [
@@ -70,7 +70,7 @@ def test_every_settings_block_can_be_read_and_names_a_server(block: Snippet) -> 
 @requirement("front:docs:clients")
 @pytest.mark.parametrize("command", [*COMMANDS, *inline_commands()], ids=str)
 def test_every_command_is_understood_by_the_real_command_line(command: Command) -> None:
-    args = parser().parse_args(command.words)
+    args = build_parser().parse_args(command.words)
 
     assert args.command == next((word for word in command.words if not word.startswith("-")), "")
 

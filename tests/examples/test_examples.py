@@ -13,7 +13,7 @@ import pytest
 
 from docs.official_client import tools_over_http
 from spec.marks import requirement
-from surehold.tools.context import Context
+from surehold.tools.context import CallContext
 from workspaces import make_bench
 
 PROJECT = Path(__file__).parents[2]
@@ -189,7 +189,7 @@ def test_the_tool_that_the_contributing_page_shows_works(tmp_path: Path) -> None
     shown = runpy.run_path(str(tmp_path / "replace_text.py"))
     bench = make_bench("memory", "memory", tmp_path)
     bench.put("a.txt", b"one two\n")
-    context = Context(session=bench.workspace.session())
+    context = CallContext(session=bench.workspace.session())
     (replace_text,) = shown["TOOLS"]
 
     digest = context.session.read("a.txt").sha256

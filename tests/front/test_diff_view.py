@@ -6,7 +6,13 @@ from datetime import UTC, datetime
 import pytest
 
 from spec.marks import requirement
-from surehold.front.cli.diff_view import count, counted, hand_over, paint_diff, rows
+from surehold.front.cli.change_view import (
+    classify_rows,
+    count_changed_lines,
+    format_line_counts,
+    paint_diff,
+    print_diff,
+)
 from surehold.front.cli.output import Output
 
 TRICKY = "--- a\n+++ a\n@@ -1,3 +1,3 @@\n same\n--- looks like a header\n+++ so does this\n same\n"
@@ -20,26 +26,34 @@ def painted(diff: str, *, colour: bool = False) -> str:
 
 
 def test_a_changed_line_that_looks_like_a_header_counts_as_a_line() -> None:
-    assert count(TRICKY) == (1, 1)
-    assert [kind for kind, _ in rows(TRICKY)] == ["header", "header", "hunk", "same", "removed", "added", "same"]
+    assert count_changed_lines(TRICKY) == (1, 1)
+    assert [kind for kind, _ in classify_rows(TRICKY)] == [
+        "header",
+        "header",
+        "hunk",
+        "same",
+        "removed",
+        "added",
+        "same",
+    ]
 
 
 def test_the_headers_of_a_second_file_are_not_lines() -> None:
-    assert count("--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y\n--- b\n+++ b\n@@ -0,0 +1,2 @@\n+p\n+q\n") == (3, 1)
+    assert count_changed_lines("--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y\n--- b\n+++ b\n@@ -0,0 +1,2 @@\n+p\n+q\n") == (3, 1)
 
 
 def test_a_missing_final_newline_is_a_note() -> None:
     diff = "--- a\n+++ a\n@@ -1 +1 @@\n-x\n\\ No newline at end of file\n+x\n"
 
-    assert count(diff) == (1, 1)
-    assert [kind for kind, _ in rows(diff)][-2:] == ["note", "added"]
+    assert count_changed_lines(diff) == (1, 1)
+    assert [kind for kind, _ in classify_rows(diff)][-2:] == ["note", "added"]
 
 
 def test_nothing_counts_as_nothing() -> None:
-    assert count("") == (0, 0)
-    assert list(rows("")) == []
-    assert count("Binary files a and b differ\n") == (0, 0)
-    assert [counted(*pair) for pair in ((0, 0), (2, 0), (0, 3), (1, 1))] == ["", "+2", "-3", "+1 -1"]
+    assert count_changed_lines("") == (0, 0)
+    assert list(classify_rows("")) == []
+    assert count_changed_lines("Binary files a and b differ\n") == (0, 0)
+    assert [format_line_counts(*pair) for pair in ((0, 0), (2, 0), (0, 3), (1, 1))] == ["", "+2", "-3", "+1 -1"]
 
 
 def test_rows_have_their_colours() -> None:
@@ -59,7 +73,7 @@ def test_a_pipe_gets_the_very_text_whatever_is_in_it(sign: str, bytes_: bytes) -
     stream = io.TextIOWrapper(buffer, encoding="utf-8")
     out = Output(stream, colour=False, columns=0, now=datetime(2026, 1, 1, tzinfo=UTC), is_terminal=False)
 
-    hand_over(out, f"@@ -1 +1 @@\n-x\r\n+{sign}\n")
+    print_diff(out, f"@@ -1 +1 @@\n-x\r\n+{sign}\n")
 
     assert buffer.getvalue() == b"@@ -1 +1 @@\n-x\r\n+" + bytes_ + b"\n"
 

@@ -8,12 +8,12 @@ import pytest
 from front.shell import Shell
 from spec.marks import requirement
 from surehold.disk import probe as probing
-from surehold.disk.probe import Finding
-from surehold.front.cli.doctor import Promise, judge
+from surehold.disk.probe import ProbeResult
+from surehold.front.cli.doctor import Promise, judge_promises
 
 
-def finding(name: str, *, ok: bool = True, fallback: str = "") -> Finding:
-    return Finding(name=name, ok=ok, detail="tried", fallback=fallback)
+def finding(name: str, *, ok: bool = True, fallback: str = "") -> ProbeResult:
+    return ProbeResult(name=name, ok=ok, detail="tried", fallback=fallback)
 
 
 @requirement("front:cli:doctor")
@@ -42,13 +42,13 @@ def test_the_doctor_as_json_has_promises_and_findings(shell: Shell) -> None:
 
 
 def test_a_promise_holds_when_everything_it_rests_on_works() -> None:
-    assert judge((finding("exchange"), finding("lock")))[2] == Promise(
+    assert judge_promises((finding("exchange"), finding("lock")))[2] == Promise(
         name="Nobody is overwritten unseen", state="holds"
     )
 
 
 def test_a_fallback_is_named(shell: Shell) -> None:
-    promise = judge((finding("exchange", ok=False, fallback="do it slowly"),))[2]
+    promise = judge_promises((finding("exchange", ok=False, fallback="do it slowly"),))[2]
 
     assert promise == Promise(
         name="Nobody is overwritten unseen",

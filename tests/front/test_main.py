@@ -130,7 +130,7 @@ def break_everything(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> N
     def broken(_: object) -> bool:
         raise error
 
-    monkeypatch.setattr(commands.Context, "has_history", broken)
+    monkeypatch.setattr(commands.CommandContext, "has_history", broken)
 
 
 @requirement("front:exit:bug")

@@ -8,7 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spec.marks import requirement
-from surehold.front.cli.output import Cell, Column, Output, ago, cut, output_to, plural, safe, size, width
+from surehold.front.cli.output import (
+    Output,
+    TableCell,
+    TableColumn,
+    cut_to_width,
+    display_width,
+    escape_text,
+    format_age,
+    format_count,
+    format_size,
+    output_to,
+)
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -34,17 +45,17 @@ def output(*, columns: int = 0, colour: bool = False) -> tuple[Output, io.String
     ],
 )
 def test_what_could_steer_a_terminal_is_shown_escaped(text: str, shown: str) -> None:
-    assert safe(text) == shown
+    assert escape_text(text) == shown
 
 
 def test_kept_controls_stay_and_the_others_do_not() -> None:
-    assert safe("a\tb\n\x07", keep="\t\n") == "a\tb\n\\x07"
+    assert escape_text("a\tb\n\x07", keep="\t\n") == "a\tb\n\\x07"
 
 
 @requirement("front:cli:safe_text")
 @given(st.text(st.characters()))
 def test_safe_text_is_printable_on_any_terminal(text: str) -> None:
-    shown = safe(text)
+    shown = escape_text(text)
 
     shown.encode("utf-8")
     assert not any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 for c in shown)
@@ -52,19 +63,22 @@ def test_safe_text_is_printable_on_any_terminal(text: str) -> None:
 
 @given(st.text(), st.integers(0, 20), st.sampled_from(["start", "end"]))
 def test_cut_text_always_fits(text: str, columns: int, keep: str) -> None:
-    assert width(cut(text, columns, keep="start" if keep == "start" else "end")) <= columns or width(text) == 0
+    assert (
+        display_width(cut_to_width(text, columns, keep="start" if keep == "start" else "end")) <= columns
+        or display_width(text) == 0
+    )
 
 
 def test_wide_and_combining_characters_are_counted_as_a_terminal_does() -> None:
-    assert [width(text) for text in ("abc", "漢字", "e\u0301", "ＡＢ")] == [3, 4, 1, 4]
-    assert cut("漢字漢字", 5) == "漢字…"
-    assert cut("src/deep/file.py", 9, keep="end") == "…/file.py"
+    assert [display_width(text) for text in ("abc", "漢字", "e\u0301", "ＡＢ")] == [3, 4, 1, 4]
+    assert cut_to_width("漢字漢字", 5) == "漢字…"
+    assert cut_to_width("src/deep/file.py", 9, keep="end") == "…/file.py"
 
 
 def test_sizes_are_said_as_people_say_them() -> None:
     numbers = [0, 1023, 1024, 1536, 10_240, 1_048_000, 5 << 20, 3 << 30, 5000 << 40]
 
-    assert [size(number) for number in numbers] == [
+    assert [format_size(number) for number in numbers] == [
         *("0 B", "1023 B", "1.0 KB", "1.5 KB", "10 KB", "1.0 MB", "5.0 MB", "3.0 GB", "5000 TB")
     ]
 
@@ -72,39 +86,39 @@ def test_sizes_are_said_as_people_say_them() -> None:
 def test_times_are_said_as_people_say_them() -> None:
     spans = [0, 9, 10, 59, 60, 3599, 3600, 86_399, 86_400, 3 * 86_400]
 
-    assert [ago(NOW - timedelta(seconds=span), NOW) for span in spans] == [
+    assert [format_age(NOW - timedelta(seconds=span), NOW) for span in spans] == [
         *("just now", "just now", "10 s ago", "59 s ago", "1 min ago", "59 min ago"),
         *("1 h ago", "23 h ago", "1 day ago", "3 days ago"),
     ]
-    assert ago(NOW - timedelta(days=45), NOW) == "2026-01-15"
-    assert ago(NOW + timedelta(days=2), NOW) == "2026-03-03"
+    assert format_age(NOW - timedelta(days=45), NOW) == "2026-01-15"
+    assert format_age(NOW + timedelta(days=2), NOW) == "2026-03-03"
 
 
 def test_a_recorded_time_is_exact_in_a_pipe_and_relative_on_a_terminal() -> None:
-    assert output()[0].when("2026-03-01T11:00:00+00:00") == "2026-03-01T11:00:00Z"
-    assert output(columns=80)[0].when("2026-03-01T11:00:00+00:00") == "1 h ago"
+    assert output()[0].format_time("2026-03-01T11:00:00+00:00") == "2026-03-01T11:00:00Z"
+    assert output(columns=80)[0].format_time("2026-03-01T11:00:00+00:00") == "1 h ago"
 
 
 def test_plural_says_one_and_many() -> None:
-    assert [plural(n, "entry", "entries") for n in (0, 1, 2000)] == ["0 entries", "1 entry", "2,000 entries"]
+    assert [format_count(n, "entry", "entries") for n in (0, 1, 2000)] == ["0 entries", "1 entry", "2,000 entries"]
 
 
 COLUMNS = (
-    Column(title="id"),
-    Column(title="path", least=12, keep="end"),
-    Column(title="size", align="right", rank=1),
-    Column(title="note"),
+    TableColumn(title="id"),
+    TableColumn(title="path", least=12, keep="end"),
+    TableColumn(title="size", align="right", rank=1),
+    TableColumn(title="note"),
 )
 
 
-def rows(*paths: str) -> list[list[Cell]]:
-    return [[Cell(text="x1"), Cell(text=path), Cell(text="5 B"), Cell(text="")] for path in paths]
+def rows(*paths: str) -> list[list[TableCell]]:
+    return [[TableCell(text="x1"), TableCell(text=path), TableCell(text="5 B"), TableCell(text="")] for path in paths]
 
 
 def test_a_table_is_aligned_also_with_wide_characters_and_leaves_out_empty_columns() -> None:
     out, stream = output()
 
-    out.table(COLUMNS, rows("漢字.txt", "a.txt"))
+    out.print_table(COLUMNS, rows("漢字.txt", "a.txt"))
 
     assert stream.getvalue() == "ID  PATH      SIZE\nx1  漢字.txt   5 B\nx1  a.txt      5 B\n"
 
@@ -113,16 +127,16 @@ def test_a_table_is_aligned_also_with_wide_characters_and_leaves_out_empty_colum
 def test_a_table_fits_the_terminal(columns: int) -> None:
     out, stream = output(columns=columns)
 
-    out.table(COLUMNS, rows("src/a/rather/long/path/漢字/file.py", "b"))
+    out.print_table(COLUMNS, rows("src/a/rather/long/path/漢字/file.py", "b"))
 
-    assert all(width(line) <= columns for line in stream.getvalue().splitlines())
+    assert all(display_width(line) <= columns for line in stream.getvalue().splitlines())
     assert "file.py" in stream.getvalue() or columns < 20
 
 
 def test_a_cell_cannot_break_out_of_its_table() -> None:
     out, stream = output()
 
-    out.table(COLUMNS, rows("a\nb\x1b[2J"))
+    out.print_table(COLUMNS, rows("a\nb\x1b[2J"))
 
     assert stream.getvalue().splitlines()[1].startswith(r"x1  a\nb\x1b[2J")
 
@@ -157,6 +171,6 @@ def test_flags_and_variables_decide_about_colour(
 def test_a_json_document_is_ascii_whatever_is_in_it() -> None:
     out, stream = output()
 
-    out.json({"name": "ü\udcff\u202e"})
+    out.print_json({"name": "ü\udcff\u202e"})
 
     assert stream.getvalue() == '{\n  "name": "\\u00fc\\udcff\\u202e"\n}\n'

@@ -7,7 +7,7 @@ import pytest
 
 from front.shell import Shell
 from spec.marks import requirement
-from surehold.front.cli.output import width
+from surehold.front.cli.output import display_width
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -57,7 +57,7 @@ def test_the_log_fits_the_terminal_and_keeps_the_end_of_long_paths(shell: Shell,
     _, shown = shell.terminal("log", COLUMNS=columns)
 
     lines = plain(shown).splitlines()
-    assert all(width(line) <= int(columns) for line in lines)
+    assert all(display_width(line) <= int(columns) for line in lines)
     assert "file.py" in lines[1]
 
 

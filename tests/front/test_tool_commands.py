@@ -9,8 +9,8 @@ import pytest
 
 from front.shell import Shell
 from spec.marks import requirement
-from surehold.dialects.families import tools_of
-from surehold.tools.export import exported
+from surehold.library.families import tools_of
+from surehold.tools.export import export_tools
 
 
 @requirement("front:cli:tool")
@@ -67,7 +67,7 @@ def test_the_definitions_are_exported_in_three_notations(shell: Shell) -> None:
     for name in ("openai", "anthropic", "mcp"):
         said = shell("schema", "--format", name)
 
-        assert (said.code, json.loads(said.out)) == (0, exported(tools_of(), name))
+        assert (said.code, json.loads(said.out)) == (0, export_tools(tools_of(), name))
     assert len(json.loads(shell("schema", "--tools", "anchored").out)) == 3
     assert shell("schema", "--tools", "nonsense").code == 1
 

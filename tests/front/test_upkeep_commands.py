@@ -13,8 +13,8 @@ from front.shell import Shell
 from spec.marks import requirement
 from surehold import __version__
 from surehold.app import default_state_dir
-from surehold.front.cli.upkeep_commands import duration
-from surehold.workspace.recover import Settled
+from surehold.front.cli.upkeep_commands import parse_duration
+from surehold.workspace.recovery import SettledIntent
 from surehold.workspace.workspace import Workspace
 
 
@@ -106,19 +106,21 @@ def test_recover_leaves_a_file_alone_that_is_neither_version(shell: Shell) -> No
 
 
 SETTLED = (
-    Settled(change_id="01aaaaaaaaaaaaaaaaaaaaaaaa", direction="forward", paths=("a.txt",)),
-    Settled(change_id="01bbbbbbbbbbbbbbbbbbbbbbbb", direction="backward", paths=("b.txt", "c.txt")),
-    Settled(change_id="01cccccccccccccccccccccccc", direction="gone", paths=("d.txt",)),
+    SettledIntent(change_id="01aaaaaaaaaaaaaaaaaaaaaaaa", direction="forward", paths=("a.txt",)),
+    SettledIntent(change_id="01bbbbbbbbbbbbbbbbbbbbbbbb", direction="backward", paths=("b.txt", "c.txt")),
+    SettledIntent(change_id="01cccccccccccccccccccccccc", direction="gone", paths=("d.txt",)),
 )
-CONFLICT = Settled(change_id="01dddddddddddddddddddddddd", direction="conflict", paths=("e",), conflicts=("e\x1b",))
-FAILED = Settled(change_id="01eeeeeeeeeeeeeeeeeeeeeeee", direction="failed", paths=("f",), problem="Locked.")
+CONFLICT = SettledIntent(
+    change_id="01dddddddddddddddddddddddd", direction="conflict", paths=("e",), conflicts=("e\x1b",)
+)
+FAILED = SettledIntent(change_id="01eeeeeeeeeeeeeeeeeeeeeeee", direction="failed", paths=("f",), problem="Locked.")
 
 
-def recovering(shell: Shell, monkeypatch: pytest.MonkeyPatch, *settled: Settled) -> None:
+def recovering(shell: Shell, monkeypatch: pytest.MonkeyPatch, *settled: SettledIntent) -> None:
     shell.write("a.txt", "one\n")
     shell.edit("a.txt", "one", "two")
 
-    def recover(_: Workspace) -> tuple[Settled, ...]:
+    def recover(_: Workspace) -> tuple[SettledIntent, ...]:
         return settled
 
     monkeypatch.setattr(Workspace, "recover", recover)
@@ -144,7 +146,7 @@ def test_recover_says_how_every_open_change_was_closed(shell: Shell, monkeypatch
     ("settled", "words"), [(CONFLICT, r"Conflict dddddddd: left as it is: e\x1b"), (FAILED, "Still open eeeeeeee: f")]
 )
 def test_recover_with_trouble_ends_in_1(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch, settled: Settled, words: str
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, settled: SettledIntent, words: str
 ) -> None:
     recovering(shell, monkeypatch, settled)
 
@@ -164,7 +166,7 @@ def test_gc_drops_only_what_is_old_enough(shell: Shell) -> None:
 
 
 def test_durations_are_hours_days_and_weeks() -> None:
-    assert [duration(text) for text in ("12h", "30d", "8W")] == [
+    assert [parse_duration(text) for text in ("12h", "30d", "8W")] == [
         timedelta(hours=12),
         timedelta(days=30),
         timedelta(weeks=8),
@@ -174,7 +176,7 @@ def test_durations_are_hours_days_and_weeks() -> None:
 @pytest.mark.parametrize("text", ["", "30", "d", "-1d", "0d", "1.5d", "30 days", "5m", "999999w", "٣d", "nan"])
 def test_nonsense_is_no_duration(shell: Shell, text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
-        duration(text)
+        parse_duration(text)
 
     said = shell("gc", f"--keep={text}")
     assert said.code == 2

@@ -3,12 +3,11 @@ import pytest
 from media.samples import decoded, pdf
 from spec.marks import requirement
 from surehold.errors import PdfBadRange, PdfEncrypted, PdfInvalid
-from surehold.media.documents import Document, Facts, OutlineEntry, document
-from surehold.media.page_range import page_numbers
+from surehold.media.documents import Document, DocumentFacts, OutlineEntry, decode_document, page_numbers
 
 
 def shown(data: bytes, *numbers: int, room: int = 1 << 30) -> Document:
-    return document(data, lambda _: numbers, path="a.pdf", room=room)
+    return decode_document(data, lambda _: numbers, path="a.pdf", room=room)
 
 
 @requirement("claude:read:pdf_parts")
@@ -28,10 +27,12 @@ def test_every_page_has_its_text_and_its_picture() -> None:
 def test_a_document_says_what_it_is_before_any_page_is_shown() -> None:
     data = pdf([f"page {number}" for number in range(1, 13)], outline=[("Intro", 1), ("The end", 12)])
 
-    found = document(data, lambda _: (), path="a.pdf", density_above=10)
+    found = decode_document(data, lambda _: (), path="a.pdf", density_above=10)
 
     outline = (OutlineEntry(title="Intro", level=0, page=1), OutlineEntry(title="The end", level=0, page=12))
-    assert found.facts == Facts(count=12, title="", outline=outline, outline_cut=False, characters=(6,) * 9 + (7,) * 3)
+    assert found.facts == DocumentFacts(
+        count=12, title="", outline=outline, outline_cut=False, characters=(6,) * 9 + (7,) * 3
+    )
     assert found.pages == ()
 
 
@@ -66,7 +67,7 @@ def test_what_is_no_document_is_refused(data: bytes) -> None:
 
 
 def test_headings_that_are_too_many_are_not_left_out_silently() -> None:
-    found = document(pdf(["one"], outline=[("again", 1)] * 61), lambda _: (), path="a.pdf")
+    found = decode_document(pdf(["one"], outline=[("again", 1)] * 61), lambda _: (), path="a.pdf")
 
     assert (len(found.facts.outline), found.facts.outline_cut) == (60, True)
 
@@ -90,7 +91,7 @@ def test_a_refusal_of_who_chooses_comes_through_and_the_next_call_works() -> Non
     data = pdf(["a", "b"])
 
     with pytest.raises(PdfBadRange):
-        document(data, lambda facts: page_numbers("9", facts.count, path="a.pdf"), path="a.pdf")
+        decode_document(data, lambda facts: page_numbers("9", facts.count, path="a.pdf"), path="a.pdf")
 
     assert [page.text for page in shown(data, 2).pages] == ["b"]
 

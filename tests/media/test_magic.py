@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from media.samples import image, pdf
-from surehold.media.magic import HEAD, kind_of
+from surehold.media.magic import HEAD_BYTES, kind_of
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from surehold.media.magic import HEAD, kind_of
     ],
 )
 def test_an_image_is_known_by_its_first_bytes(name: str, mime: str) -> None:
-    kind = kind_of(image(name)[:HEAD])
+    kind = kind_of(image(name)[:HEAD_BYTES])
 
     assert kind is not None
     assert (kind.family, kind.name, kind.mime) == ("image", name, mime)
@@ -40,7 +40,7 @@ def test_other_binary_files_have_a_name(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "a.db")
     connection.execute("CREATE TABLE a (b)")
     connection.close()
-    files = [gzip.compress(b"x"), (tmp_path / "a.db").read_bytes(), Path("/proc/self/exe").read_bytes()[:HEAD]]
+    files = [gzip.compress(b"x"), (tmp_path / "a.db").read_bytes(), Path("/proc/self/exe").read_bytes()[:HEAD_BYTES]]
 
     found = [kind_of(data) for data in files]
 

@@ -2,7 +2,7 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import PdfBadRange
-from surehold.media.page_range import page_numbers, page_ranges
+from surehold.media.documents import page_numbers, page_ranges
 
 
 @requirement("claude:read:pdf_pages")

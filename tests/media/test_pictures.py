@@ -8,13 +8,13 @@ from media.samples import bomb, decoded, described, encoded, image, noise, turne
 from spec.marks import requirement
 from surehold.errors import ImageInvalid, ImageTooLarge
 from surehold.media.magic import kind_of
-from surehold.media.pictures import Picture, Size, picture, preview
+from surehold.media.pictures import Picture, PictureSize, decode_picture, decode_preview
 
 
 def shown(data: bytes) -> Picture:
     kind = kind_of(data)
     assert kind is not None
-    return picture(data, kind, path="a.png")
+    return decode_picture(data, kind, path="a.png")
 
 
 @requirement("claude:read:image")
@@ -25,7 +25,11 @@ def test_a_small_image_of_a_common_kind_is_handed_on_as_it_is(name: str) -> None
     found = shown(data)
 
     assert (found.data, found.mime) == (data, f"image/{name.lower()}")
-    assert (found.original, found.display, found.frames) == (Size(width=40, height=30), Size(width=40, height=30), 1)
+    assert (found.original, found.display, found.frames) == (
+        PictureSize(width=40, height=30),
+        PictureSize(width=40, height=30),
+        1,
+    )
 
 
 @pytest.mark.parametrize("name", ["BMP", "TIFF", "ICO", "AVIF"])
@@ -91,7 +95,7 @@ def test_what_the_camera_turned_is_turned_back(name: str, orientation: int) -> N
 
     found = shown(turned(orientation, name))
 
-    upright = Size(width=30, height=40) if lies else Size(width=40, height=30)
+    upright = PictureSize(width=30, height=40) if lies else PictureSize(width=40, height=30)
     assert (found.original, found.display, found.orientation) == (upright, upright, orientation)
     picture = decoded(found.data).convert("L")
     assert picture.size == (upright.width, upright.height)
@@ -188,7 +192,7 @@ def test_a_preview_has_an_even_number_of_rows_and_three_bytes_a_place() -> None:
     kind = kind_of(data)
     assert kind is not None
 
-    found = preview(data, kind, path="a.jpg", columns=12)
+    found = decode_preview(data, kind, path="a.jpg", columns=12)
 
     assert (found.columns, found.rows, len(found.colours)) == (12, 16, 12 * 16 * 3)
 
@@ -198,7 +202,7 @@ def test_a_preview_of_a_very_narrow_image_is_no_longer_than_a_screen() -> None:
     kind = kind_of(data)
     assert kind is not None
 
-    found = preview(data, kind, path="a.png", columns=1, rows=48)
+    found = decode_preview(data, kind, path="a.png", columns=1, rows=48)
 
     assert (found.columns, found.rows, len(found.colours)) == (1, 48, 48 * 3)
 

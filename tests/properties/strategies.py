@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from surehold.text.encoding import Encoding, named
+from surehold.text.encoding import Encoding, encoding_named
 
 ENCODINGS = (
     "utf-8",
@@ -63,7 +63,7 @@ def samples(
         ends[-1] = ""
     bom = BOMS[name] if name in BOMS and draw(st.booleans()) else b""
     text = "".join(map("".join, zip(rows, ends, strict=True)))
-    encoding = Encoding(name=named(name).name, bom=bom, width=named(name).width)
+    encoding = Encoding(name=encoding_named(name).name, bom=bom, width=encoding_named(name).width)
     return Sample(bom + text.encode(name), encoding, tuple(rows), tuple(ends))
 
 

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from properties.strategies import LETTERS, UNICODE, Sample, any_bytes, samples
 from surehold.errors import LineEditError
-from surehold.text.align import Block, align
-from surehold.text.encoding import Encoding
-from surehold.text.line_edits import (
+from surehold.text.align import EqualRun, align_lines
+from surehold.text.anchored.edits import (
     AnchoredEdits,
     DeleteLine,
     DeleteRange,
@@ -24,9 +23,10 @@ from surehold.text.line_edits import (
     Operation,
     ReplaceLine,
     ReplaceRange,
-    Shown,
+    ShownVersion,
 )
-from surehold.text.rows import Row, rows_at
+from surehold.text.anchored.rows import AnchoredLine, anchor_lines_at
+from surehold.text.encoding import Encoding
 from surehold.text.snapshot import Snapshot
 
 KINDS = ["alpha beta", "gamma_ray", "  indented", "}", "", "x", "\treturn value"]
@@ -43,19 +43,19 @@ class Region:
 
 def regions(before: list[str], after: list[str]) -> list[Region]:
     old, new = [row.encode() for row in before], [row.encode() for row in after]
-    blocks = [Block(0, 0, 0), *align(old, new), Block(len(old), len(new), 0)]
+    blocks = [EqualRun(0, 0, 0), *align_lines(old, new), EqualRun(len(old), len(new), 0)]
     found = [
         Region(one.a + one.size, other.a, tuple(after[one.b + one.size : other.b])) for one, other in pairwise(blocks)
     ]
     return [each for each in found if each.start < each.end or each.rows]
 
 
-def spelled(row: Row, choose: Random) -> str:
+def spelled(row: AnchoredLine, choose: Random) -> str:
     """Return one of the ways in which a caller may copy an anchor that names exactly one line."""
     return choose.choice([row.anchor, row.anchor.upper(), f"{row.line}#{row.hash}", str(row)])
 
 
-def operation(region: Region, rows: dict[int, Row], choose: Random) -> Operation:
+def operation(region: Region, rows: dict[int, AnchoredLine], choose: Random) -> Operation:
     content = "\n".join(region.rows)
     if region.rows and (not region.rows[-1] or choose.random() < 0.5):
         content += "\n"
@@ -83,8 +83,8 @@ def test_operations_made_from_a_diff_give_exactly_the_second_text(sample: Sample
     wanted = data.draw(st.lists(row, max_size=10))
     before = Snapshot(sample.data, encoding=sample.encoding)
     changed = regions(list(sample.rows), wanted)
-    assume(changed and all(sample.encoding.can_hold(each) for each in wanted))
-    rows = rows_at(before, range(1, len(sample.rows) + 1))
+    assume(changed and all(sample.encoding.can_encode(each) for each in wanted))
+    rows = anchor_lines_at(before, range(1, len(sample.rows) + 1))
     choose = data.draw(st.randoms(use_true_random=False))
 
     sent = tuple(operation(region, rows, choose) for region in changed)
@@ -103,7 +103,7 @@ def test_operations_made_from_a_diff_give_exactly_the_second_text(sample: Sample
 def disjoint_operations(draw: st.DrawFn, snapshot: Snapshot) -> list[Operation]:
     """Draw operations that never touch the same lines, and at most one insert per gap."""
     total = len(snapshot.lines)
-    rows = rows_at(snapshot, range(1, total + 1))
+    rows = anchor_lines_at(snapshot, range(1, total + 1))
     choose = draw(st.randoms(use_true_random=False))
     line, sent = 0, list[Operation]()
     while line < total:
@@ -135,8 +135,8 @@ def test_untouched_bytes_stay(raw: bytes, data: st.DataObject) -> None:
     cleaned = re.sub(rb"<<\d+\.\d+>>(?:\r\n|\n|\r)?", b"", plan.after.data)
     opened = not before.lines.final_newline
     assert cleaned == kept or (opened and cleaned in {kept + b"\n", kept + b"\r\n", kept + b"\r"})
-    old = _outside([(start, end) for start, end, _, _ in plan.offsets()], before.size)
-    new = _outside([(start, end) for _, _, start, end in plan.offsets()], plan.after.size)
+    old = _outside([(start, end) for start, end, _, _ in plan.span_offsets()], before.size)
+    new = _outside([(start, end) for _, _, start, end in plan.span_offsets()], plan.after.size)
     assert [raw[a:b] for a, b in old] == [plan.after.data[a:b] for a, b in new]
 
 
@@ -162,7 +162,7 @@ def test_the_order_of_the_array_does_not_matter(texts: list[str], data: st.DataO
 def test_inserts_at_one_gap_stand_in_the_order_of_the_array(texts: list[str], count: int, data: st.DataObject) -> None:
     before = Snapshot("".join(text + "\n" for text in texts).encode())
     line = data.draw(st.integers(1, len(texts)))
-    anchor = rows_at(before, [line])[line].anchor
+    anchor = anchor_lines_at(before, [line])[line].anchor
     sent = tuple(InsertAfter(hash=anchor, content=f"<<{n}>>") for n in range(count))
 
     after = AnchoredEdits(operations=sent).plan(before).after
@@ -212,7 +212,7 @@ def history(choose: Random, kinds: list[bytes], most: int) -> History:
     return History(old=old, new=[line for line, _ in rows], origin=[index for _, index in rows])
 
 
-def landed(told: History, anchor: str, shown: tuple[Shown, ...]) -> int | None:
+def landed(told: History, anchor: str, shown: tuple[ShownVersion, ...]) -> int | None:
     """Return the line of the new text that an edit replaced; None when it was refused."""
     live = Snapshot(b"".join(told.new))
     try:
@@ -235,11 +235,11 @@ def test_a_copied_anchor_never_lands_on_a_line_that_can_be_told_from_the_right_o
     for _ in range(150):
         told = history(choose, [b"kind number %d\n" % n for n in range(kinds)], 30)
         old, whole = Snapshot(b"".join(told.old)), ((1, len(told.old)),)
-        shown = (Shown(snapshot=old, spans=whole, anchored=whole),)
+        shown = (ShownVersion(snapshot=old, spans=whole, anchored=whole),)
         if own:
             new = Snapshot(b"".join(told.new))
-            shown = (Shown(snapshot=new, spans=((1, len(told.new)),), anchored=()), *shown)
-        for line, row in rows_at(old, range(1, len(told.old) + 1)).items():
+            shown = (ShownVersion(snapshot=new, spans=((1, len(told.new)),), anchored=()), *shown)
+        for line, row in anchor_lines_at(old, range(1, len(told.old) + 1)).items():
             here = landed(told, choose.choice([row.anchor, f"{row.hash}.{row.occurrence or 1}", str(row)]), shown)
             truth = next((n for n, each in enumerate(told.origin) if each == line - 1), None)
             if here is None:
@@ -267,9 +267,9 @@ def test_among_distinct_lines_an_edit_lands_exactly_on_its_line_or_is_refused_wh
         rows[place : place + gone] = [(b"new line %d of edit %d\n" % (n, number), None) for n in range(added)]
     told = History(old=old, new=[line for line, _ in rows], origin=[index for _, index in rows])
     base = Snapshot(b"".join(old))
-    shown = (Shown(snapshot=base, spans=((1, len(old)),)),)
+    shown = (ShownVersion(snapshot=base, spans=((1, len(old)),)),)
 
-    for line, row in rows_at(base, range(1, len(old) + 1)).items():
+    for line, row in anchor_lines_at(base, range(1, len(old) + 1)).items():
         truth = next((n for n, each in enumerate(told.origin) if each == line - 1), None)
         for anchor in (row.anchor, row.hash):
             assert landed(told, anchor, shown) == truth
@@ -283,10 +283,10 @@ def test_an_edit_lands_only_on_lines_with_the_very_bytes_that_were_shown(
     old: list[bytes], new: list[bytes], data: st.DataObject
 ) -> None:
     base, live = Snapshot(b"".join(old)), Snapshot(b"".join(new))
-    rows = rows_at(base, range(1, len(old) + 1))
+    rows = anchor_lines_at(base, range(1, len(old) + 1))
     first = data.draw(st.integers(1, len(old)))
     last = data.draw(st.integers(first, len(old)))
-    shown = (Shown(snapshot=base, spans=((1, len(old)),)),)
+    shown = (ShownVersion(snapshot=base, spans=((1, len(old)),)),)
     sent: Operation = DeleteRange(start_hash=rows[first].anchor, end_hash=rows[last].anchor)
     if first == last:
         sent = DeleteLine(hash=rows[first].anchor)
@@ -302,7 +302,7 @@ def test_an_edit_lands_only_on_lines_with_the_very_bytes_that_were_shown(
 def test_what_a_refusal_offers_works_on_the_retry(texts: list[bytes], data: st.DataObject) -> None:
     live = Snapshot(b"".join(texts))
     line = data.draw(st.integers(1, len(texts)))
-    bare = rows_at(live, [line])[line].hash
+    bare = anchor_lines_at(live, [line])[line].hash
 
     with suppress(LineEditError):
         assert AnchoredEdits(operations=(DeleteLine(hash=bare),)).plan(live).resolutions[0].start_line == line

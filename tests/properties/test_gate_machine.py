@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from spec.marks import requirement
 from surehold.dialects.claude.edit import edit
 from surehold.dialects.claude.write import write
-from surehold.tools.context import Context
+from surehold.tools.context import CallContext
 from surehold.tools.spec import Answer
 from workspaces import make_bench
 
@@ -60,7 +60,7 @@ class GateMachine(RuleBasedStateMachine):
         at = place % len(self.lines)
         old, new, known = self.lines[at : at + size], [fresh("edited")], set(self.shown)
         answer = edit.call(
-            Context(session=self.session),
+            CallContext(session=self.session),
             {"file_path": "file.txt", "old_string": "\n".join(old), "new_string": "\n".join(new)},
         )
         if self.heard(answer):
@@ -72,7 +72,7 @@ class GateMachine(RuleBasedStateMachine):
     def write(self, count: int) -> None:
         new = [fresh("written") for _ in range(count)]
         content, known = "".join(f"{line}\n" for line in new), set(self.shown)
-        answer = write.call(Context(session=self.session), {"file_path": "file.txt", "content": content})
+        answer = write.call(CallContext(session=self.session), {"file_path": "file.txt", "content": content})
         if self.heard(answer):
             assert set(self.lines) <= known
             self.lines = new

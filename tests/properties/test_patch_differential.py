@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from spec.marks import requirement
 from surehold.errors import NotEncodable, PatchApplyError, PatchParseError
-from surehold.text.diff import split_lines, unified
-from surehold.text.patch import parse_patch
+from surehold.text.diff import split_lines, unified_diff
+from surehold.text.patch.parse import parse_patch
 from surehold.text.snapshot import Snapshot
 
 pieces = st.sampled_from(
@@ -73,7 +73,7 @@ def _made_by(before: bytes, after: bytes, *command: str) -> str:
 
 def own_diff(before: bytes, after: bytes, context: int) -> str:
     old, new = Snapshot(before), Snapshot(after)
-    return unified(
+    return unified_diff(
         old.lines.raw, new.lines.raw, from_name="a/f", to_name="b/f", decode=bytes.decode, context=context
     ).text
 

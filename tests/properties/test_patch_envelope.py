@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from spec.marks import requirement
 from surehold.errors import NotEncodable, PatchApplyError, PatchParseError
-from surehold.text.patch import Patch, parse_patch
+from surehold.text.patch.parse import Patch, parse_patch
 from surehold.text.snapshot import Snapshot
 
 contents = st.sampled_from(["a", "b", "c", "d", "", " x", "-y", "+z", "@@", "*** End Patch", "ü", "\ty", "\\ w"])
@@ -113,7 +113,7 @@ def test_hunks_that_stand_once_are_applied_and_others_are_refused(case: Case) ->
         kept.append(b"".join(before.lines.raw[at:start]))
         at = end
     kept.append(b"".join(before.lines.raw[at:]))
-    edges = [0, *(edge for span in plan.offsets() for edge in span[2:]), plan.after.size]
+    edges = [0, *(edge for span in plan.span_offsets() for edge in span[2:]), plan.after.size]
     assert b"".join(kept) == b"".join(plan.after.data[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True))
     assert all(one.end <= other.start for one, other in pairwise(plan.spans))
     assert [done.index for done in plan.applied] == list(range(len(case.hunks)))

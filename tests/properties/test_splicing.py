@@ -4,19 +4,19 @@ from hypothesis import strategies as st
 from properties.strategies import Sample, any_bytes, samples
 from spec.marks import requirement
 from surehold.errors import SureholdError
+from surehold.text.align import shared_prefix_length, shared_suffix_length
 from surehold.text.encoding import RAW
-from surehold.text.ends import common_prefix, common_suffix
 from surehold.text.plan import EditPlan
+from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteBytes, WriteText
 from surehold.text.snapshot import Snapshot
-from surehold.text.string_edits import SequentialEdits, SnapshotEdits, StringEdit
 
 
 def outside_is_untouched(plan: EditPlan) -> bool:
     """Cut the spans out of both sides: what remains must be the same bytes."""
     before, after = plan.before.data, plan.after.data
     at_before = at_after = 0
-    for start, end, new_start, new_end in plan.offsets():
+    for start, end, new_start, new_end in plan.span_offsets():
         if before[at_before:start] != after[at_after:new_start]:
             return False
         at_before, at_after = end, new_end
@@ -135,11 +135,11 @@ def test_sequential_edits_end_where_one_replacement_after_the_other_ends(
 @given(st.binary(max_size=300), st.binary(max_size=300), st.binary(max_size=300))
 def test_common_ends_are_found_exactly(one: bytes, middle: bytes, other: bytes) -> None:
     left, right = one + middle, one + other
-    prefix = common_prefix(left, right)
+    prefix = shared_prefix_length(left, right)
     assert left[:prefix] == right[:prefix]
     assert left[prefix : prefix + 1] != right[prefix : prefix + 1] or prefix == min(len(left), len(right))
 
     left, right = middle + one, other + one
-    suffix = common_suffix(left, right, limit=min(len(left), len(right)))
+    suffix = shared_suffix_length(left, right, limit=min(len(left), len(right)))
     assert left[len(left) - suffix :] == right[len(right) - suffix :]
     assert suffix >= len(one)

@@ -15,17 +15,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from doubles.memory_disk import MemoryDisk
 from spec.marks import requirement
-from surehold.disk.base import Step, Stored, Target
+from surehold.disk.base import Step, StoredFile, Target
 from surehold.disk.local import LocalDisk
-from surehold.disk.memory import MemoryDisk
 from surehold.errors import SureholdError
-from surehold.stores.base import Operation, Query
+from surehold.stores.base import LedgerQuery, Operation
 from surehold.stores.owner import current_owner
-from surehold.text.hashing import sha256
+from surehold.text.hashing import sha256_hex
 from surehold.text.plan import Delete, Keep
+from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteBytes
-from surehold.text.string_edits import SnapshotEdits, StringEdit
 from surehold.workspace.proposal import Absent, Exact, Proof, Proposal, Sha256
 from surehold.workspace.workspace import Workspace
 from workspaces import Clock, DiskKind, StoreKind, call, make_store
@@ -72,7 +72,7 @@ class FragileMemory(MemoryDisk):
 
     fuse = Fuse()
 
-    def read(self, target: Target, *, limit: int) -> Stored | None:
+    def read(self, target: Target, *, limit: int) -> StoredFile | None:
         self.fuse.check()
         return super().read(target, limit=limit)
 
@@ -87,7 +87,7 @@ class FragileLocal(LocalDisk):
 
     fuse = Fuse()
 
-    def read(self, target: Target, *, limit: int) -> Stored | None:
+    def read(self, target: Target, *, limit: int) -> StoredFile | None:
         self.fuse.check()
         return super().read(target, limit=limit)
 
@@ -160,7 +160,7 @@ class Machine(RuleBasedStateMachine):
                 self.trashed[item.change.trash_id] = (path, before[path])
 
     def _proof(self, path: str) -> Proof:
-        return Sha256(sha256(self.model[path])) if path in self.model else Exact()
+        return Sha256(sha256_hex(self.model[path])) if path in self.model else Exact()
 
     @rule(path=paths, data=contents)
     def create(self, path: str, data: bytes) -> None:
@@ -231,7 +231,7 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data(), again=st.booleans())
     def undo_or_redo_anything(self, data: st.DataObject, again: bool) -> None:
         """Take back any change: it may be refused, and then nothing happened; else only its own files change."""
-        ids = sorted({entry.change_id for entry in self.workspace.history.log(Query(ok_only=True, limit=1000))})
+        ids = sorted({entry.change_id for entry in self.workspace.history.log(LedgerQuery(ok_only=True, limit=1000))})
         if not ids:
             return
         try:
@@ -335,7 +335,7 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def the_history_is_whole_and_newest_first(self) -> None:
         assert self.workspace.history.verify().ok
-        seqs = [entry.seq for entry in self.workspace.history.log(Query(limit=10_000))]
+        seqs = [entry.seq for entry in self.workspace.history.log(LedgerQuery(limit=10_000))]
         assert seqs == list(range(len(seqs), 0, -1))
 
 

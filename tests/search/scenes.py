@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from surehold.search.values import GlobResult, Listing, Search, SearchResult
+from surehold.search.query import GlobResult, Listing, Search, SearchResult
+from surehold.workspace.access.policy import Policy
 from surehold.workspace.finder import Finder
-from surehold.workspace.policy import Policy
 from workspaces import Bench, DiskKind, make_bench
 
 ENGINES = ("ripgrep", "python")

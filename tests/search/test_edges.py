@@ -9,9 +9,9 @@ from spec.marks import requirement
 from surehold import Settings, open_workspace
 from surehold.errors import InvalidPattern, SearchTimeout
 from surehold.search import regex_child
-from surehold.search.preview import window
+from surehold.search.query import Search, Skipped
 from surehold.search.regex import translate
-from surehold.search.values import Search, Skipped
+from surehold.search.result_page import cut_around
 from surehold.workspace import finder
 
 
@@ -193,7 +193,7 @@ def test_matches_are_counted_in_bytes_and_empty_ones_once_per_line() -> None:
 def test_a_window_lies_around_its_place(at: int, begin: int) -> None:
     text = "".join(chr(0x4E00 + number) for number in range(10_000))
 
-    shown = window(text, at)
+    shown = cut_around(text, at)
 
     assert len(shown) == 500
     assert shown.strip("…") == text[begin + bool(begin) : begin + 500 - (begin + 500 < 10_000)]

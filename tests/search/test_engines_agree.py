@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from search.scenes import Scene, make_scene, on_both
 from spec.marks import requirement
 from surehold.errors import BinaryFile, InvalidPattern
-from surehold.search import types
-from surehold.search.ripgrep import binary
-from surehold.search.values import Search, SearchResult, Sought, Want
+from surehold.search import file_types
+from surehold.search.query import ResultWindow, Search, SearchResult, Want
+from surehold.search.ripgrep.engine import find_binary
 
 pytestmark = requirement("files:search_files:fallback")
 
@@ -107,7 +107,7 @@ def _compare(files: dict[str, bytes], search: Search) -> None:
         assert (first.skipped, first.notes) == (second.skipped, second.notes)
 
 
-def _swept(scene: Scene, search: Search, sought: Sought) -> object:
+def _swept(scene: Scene, search: Search, sought: ResultWindow) -> object:
     """Return what a sweep says, without what only one engine knows."""
     try:
         found = scene.finder.grep(search, sought)
@@ -139,7 +139,7 @@ def test_any_sweep_for_any_regular_expression(
     search = Search(query=query, mode="regex", multiline=multiline, dot_all=multiline, hidden=True, include=include)
     if any(atom in query for atom in MAY_BE_EMPTY) and want == "counts":
         want = "files"  # how often nothing is found is a matter of taste
-    sought = Sought(want=want, before=context, after=context, limit=limit)
+    sought = ResultWindow(want=want, before=context, after=context, limit=limit)
     with TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         scene = make_scene(Path(directory))
         _fill(scene, files)
@@ -239,13 +239,15 @@ def test_git_agrees_about_what_is_ignored(local: Scene) -> None:
 
 
 def test_the_table_of_types_is_that_of_ripgrep() -> None:
-    path = binary()
+    path = find_binary()
     assert path is not None
     listed = subprocess.run([path, "--no-config", "--type-list"], check=True, capture_output=True, text=True).stdout
     theirs = {name: set(globs.split(", ")) for name, _, globs in (row.partition(": ") for row in listed.splitlines())}
 
-    assert {name: theirs[name] for name in types.GLOBS} == {name: set(globs) for name, globs in types.GLOBS.items()}
-    assert {name for name in types.ALIASES.values() if name not in theirs} == set()
+    assert {name: theirs[name] for name in file_types.GLOBS} == {
+        name: set(globs) for name, globs in file_types.GLOBS.items()
+    }
+    assert {name for name in file_types.ALIASES.values() if name not in theirs} == set()
 
 
 @pytest.mark.parametrize("query", [r"\p{L}", r"[a&&b]", r"\Aa", "(?x) a", r"[\D]", r"\B"])

@@ -12,10 +12,10 @@ import pytest
 from disk.suite import as_nobody
 from search.scenes import Scene, make_scene
 from spec.marks import requirement
-from surehold.disk.base import Reader, Stored, Target
+from surehold.disk.base import DiskReader, StoredFile, Target
 from surehold.errors import Cancelled, DiskFailed, SearchTimeout
-from surehold.search import ripgrep
-from surehold.search.values import Search
+from surehold.search.query import Search
+from surehold.search.ripgrep import engine as ripgrep
 from surehold.workspace.finder import Finder
 
 EVIL = r"(a+)+$|(a|aa)+$|(.*a){12}c"
@@ -139,7 +139,7 @@ def test_a_crash_is_an_error_and_never_an_empty_result(
 
 
 def test_too_many_matches_are_cut_at_the_same_place_every_time(local: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ripgrep, "_MAX_OUTPUT", 5000)
+    monkeypatch.setattr(ripgrep, "_MAX_OUTPUT_BYTES", 5000)
     local.put(*(f"d{number % 7}/{number:03}" for number in range(300)), data=b"needle\n" * 5)
 
     results = [local.search("needle") for _ in range(5)]
@@ -247,11 +247,11 @@ def test_a_file_that_keeps_changing_is_counted(local: Scene, monkeypatch: pytest
 
 def _meddle(monkeypatch: pytest.MonkeyPatch, scene: Scene, meddle: Callable[[], object]) -> None:
     """Change something right after the engine is done, before the file is read for the answer."""
-    disk: Reader = scene.bench.disk
+    disk: DiskReader = scene.bench.disk
     read = disk.read
     done = list[bool]()
 
-    def late(target: Target, *, limit: int) -> Stored | None:
+    def late(target: Target, *, limit: int) -> StoredFile | None:
         if target.key == "a" and not done:
             done.append(True)
             meddle()
@@ -269,8 +269,8 @@ def test_a_workspace_finds_with_the_finder_that_it_holds(local: Scene) -> None:
 
 
 def test_ripgrep_is_found_where_it_was_installed() -> None:
-    from surehold.search.ripgrep import binary
+    from surehold.search.ripgrep.engine import find_binary
 
-    path = binary()
+    path = find_binary()
     assert path is not None
     assert subprocess.run([path, "--version"], check=True, capture_output=True).stdout.startswith(b"ripgrep ")

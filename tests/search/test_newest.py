@@ -8,8 +8,8 @@ import pytest
 from search.scenes import Scene, make_scene
 from spec.marks import requirement
 from surehold.errors import OutsideWorkspace, SearchTimeout
-from surehold.search import newest
-from surehold.search.values import NewestResult
+from surehold.search import listing
+from surehold.search.query import NewestResult
 from surehold.workspace.finder import Finder
 
 
@@ -23,19 +23,19 @@ def test_newest_first_and_ties_by_path(local: Scene) -> None:
         local.put(name)
         os.utime(local.root / name, ns=(0, 10**9 * (at // 2)))
 
-    assert keys(local.finder.newest("**/*")) == ["a", "c", "b", "d/a"]
-    assert keys(local.finder.newest("**/*", limit=1)) == ["a"]
-    assert local.finder.newest("**/*", limit=1).total == 4
+    assert keys(local.finder.glob_newest("**/*")) == ["a", "c", "b", "d/a"]
+    assert keys(local.finder.glob_newest("**/*", limit=1)) == ["a"]
+    assert local.finder.glob_newest("**/*", limit=1).total == 4
 
 
 @requirement("claude:glob:syntax")
 def test_every_disk_gives_the_same_files(shelf: Scene) -> None:
     shelf.put("a.py", "b/c.py", "b/d.txt", ".e.py")
 
-    assert sorted(keys(shelf.finder.newest("**/*.py"))) == [".e.py", "a.py", "b/c.py"]
-    assert sorted(keys(shelf.finder.newest("**/*.py", hidden=False))) == ["a.py", "b/c.py"]
-    assert sorted(keys(shelf.finder.newest("{a,b/c}.p?"))) == ["a.py", "b/c.py"]
-    assert sorted(keys(shelf.finder.newest("**/[ab].py"))) == ["a.py"]
+    assert sorted(keys(shelf.finder.glob_newest("**/*.py"))) == [".e.py", "a.py", "b/c.py"]
+    assert sorted(keys(shelf.finder.glob_newest("**/*.py", hidden=False))) == ["a.py", "b/c.py"]
+    assert sorted(keys(shelf.finder.glob_newest("{a,b/c}.p?"))) == ["a.py", "b/c.py"]
+    assert sorted(keys(shelf.finder.glob_newest("**/[ab].py"))) == ["a.py"]
 
 
 @requirement("claude:search:not_looked_at")
@@ -43,7 +43,7 @@ def test_nothing_found_says_what_else_there_is(local: Scene) -> None:
     local.put(".gitignore", data=b"*.log\n")
     local.put("a.log", "sub/b.txt")
 
-    logs, texts, both = (local.finder.newest(pattern) for pattern in ("*.log", "*.txt", "sub/*.md"))
+    logs, texts, both = (local.finder.glob_newest(pattern) for pattern in ("*.log", "*.txt", "sub/*.md"))
 
     assert (logs.elsewhere, logs.below) == (1, 0)
     assert (texts.elsewhere, texts.below) == (0, 1)
@@ -53,17 +53,17 @@ def test_nothing_found_says_what_else_there_is(local: Scene) -> None:
 def test_an_absolute_pattern_stays_inside_the_roots(local: Scene) -> None:
     local.put("a/b.py", "a/c[1].py")
 
-    assert keys(local.finder.newest(f"{local.root}/a/*.py")) in (["a/b.py", "a/c[1].py"], ["a/c[1].py", "a/b.py"])
-    assert keys(local.finder.newest(f"{local.root}/a/b.py")) == ["a/b.py"]
+    assert keys(local.finder.glob_newest(f"{local.root}/a/*.py")) in (["a/b.py", "a/c[1].py"], ["a/c[1].py", "a/b.py"])
+    assert keys(local.finder.glob_newest(f"{local.root}/a/b.py")) == ["a/b.py"]
     with pytest.raises(OutsideWorkspace):
-        local.finder.newest("/etc/pass*")
+        local.finder.glob_newest("/etc/pass*")
 
 
 def test_a_denied_file_is_not_found(tmp_path: Path) -> None:
     scene = make_scene(tmp_path, deny=["secret*"])
     scene.put("secret.py", "a.py")
 
-    found = scene.finder.newest("*.py")
+    found = scene.finder.glob_newest("*.py")
 
     assert (keys(found), found.skipped.denied) == (["a.py"], 1)
 
@@ -78,14 +78,14 @@ def test_when_time_is_up_there_is_a_part_or_an_error(local: Scene, monkeypatch: 
         if len(seen) > allowed:
             raise SearchTimeout("Time is up.")
 
-    monkeypatch.setattr(newest.Budget, "check", late)
+    monkeypatch.setattr(listing.Deadline, "check", late)
     allowed = 2
 
-    found = Finder(local.bench.workspace).newest("**/*.py")
+    found = Finder(local.bench.workspace).glob_newest("**/*.py")
     assert (keys(found), found.complete) == (["a/x.py"], False)
     assert found.notes == ("Time was up after 20 s: this is what was found until then, not all there is.",)
 
     seen.clear()
     allowed = 0
     with pytest.raises(SearchTimeout):
-        Finder(local.bench.workspace).newest("**/*.py")
+        Finder(local.bench.workspace).glob_newest("**/*.py")

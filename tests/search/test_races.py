@@ -10,7 +10,7 @@ from disk.test_races import RACES, SECRET, attacked, rounds
 from search.scenes import ENGINES
 from spec.marks import requirement
 from surehold.errors import SureholdError
-from surehold.search.values import Search
+from surehold.search.query import Search
 from workspaces import real_workspace
 
 pytestmark = requirement("promise:contained:races")

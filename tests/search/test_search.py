@@ -9,7 +9,7 @@ import pytest
 from search.scenes import Scene, make_scene
 from spec.marks import requirement
 from surehold.errors import InvalidArgument, InvalidPattern, NotFound, OutsideWorkspace
-from surehold.search.values import Hit, Search, Skipped
+from surehold.search.query import Hit, Search, Skipped
 
 
 @requirement("files:search_files:text")

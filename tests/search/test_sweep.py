@@ -12,21 +12,23 @@ import pytest
 from disk.suite import as_nobody
 from search.scenes import ENGINES, Scene, make_scene
 from spec.marks import requirement
-from surehold.disk.base import Reader, Stored, Target
+from surehold.disk.base import DiskReader, StoredFile, Target
 from surehold.errors import Cancelled, InvalidPattern, SearchTimeout
-from surehold.search import records
-from surehold.search import sweep as sweep_module
-from surehold.search.engine import places_of
-from surehold.search.running import Run
-from surehold.search.values import Row, Search, Skipped, Sought, SweepResult, Want
-from surehold.workspace.finder import BUILD, VERSION_CONTROL, Finder
+from surehold.search import content as sweep_module
+from surehold.search.engine import positions_of_spans
+from surehold.search.query import GrepResult, MatchedLine, ResultWindow, Search, Skipped, Want
+from surehold.search.ripgrep import output_format
+from surehold.search.ripgrep.program import CompletedRun
+from surehold.workspace.finder import BUILD_DIRECTORIES, VERSION_CONTROL_DIRECTORIES, Finder
 
 WANTS: tuple[Want, ...] = ("files", "counts", "lines")
 
 
-def sweep(scene: Scene, query: str, want: Want = "files", *, sought: Sought | None = None, **more: Any) -> SweepResult:
+def sweep(
+    scene: Scene, query: str, want: Want = "files", *, sought: ResultWindow | None = None, **more: Any
+) -> GrepResult:
     search = replace(Search(query=query, mode="regex", hidden=True), **more)
-    return scene.finder.grep(search, replace(sought or Sought(), want=want))
+    return scene.finder.grep(search, replace(sought or ResultWindow(), want=want))
 
 
 def plant(scene: Scene) -> None:
@@ -53,7 +55,7 @@ def plant(scene: Scene) -> None:
         ("^$|foo", {"types": ("py",)}),
         (r"\bfoo", {"include": ("b/*",), "exclude": ("raw",)}),
         ("foo", {"hidden": False}),
-        ("foo", {"closed": (*VERSION_CONTROL, *BUILD)}),
+        ("foo", {"closed": (*VERSION_CONTROL_DIRECTORIES, *BUILD_DIRECTORIES)}),
         (r"bar.foo", {"multiline": True, "dot_all": True}),
         (r"foo(?!\s*foo)", {}),
         (r"(o)\1$", {}),
@@ -82,7 +84,7 @@ def test_both_engines_find_the_same(
 def test_lines_come_with_their_context_once_each(scene: Scene) -> None:
     scene.put("a", data=b"1\nx\n3\nx\n5\n6\n7\nx")
 
-    rows = sweep(scene, "x", "lines", sought=Sought(before=1, after=1)).rows
+    rows = sweep(scene, "x", "lines", sought=ResultWindow(before=1, after=1)).rows
 
     assert [(row.line, row.text, row.is_match) for row in rows] == [
         (1, "1", False),
@@ -98,7 +100,7 @@ def test_lines_come_with_their_context_once_each(scene: Scene) -> None:
 def test_a_file_whose_lines_end_in_carriage_returns_is_shown_by_our_lines(scene: Scene) -> None:
     scene.put("a", data=b"one\rneedle\rthree")
 
-    assert sweep(scene, "needle", "lines").rows == (Row(path="a", line=2, text="needle", is_match=True),)
+    assert sweep(scene, "needle", "lines").rows == (MatchedLine(path="a", line=2, text="needle", is_match=True),)
 
 
 @requirement("claude:grep:totals")
@@ -108,11 +110,11 @@ def test_the_order_is_by_path_and_a_page_is_a_part_of_it(scene: Scene) -> None:
     whole = [path for path, _ in sweep(scene, "needle").counts]
 
     assert whole == ["a/x", "a-b/x", "b/a", "b.txt", "c"]
-    page = sweep(scene, "needle", sought=Sought(offset=1, limit=2))
+    page = sweep(scene, "needle", sought=ResultWindow(offset=1, limit=2))
     assert ([path for path, _ in page.counts], page.total_files, page.further) == (["a-b/x", "b/a"], 5, True)
-    last = sweep(scene, "needle", sought=Sought(offset=3, limit=2))
+    last = sweep(scene, "needle", sought=ResultWindow(offset=3, limit=2))
     assert ([path for path, _ in last.counts], last.further) == (["b.txt", "c"], False)
-    short = sweep(scene, "needle", sought=Sought(room=8))
+    short = sweep(scene, "needle", sought=ResultWindow(room=8))
     assert ([path for path, _ in short.counts], short.further) == (["a/x"], True)
 
 
@@ -193,7 +195,7 @@ def test_a_directory_that_vanishes_while_lines_are_shown_is_no_failure(
     local.put("a/x", "b/y")
     read = type(local.bench.workspace.disk).read
 
-    def and_remove(disk: Reader, target: Target, *, limit: int) -> Stored | None:
+    def and_remove(disk: DiskReader, target: Target, *, limit: int) -> StoredFile | None:
         stored = read(disk, target, limit=limit)  # type: ignore[arg-type]
         if target.key == "b/y" and (local.root / "b/y").exists() and engine == "ripgrep":
             shutil.rmtree(local.root / "b")
@@ -207,12 +209,12 @@ def test_a_directory_that_vanishes_while_lines_are_shown_is_no_failure(
 
 
 def test_a_page_ends_before_it_holds_too_much_of_files(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweep_module, "_HELD", 10)
+    monkeypatch.setattr(sweep_module, "_MAX_SNAPSHOT_BYTES", 10)
     monkeypatch.setattr(sweep_module, "_BATCH_BYTES", 1)
     scene.put("a", "b", "c", data=b"needle\n")
 
-    first = sweep(scene, "needle", "lines", sought=Sought(limit=9))
-    second = sweep(scene, "needle", "lines", sought=Sought(limit=9, offset=2))
+    first = sweep(scene, "needle", "lines", sought=ResultWindow(limit=9))
+    second = sweep(scene, "needle", "lines", sought=ResultWindow(limit=9, offset=2))
 
     assert ([row.path for row in first.rows], first.further, first.total_lines) == (["a", "b"], True, 3)
     assert ([row.path for row in second.rows], second.further) == (["c"], False)
@@ -243,13 +245,13 @@ def test_look_behind_of_any_width_needs_ripgrep_and_says_so_without(
 class SlowDisk:
     """A disk that takes its time after some files."""
 
-    def __init__(self, disk: Reader, quick: int) -> None:
+    def __init__(self, disk: DiskReader, quick: int) -> None:
         self._disk, self._quick = disk, quick
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._disk, name)
 
-    def read(self, target: Target, *, limit: int) -> Stored | None:
+    def read(self, target: Target, *, limit: int) -> StoredFile | None:
         self._quick -= 1
         if self._quick < 0:
             time.sleep(0.4)
@@ -267,36 +269,36 @@ def test_time_that_runs_out_leaves_a_part_or_is_an_error(
     finder = Finder(scene.bench.workspace, seconds=0.2)
 
     monkeypatch.setattr(finder, "_disk", SlowDisk(disk, 1))
-    found = finder.grep(search, Sought(want=want))
+    found = finder.grep(search, ResultWindow(want=want))
     assert found.counts[0] == ("a", 1)
     assert (found.total_files, found.complete, found.files_scanned) == (2, False, None)
     assert found.notes[0] == "Time was up after 0.2 s: this is what was found until then, not all there is."
 
     monkeypatch.setattr(finder, "_disk", SlowDisk(disk, 0))
     with pytest.raises(SearchTimeout):
-        finder.grep(replace(search, query="nothing"), Sought(want=want))
+        finder.grep(replace(search, query="nothing"), ResultWindow(want=want))
 
 
 def test_a_sweep_that_nobody_wants_any_more_ends(scene: Scene) -> None:
     scene.put("a")
 
     with pytest.raises(Cancelled):
-        scene.finder.grep(Search(query="needle"), Sought(want="lines"), cancelled=lambda: True)
+        scene.finder.grep(Search(query="needle"), ResultWindow(want="lines"), cancelled=lambda: True)
 
 
 def test_a_file_that_changed_meanwhile_is_searched_again_as_it_is_shown(
     local: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     local.put("a", data=b"needle\n")
-    find = records.read
+    find = output_format.parse_output
 
-    def change(done: Run, want: Want) -> Any:
+    def change(done: CompletedRun, want: Want) -> Any:
         local.put("a", data=b"new\n\nneedle\n")
         return find(done, want)
 
-    monkeypatch.setattr(records, "read", change)
+    monkeypatch.setattr(output_format, "parse_output", change)
 
-    assert sweep(local, "needle", "lines").rows == (Row(path="a", line=3, text="needle", is_match=True),)
+    assert sweep(local, "needle", "lines").rows == (MatchedLine(path="a", line=3, text="needle", is_match=True),)
 
 
 def test_records_are_read_whatever_the_names_are() -> None:
@@ -307,23 +309,26 @@ def test_records_are_read_whatever_the_names_are() -> None:
         b'./late\x001:1:\n./late: binary file matches (found "\\0" byte around offset 9000)',
     ]
     stats = b"\n\n6 matches\n5 matched lines\n4 files contained matches\n9 files searched\n1 bytes printed\n"
-    run = Run(code=0, output=b"\n\n".join(blocks) + b"\n" + stats, errors="", overflowed=False)
+    run = CompletedRun(code=0, output=b"\n\n".join(blocks) + b"\n" + stats, errors="", overflowed=False)
 
-    lines, counts = records.read(run, "lines"), records.read(run, "counts")
+    lines, counts = output_format.parse_output(run, "lines"), output_format.parse_output(run, "counts")
 
     assert (lines.counts, lines.binary, lines.doubtful) == ({"a": 2, "b\n\nc": 1}, ["bin"], ["late"])
     assert counts.counts == {"a": 4, "b\n\nc": 1}
-    assert (lines.scanned, records.matches_of(lines)) == (9, 5)
+    assert (lines.scanned, output_format.count_matches(lines)) == (9, 5)
     said = {path: each for path, each in lines.places.items() if isinstance(each, bytes)}
-    assert {path: records.places(each) for path, each in said.items()} == {"a": [(1, 1), (4, 0)], "b\n\nc": [(9, 0)]}
-    cut = records.read(replace(run, output=blocks[0] + b"\n\n./b", timed_out=True), "files")
+    assert {path: output_format.parse_positions(each) for path, each in said.items()} == {
+        "a": [(1, 1), (4, 0)],
+        "b\n\nc": [(9, 0)],
+    }
+    cut = output_format.parse_output(replace(run, output=blocks[0] + b"\n\n./b", timed_out=True), "files")
     assert (cut.counts, cut.scanned, cut.timed_out) == ({"a": 1}, None, True)
 
 
 def test_lines_are_found_from_spans() -> None:
     text = b"ab\ncd\n\nef"
 
-    assert places_of(text, [(0, 1), (1, 2), (4, 5), (6, 6), (8, 9)]) == [(1, 0), (2, 1), (3, 0), (4, 1)]
-    assert places_of(text, [(1, 8)]) == [(1, 1), (2, 0), (3, 0), (4, 0)]
-    assert places_of(text, [(0, 3), (3, 5)]) == [(1, 0), (2, 0)]
-    assert places_of(b"", []) == []
+    assert positions_of_spans(text, [(0, 1), (1, 2), (4, 5), (6, 6), (8, 9)]) == [(1, 0), (2, 1), (3, 0), (4, 1)]
+    assert positions_of_spans(text, [(1, 8)]) == [(1, 1), (2, 0), (3, 0), (4, 0)]
+    assert positions_of_spans(text, [(0, 3), (3, 5)]) == [(1, 0), (2, 0)]
+    assert positions_of_spans(b"", []) == []

@@ -8,7 +8,7 @@ import pytest
 from search.scenes import Scene, make_scene, names
 from spec.marks import requirement
 from surehold.errors import DeniedByRule, InvalidArgument, InvalidPattern, NotFound
-from surehold.search.values import Skipped
+from surehold.search.query import Skipped
 
 
 def test_a_directory_is_listed_in_order_with_types_and_sizes(shelf: Scene) -> None:

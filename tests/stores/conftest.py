@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
+from doubles.memory_store import MemoryStore
 from stores.scenes import Author, Clock
 from surehold.stores.base import Store
-from surehold.stores.memory import MemoryStore
-from surehold.stores.sqlite import SqliteStore
+from surehold.stores.sqlite.store import SqliteStore
 
 
 @pytest.fixture

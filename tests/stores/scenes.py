@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from surehold.stores.base import Begun, Blob, Call, Change, Entry, Intent, Operation, Owner, Store
-from surehold.stores.outcome import stamp
+from surehold.stores.ledger_entries import utc_timestamp
 from surehold.stores.owner import current_owner
-from surehold.text.version import Version
+from surehold.text.snapshot import Version
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ELSEWHERE = Owner(host="another-machine", boot="b", pid=1, started="1")
@@ -28,7 +28,7 @@ class Clock:
 
     @property
     def text(self) -> str:
-        return stamp(self.now)
+        return utc_timestamp(self.now)
 
 
 def sha(data: bytes) -> str:

@@ -10,9 +10,9 @@ import pytest
 from spec.marks import requirement
 from stores.scenes import Author, Clock, blob, change, intent, sha
 from surehold.errors import NotFound, StateCorrupt
-from surehold.stores.base import Begun, Blob, Store, Verdict
-from surehold.stores.deltas import MAX_DEPTH
-from surehold.stores.sqlite import SqliteStore
+from surehold.stores.base import Begun, Blob, LedgerCheck, Store
+from surehold.stores.sqlite.deltas import MAX_DEPTH
+from surehold.stores.sqlite.store import SqliteStore
 
 NOISE = random.Random(1).randbytes(200_000)  # too large for a row, however it is packed
 
@@ -29,25 +29,25 @@ def file_of(tmp_path: Path, data: bytes) -> Path:
 @pytest.mark.parametrize("data", [b"", b"x", b"ab" * 100_000, NOISE], ids=["empty", "tiny", "repetitive", "noise"])
 def test_bytes_come_back_as_they_were(store: Store, data: bytes) -> None:
     assert not store.has_blob(sha(data))
-    store.keep(blob(data))
-    store.keep(blob(data))
+    store.keep_blob(blob(data))
+    store.keep_blob(blob(data))
 
     assert store.has_blob(sha(data))
-    assert store.blob(sha(data)) == data
-    assert store.verify() == Verdict(entries=0, blobs=1)
+    assert store.read_blob(sha(data)) == data
+    assert store.verify() == LedgerCheck(entries=0, blobs=1)
 
 
 @requirement("engine:store:blobs")
 def test_bytes_under_a_false_name_are_not_taken(store: Store) -> None:
     with pytest.raises(ValueError, match="not"):
-        store.keep(Blob(data=b"x", sha256=sha(b"y")))
+        store.keep_blob(Blob(data=b"x", sha256=sha(b"y")))
 
     assert not store.has_blob(sha(b"y"))
 
 
 def test_bytes_that_are_gone_say_why(store: Store) -> None:
     with pytest.raises(NotFound) as caught:
-        store.blob(sha(b"x"))
+        store.read_blob(sha(b"x"))
 
     assert caught.value.reason == "blob_missing"
     assert sha(b"x") in caught.value.message
@@ -55,11 +55,11 @@ def test_bytes_that_are_gone_say_why(store: Store) -> None:
 
 
 def test_a_base_that_is_itself_or_unknown_is_only_a_hint(store: Store) -> None:
-    store.keep(Blob(data=b"x" * 999, sha256=sha(b"x" * 999), base=sha(b"x" * 999)))
-    store.keep(blob(b"y" * 999, base=b"never stored"))
+    store.keep_blob(Blob(data=b"x" * 999, sha256=sha(b"x" * 999), base=sha(b"x" * 999)))
+    store.keep_blob(blob(b"y" * 999, base=b"never stored"))
 
-    assert store.blob(sha(b"x" * 999)) == b"x" * 999
-    assert store.blob(sha(b"y" * 999)) == b"y" * 999
+    assert store.read_blob(sha(b"x" * 999)) == b"x" * 999
+    assert store.read_blob(sha(b"y" * 999)) == b"y" * 999
 
 
 def versions(count: int, size: int) -> list[bytes]:
@@ -79,7 +79,7 @@ def test_fifty_versions_are_chains_of_at_most_eight_deltas(sqlite: SqliteStore, 
     for data in history:
         author.write("a", data)
 
-    assert [sqlite.blob(sha(data)) for data in history] == history
+    assert [sqlite.read_blob(sha(data)) for data in history] == history
     with database(tmp_path) as raw:
         depths = [depth for (depth,) in raw.execute("SELECT depth FROM blobs ORDER BY rowid")]
         packed = raw.execute("SELECT SUM(packed) FROM blobs").fetchone()[0]
@@ -96,12 +96,12 @@ def test_a_large_file_with_a_small_edit_costs_little(sqlite: SqliteStore, tmp_pa
 
     assert file_of(tmp_path, NOISE).stat().st_mode & 0o777 == 0o600
     assert not file_of(tmp_path, edited).exists()
-    assert sqlite.blob(sha(edited)) == edited
+    assert sqlite.read_blob(sha(edited)) == edited
 
 
 @requirement("engine:store:blobs", "engine:verify:first_broken")
 def test_a_flipped_byte_in_a_row_is_noticed(sqlite: SqliteStore, tmp_path: Path) -> None:
-    sqlite.keep(blob(b"some text that is kept"))
+    sqlite.keep_blob(blob(b"some text that is kept"))
     with database(tmp_path) as raw:
         (data,) = raw.execute("SELECT data FROM blobs").fetchone()
         raw.execute("UPDATE blobs SET data = ?", (data[:-3] + bytes([data[-3] ^ 1]) + data[-2:],))
@@ -112,7 +112,7 @@ def test_a_flipped_byte_in_a_row_is_noticed(sqlite: SqliteStore, tmp_path: Path)
 
 @requirement("engine:store:blobs", "engine:verify:first_broken")
 def test_a_flipped_byte_in_a_file_is_noticed(sqlite: SqliteStore, tmp_path: Path) -> None:
-    sqlite.keep(blob(NOISE))
+    sqlite.keep_blob(blob(NOISE))
     path = file_of(tmp_path, NOISE)
     data = bytearray(path.read_bytes())
     data[5_000] ^= 1
@@ -123,56 +123,56 @@ def test_a_flipped_byte_in_a_file_is_noticed(sqlite: SqliteStore, tmp_path: Path
 
 @pytest.mark.parametrize("size", [0, 1, 100])
 def test_a_cut_file_is_noticed_and_can_be_stored_again(sqlite: SqliteStore, tmp_path: Path, size: int) -> None:
-    sqlite.keep(blob(NOISE))
+    sqlite.keep_blob(blob(NOISE))
     os.truncate(file_of(tmp_path, NOISE), size)
 
     assert not sqlite.has_blob(sha(NOISE))
     assert_damaged(sqlite, NOISE)
-    sqlite.keep(blob(NOISE))
-    assert sqlite.blob(sha(NOISE)) == NOISE
+    sqlite.keep_blob(blob(NOISE))
+    assert sqlite.read_blob(sha(NOISE)) == NOISE
 
 
 def assert_damaged(store: Store, data: bytes) -> None:
     with pytest.raises(StateCorrupt) as caught:
-        store.blob(sha(data))
+        store.read_blob(sha(data))
     assert sha(data) in caught.value.message
     assert "surehold verify" in caught.value.action
     verdict = store.verify()
     assert not verdict.ok
-    assert verdict == Verdict(entries=0, blobs=1, broken_blobs=(sha(data),), problem="1 blobs are damaged.")
+    assert verdict == LedgerCheck(entries=0, blobs=1, broken_blobs=(sha(data),), problem="1 blobs are damaged.")
 
 
 def test_a_lost_base_can_be_stored_again_beside_its_own_delta(sqlite: SqliteStore, tmp_path: Path) -> None:
     edited = NOISE + b"edit"
-    sqlite.keep(blob(NOISE))
-    sqlite.keep(blob(edited, NOISE))
+    sqlite.keep_blob(blob(NOISE))
+    sqlite.keep_blob(blob(edited, NOISE))
     file_of(tmp_path, NOISE).unlink()
 
     # Packed as a delta to its own delta, it would be lost for good.
     both = [blob(edited), blob(NOISE, edited)]
     assert sqlite.begin(intent("c1", change("a", edited, NOISE)), both, lease=9, fence=0) == Begun()
 
-    assert sqlite.blob(sha(NOISE)) == NOISE
-    assert sqlite.blob(sha(edited)) == edited
+    assert sqlite.read_blob(sha(NOISE)) == NOISE
+    assert sqlite.read_blob(sha(edited)) == edited
 
 
 def test_new_bytes_are_stored_although_their_base_is_damaged(sqlite: SqliteStore, tmp_path: Path) -> None:
-    sqlite.keep(blob(NOISE))
+    sqlite.keep_blob(blob(NOISE))
     file_of(tmp_path, NOISE).write_bytes(b"rubbish")
 
-    sqlite.keep(blob(NOISE + b"edit", NOISE))
+    sqlite.keep_blob(blob(NOISE + b"edit", NOISE))
 
-    assert sqlite.blob(sha(NOISE + b"edit")) == NOISE + b"edit"
+    assert sqlite.read_blob(sha(NOISE + b"edit")) == NOISE + b"edit"
 
 
 def test_a_row_cannot_unpack_to_more_than_was_recorded(sqlite: SqliteStore, tmp_path: Path) -> None:
-    sqlite.keep(blob(b"\x00" * 10_000_000))
+    sqlite.keep_blob(blob(b"\x00" * 10_000_000))
     with database(tmp_path) as raw:
         raw.execute("UPDATE blobs SET size = 10")
     raw.close()
 
     with pytest.raises(StateCorrupt):
-        sqlite.blob(sha(b"\x00" * 10_000_000))
+        sqlite.read_blob(sha(b"\x00" * 10_000_000))
 
 
 def test_nothing_is_left_of_a_file_that_did_not_fit(
@@ -183,7 +183,7 @@ def test_nothing_is_left_of_a_file_that_did_not_fit(
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(Exception, match="no room") as caught:
-        sqlite.keep(blob(NOISE))
+        sqlite.keep_blob(blob(NOISE))
 
     assert type(caught.value).__name__ == "DiskFull"
     assert list((tmp_path / "state" / "blobs").glob("*/*")) == []

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from spec.marks import requirement
 from stores.scenes import ELSEWHERE
-from surehold.stores import chain
 from surehold.stores.base import Call, Change, Entry, Intent
-from surehold.text.version import Meta, Version
+from surehold.stores.sqlite import codec
+from surehold.text.snapshot import Meta, Version
 
 META = Meta(mode=0o644, uid=1, gid=2, mtime_ns=3, xattrs=(("user.a\udc80", b"\xff\x00"),))
 FULL = Version(sha256="ab" * 32, size=5, meta=META)
@@ -59,18 +59,18 @@ def test_the_examples_set_every_field() -> None:
 
 @requirement("engine:ledger:entry")
 def test_an_entry_and_an_intent_survive_as_json() -> None:
-    text = chain.dumps(chain.entry_to_json(ENTRY))
+    text = codec.to_canonical_json(codec.entry_to_json(ENTRY))
     intent = Intent(
         id="i", call=CALL, changes=(CHANGE, Change(path="", before=None, after=None)), owner=ELSEWHERE, began="b"
     )
 
-    assert chain.entry_from_json(chain.loads(text), previous="p", hash="h") == ENTRY
-    assert chain.intent_from_json(chain.loads(chain.dumps(chain.intent_to_json(intent)))) == intent
+    assert codec.entry_from_json(codec.from_json(text), previous="p", hash="h") == ENTRY
+    assert codec.intent_from_json(codec.from_json(codec.to_canonical_json(codec.intent_to_json(intent)))) == intent
 
 
 @requirement("engine:ledger:chained")
 def test_the_hash_of_an_entry_never_changes() -> None:
-    sealed, body = chain.seal(chain.Tip(seq=6, hash="00" * 32), ENTRY)
+    sealed, body = codec.seal_entry(codec.ChainTip(seq=6, hash="00" * 32), ENTRY)
 
     assert body == (
         '{"call":{"agent":"a","idempotency_key":"k","operation":"edit","reason":"r","restores":"t","session":"s","tool":"t",'
@@ -97,8 +97,8 @@ def test_the_hash_of_an_entry_never_changes() -> None:
 def test_any_string_survives(text: str) -> None:
     data = {"text": text}
 
-    assert chain.loads(chain.dumps(data)) == data
-    assert chain.dumps(data).isascii()
+    assert codec.from_json(codec.to_canonical_json(data)) == data
+    assert codec.to_canonical_json(data).isascii()
 
 
 def _joined(text: str) -> str:

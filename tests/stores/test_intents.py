@@ -5,8 +5,8 @@ import pytest
 from spec.marks import requirement
 from stores.scenes import ELSEWHERE, Author, Clock, blob, call, change, intent, version
 from surehold.errors import StateUnavailable
-from surehold.stores.base import Begun, Busy, Change, Entry, Fenced, Head, Query, Replay, Store
-from surehold.stores.outcome import EXTERNAL
+from surehold.stores.base import Begun, Busy, Change, Entry, Head, LedgerQuery, Replay, StaleRead, Store
+from surehold.stores.ledger_entries import EXTERNAL
 
 
 def begin(store: Store, name: str, *changes: Change, fence: float = 0, key: str = "", owner: object = None) -> object:
@@ -22,7 +22,7 @@ def test_a_finished_intent_is_an_entry_a_head_and_a_known_version(store: Store, 
 
     assert store.begin(wanted, [blob(b"one")], lease=10, fence=0) == Begun()
     assert store.open_intents() == (Busy(intent=wanted, owner_is_dead=False),)
-    assert store.head("a.txt") is None
+    assert store.head_of("a.txt") is None
     entries = store.finish("c1")
 
     assert entries == (
@@ -38,13 +38,13 @@ def test_a_finished_intent_is_an_entry_a_head_and_a_known_version(store: Store, 
         ),
     )
     assert store.open_intents() == ()
-    assert store.head("a.txt") == Head(
+    assert store.head_of("a.txt") == Head(
         path="a.txt", version=version(b"one"), writer="files", seq=1, timestamp=clock.text
     )
-    assert store.knows("a.txt", version(b"one").sha256)
-    assert not store.knows("b.txt", version(b"one").sha256)
-    assert store.blob(version(b"one").sha256) == b"one"
-    assert store.entries(Query()) == entries
+    assert store.knows_version("a.txt", version(b"one").sha256)
+    assert not store.knows_version("b.txt", version(b"one").sha256)
+    assert store.read_blob(version(b"one").sha256) == b"one"
+    assert store.list_entries(LedgerQuery()) == entries
     assert store.verify().ok
 
 
@@ -69,8 +69,8 @@ def test_an_aborted_intent_leaves_failed_entries_and_no_head(store: Store) -> No
 
     assert [(entry.ok, entry.error_kind, entry.message) for entry in entries] == [(False, "disk_full", "No room.")] * 2
     assert store.open_intents() == ()
-    assert store.head("a") is None
-    assert not store.knows("a", version(b"x").sha256)
+    assert store.head_of("a") is None
+    assert not store.knows_version("a", version(b"x").sha256)
     assert begin(store, "c2", change("a", None, b"z")) == Begun()
 
 
@@ -85,7 +85,7 @@ def test_an_intent_that_somebody_settled_cannot_be_closed_again(store: Store, ho
 
     assert caught.value.reason == "intent_gone"
     assert not store.renew("c1", lease=10)
-    assert len(store.entries(Query())) == 1
+    assert len(store.list_entries(LedgerQuery())) == 1
 
 
 @requirement("engine:store:exclusive")
@@ -203,8 +203,8 @@ def test_an_outside_edit_becomes_an_entry_before_ours(
     assert (external.seq, external.change_id, external.call) == (3, "c9-x0", EXTERNAL)
     assert external.change == change("a", ours, found)
     expected = None if found is None else version(found)
-    assert store.head("a") == Head(path="a", version=expected, writer="external", seq=3, timestamp=clock.text)
-    assert found is None or store.knows("a", version(found).sha256)
+    assert store.head_of("a") == Head(path="a", version=expected, writer="external", seq=3, timestamp=clock.text)
+    assert found is None or store.knows_version("a", version(found).sha256)
     assert store.finish("c9")[0].previous == external.hash
     assert store.verify().ok
 
@@ -216,7 +216,7 @@ def test_only_the_first_step_on_a_path_speaks_of_the_disk(store: Store, author: 
     assert begin(store, "c9", moved, made) == Begun()
     store.finish("c9")
 
-    heads = [store.head(path) for path in ("a", "b")]
+    heads = [store.head_of(path) for path in ("a", "b")]
     assert [head and head.version for head in heads] == [version(b"two"), version(b"one")]
 
 
@@ -226,12 +226,12 @@ def test_older_bytes_of_ours_are_a_stale_cache_while_the_head_is_young(
 ) -> None:
     author.write("a", b"one")
     author.write("a", b"two")
-    head = store.head("a")
+    head = store.head_of("a")
     assert head is not None
 
     clock.turn(seconds=2)
-    assert begin(store, "c9", change("a", b"one", b"x"), fence=3) == Fenced(path="a", head=head)
-    assert len(store.entries(Query())) == 2
+    assert begin(store, "c9", change("a", b"one", b"x"), fence=3) == StaleRead(path="a", head=head)
+    assert len(store.list_entries(LedgerQuery())) == 2
     clock.turn(seconds=1)
     assert isinstance(begin(store, "c9", change("a", b"one", b"x"), fence=3), Begun)
 
@@ -254,8 +254,8 @@ def test_a_fenced_call_records_nothing_of_its_other_paths(store: Store, author: 
 
     answer = begin(store, "c9", change("a", b"theirs", b"x"), change("b", b"one", b"x"), fence=3)
 
-    assert isinstance(answer, Fenced)
-    assert len(store.entries(Query())) == 3
+    assert isinstance(answer, StaleRead)
+    assert len(store.list_entries(LedgerQuery())) == 3
     assert store.open_intents() == ()
 
 
@@ -276,9 +276,9 @@ def test_a_move_over_a_file_changes_both_heads(store: Store, author: Author) -> 
     assert begin(store, "c9", moved) == Begun()
     store.finish("c9")
 
-    heads = [store.head(path) for path in ("a", "b")]
+    heads = [store.head_of(path) for path in ("a", "b")]
     assert [head and (head.version, head.seq) for head in heads] == [(None, 3), (version(b"mine"), 3)]
-    (item,) = store.trash()
+    (item,) = store.list_trash()
     assert (item.id, item.path, item.version, item.change_id) == ("t1", "b", version(b"other"), "c9")
 
 
@@ -286,4 +286,4 @@ def test_a_deleted_path_has_a_head_without_a_version(store: Store, author: Autho
     author.write("a", b"one")
     author.delete("a")
 
-    assert store.head("a") == Head(path="a", version=None, writer="files", seq=2, timestamp=clock.text)
+    assert store.head_of("a") == Head(path="a", version=None, writer="files", seq=2, timestamp=clock.text)

@@ -6,9 +6,9 @@ import pytest
 
 from spec.marks import requirement
 from stores.scenes import Author, Clock, call, change, intent, version
-from surehold.stores.base import Begun, Entry, Query, Store
-from surehold.stores.outcome import EXTERNAL
-from surehold.text.version import Meta, Version
+from surehold.stores.base import Begun, Entry, LedgerQuery, Store
+from surehold.stores.ledger_entries import EXTERNAL
+from surehold.text.snapshot import Meta, Version
 
 ODD = "dir/caf\udce9 \N{SNOWMAN}.txt"  # a name that is not UTF-8
 
@@ -31,8 +31,8 @@ def test_a_refused_call_is_recorded_without_a_head(store: Store, clock: Clock) -
         message="Changed.",
         hash=entry.hash,
     )
-    assert store.entries(Query()) == (entry,)
-    assert store.head("a") is None
+    assert store.list_entries(LedgerQuery()) == (entry,)
+    assert store.head_of("a") is None
 
 
 def test_a_recorded_outside_edit_is_the_new_head(store: Store, author: Author) -> None:
@@ -40,7 +40,7 @@ def test_a_recorded_outside_edit_is_the_new_head(store: Store, author: Author) -
 
     store.record(EXTERNAL, change("a", b"one", b"two"), change_id="x", ok=True)
 
-    head = store.head("a")
+    head = store.head_of("a")
     assert head is not None
     assert (head.version, head.writer) == (version(b"two"), "external")
 
@@ -61,35 +61,35 @@ def history(store: Store, author: Author) -> Store:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        (Query(), [6, 5, 4, 3, 2, 1]),
-        (Query(path="src/a.py"), [4, 1]),
-        (Query(path="lib/a.py"), [4]),
-        (Query(path="nowhere"), []),
-        (Query(under="src"), [5, 4, 2, 1]),
-        (Query(under="src/"), [5, 4, 2, 1]),
-        (Query(under="lib"), [6, 4]),
-        (Query(under="lib/a.py"), [6]),
-        (Query(session="s1"), [4, 3, 1]),
-        (Query(agent="ada"), [4, 2, 1]),
-        (Query(session="s1", agent="ada", path="src/a.py"), [4, 1]),
-        (Query(change_id="change-3"), [3]),
-        (Query(operation="move"), [4]),
-        (Query(undoes="change-3"), [6]),
-        (Query(undoes="change-4"), []),
-        (Query(ok_only=True), [6, 4, 3, 2, 1]),
-        (Query(under="src", ok_only=True, operation="write"), [2, 1]),
-        (Query(before_seq=4), [3, 2, 1]),
-        (Query(after_seq=4), [6, 5]),
-        (Query(before_seq=5, after_seq=2), [4, 3]),
-        (Query(limit=2), [6, 5]),
-        (Query(limit=1, path="src/a.py"), [4]),
-        (Query(limit=1, path="src/a.py", before_seq=4), [1]),
-        (Query(limit=0), []),
+        (LedgerQuery(), [6, 5, 4, 3, 2, 1]),
+        (LedgerQuery(path="src/a.py"), [4, 1]),
+        (LedgerQuery(path="lib/a.py"), [4]),
+        (LedgerQuery(path="nowhere"), []),
+        (LedgerQuery(under="src"), [5, 4, 2, 1]),
+        (LedgerQuery(under="src/"), [5, 4, 2, 1]),
+        (LedgerQuery(under="lib"), [6, 4]),
+        (LedgerQuery(under="lib/a.py"), [6]),
+        (LedgerQuery(session="s1"), [4, 3, 1]),
+        (LedgerQuery(agent="ada"), [4, 2, 1]),
+        (LedgerQuery(session="s1", agent="ada", path="src/a.py"), [4, 1]),
+        (LedgerQuery(change_id="change-3"), [3]),
+        (LedgerQuery(operation="move"), [4]),
+        (LedgerQuery(undoes="change-3"), [6]),
+        (LedgerQuery(undoes="change-4"), []),
+        (LedgerQuery(ok_only=True), [6, 4, 3, 2, 1]),
+        (LedgerQuery(under="src", ok_only=True, operation="write"), [2, 1]),
+        (LedgerQuery(before_seq=4), [3, 2, 1]),
+        (LedgerQuery(after_seq=4), [6, 5]),
+        (LedgerQuery(before_seq=5, after_seq=2), [4, 3]),
+        (LedgerQuery(limit=2), [6, 5]),
+        (LedgerQuery(limit=1, path="src/a.py"), [4]),
+        (LedgerQuery(limit=1, path="src/a.py", before_seq=4), [1]),
+        (LedgerQuery(limit=0), []),
     ],
     ids=repr,
 )
-def test_entries_are_found_newest_first_by(history: Store, query: Query, expected: list[int]) -> None:
-    assert [entry.seq for entry in history.entries(query)] == expected
+def test_entries_are_found_newest_first_by(history: Store, query: LedgerQuery, expected: list[int]) -> None:
+    assert [entry.seq for entry in history.list_entries(query)] == expected
 
 
 def test_pages_follow_each_other_without_gap_or_overlap(store: Store, author: Author) -> None:
@@ -97,7 +97,7 @@ def test_pages_follow_each_other_without_gap_or_overlap(store: Store, author: Au
         author.write("a", b"%d" % number)
 
     pages: list[int] = []
-    while page := store.entries(Query(path="a", before_seq=pages[-1] if pages else 0, limit=4)):
+    while page := store.list_entries(LedgerQuery(path="a", before_seq=pages[-1] if pages else 0, limit=4)):
         pages += [entry.seq for entry in page]
 
     assert pages == list(range(25, 0, -1))
@@ -115,9 +115,9 @@ def test_names_that_are_not_text_and_every_fact_survive(store: Store) -> None:
     (entry,) = store.finish("c1")
 
     assert (entry.change, entry.call) == (made, asked)
-    assert store.entries(Query(path=ODD)) == (entry,)
-    assert store.entries(Query(under="dir", session="\udc80", agent="\ud800")) == (entry,)
-    head = store.head(ODD)
+    assert store.list_entries(LedgerQuery(path=ODD)) == (entry,)
+    assert store.list_entries(LedgerQuery(under="dir", session="\udc80", agent="\ud800")) == (entry,)
+    head = store.head_of(ODD)
     assert head is not None
     assert head.version == after
     assert store.verify().ok
@@ -126,7 +126,7 @@ def test_names_that_are_not_text_and_every_fact_survive(store: Store) -> None:
 def test_a_call_with_a_path_that_no_file_can_have_is_still_recorded(store: Store) -> None:
     entry = store.record(call(), change("\ud800\x00", None, None), change_id="c", ok=False)
 
-    assert store.entries(Query(path="\ud800\x00")) == (entry,)
+    assert store.list_entries(LedgerQuery(path="\ud800\x00")) == (entry,)
 
 
 def test_a_clock_that_goes_back_does_not_break_the_chain(store: Store, author: Author, clock: Clock) -> None:
@@ -134,5 +134,5 @@ def test_a_clock_that_goes_back_does_not_break_the_chain(store: Store, author: A
     clock.turn(days=-400)
     author.write("a", b"2")
 
-    assert [entry.seq for entry in store.entries(Query())] == [2, 1]
+    assert [entry.seq for entry in store.list_entries(LedgerQuery())] == [2, 1]
     assert store.verify().ok

@@ -15,8 +15,8 @@ from typing import Any
 
 from spec.marks import requirement
 from stores.scenes import SPAWN, blob, call, change, intent, sha
-from surehold.stores.base import Begun, Query
-from surehold.stores.sqlite import SqliteStore
+from surehold.stores.base import Begun, LedgerQuery
+from surehold.stores.sqlite.store import SqliteStore
 
 
 def wall_clock() -> datetime:
@@ -50,12 +50,12 @@ def work_in_process(state: str, name: str, count: int) -> None:
 def assert_complete(store: SqliteStore, names: list[str], count: int) -> None:
     assert store.verify().ok
     assert store.open_intents() == ()
-    entries = store.entries(Query(limit=9_999))
+    entries = store.list_entries(LedgerQuery(limit=9_999))
     assert len(entries) == len(names) * count + 1  # the shared key was finished exactly once
     for name in names:
-        own = store.entries(Query(session=name, limit=9_999))
+        own = store.list_entries(LedgerQuery(session=name, limit=9_999))
         assert [entry.change_id for entry in reversed(own)] == [f"{name}-{number}" for number in range(count)]
-        assert store.blob(sha(f"{name} {count - 1}".encode())) == f"{name} {count - 1}".encode()
+        assert store.read_blob(sha(f"{name} {count - 1}".encode())) == f"{name} {count - 1}".encode()
 
 
 @requirement("engine:store:threads")
@@ -119,8 +119,8 @@ def test_a_forked_child_uses_connections_of_its_own(tmp_path: Path) -> None:
         store.close()
 
     assert in_fork(child) == 0
-    store.keep(blob(b"still open"))
-    assert store.blob(sha(b"still open")) == b"still open"
+    store.keep_blob(blob(b"still open"))
+    assert store.read_blob(sha(b"still open")) == b"still open"
     assert_complete(store, ["parent", "child"], 3)
     store.close()
 
@@ -130,7 +130,7 @@ def test_a_fork_while_another_thread_writes_keeps_nobody_waiting(tmp_path: Path)
     inside, done = threading.Event(), threading.Event()
 
     def slow_writer() -> None:
-        with store._database.writing():
+        with store._database.write_transaction():
             inside.set()
             done.wait(10)
 
@@ -144,7 +144,7 @@ def test_a_fork_while_another_thread_writes_keeps_nobody_waiting(tmp_path: Path)
     try:
         done.set()
         thread.join()
-        store.keep(blob(b"x"))
+        store.keep_blob(blob(b"x"))
         assert store.has_blob(sha(b"x"))
     finally:
         os.kill(pid, signal.SIGKILL)
@@ -181,7 +181,7 @@ def test_a_killed_owner_is_known_to_be_dead_at_once(tmp_path: Path) -> None:
 
 def die_inside_a_transaction(state: str) -> None:
     store = open_store(Path(state))
-    with store._database.writing() as connection:
+    with store._database.write_transaction() as connection:
         connection.execute("DELETE FROM blobs")
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -203,7 +203,7 @@ def test_a_process_killed_inside_a_transaction_changed_nothing_and_blocks_nobody
 
 def test_connections_do_not_pile_up_and_all_are_closed(sqlite: SqliteStore) -> None:
     for _ in range(20):
-        thread = threading.Thread(target=sqlite.keep, args=(blob(b"x"),))
+        thread = threading.Thread(target=sqlite.keep_blob, args=(blob(b"x"),))
         thread.start()
         thread.join()
     assert len(sqlite._database._all) == 1
@@ -218,19 +218,19 @@ import hashlib, os, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from surehold.stores.base import Blob
-from surehold.stores.sqlite import SqliteStore
+from surehold.stores.sqlite.store import SqliteStore
 
 def blob(data):
     return Blob(data=data, sha256=hashlib.sha256(data).hexdigest())
 
 store = SqliteStore(Path(sys.argv[1]), clock=lambda: datetime.now(UTC))
-store.keep(blob(b"before"))
+store.keep_blob(blob(b"before"))
 pid = os.fork()
 if pid == 0:
     sys.exit(0)  # the interpreter ends in an orderly way and frees what it holds
 os.waitpid(pid, 0)
 assert Path(sys.argv[1], "state.db-wal").exists()
-store.keep(blob(b"after"))
+store.keep_blob(blob(b"after"))
 print(store.verify().blobs, store.verify().ok)
 store.close()
 """

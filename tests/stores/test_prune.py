@@ -13,15 +13,15 @@ import pytest
 from spec.marks import requirement
 from stores.scenes import Author, Clock, blob, change, intent, sha, version
 from surehold.errors import NotFound
-from surehold.stores.base import Pruned, Query, SessionRow, Sighting, Store
-from surehold.stores.outcome import hashes, stamp
-from surehold.stores.sqlite import SqliteStore
+from surehold.stores.base import LedgerQuery, Pruned, SessionRow, Sighting, Store
+from surehold.stores.ledger_entries import utc_timestamp, version_hashes
+from surehold.stores.sqlite.store import SqliteStore
 
 OLD = b"old bytes\n" * 50
 
 
 def later(clock: Clock) -> str:
-    return stamp(clock.now + timedelta(seconds=1))
+    return utc_timestamp(clock.now + timedelta(seconds=1))
 
 
 @requirement("engine:gc:keeps", "engine:gc:recorded")
@@ -30,13 +30,13 @@ def test_bytes_that_only_old_entries_need_go(store: Store, author: Author, clock
     author.write("a", b"new")
     clock.turn(days=40)
 
-    pruned = store.prune(before=stamp(clock.now - timedelta(days=30)))
+    pruned = store.prune(before=utc_timestamp(clock.now - timedelta(days=30)))
 
     assert (pruned.blobs, pruned.sightings, pruned.bytes > 0) == (1, 0, True)
-    assert store.blob(sha(b"new")) == b"new"
+    assert store.read_blob(sha(b"new")) == b"new"
     with pytest.raises(NotFound):
-        store.blob(sha(OLD))
-    (entry, *_) = store.entries(Query(limit=1))
+        store.read_blob(sha(OLD))
+    (entry, *_) = store.list_entries(LedgerQuery(limit=1))
     assert (entry.seq, entry.call.operation, entry.change_id, entry.ok) == (3, "gc", "gc-3", True)
     assert "Removed 1 blobs" in entry.message
     assert store.verify().ok
@@ -51,7 +51,7 @@ def test_a_dry_run_counts_the_same_and_removes_nothing(store: Store, author: Aut
     planned = store.prune(before=before, dry_run=True)
 
     assert store.has_blob(sha(OLD))
-    assert len(store.entries(Query())) == 2
+    assert len(store.list_entries(LedgerQuery())) == 2
     assert store.prune(before=before) == planned
 
 
@@ -60,7 +60,7 @@ def test_a_clean_up_that_finds_nothing_leaves_no_entry(store: Store, author: Aut
 
     nothing = Pruned(blobs=0, bytes=0, sightings=0, details={"rebased": 0, "sessions": 0, "answers": 0})
     assert store.prune(before=later(clock)) == nothing
-    assert len(store.entries(Query())) == 1
+    assert len(store.list_entries(LedgerQuery())) == 1
 
 
 @requirement("engine:gc:keeps", "engine:trash:empty")
@@ -88,7 +88,7 @@ def test_an_open_intent_keeps_its_bytes(store: Store, clock: Clock) -> None:
 def test_what_a_session_was_shown_is_kept_until_the_session_is_forgotten(store: Store, clock: Clock) -> None:
     row = SessionRow(id="s", agent="ada", opened=clock.text)
     store.open_session(row)
-    store.see([Sighting(session="s", path="a", sha256=sha(OLD), spans=())], [blob(OLD)])
+    store.record_sightings([Sighting(session="s", path="a", sha256=sha(OLD), spans=())], [blob(OLD)])
 
     clock.turn(days=29)
     assert store.prune(before=later(clock)).blobs == 0
@@ -96,26 +96,26 @@ def test_what_a_session_was_shown_is_kept_until_the_session_is_forgotten(store: 
     pruned = store.prune(before=later(clock))
 
     assert (pruned.blobs, pruned.sightings, pruned.details["sessions"]) == (1, 1, 1)
-    assert store.session("s") is None
-    assert store.sightings("s", "a") == ()
+    assert store.find_session("s") is None
+    assert store.list_sightings("s", "a") == ()
 
 
 def test_a_session_in_use_is_not_forgotten(store: Store, clock: Clock) -> None:
     for name in ("reads", "opens", "neither"):
         store.open_session(SessionRow(id=name, agent="", opened=clock.text))
-        store.see([Sighting(session=name, path="a", sha256=sha(OLD), spans=())])
+        store.record_sightings([Sighting(session=name, path="a", sha256=sha(OLD), spans=())])
     clock.turn(days=31)
-    store.see([Sighting(session="reads", path="b", sha256=sha(OLD), spans=())])
+    store.record_sightings([Sighting(session="reads", path="b", sha256=sha(OLD), spans=())])
     store.open_session(SessionRow(id="opens", agent="", opened=clock.text))
 
     assert store.prune(before=clock.text).sightings == 1
-    assert [store.session(name) is not None for name in ("reads", "opens", "neither")] == [True, True, False]
+    assert [store.find_session(name) is not None for name in ("reads", "opens", "neither")] == [True, True, False]
 
 
 def test_bytes_kept_a_moment_ago_stay_though_nothing_names_them_yet(store: Store, clock: Clock) -> None:
-    store.keep(blob(OLD))
+    store.keep_blob(blob(OLD))
     clock.turn(days=40)
-    store.keep(blob(OLD))
+    store.keep_blob(blob(OLD))
 
     assert store.prune(before=clock.text).blobs == 0
     assert store.prune(before=later(clock)).blobs == 1
@@ -156,11 +156,11 @@ def test_every_entry_in_retention_still_has_both_of_its_versions(
 
     for before in (moments[10], moments[23], moments[24], moments[39]):
         assert store.prune(before=before).blobs > 0
-        for entry in store.entries(Query(limit=99)):
-            for sha256 in hashes(entry.change) if entry.timestamp >= before else ():
-                assert sha(store.blob(sha256)) == sha256
+        for entry in store.list_entries(LedgerQuery(limit=99)):
+            for sha256 in version_hashes(entry.change) if entry.timestamp >= before else ():
+                assert sha(store.read_blob(sha256)) == sha256
         for path, data in author.files.items():
-            assert store.blob(sha(data)) == data, path
+            assert store.read_blob(sha(data)) == data, path
         assert store.verify().ok
 
 
@@ -168,7 +168,7 @@ def test_files_without_a_row_and_forgotten_temporary_files_go(
     sqlite: SqliteStore, tmp_path: Path, clock: Clock
 ) -> None:
     noise = random.Random(2).randbytes(200_000)
-    sqlite.keep(blob(noise))
+    sqlite.keep_blob(blob(noise))
     folder = tmp_path / "state" / "blobs" / sha(noise)[:2]
     for name in ("orphan", "old.tmp", "young.tmp"):
         (folder / name).write_bytes(b"x")
@@ -187,13 +187,13 @@ def test_a_clean_up_between_packing_and_storing_takes_nothing_away(
 ) -> None:
     base = random.Random(size).randbytes(size)
     child = base + b"edit"
-    sqlite.keep(blob(base))
-    prepared = sqlite._prepare([blob(base), blob(child, base)])  # the base is there, the child a delta to it
+    sqlite.keep_blob(blob(base))
+    prepared = sqlite._prepare_blobs([blob(base), blob(child, base)])  # the base is there, the child a delta to it
     assert sqlite.prune(before=later(clock)).blobs == 1
 
-    with sqlite._database.writing() as connection:
-        sqlite._blobs.insert(connection, [prepared[1]], stored=clock.text)
-        sqlite._blobs.insert(connection, [prepared[0]], stored=clock.text)
+    with sqlite._database.write_transaction() as connection:
+        sqlite._blobs.insert_blobs(connection, [prepared[1]], stored=clock.text)
+        sqlite._blobs.insert_blobs(connection, [prepared[0]], stored=clock.text)
 
-    assert (sqlite.blob(sha(child)), sqlite.blob(sha(base))) == (child, base)
+    assert (sqlite.read_blob(sha(child)), sqlite.read_blob(sha(base))) == (child, base)
     assert sqlite.verify().ok

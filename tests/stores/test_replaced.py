@@ -12,8 +12,8 @@ import pytest
 
 from stores.scenes import SPAWN, Author, Clock, blob, sha
 from surehold.errors import StateUnavailable
-from surehold.stores.base import Query
-from surehold.stores.sqlite import SqliteStore
+from surehold.stores.base import LedgerQuery
+from surehold.stores.sqlite.store import SqliteStore
 
 
 def open_store(state: Path) -> SqliteStore:
@@ -75,7 +75,7 @@ def test_a_recreated_history_works_once_it_is_opened_again(tmp_path: Path) -> No
     Author(new, number=10).write("later", b"later")
 
     with pytest.raises(StateUnavailable):
-        old.keep(blob(b"lost"))
+        old.keep_blob(blob(b"lost"))
 
     assert old._database._all == {}
     assert (state / "state.db-wal").exists()  # closing the old one did not take the new one's log along
@@ -83,7 +83,7 @@ def test_a_recreated_history_works_once_it_is_opened_again(tmp_path: Path) -> No
     old.close()
     new.close()
     again = open_store(state)
-    assert [entry.change.path for entry in again.entries(Query())] == ["last", "later", "theirs"]
+    assert [entry.change.path for entry in again.list_entries(LedgerQuery())] == ["last", "later", "theirs"]
     assert again.verify().ok
     assert not again.has_blob(sha(b"lost"))
     again.close()
@@ -92,16 +92,16 @@ def test_a_recreated_history_works_once_it_is_opened_again(tmp_path: Path) -> No
 def test_a_connection_in_use_is_closed_when_it_comes_back(tmp_path: Path) -> None:
     state = tmp_path / "state"
     store = open_store(state)
-    with store._database.reading():
+    with store._database.read_transaction():
         recreate(state)
         with pytest.raises(StateUnavailable) as caught:
-            store.keep(blob(b"x"))  # needs a new connection, which must not be one to a stranger
+            store.keep_blob(blob(b"x"))  # needs a new connection, which must not be one to a stranger
         assert caught.value.reason == "state_replaced"
         assert len(store._database._all) == 1
 
     assert store._database._all == {}
     with pytest.raises(StateUnavailable) as caught:
-        store.entries(Query())
+        store.list_entries(LedgerQuery())
     assert caught.value.reason == "state_replaced"
     store.close()
 
@@ -113,12 +113,12 @@ def test_a_writer_that_waited_looks_again_when_its_turn_comes(tmp_path: Path) ->
 
     def write() -> None:
         try:
-            store.keep(blob(b"x"))
+            store.keep_blob(blob(b"x"))
         except StateUnavailable as error:
             refused.append(error.reason)
 
     thread = threading.Thread(target=write)
-    with store._database.writing():
+    with store._database.write_transaction():
         thread.start()
         thread.join(0.2)
         put_a_copy(state)

@@ -15,9 +15,9 @@ import pytest
 from spec.marks import requirement
 from stores.scenes import Author, Clock, blob, call, change, sha
 from surehold.errors import DiskFull, LockTimeout, StateCorrupt, StateTooNew, StateUnavailable
-from surehold.stores import database, schema
-from surehold.stores.base import Query
-from surehold.stores.sqlite import SqliteStore
+from surehold.stores.base import LedgerQuery
+from surehold.stores.sqlite import database, schema
+from surehold.stores.sqlite.store import SqliteStore
 
 
 def fill(state: Path, clock: Clock) -> None:
@@ -50,7 +50,7 @@ def test_a_history_outlives_its_store(tmp_path: Path, clock: Clock) -> None:
     fill(tmp_path, clock)
 
     store = SqliteStore(tmp_path, clock=clock)
-    assert len(store.entries(Query(limit=99))) == 50
+    assert len(store.list_entries(LedgerQuery(limit=99))) == 50
     assert store.verify().ok
     store.close()
 
@@ -60,7 +60,7 @@ def test_a_closed_store_says_so(sqlite: SqliteStore) -> None:
     sqlite.close()
 
     with pytest.raises(StateUnavailable) as caught:
-        sqlite.head("a")
+        sqlite.head_of("a")
     assert caught.value.reason == "store_closed"
 
 
@@ -139,7 +139,7 @@ from datetime import datetime, UTC
 from pathlib import Path
 from surehold.errors import SureholdError
 from surehold.stores.base import Call, Change
-from surehold.stores.sqlite import SqliteStore
+from surehold.stores.sqlite.store import SqliteStore
 os.setgid(65534); os.setuid(65534)
 try:
     store = SqliteStore(Path(sys.argv[1]), clock=lambda: datetime.now(UTC))
@@ -188,32 +188,32 @@ def test_a_full_disk_loses_nothing_that_was_there(
 def test_a_writer_that_does_not_get_its_turn_is_told_so(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "_PATIENCE", 0.2)
+    monkeypatch.setattr(database, "_WAIT_SECONDS", 0.2)
     store = SqliteStore(tmp_path, clock=clock)
-    with store._database.writing():
+    with store._database.write_transaction():
         with pytest.raises(LockTimeout) as caught:
-            store.keep(blob(b"x"))
+            store.keep_blob(blob(b"x"))
         assert store.has_blob(sha(b"x")) is False  # readers do not wait
     assert caught.value.reason == "state_locked"
 
-    store.keep(blob(b"x"))
+    store.keep_blob(blob(b"x"))
     store.close()
 
 
 def test_a_foreign_program_that_holds_the_database_is_reported_as_a_lock(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "_PATIENCE", 0.2)
+    monkeypatch.setattr(database, "_WAIT_SECONDS", 0.2)
     store = SqliteStore(tmp_path, clock=clock)
     raw = sqlite3.connect(tmp_path / "state.db", isolation_level=None)
     raw.execute("BEGIN IMMEDIATE")
     with pytest.raises(LockTimeout) as caught:
-        store.keep(blob(b"x"))
+        store.keep_blob(blob(b"x"))
     raw.execute("ROLLBACK")
     raw.close()
 
     assert caught.value.reason == "state_locked"
-    store.keep(blob(b"x"))
+    store.keep_blob(blob(b"x"))
     store.close()
 
 
@@ -232,7 +232,7 @@ def test_a_migration_that_fails_leaves_nothing(tmp_path: Path, clock: Clock, mon
 
 
 def test_heavy_libraries_wait_until_they_are_needed() -> None:
-    code = "import sys, surehold.stores.sqlite; print('zstandard' in sys.modules)"
+    code = "import sys, surehold.stores.sqlite.store; print('zstandard' in sys.modules)"
 
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
@@ -252,7 +252,7 @@ def test_an_older_database_is_brought_forward_with_its_data_and_never_back(
         patch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, "next.sql"))
         patch.setattr(schema, "LATEST", schema.LATEST + 1)
         store = SqliteStore(state, clock=clock)
-        assert (len(store.entries(Query(limit=99))), store.verify().ok) == (50, True)
+        assert (len(store.list_entries(LedgerQuery(limit=99))), store.verify().ok) == (50, True)
         store.close()
     raw = sqlite3.connect(state / "state.db")
     version, tables = (

@@ -7,12 +7,12 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from doubles.memory_store import MemoryStore
 from spec.marks import requirement
 from stores.scenes import ELSEWHERE, Clock, blob, call, change, intent, sha, version
 from surehold.errors import SureholdError
-from surehold.stores.base import Call, Change, Query, SessionRow, Sighting, Store
-from surehold.stores.memory import MemoryStore
-from surehold.stores.sqlite import SqliteStore
+from surehold.stores.base import Call, Change, LedgerQuery, SessionRow, Sighting, Store
+from surehold.stores.sqlite.store import SqliteStore
 
 PATHS = ["a", "d/a", "d/b", "\udcff"]
 BYTES = [b"", b"one", b"two\n" * 400, b"two\n" * 399 + b"2\n"]
@@ -76,11 +76,11 @@ def record(asked: Call, made: Change, ok: bool) -> Step:
 
 
 def see(shown: list[Sighting]) -> Step:
-    return lambda store, _: store.see(shown, [blob(BYTES[1])])
+    return lambda store, _: store.record_sightings(shown, [blob(BYTES[1])])
 
 
 def keep(data: bytes) -> Step:
-    return lambda store, _: store.keep(blob(data))
+    return lambda store, _: store.keep_blob(blob(data))
 
 
 def open_session(name: str) -> Step:
@@ -132,21 +132,21 @@ def answer(step: Step, store: Store, clock: Clock) -> object:
 
 def everything(store: Store) -> object:
     queries = [
-        Query(limit=999),
-        Query(path="a"),
-        Query(under="d"),
-        Query(session="s1", ok_only=True),
-        Query(undoes="i1"),
+        LedgerQuery(limit=999),
+        LedgerQuery(path="a"),
+        LedgerQuery(under="d"),
+        LedgerQuery(session="s1", ok_only=True),
+        LedgerQuery(undoes="i1"),
     ]
     return {
-        "entries": [store.entries(query) for query in queries],
-        "heads": [store.head(path) for path in PATHS],
-        "known": [store.knows(path, sha(data)) for path in PATHS for data in BYTES],
+        "entries": [store.list_entries(query) for query in queries],
+        "heads": [store.head_of(path) for path in PATHS],
+        "known": [store.knows_version(path, sha(data)) for path in PATHS for data in BYTES],
         "intents": store.open_intents(),
-        "trash": [store.trash(state=state) for state in ("kept", "restored", "emptied")],
-        "blobs": [store.has_blob(sha(data)) and store.blob(sha(data)) for data in BYTES],
-        "sessions": [store.session(name) for name in IDS],
-        "sightings": [store.sightings(session, path) for session in ("s1", "s2") for path in PATHS],
+        "trash": [store.list_trash(state=state) for state in ("kept", "restored", "emptied")],
+        "blobs": [store.has_blob(sha(data)) and store.read_blob(sha(data)) for data in BYTES],
+        "sessions": [store.find_session(name) for name in IDS],
+        "sightings": [store.list_sightings(session, path) for session in ("s1", "s2") for path in PATHS],
         "verdict": store.verify(),
     }
 

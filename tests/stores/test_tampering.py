@@ -9,9 +9,9 @@ import pytest
 from spec.marks import requirement
 from stores.scenes import Author
 from surehold.errors import StateCorrupt
-from surehold.stores.base import Query, Verdict
-from surehold.stores.chain import link
-from surehold.stores.sqlite import SqliteStore
+from surehold.stores.base import LedgerCheck, LedgerQuery
+from surehold.stores.sqlite.codec import chain_hash
+from surehold.stores.sqlite.store import SqliteStore
 
 Tamper = Callable[[sqlite3.Connection], object]
 
@@ -49,7 +49,7 @@ def forge_from(seq: int) -> Tamper:
         raw.execute("UPDATE entries SET body = replace(body, 'ada', 'eve'), agent = x'657665' WHERE seq = ?", (seq,))
         previous = raw.execute("SELECT previous FROM entries WHERE seq = ?", (seq,)).fetchone()[0]
         for number, body in raw.execute("SELECT seq, body FROM entries WHERE seq >= ? ORDER BY seq", (seq,)).fetchall():
-            own = link(previous, body.encode())
+            own = chain_hash(previous, body.encode())
             raw.execute("UPDATE entries SET previous = ?, hash = ? WHERE seq = ?", (previous, own, number))
             previous = own
 
@@ -86,7 +86,7 @@ def sql(statement: str) -> Tamper:
 def test_tampering_is_noticed_and_the_first_broken_entry_named(
     sqlite: SqliteStore, raw: sqlite3.Connection, tamper: Tamper, broken: int, problem: str
 ) -> None:
-    assert sqlite.verify() == Verdict(entries=10, blobs=10)
+    assert sqlite.verify() == LedgerCheck(entries=10, blobs=10)
     drop_triggers(raw)
 
     tamper(raw)
@@ -112,7 +112,7 @@ def test_an_entry_behind_the_end_is_not_overwritten(sqlite: SqliteStore, raw: sq
     with pytest.raises(StateCorrupt):
         Author(sqlite, number=10).write("later", b"x")
 
-    assert len(sqlite.entries(Query())) == 10
+    assert len(sqlite.list_entries(LedgerQuery())) == 10
 
 
 @requirement("engine:ledger:chained")

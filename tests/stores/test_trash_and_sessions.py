@@ -5,7 +5,7 @@ from dataclasses import replace
 from spec.marks import requirement
 from stores.scenes import Author, Clock, blob, call, change, intent, version
 from surehold.stores.base import SessionRow, Sighting, Store, TrashItem
-from surehold.stores.sightings import PATHS_PER_SESSION
+from surehold.stores.sqlite.sighting_rows import PATHS_PER_SESSION
 
 
 def sighting(path: str, data: bytes, *spans: tuple[int, int], session: str = "s", seq: int = 0) -> Sighting:
@@ -26,7 +26,7 @@ def test_a_deleted_file_waits_in_the_trash(store: Store, author: Author, clock: 
         agent="ada",
         session="s",
     )
-    assert store.trash() == (item,)
+    assert store.list_trash() == (item,)
     assert store.trash_item("t1") == item
     assert store.trash_item("t2") is None
 
@@ -36,7 +36,7 @@ def test_trash_is_listed_newest_first(store: Store, author: Author) -> None:
         author.write(name, b"x")
         author.delete(name, trash_id=name)
 
-    assert [item.id for item in store.trash()] == ["t2", "t3", "t1"]
+    assert [item.id for item in store.list_trash()] == ["t2", "t3", "t1"]
 
 
 def test_a_restored_item_leaves_the_trash_but_is_remembered(store: Store, author: Author) -> None:
@@ -44,8 +44,8 @@ def test_a_restored_item_leaves_the_trash_but_is_remembered(store: Store, author
     author.delete("a", trash_id="t1")
     author.write("b", b"one", restores="t1")
 
-    assert store.trash() == ()
-    assert [item.id for item in store.trash(state="restored")] == ["t1"]
+    assert store.list_trash() == ()
+    assert [item.id for item in store.list_trash(state="restored")] == ["t1"]
     assert store.empty_trash(["t1"]) == 0
 
 
@@ -54,7 +54,7 @@ def test_a_failed_delete_puts_nothing_into_the_trash(store: Store, author: Autho
     store.begin(intent("c9", change("a", b"one", None, trash_id="t1"), asked=call("delete")), [], lease=9, fence=0)
     store.abort("c9", error_kind="unknown", message="")
 
-    assert store.trash() == ()
+    assert store.list_trash() == ()
 
 
 @requirement("engine:trash:empty")
@@ -64,8 +64,8 @@ def test_emptying_counts_what_was_there(store: Store, author: Author) -> None:
         author.delete(name, trash_id=name)
 
     assert store.empty_trash(["t1", "t3", "nothing", "t1"]) == 2
-    assert [item.id for item in store.trash()] == ["t2"]
-    assert [item.id for item in store.trash(state="emptied")] == ["t3", "t1"]
+    assert [item.id for item in store.list_trash()] == ["t2"]
+    assert [item.id for item in store.list_trash(state="emptied")] == ["t3", "t1"]
 
 
 def test_a_session_is_remembered_as_it_was_opened_first(store: Store) -> None:
@@ -73,29 +73,29 @@ def test_a_session_is_remembered_as_it_was_opened_first(store: Store) -> None:
     store.open_session(row)
     store.open_session(replace(row, agent="eve"))
 
-    assert store.session("s\udcff") == row
-    assert store.session("other") is None
+    assert store.find_session("s\udcff") == row
+    assert store.find_session("other") is None
 
 
 def test_sightings_of_one_version_merge(store: Store, author: Author) -> None:
     author.write("a", b"one")
-    store.see([sighting("a", b"one", (5, 7), (1, 2))], [blob(b"one")])
-    store.see([replace(sighting("a", b"one", (3, 3), (20, 30)), whole=True)])
-    store.see([replace(sighting("a", b"one", (6, 9)), anchored=((6, 9),))])
+    store.record_sightings([sighting("a", b"one", (5, 7), (1, 2))], [blob(b"one")])
+    store.record_sightings([replace(sighting("a", b"one", (3, 3), (20, 30)), whole=True)])
+    store.record_sightings([replace(sighting("a", b"one", (6, 9)), anchored=((6, 9),))])
 
     expected = replace(sighting("a", b"one", (1, 3), (5, 9), (20, 30), seq=1), whole=True, anchored=((6, 9),))
-    assert store.sightings("s", "a") == (expected,)
-    assert store.sightings("other", "a") == ()
-    assert store.sightings("s", "b") == ()
+    assert store.list_sightings("s", "a") == (expected,)
+    assert store.list_sightings("other", "a") == ()
+    assert store.list_sightings("s", "b") == ()
 
 
 @requirement("session:store:bounded")
 def test_the_newest_version_comes_first_and_eight_are_kept(store: Store) -> None:
     for number in range(10):
-        store.see([sighting("a", b"%d" % number, (1, 1))])
-    store.see([sighting("a", b"4", (2, 2))])
+        store.record_sightings([sighting("a", b"%d" % number, (1, 1))])
+    store.record_sightings([sighting("a", b"4", (2, 2))])
 
-    found = store.sightings("s", "a")
+    found = store.list_sightings("s", "a")
 
     assert [each.sha256 for each in found] == [version(b"%d" % number).sha256 for number in (4, 9, 8, 7, 6, 5, 3, 2)]
     assert found[0].spans == ((1, 2),)
@@ -103,16 +103,16 @@ def test_the_newest_version_comes_first_and_eight_are_kept(store: Store) -> None
 
 @requirement("session:store:bounded")
 def test_a_session_forgets_the_paths_it_saw_longest_ago(store: Store) -> None:
-    store.see([sighting("other", b"x", session="t")])
-    store.see([sighting(f"{number}", b"x", (1, 1)) for number in range(PATHS_PER_SESSION)])
-    store.see([sighting("0", b"x", (2, 2))])
-    store.see([sighting("one more", b"x"), sighting("and another", b"x")])
+    store.record_sightings([sighting("other", b"x", session="t")])
+    store.record_sightings([sighting(f"{number}", b"x", (1, 1)) for number in range(PATHS_PER_SESSION)])
+    store.record_sightings([sighting("0", b"x", (2, 2))])
+    store.record_sightings([sighting("one more", b"x"), sighting("and another", b"x")])
 
-    assert store.sightings("s", "1") == ()
-    assert store.sightings("s", "2") == ()
+    assert store.list_sightings("s", "1") == ()
+    assert store.list_sightings("s", "2") == ()
     for path in ("0", "3", "one more", "and another"):
-        assert len(store.sightings("s", path)) == 1
-    assert len(store.sightings("t", "other")) == 1
+        assert len(store.list_sightings("s", path)) == 1
+    assert len(store.list_sightings("t", "other")) == 1
 
 
 @requirement("engine:store:intent")
@@ -120,16 +120,16 @@ def test_a_finished_edit_was_seen_by_its_author(store: Store) -> None:
     store.begin(intent("c1", change("a", None, b"one")), [blob(b"one")], lease=10, fence=0)
     store.finish("c1", sightings=[sighting("a", b"one", (1, 1))])
 
-    assert store.sightings("s", "a") == (sighting("a", b"one", (1, 1), seq=1),)
+    assert store.list_sightings("s", "a") == (sighting("a", b"one", (1, 1), seq=1),)
 
 
 def test_the_newest_version_that_was_shown_as_a_whole_outlives_later_ones_that_were_not(store: Store) -> None:
-    store.see([replace(sighting("a", b"old", (1, 9)), whole=True)])
-    store.see([replace(sighting("a", b"whole", (1, 9)), whole=True)])
+    store.record_sightings([replace(sighting("a", b"old", (1, 9)), whole=True)])
+    store.record_sightings([replace(sighting("a", b"whole", (1, 9)), whole=True)])
     for number in range(20):
-        store.see([sighting("a", b"%d" % number, (1, 1))])
+        store.record_sightings([sighting("a", b"%d" % number, (1, 1))])
 
-    kept = [one.sha256 for one in store.sightings("s", "a")]
+    kept = [one.sha256 for one in store.list_sightings("s", "a")]
 
     assert sighting("a", b"whole").sha256 in kept
     assert sighting("a", b"old").sha256 not in kept
@@ -137,8 +137,8 @@ def test_the_newest_version_that_was_shown_as_a_whole_outlives_later_ones_that_w
 
 
 def test_the_version_of_which_most_was_shown_outlives_later_ones(store: Store) -> None:
-    store.see([sighting("a", b"most", (1, 50), (70, 90))])
+    store.record_sightings([sighting("a", b"most", (1, 50), (70, 90))])
     for number in range(20):
-        store.see([sighting("a", b"%d" % number, (1, 1))])
+        store.record_sightings([sighting("a", b"%d" % number, (1, 1))])
 
-    assert sighting("a", b"most").sha256 in [one.sha256 for one in store.sightings("s", "a")]
+    assert sighting("a", b"most").sha256 in [one.sha256 for one in store.list_sightings("s", "a")]

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from surehold.errors import LockTimeout, StateUnavailable
-from surehold.stores import turns
+from surehold.stores.sqlite import write_queue
 
 TAKE = """
 import fcntl, sys
@@ -30,7 +30,7 @@ def lock(tmp_path: Path) -> Path:
 
 
 def wait_in_line(lock: Path, patience: float = 10) -> None:
-    with turns.turn(lock, database=lock.with_name("state.db"), patience=patience):
+    with write_queue.hold_turn(lock, database=lock.with_name("state.db"), patience=patience):
         pass
 
 
@@ -60,7 +60,7 @@ def open_files(lock: Path) -> int:
 
 
 def waiters() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if isinstance(thread, turns._Waiter)]
+    return [thread for thread in threading.enumerate() if isinstance(thread, write_queue._QueueWaiter)]
 
 
 def eventually(holds: Callable[[], bool]) -> bool:
@@ -85,7 +85,7 @@ def interrupt_after(patch: pytest.MonkeyPatch, owner: object, name: str) -> None
 
 
 def test_an_interrupt_as_the_lock_arrives_leaves_it_free(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    interrupt_after(monkeypatch, turns.fcntl, "flock")
+    interrupt_after(monkeypatch, write_queue.fcntl, "flock")
 
     with pytest.raises(KeyboardInterrupt) as kept:  # with its traceback, and all that this refers to
         wait_in_line(lock)
@@ -100,7 +100,7 @@ def test_an_interrupted_wait_gives_back_a_lock_that_comes_later(
     lock: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     with held_elsewhere(lock):
-        interrupt_after(monkeypatch, turns._Waiter, method)
+        interrupt_after(monkeypatch, write_queue._QueueWaiter, method)
         with pytest.raises(KeyboardInterrupt):
             wait_in_line(lock, patience=0.1)
 
@@ -110,7 +110,7 @@ def test_an_interrupted_wait_gives_back_a_lock_that_comes_later(
 
 
 def test_an_interrupt_after_a_successful_wait_leaves_the_lock_free(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    interrupt_after(monkeypatch, turns, "_wait")
+    interrupt_after(monkeypatch, write_queue, "_wait_in_line")
     with held_elsewhere(lock):
         caught: list[BaseException] = []
 
@@ -130,7 +130,7 @@ def test_an_interrupt_after_a_successful_wait_leaves_the_lock_free(lock: Path, m
 
 
 def test_an_interrupted_body_leaves_the_lock_free(lock: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), turns.turn(lock, database=lock, patience=1):
+    with pytest.raises(KeyboardInterrupt), write_queue.hold_turn(lock, database=lock, patience=1):
         raise KeyboardInterrupt
 
     assert_free_for_another_process(lock)
@@ -166,7 +166,7 @@ def test_a_wait_without_a_thread_still_ends(lock: Path, monkeypatch: pytest.Monk
     def no_threads(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(turns._Waiter, "start", no_threads)
+    monkeypatch.setattr(write_queue._QueueWaiter, "start", no_threads)
     with held_elsewhere(lock), pytest.raises(LockTimeout):
         wait_in_line(lock, patience=0.05)
 
@@ -175,7 +175,7 @@ def test_a_wait_without_a_thread_still_ends(lock: Path, monkeypatch: pytest.Monk
 
 
 def test_a_child_forked_inside_a_turn_leaves_it_to_its_parent(lock: Path) -> None:
-    with turns.turn(lock, database=lock, patience=1):
+    with write_queue.hold_turn(lock, database=lock, patience=1):
         pid = os.fork()
         if pid == 0:
             os._exit(open_files(lock))

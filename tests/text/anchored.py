@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from surehold.errors import LineEditError
-from surehold.text.line_edits import (
+from surehold.text.anchored.edits import (
     AnchoredEdits,
     DeleteLine,
     DeleteRange,
@@ -16,10 +16,10 @@ from surehold.text.line_edits import (
     Operation,
     ReplaceLine,
     ReplaceRange,
-    Shown,
+    ShownVersion,
 )
+from surehold.text.anchored.rows import AnchoredLine, anchor_lines_at
 from surehold.text.plan import EditPlan
-from surehold.text.rows import Row, rows_at
 from surehold.text.snapshot import Snapshot
 
 
@@ -34,8 +34,8 @@ class File:
         return Snapshot(self.data)
 
     @cached_property
-    def rows(self) -> dict[int, Row]:
-        return rows_at(self.snapshot, range(1, len(self.snapshot.lines) + 1))
+    def rows(self) -> dict[int, AnchoredLine]:
+        return anchor_lines_at(self.snapshot, range(1, len(self.snapshot.lines) + 1))
 
     def anchor(self, line: int) -> str:
         """Return what a caller copies: `118#5da3f1.7`."""
@@ -47,17 +47,17 @@ class File:
     def row(self, line: int) -> str:
         return str(self.rows[line])
 
-    def shown(self, *spans: tuple[int, int]) -> Shown:
+    def shown(self, *spans: tuple[int, int]) -> ShownVersion:
         """Return what a session knows that was shown these lines, or all of them."""
-        return Shown(snapshot=self.snapshot, spans=spans or ((1, len(self.rows)),))
+        return ShownVersion(snapshot=self.snapshot, spans=spans or ((1, len(self.rows)),))
 
-    def reread(self) -> Shown:
+    def reread(self) -> ShownVersion:
         """Return what a session knows that was shown all lines with their anchors, and nothing else."""
-        return Shown(snapshot=self.snapshot, spans=((1, len(self.rows)),), anchored=((1, len(self.rows)),))
+        return ShownVersion(snapshot=self.snapshot, spans=((1, len(self.rows)),), anchored=((1, len(self.rows)),))
 
-    def written(self, *anchored: tuple[int, int]) -> Shown:
+    def written(self, *anchored: tuple[int, int]) -> ShownVersion:
         """Return what a session knows that wrote this version itself: all lines, but only these by their anchors."""
-        return Shown(snapshot=self.snapshot, spans=((1, len(self.rows)),), anchored=anchored)
+        return ShownVersion(snapshot=self.snapshot, spans=((1, len(self.rows)),), anchored=anchored)
 
     def plan(self, *operations: Operation, **settings: Any) -> EditPlan:
         return AnchoredEdits(operations=operations, **settings).plan(Snapshot(self.data))

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from surehold.text.notebook_edit import CellChange, CellEdit, CellKind, CellRequest, EditMode, Position
+from surehold.text.notebook.edit import CellChange, CellEdit, CellKind, CellRequest, EditMode, InsertPosition
 from surehold.text.snapshot import Snapshot
 
 Json = dict[str, Any]
@@ -74,7 +74,7 @@ def edit(
     source: str = "",
     *,
     kind: CellKind | None = None,
-    position: Position | None = None,
+    position: InsertPosition | None = None,
     seed: int = 0xABCDEF01,
 ) -> CellEdit:
     return CellEdit(CellRequest(mode=mode, name=name, source=source, kind=kind, position=position, seed=seed))
@@ -85,4 +85,4 @@ def edited(data: bytes, wanted: CellEdit) -> bytes:
 
 
 def changed(data: bytes, wanted: CellEdit) -> CellChange:
-    return wanted.change(Snapshot(data))
+    return wanted.change_for(Snapshot(data))

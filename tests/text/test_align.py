@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spec.marks import requirement
-from surehold.text.align import Block, align, join
+from surehold.text.align import EqualRun, align_lines, join_runs
 
 few_lines = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n"]), max_size=8)
 some_lines = st.lists(st.integers(0, 30).map(lambda n: b"%d\n" % n), max_size=80)
@@ -22,7 +22,7 @@ def lcs(a: Sequence[bytes], b: Sequence[bytes]) -> int:
     return row[-1]
 
 
-def matched(blocks: list[Block]) -> int:
+def matched(blocks: list[EqualRun]) -> int:
     return sum(block.size for block in blocks)
 
 
@@ -33,10 +33,10 @@ def shared_ends(a: Sequence[bytes], b: Sequence[bytes]) -> int:
     return head + tail
 
 
-def assert_sound(a: Sequence[bytes], b: Sequence[bytes], blocks: list[Block]) -> None:
+def assert_sound(a: Sequence[bytes], b: Sequence[bytes], blocks: list[EqualRun]) -> None:
     assert all(block.size > 0 for block in blocks)
     assert all(a[i : i + size] == b[j : j + size] for i, j, size in blocks)
-    for one, two in pairwise([Block(0, 0, 0), *blocks, Block(len(a), len(b), 0)]):
+    for one, two in pairwise([EqualRun(0, 0, 0), *blocks, EqualRun(len(a), len(b), 0)]):
         assert one.a + one.size <= two.a
         assert one.b + one.size <= two.b
 
@@ -47,7 +47,7 @@ def numbered(count: int) -> list[bytes]:
 
 @given(some_lines, some_lines)
 def test_blocks_ascend_never_overlap_and_hold_equal_lines(a: list[bytes], b: list[bytes]) -> None:
-    assert_sound(a, b, align(a, b))
+    assert_sound(a, b, align_lines(a, b))
 
 
 @given(some_lines, st.lists(st.tuples(st.integers(0, 80), st.integers(0, 5), some_lines), max_size=5))
@@ -55,19 +55,19 @@ def test_an_edited_text_is_aligned_soundly(a: list[bytes], edits: list[tuple[int
     b = list(a)
     for place, gone, new in edits:
         b[place : place + gone] = new
-    assert_sound(a, b, align(a, b))
+    assert_sound(a, b, align_lines(a, b))
 
 
 @given(few_lines, few_lines)
 def test_no_alignment_matches_more_than_possible_or_less_than_the_shared_ends(a: list[bytes], b: list[bytes]) -> None:
-    assert shared_ends(a, b) <= matched(align(a, b)) <= lcs(a, b)
+    assert shared_ends(a, b) <= matched(align_lines(a, b)) <= lcs(a, b)
 
 
 @given(some_lines, some_lines)
 def test_without_anchors_the_alignment_is_as_long_as_possible(a: list[bytes], b: list[bytes]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("surehold.text.align._PATIENCE_ALLOWANCE_PER_LINE", 0)
-        blocks = align(a, b)
+        blocks = align_lines(a, b)
     assert_sound(a, b, blocks)
     assert matched(blocks) == lcs(a, b)
 
@@ -78,14 +78,14 @@ def test_without_any_allowance_the_alignment_is_still_sound(a: list[bytes], b: l
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("surehold.text.align._PATIENCE_ALLOWANCE_PER_LINE", 0)
         patch.setattr("surehold.text.align._MYERS_ALLOWANCE", 0)
-        blocks = align(a, b)
+        blocks = align_lines(a, b)
     assert_sound(a, b, blocks)
     assert matched(blocks) >= shared_ends(a, b)
 
 
 @given(some_lines)
 def test_a_text_aligns_with_itself_in_one_block(a: list[bytes]) -> None:
-    assert align(a, tuple(a)) == ([Block(0, 0, len(a))] if a else [])
+    assert align_lines(a, tuple(a)) == ([EqualRun(0, 0, len(a))] if a else [])
 
 
 @pytest.mark.parametrize(
@@ -94,31 +94,31 @@ def test_a_text_aligns_with_itself_in_one_block(a: list[bytes]) -> None:
         (b"", b"", []),
         (b"a", b"", []),
         (b"abc", b"xyz", []),
-        (b"abc", b"abxc", [Block(0, 0, 2), Block(2, 3, 1)]),
-        (b"abxc", b"abc", [Block(0, 0, 2), Block(3, 2, 1)]),
-        (b"abcde", b"aXcYe", [Block(0, 0, 1), Block(2, 2, 1), Block(4, 4, 1)]),
-        (b"a{x}b{y}c", b"a{x}b{z}b{y}c", [Block(0, 0, 6), Block(6, 10, 3)]),
+        (b"abc", b"abxc", [EqualRun(0, 0, 2), EqualRun(2, 3, 1)]),
+        (b"abxc", b"abc", [EqualRun(0, 0, 2), EqualRun(3, 2, 1)]),
+        (b"abcde", b"aXcYe", [EqualRun(0, 0, 1), EqualRun(2, 2, 1), EqualRun(4, 4, 1)]),
+        (b"a{x}b{y}c", b"a{x}b{z}b{y}c", [EqualRun(0, 0, 6), EqualRun(6, 10, 3)]),
     ],
 )
-def test_small_texts_align_as_expected(a: bytes, b: bytes, blocks: list[Block]) -> None:
-    assert align([bytes([x]) for x in a], [bytes([y]) for y in b]) == blocks
+def test_small_texts_align_as_expected(a: bytes, b: bytes, blocks: list[EqualRun]) -> None:
+    assert align_lines([bytes([x]) for x in a], [bytes([y]) for y in b]) == blocks
 
 
 def test_one_changed_line_among_many_splits_the_text_in_two() -> None:
     a = numbered(5000)
     b = [*a[:1234], b"new\n", *a[1235:]]
-    assert align(a, b) == [Block(0, 0, 1234), Block(1235, 1235, 3765)]
+    assert align_lines(a, b) == [EqualRun(0, 0, 1234), EqualRun(1235, 1235, 3765)]
 
 
 def test_a_moved_block_leaves_the_rest_matched() -> None:
     a = numbered(1000)
     b = [*a[:100], *a[200:900], *a[100:200], *a[900:]]
-    assert align(a, b) == [Block(0, 0, 100), Block(200, 100, 700), Block(900, 900, 100)]
+    assert align_lines(a, b) == [EqualRun(0, 0, 100), EqualRun(200, 100, 700), EqualRun(900, 900, 100)]
 
 
 def test_a_lone_line_that_moved_does_not_undo_the_matches_of_repetitive_text() -> None:
     body = [b"a\n", b"b\n", b"b\n", b"c\n"] * 1000
-    assert align([b"title\n", *body], [*body, b"title\n"]) == [Block(1, 0, 4000)]
+    assert align_lines([b"title\n", *body], [*body, b"title\n"]) == [EqualRun(1, 0, 4000)]
 
 
 def test_runs_of_lines_hold_repetitive_text_together_where_no_single_line_can() -> None:
@@ -127,7 +127,7 @@ def test_runs_of_lines_hold_repetitive_text_together_where_no_single_line_can() 
     b = [*a[:5000], *a[8000:]]
     b[2000:2001] = [b"b\n", b"b\n"]
     b[12_000:12_003] = []
-    blocks = align(a, b)
+    blocks = align_lines(a, b)
     assert_sound(a, b, blocks)
     assert matched(blocks) >= len(a) - 3000 - 4 - 20
 
@@ -140,7 +140,7 @@ def test_large_repetitive_texts_do_not_stall(kinds: int) -> None:
     a = [b"%d\n" % choose.randrange(kinds) for _ in range(100_000)]
     b = a[1000:]
     choose.shuffle(b)
-    assert_sound(a, b, align(a, b))
+    assert_sound(a, b, align_lines(a, b))
 
 
 @requirement("text:diff:large")
@@ -148,16 +148,23 @@ def test_large_repetitive_texts_do_not_stall(kinds: int) -> None:
 def test_a_text_made_to_nest_anchors_deeply_does_not_stall() -> None:
     a = [line for n in range(20_000) for line in (b"%d\n" % n, b"x\n", b"y\n", b"%d\n" % (n - 1))]
     b = [line for n in range(20_000) for line in (b"%d\n" % n, b"y\n", b"x\n", b"%d\n" % (n - 1))]
-    assert_sound(a, b, align(a, b))
+    assert_sound(a, b, align_lines(a, b))
 
 
 @pytest.mark.timeout(60)
 def test_long_equal_runs_that_shifted_do_not_stall() -> None:
     filler, mark = [b"x\n"] * 30_000, [b"y\n"] * 2
     a, b = [*filler, *mark, *filler, *filler, *mark], [*mark, *filler, *filler, *mark, *filler]
-    assert_sound(a, b, align(a, b))
+    assert_sound(a, b, align_lines(a, b))
 
 
 def test_joining_drops_empty_blocks_and_merges_those_that_touch() -> None:
-    blocks = [Block(0, 0, 0), Block(0, 0, 2), Block(2, 2, 1), Block(3, 4, 1), Block(5, 5, 1), Block(9, 9, 0)]
-    assert join(blocks) == [Block(0, 0, 3), Block(3, 4, 1), Block(5, 5, 1)]
+    blocks = [
+        EqualRun(0, 0, 0),
+        EqualRun(0, 0, 2),
+        EqualRun(2, 2, 1),
+        EqualRun(3, 4, 1),
+        EqualRun(5, 5, 1),
+        EqualRun(9, 9, 0),
+    ]
+    assert join_runs(blocks) == [EqualRun(0, 0, 3), EqualRun(3, 4, 1), EqualRun(5, 5, 1)]

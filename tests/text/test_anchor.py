@@ -2,7 +2,7 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import SchemaInvalid
-from surehold.text.anchor import Anchor, parse_anchor
+from surehold.text.anchored.anchor import Anchor, parse_anchor
 
 
 @requirement("anchored:anchor:spellings")

@@ -11,11 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spec.marks import requirement
-from surehold.text.align import Block
-from surehold.text.diff import Hunk, UnifiedDiff, hunks, local_hunks, render, split_lines, unified, walk_hunks
+from surehold.text.align import EqualRun
+from surehold.text.diff import (
+    Hunk,
+    UnifiedDiff,
+    find_hunks,
+    local_hunks,
+    render_hunks,
+    split_lines,
+    unified_diff,
+    walk_hunks,
+)
 from surehold.text.encoding import Encoding
-from surehold.text.plan import Span, splice
-from surehold.text.plan_diff import diff_of
+from surehold.text.plan import Span, splice_spans
+from surehold.text.plan_diff import diff_of_plan
 from surehold.text.snapshot import Snapshot
 
 needs_patch = pytest.mark.skipif(shutil.which("patch") is None, reason="GNU patch is not installed")
@@ -51,7 +60,9 @@ def lines(text: str) -> list[bytes]:
 
 
 def diff(a: str, b: str, *, context: int = 3, limit: int | None = None) -> UnifiedDiff:
-    return unified(lines(a), lines(b), from_name="f", to_name="f", decode=bytes.decode, context=context, limit=limit)
+    return unified_diff(
+        lines(a), lines(b), from_name="f", to_name="f", decode=bytes.decode, context=context, limit=limit
+    )
 
 
 def applied(before: bytes, found: Sequence[Hunk]) -> bytes:
@@ -101,21 +112,21 @@ def test_a_changed_line_shows_three_lines_of_context() -> None:
 
 def test_equal_texts_have_no_diff() -> None:
     assert diff("a\nb", "a\nb") == UnifiedDiff(text="", truncated=False)
-    assert hunks([b"a\n"], [b"a\n"]) == []
+    assert find_hunks([b"a\n"], [b"a\n"]) == []
     assert local_hunks(b"a\n", b"a\n", []) == []
     assert local_hunks(b"a\nb\n", b"a\nb\n", [(2, 3, 2, 3)]) == []
 
 
 def test_an_empty_range_names_the_line_before_it() -> None:
-    assert hunks(lines("a\nb\n"), lines("a\nx\nb\n"), context=0) == [
+    assert find_hunks(lines("a\nb\n"), lines("a\nx\nb\n"), context=0) == [
         Hunk(old_start=1, old_lines=0, new_start=2, new_lines=1, lines=(b"+x\n",))
     ]
-    assert hunks([], lines("x\n")) == [Hunk(old_start=0, old_lines=0, new_start=1, new_lines=1, lines=(b"+x\n",))]
-    assert hunks(lines("x\n"), []) == [Hunk(old_start=1, old_lines=1, new_start=0, new_lines=0, lines=(b"-x\n",))]
+    assert find_hunks([], lines("x\n")) == [Hunk(old_start=0, old_lines=0, new_start=1, new_lines=1, lines=(b"+x\n",))]
+    assert find_hunks(lines("x\n"), []) == [Hunk(old_start=1, old_lines=1, new_start=0, new_lines=0, lines=(b"-x\n",))]
 
 
 def test_a_count_of_one_is_left_out_of_the_header() -> None:
-    (hunk,) = hunks(lines("a\n"), lines("b\nc\n"))
+    (hunk,) = find_hunks(lines("a\n"), lines("b\nc\n"))
     assert hunk.header == "@@ -1 +1,2 @@"
 
 
@@ -124,13 +135,13 @@ def test_changes_whose_context_touches_share_a_hunk() -> None:
     near, far = list(old), list(old)
     near[10] = near[17] = b"x\n"
     far[10] = far[18] = b"x\n"
-    assert [(each.old_start, each.old_lines) for each in hunks(old, near)] == [(8, 14)]
-    assert [(each.old_start, each.old_lines) for each in hunks(old, far)] == [(8, 7), (16, 7)]
+    assert [(each.old_start, each.old_lines) for each in find_hunks(old, near)] == [(8, 14)]
+    assert [(each.old_start, each.old_lines) for each in find_hunks(old, far)] == [(8, 7), (16, 7)]
 
 
 def test_known_blocks_are_used_as_they_are() -> None:
     a, b = lines("x\nx\n"), lines("x\n")
-    assert hunks(a, b, blocks=[Block(1, 0, 1)]) == [
+    assert find_hunks(a, b, blocks=[EqualRun(1, 0, 1)]) == [
         Hunk(old_start=1, old_lines=2, new_start=1, new_lines=1, lines=(b"-x\n", b" x\n"))
     ]
 
@@ -151,8 +162,8 @@ def test_a_missing_final_newline_is_marked(old: str, new: str, rows: list[str]) 
 
 
 def test_lines_that_end_in_a_lone_cr_get_a_row_each() -> None:
-    found = hunks([b"a\r", b"b\r", b"c\r"], [b"a\r", b"B\r", b"c\r"])
-    text = render(found, from_name="f", to_name="f", decode=bytes.decode).text
+    found = find_hunks([b"a\r", b"b\r", b"c\r"], [b"a\r", b"B\r", b"c\r"])
+    text = render_hunks(found, from_name="f", to_name="f", decode=bytes.decode).text
     assert text == "--- f\n+++ f\n@@ -1,3 +1,3 @@\n a\r\n-b\r\n+B\r\n c\r\n"
 
 
@@ -161,7 +172,7 @@ def test_rows_are_decoded_line_by_line() -> None:
         ["one\n".encode("utf-16-le"), "two".encode("utf-16-le")],
         ["one\n".encode("utf-16-le"), "zwei\n".encode("utf-16-le")],
     )
-    found = unified(a, b, from_name="a", to_name="b", decode=lambda line: line.decode("utf-16-le"))
+    found = unified_diff(a, b, from_name="a", to_name="b", decode=lambda line: line.decode("utf-16-le"))
     assert found.text == "--- a\n+++ b\n@@ -1,2 +1,2 @@\n one\n-two\n\\ No newline at end of file\n+zwei\n"
 
 
@@ -179,7 +190,7 @@ def test_rows_are_decoded_line_by_line() -> None:
     ],
 )
 def test_names_are_quoted_as_git_does(name: str, header: str) -> None:
-    found = unified([], [b"x\n"], from_name=name, to_name="f", decode=bytes.decode)
+    found = unified_diff([], [b"x\n"], from_name=name, to_name="f", decode=bytes.decode)
     assert found.text.splitlines(keepends=True)[0] == header
 
 
@@ -195,7 +206,7 @@ def test_a_limit_cuts_after_a_whole_row(a: bytes, b: bytes, limit: int) -> None:
 
 @given(texts, texts, contexts)
 def test_hunks_turn_one_text_into_the_other(a: bytes, b: bytes, context: int) -> None:
-    assert applied(a, hunks(split_lines(a), split_lines(b), context=context)) == b
+    assert applied(a, find_hunks(split_lines(a), split_lines(b), context=context)) == b
 
 
 @requirement("text:diff:unified")
@@ -218,8 +229,8 @@ def test_git_accepts_every_diff(a: bytes, b: bytes, context: int) -> None:
 @needs_patch
 @given(texts.filter(bool))
 def test_both_create_and_delete_whole_files(data: bytes) -> None:
-    created = unified([], split_lines(data), from_name="/dev/null", to_name="f", decode=bytes.decode).text
-    deleted = unified(split_lines(data), [], from_name="f", to_name="/dev/null", decode=bytes.decode).text
+    created = unified_diff([], split_lines(data), from_name="/dev/null", to_name="f", decode=bytes.decode).text
+    deleted = unified_diff(split_lines(data), [], from_name="f", to_name="/dev/null", decode=bytes.decode).text
     assert [patched(created, {}), git_applied(created, {})] == [{"f": data}] * 2
     assert [patched(deleted, {"f": data}), git_applied(deleted, {"f": data})] == [{}] * 2
 
@@ -227,7 +238,7 @@ def test_both_create_and_delete_whole_files(data: bytes) -> None:
 @needs_git
 @given(st.text(st.sampled_from("a ü\"'\\\t\n\a\x01\x7f🙂"), min_size=1, max_size=12))
 def test_git_reads_every_quoted_name(name: str) -> None:
-    text = unified([], [b"x\n"], from_name="/dev/null", to_name=name, decode=bytes.decode).text
+    text = unified_diff([], [b"x\n"], from_name="/dev/null", to_name=name, decode=bytes.decode).text
     assert git_applied(text, {}) == {name: b"x\n"}
 
 
@@ -248,7 +259,7 @@ def test_local_hunks_turn_one_text_into_the_other(
 def test_both_accept_local_hunks(edit: tuple[bytes, bytes, list[tuple[int, int, int, int]]]) -> None:
     before, after, spans = edit
     # A span may cut a character in two; what is no text must come through as well.
-    text = render(local_hunks(before, after, spans), from_name="f", to_name="f", decode=os.fsdecode).text
+    text = render_hunks(local_hunks(before, after, spans), from_name="f", to_name="f", decode=os.fsdecode).text
     assert patched(text, {"f": before}) == {"f": after}
     assert (git_applied(text, {"f": before}) if text else {"f": before}) == {"f": after}
 
@@ -267,7 +278,7 @@ def test_local_hunks_equal_those_of_the_whole_files(count: int, data: st.DataObj
         after += new
         copied = end
     after += before[copied:]
-    whole = hunks(split_lines(before), split_lines(after), context=context)
+    whole = find_hunks(split_lines(before), split_lines(after), context=context)
     assert local_hunks(before, after, spans, context=context) == whole
 
 
@@ -290,14 +301,14 @@ def test_a_diff_is_cut_after_the_last_row_that_fits_wherever_its_hunks_end() -> 
     rows = [f"row {number}\n" for number in range(100)]
     before = Snapshot("".join(rows).encode())
     starts = list(accumulate(map(len, rows[:-1]), initial=0))[::20]
-    plan = splice(before, [Span(start=at, end=at + 3, new=b"ROW") for at in starts])
-    whole = diff_of(plan, from_name="f", to_name="f", limit=None)
+    plan = splice_spans(before, [Span(start=at, end=at + 3, new=b"ROW") for at in starts])
+    whole = diff_of_plan(plan, from_name="f", to_name="f", limit=None)
 
     for limit in range(len(whole.text) + 1):
-        cut = diff_of(plan, from_name="f", to_name="f", limit=limit)
+        cut = diff_of_plan(plan, from_name="f", to_name="f", limit=limit)
         assert cut.truncated == (limit < len(whole.text))
         assert cut.text == whole.text[: whole.text.rfind("\n", 0, limit) + 1]
-    assert list(walk_hunks(before.data, plan.after.data, plan.offsets())) == hunks(
+    assert list(walk_hunks(before.data, plan.after.data, plan.span_offsets())) == find_hunks(
         split_lines(before.data), split_lines(plan.after.data)
     )
 
@@ -313,6 +324,6 @@ def test_the_diff_of_a_wide_file_is_that_of_the_same_text_in_utf_8(signs: list[s
         places = [len(encoding.bom) + len(encoding.encode("".join(signs[:cut]))) for cut in cuts]
         pairs = zip(places[::2], places[1::2], news, strict=True)
         spans = [Span(start=start, end=end, new=encoding.encode(new)) for start, end, new in pairs]
-        return diff_of(splice(Snapshot(whole, encoding=encoding), spans), from_name="f", to_name="f")
+        return diff_of_plan(splice_spans(Snapshot(whole, encoding=encoding), spans), from_name="f", to_name="f")
 
     assert shown(Encoding(name="utf-16-le", bom=b"\xff\xfe", width=2)) == shown(Encoding(name="utf-8"))

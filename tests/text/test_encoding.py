@@ -2,7 +2,7 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import BinaryFile, InvalidArgument, NotEncodable
-from surehold.text.encoding import RAW, UTF8, Encoding, detect, named
+from surehold.text.encoding import RAW, UTF8, Encoding, detect_encoding, encoding_named
 
 
 @requirement(
@@ -31,55 +31,55 @@ from surehold.text.encoding import RAW, UTF8, Encoding, detect, named
     ],
 )
 def test_the_encoding_is_decided_in_the_documented_order(data: bytes, expected: Encoding) -> None:
-    assert detect(data) == expected
+    assert detect_encoding(data) == expected
 
 
 @requirement("text:encoding:bom")
 def test_a_byte_order_mark_outranks_the_callers_word() -> None:
-    assert detect(b"\xef\xbb\xbfx", requested="latin-1").name == "utf-8"
+    assert detect_encoding(b"\xef\xbb\xbfx", requested="latin-1").name == "utf-8"
 
 
 @requirement("text:encoding:caller")
 def test_the_callers_word_outranks_a_declaration() -> None:
-    assert detect(b"# coding: latin-1\n\xe9\n", requested="cp1252").name == "cp1252"
+    assert detect_encoding(b"# coding: latin-1\n\xe9\n", requested="cp1252").name == "cp1252"
 
 
 @requirement("text:encoding:editorconfig")
 def test_the_configured_charset_outranks_what_the_file_declares() -> None:
-    assert detect(b"# coding: cp1252\n\xe9\n", configured=lambda: "latin-1").name == "iso8859-1"
+    assert detect_encoding(b"# coding: cp1252\n\xe9\n", configured=lambda: "latin-1").name == "iso8859-1"
 
 
 def test_a_configured_charset_counts_also_while_the_file_is_plain_ascii() -> None:
-    assert detect(b"x\n", configured=lambda: "latin-1").name == "iso8859-1"
+    assert detect_encoding(b"x\n", configured=lambda: "latin-1").name == "iso8859-1"
 
 
 def test_a_configured_charset_that_does_not_fit_is_passed_over() -> None:
-    assert detect("中".encode(), configured=lambda: "ascii") == UTF8
+    assert detect_encoding("中".encode(), configured=lambda: "ascii") == UTF8
 
 
 @requirement("text:encoding:detector")
 def test_a_detector_is_asked_last() -> None:
-    assert detect(b"caf\xe9", detector=lambda _: "cp1252").name == "cp1252"
-    assert detect(b"caf\xe9", detector=lambda _: None) == RAW
-    assert detect("é".encode(), detector=lambda _: "cp1252") == UTF8
+    assert detect_encoding(b"caf\xe9", detector=lambda _: "cp1252").name == "cp1252"
+    assert detect_encoding(b"caf\xe9", detector=lambda _: None) == RAW
+    assert detect_encoding("é".encode(), detector=lambda _: "cp1252") == UTF8
 
 
 @requirement("text:binary:nul")
 @pytest.mark.parametrize("data", [b"a\0b", b"\x7fELF\x02\x01\0\0\0\0", b"\0" * 100, b"abc\n" * 1000 + b"\0"])
 def test_zero_bytes_near_the_start_without_utf16_are_binary(data: bytes) -> None:
     with pytest.raises(BinaryFile):
-        detect(data)
+        detect_encoding(data)
 
 
 @requirement("text:binary:later_nul")
 def test_a_zero_byte_behind_the_first_8_kib_does_not_make_a_file_binary() -> None:
-    assert detect(b"a" * 8192 + b"\0") == UTF8
+    assert detect_encoding(b"a" * 8192 + b"\0") == UTF8
 
 
 @requirement("text:encoding:caller")
 def test_an_encoding_that_does_not_fit_the_bytes_is_refused() -> None:
     with pytest.raises(InvalidArgument):
-        detect(b"\xff", requested="utf-8")
+        detect_encoding(b"\xff", requested="utf-8")
 
 
 @requirement("text:encoding:not_spliceable")
@@ -88,7 +88,7 @@ def test_an_encoding_that_does_not_fit_the_bytes_is_refused() -> None:
 )
 def test_encodings_that_cannot_be_spliced_are_refused(name: str) -> None:
     with pytest.raises(InvalidArgument) as refused:
-        named(name)
+        encoding_named(name)
 
     assert f"`{name}`" in refused.value.message
 
@@ -113,18 +113,18 @@ def test_bytes_that_fit_nothing_are_shown_with_escapes_and_take_only_ascii() -> 
 def test_zero_bytes_do_not_outrank_a_configured_utf16() -> None:
     data = "日本語\n中文\n".encode("utf-16-le")
 
-    assert detect(data, configured=lambda: "utf-16-le").name == "utf-16-le"
+    assert detect_encoding(data, configured=lambda: "utf-16-le").name == "utf-16-le"
 
 
 @requirement("text:binary:nul")
 @pytest.mark.parametrize("charset", ["utf-8", "latin-1", "utf-16-le"])
 def test_a_configured_charset_does_not_make_binary_data_text(charset: str) -> None:
     with pytest.raises(BinaryFile):
-        detect(b"\x7fELF\x02\x01\0\0\xff", configured=lambda: charset)
+        detect_encoding(b"\x7fELF\x02\x01\0\0\xff", configured=lambda: charset)
 
 
 def test_a_declaration_that_is_legible_as_ascii_does_not_stand_in_utf16() -> None:
-    assert detect(b'<?xml version="1.0" encoding="UTF-16"?> ') == UTF8
+    assert detect_encoding(b'<?xml version="1.0" encoding="UTF-16"?> ') == UTF8
 
 
 @requirement("text:encoding:unencodable")
@@ -133,10 +133,10 @@ def test_a_declaration_that_is_legible_as_ascii_does_not_stand_in_utf16() -> Non
 )
 def test_a_character_that_would_come_back_as_another_is_refused(name: str, character: str) -> None:
     with pytest.raises(NotEncodable) as refused:
-        named(name).encode(f"日本 {character}\\")
+        encoding_named(name).encode(f"日本 {character}\\")
 
     assert refused.value.details == {"characters": [f"U+{ord(character):04X}"], "encoding": name}
 
 
 def test_utf8_may_be_asked_for_by_the_name_that_has_a_byte_order_mark() -> None:
-    assert detect(b"x", requested="utf-8-sig") == UTF8
+    assert detect_encoding(b"x", requested="utf-8-sig") == UTF8

@@ -17,7 +17,7 @@ from surehold.errors import (
     OverlappingOperations,
     SchemaInvalid,
 )
-from surehold.text.line_edits import (
+from surehold.text.anchored.edits import (
     AnchoredEdits,
     DeleteLine,
     DeleteRange,

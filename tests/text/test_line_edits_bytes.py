@@ -2,7 +2,7 @@
 
 import pytest
 
-from surehold.text.line_edits import (
+from surehold.text.anchored.edits import (
     AnchoredEdits,
     DeleteLine,
     DeleteRange,

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from spec.marks import requirement
+from surehold.text.anchored.rows import judge_quality
 from surehold.text.encoding import UTF8
 from surehold.text.hashing import digest_text
 from surehold.text.lines import Lines
-from surehold.text.quality import quality
 from surehold.text.snapshot import ABSENT, Snapshot
 
 needs_grep = pytest.mark.skipif(shutil.which("grep") is None, reason="grep is not installed")
@@ -118,16 +118,16 @@ def test_a_digest_does_not_depend_on_how_the_file_ends_its_lines() -> None:
     "line", ["", "   ", "}", "});", "],", "/>", "*/", "end", "  end;", "</div>", "</a></b>", "'''", "``", "<>"]
 )
 def test_lines_without_own_content_are_low(line: str) -> None:
-    assert quality(line, 1) == "low"
+    assert judge_quality(line, 1) == "low"
 
 
 @requirement("text:quality:med")
 @pytest.mark.parametrize(("line", "occurrences"), [("return x", 4), ("x = 1", 1), ("if a:", 1), ("--", 1)])
 def test_common_lines_and_lines_without_a_word_are_medium(line: str, occurrences: int) -> None:
-    assert quality(line, occurrences) == "med"
+    assert judge_quality(line, occurrences) == "med"
 
 
 @requirement("text:quality:high")
 @pytest.mark.parametrize("line", ["return x", "def endless():", "ending", "größe = 1", "变量名 = 1"])
 def test_lines_with_a_word_are_high(line: str) -> None:
-    assert quality(line, 3) == "high"
+    assert judge_quality(line, 3) == "high"

@@ -3,8 +3,8 @@
 import pytest
 
 from surehold.errors import MultipleMatches, OldTextNotFound
+from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits, StringEdit
 from surehold.text.snapshot import Snapshot
-from surehold.text.string_edits import SequentialEdits, SnapshotEdits, StringEdit
 
 ROWS = "{\n}\n}\n}\nend\n"
 

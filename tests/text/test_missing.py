@@ -2,15 +2,15 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import MultipleMatches, OldTextNotFound
-from surehold.text.encoding import named
+from surehold.text.encoding import encoding_named
+from surehold.text.quoted.styled_edit import StyledEdit
 from surehold.text.snapshot import Snapshot
-from surehold.text.styled_edit import StyledEdit
 
 CODE = b"def one():\n\treturn compute(1)\n\n\ndef two(argument):\n\tvalue = compute(2)\n\treturn value\n"
 
 
 def refused(old: str, new: str = "something else", data: bytes = CODE, encoding: str | None = None) -> OldTextNotFound:
-    snapshot = Snapshot(data, encoding=named(encoding) if encoding else None)
+    snapshot = Snapshot(data, encoding=encoding_named(encoding) if encoding else None)
     with pytest.raises(OldTextNotFound) as caught:
         StyledEdit(old=old, new=new).plan(snapshot)
     return caught.value

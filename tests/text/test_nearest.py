@@ -1,9 +1,9 @@
 import pytest
 
 from surehold.errors import OldTextNotFound
-from surehold.text.nearest import nearest, without_numbers
+from surehold.text.quoted.edits import SnapshotEdits, StringEdit
+from surehold.text.quoted.near_miss import find_nearest, strip_line_numbers
 from surehold.text.snapshot import Snapshot
-from surehold.text.string_edits import SnapshotEdits, StringEdit
 
 CODE = b"def one():\n\treturn compute(1)\n\n\ndef two(argument):\n\tvalue = compute(2)\n\treturn value\n"
 
@@ -46,9 +46,9 @@ def test_line_numbers_that_were_copied_are_named_as_the_cause(prefix: str) -> No
 
 
 def test_a_text_whose_lines_are_not_all_numbered_has_no_line_numbers() -> None:
-    assert without_numbers("1\tone\ntwo") is None
-    assert without_numbers("1\tone\n2\ttwo\n") == "one\ntwo\n"
-    assert without_numbers("") is None
+    assert strip_line_numbers("1\tone\ntwo") is None
+    assert strip_line_numbers("1\tone\n2\ttwo\n") == "one\ntwo\n"
+    assert strip_line_numbers("") is None
 
 
 def test_an_edit_that_was_made_before_says_so() -> None:
@@ -61,7 +61,7 @@ def test_an_edit_that_was_made_before_says_so() -> None:
 def test_a_file_of_one_line_a_thousand_times_is_no_trap() -> None:
     data = b"same line here\n" * 100_000
 
-    near = nearest(Snapshot(data), "\n".join(["same line here"] * 50 + ["another"]))
+    near = find_nearest(Snapshot(data), "\n".join(["same line here"] * 50 + ["another"]))
 
     assert len(near) == 3
     assert all(place.differing == 1 for place in near)

@@ -5,8 +5,7 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import CellAmbiguous, CellNotFound, NotebookInvalid
-from surehold.text.notebook import names_of, read_notebook
-from surehold.text.notebook_lines import lines_of, source_lines
+from surehold.text.notebook.model import cell_lines, cell_names, read_notebook, source_lines
 from surehold.text.snapshot import Snapshot
 from text.notebook_scenes import Hand, code, edit, edited, printed, prose
 
@@ -23,14 +22,14 @@ def test_a_cell_is_called_by_its_id_and_without_one_by_its_place() -> None:
     notebook = read_notebook(data)
 
     assert named(data) == ["first", "cell-1", "third"]
-    assert [notebook.find(name).source for name in named(data)] == ["a", "b", "c"]
+    assert [notebook.find_cell(name).source for name in named(data)] == ["a", "b", "c"]
 
 
 @requirement("claude:notebook:find")
 def test_an_id_that_looks_like_a_place_is_an_id() -> None:
     data = HAND.written([code("zero", "cell-2"), code("one", "cell-0"), code("two", "cell-1")])
 
-    assert [read_notebook(data).find(f"cell-{n}").source for n in range(3)] == ["one", "two", "zero"]
+    assert [read_notebook(data).find_cell(f"cell-{n}").source for n in range(3)] == ["one", "two", "zero"]
 
 
 @requirement("claude:notebook:find")
@@ -38,12 +37,12 @@ def test_two_cells_with_one_id_are_both_named_and_their_places_work() -> None:
     data = HAND.written([code("a", "same"), code("b", "other"), code("c", "same")])
 
     with pytest.raises(CellAmbiguous) as refused:
-        read_notebook(data).find("same")
+        read_notebook(data).find_cell("same")
 
     assert refused.value.details["candidates"] == ["#0 | code at 0 | a", "#2 | code at 2 | c"]
     assert "`#0` or `#2`" in refused.value.action
     assert named(data) == ["#0", "other", "#2"]
-    assert [read_notebook(data).find(name).source for name in ("#0", "#2")] == ["a", "c"]
+    assert [read_notebook(data).find_cell(name).source for name in ("#0", "#2")] == ["a", "c"]
 
 
 @requirement("claude:notebook:find")
@@ -51,7 +50,7 @@ def test_a_place_without_an_id_and_an_id_spelled_like_it_are_ambiguous() -> None
     data = HAND.written([code("a", "x"), code("b"), code("c", "cell-1")])
 
     with pytest.raises(CellAmbiguous) as refused:
-        read_notebook(data).find("cell-1")
+        read_notebook(data).find_cell("cell-1")
 
     assert [row.split(" ")[0] for row in refused.value.details["candidates"]] == ["#1", "#2"]
 
@@ -60,14 +59,14 @@ def test_an_unknown_cell_lists_those_that_exist() -> None:
     data = HAND.written([code("a = 1\nb", "x"), prose("")])
 
     with pytest.raises(CellNotFound) as refused:
-        read_notebook(data).find("nope")
+        read_notebook(data).find_cell("nope")
 
     assert refused.value.details == {"cells": ["x | code at 0 | a = 1", "cell-1 | markdown at 1 | "], "cell_count": 2}
 
 
 def test_the_place_of_a_cell_with_an_id_leads_to_the_id() -> None:
     with pytest.raises(CellNotFound) as refused:
-        read_notebook(HAND.written([code("a", "x")])).find("cell-0")
+        read_notebook(HAND.written([code("a", "x")])).find_cell("cell-0")
 
     assert refused.value.action == "The cell at 0 has an id: call it `x`."
 
@@ -75,11 +74,11 @@ def test_the_place_of_a_cell_with_an_id_leads_to_the_id() -> None:
 @pytest.mark.parametrize("name", ["", "cell-", "cell-01", "cell--1", "#9", "cell-999999999999999999999", "cell-٣"])
 def test_what_names_no_cell_is_refused(name: str) -> None:
     with pytest.raises(CellNotFound):
-        read_notebook(HAND.written([code("a")])).find(name)
+        read_notebook(HAND.written([code("a")])).find_cell(name)
 
 
 def test_names_mean_one_cell_each() -> None:
-    assert names_of(["", "a", "a", "cell-0", "b"]) == ["#0", "#1", "#2", "#3", "b"]
+    assert cell_names(["", "a", "a", "cell-0", "b"]) == ["#0", "#1", "#2", "#3", "b"]
 
 
 INVALID: list[tuple[bytes, str]] = [
@@ -163,11 +162,11 @@ def test_a_source_is_found_on_its_lines(hand: Hand) -> None:
         written = "\n".join(rows[first - 1 : last]).strip().removeprefix('"source": ').rstrip(",")
         source = json.loads(written)
         assert "".join(source) == cell.source
-    assert [lines_of(notebook, snapshot, index) for index in range(3)] == list(ranges)
+    assert [cell_lines(notebook, snapshot, index) for index in range(3)] == list(ranges)
 
 
 def test_cells_that_share_a_line_have_no_lines_of_their_own() -> None:
     data = Hand(indent=None).written([code("a", "x"), code("b", "y")])
 
     assert source_lines(read_notebook(data), Snapshot(data), read_notebook(data).cells) is None
-    assert lines_of(read_notebook(data), Snapshot(data), 0) is None
+    assert cell_lines(read_notebook(data), Snapshot(data), 0) is None

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from spec.marks import requirement
 from surehold.errors import CellAmbiguous, InvalidArgument, NotebookInvalid, NotEncodable
-from surehold.text.notebook import read_notebook
-from surehold.text.notebook_edit import CellKind, EditMode
+from surehold.text.notebook.edit import CellKind, EditMode
+from surehold.text.notebook.model import read_notebook
 from surehold.text.snapshot import Snapshot
 from text.notebook_scenes import (
     BACKWARDS,
@@ -380,7 +380,7 @@ def test_the_lines_that_must_have_been_seen_are_those_of_the_source() -> None:
 
 
 def test_a_result_that_is_no_sound_cell_is_refused() -> None:
-    from surehold.text.notebook_pieces import check_cell
+    from surehold.text.notebook.edit import check_cell
 
     for text in ('{"cell_type": "code"}', "{", '{"cell_type": "code", "source": "a"} x', "[]"):
         with pytest.raises(NotebookInvalid) as refused:

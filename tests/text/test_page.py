@@ -4,7 +4,7 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import BinaryFile
-from surehold.text.hashing import sha256
+from surehold.text.hashing import sha256_hex
 from surehold.text.page import read_page
 
 
@@ -20,7 +20,7 @@ def test_a_page_holds_the_asked_lines_and_the_facts_of_the_whole_file() -> None:
 
     assert page.rows == (b"line 10\r\n", b"line 11\r\n", b"line 12\r\n")
     assert (page.line_count, page.size, page.style, page.next_line) == (100, len(data), "crlf", 13)
-    assert page.sha256 == sha256(data)
+    assert page.sha256 == sha256_hex(data)
 
 
 @requirement("text:page:streamed")

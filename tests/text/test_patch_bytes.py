@@ -4,8 +4,8 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import BinaryFile, NotEncodable, PatchApplyError
-from surehold.text.patch import parse_patch
-from surehold.text.patch_apply import DeletePatched
+from surehold.text.patch.apply import PatchDeletion
+from surehold.text.patch.parse import parse_patch
 from surehold.text.plan import Delete
 from surehold.text.snapshot import Snapshot
 
@@ -156,7 +156,7 @@ def test_a_deletion_that_shows_its_content_is_a_deletion_to_the_engine() -> None
     (file,) = parse_patch("--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n").files
 
     assert isinstance(file.edit, Delete)
-    assert isinstance(file.edit, DeletePatched)
+    assert isinstance(file.edit, PatchDeletion)
     assert not file.edit.plan(Snapshot(b"\xef\xbb\xbfa\r\n")).after.exists
 
 

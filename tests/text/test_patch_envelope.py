@@ -2,7 +2,7 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import PatchApplyError, PatchParseError
-from surehold.text.patch import FilePatch, Hunk, Patch, Row, parse_patch
+from surehold.text.patch.parse import FilePatch, ParsedHunk, Patch, PatchLine, parse_patch
 from surehold.text.plan import Delete, Keep
 from surehold.text.snapshot import ABSENT, Snapshot
 
@@ -59,21 +59,27 @@ def test_every_header_is_read_with_its_line() -> None:
                 operation="add",
                 path="new.txt",
                 line=2,
-                hunks=(Hunk(rows=(Row("+", "one"), Row("+", ""), Row("+", "two")), line=3),),
+                hunks=(ParsedHunk(rows=(PatchLine("+", "one"), PatchLine("+", ""), PatchLine("+", "two")), line=3),),
             ),
             FilePatch(operation="delete", path="old.txt", line=6),
             FilePatch(
                 operation="update",
                 path="src/a.py",
                 line=7,
-                hunks=(Hunk(rows=(Row(" ", "x"), Row("-", "y"), Row("+", "z")), line=8, anchors=("def f():",)),),
+                hunks=(
+                    ParsedHunk(
+                        rows=(PatchLine(" ", "x"), PatchLine("-", "y"), PatchLine("+", "z")),
+                        line=8,
+                        anchors=("def f():",),
+                    ),
+                ),
             ),
             FilePatch(
                 operation="move",
                 path="from.txt",
                 to_path="to.txt",
                 line=12,
-                hunks=(Hunk(rows=(Row("-", "1"), Row("+", "2")), line=14, at_end=True),),
+                hunks=(ParsedHunk(rows=(PatchLine("-", "1"), PatchLine("+", "2")), line=14, at_end=True),),
             ),
             FilePatch(operation="move", path="left.png", to_path="right.png", line=18),
         ),

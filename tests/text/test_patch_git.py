@@ -6,7 +6,7 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import PatchApplyError, PatchParseError
-from surehold.text.patch import FilePatch, Patch, parse_patch
+from surehold.text.patch.parse import FilePatch, Patch, parse_patch
 from surehold.text.plan import Keep
 from surehold.text.snapshot import ABSENT, Snapshot
 

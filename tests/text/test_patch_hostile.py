@@ -4,7 +4,7 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import AlreadyExists, NotEncodable, NotFound, PatchApplyError, PatchParseError
-from surehold.text.patch import parse_patch
+from surehold.text.patch.parse import parse_patch
 from surehold.text.snapshot import ABSENT, Snapshot
 
 pytestmark = requirement("files:apply_patch:exact")

@@ -7,7 +7,7 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import PatchApplyError
-from surehold.text.patch import parse_patch
+from surehold.text.patch.parse import parse_patch
 from surehold.text.snapshot import Snapshot
 
 pytestmark = requirement("files:apply_patch:apply_error")

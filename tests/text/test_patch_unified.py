@@ -2,7 +2,7 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import PatchApplyError, PatchParseError
-from surehold.text.patch import FilePatch, Hunk, Patch, Row, parse_patch
+from surehold.text.patch.parse import FilePatch, ParsedHunk, Patch, PatchLine, parse_patch
 from surehold.text.snapshot import ABSENT, Snapshot
 
 pytestmark = requirement("files:apply_patch:unified")
@@ -49,14 +49,18 @@ def test_all_files_of_a_diff_are_read_with_their_lines() -> None:
                 operation="update",
                 path="x.py",
                 line=2,
-                hunks=(Hunk(rows=(Row(" ", "a"), Row("-", "b"), Row("+", "c")), line=4, start=1),),
+                hunks=(
+                    ParsedHunk(rows=(PatchLine(" ", "a"), PatchLine("-", "b"), PatchLine("+", "c")), line=4, start=1),
+                ),
             ),
-            FilePatch(operation="add", path="new", line=9, hunks=(Hunk(rows=(Row("+", "n"),), line=11, start=0),)),
+            FilePatch(
+                operation="add", path="new", line=9, hunks=(ParsedHunk(rows=(PatchLine("+", "n"),), line=11, start=0),)
+            ),
             FilePatch(
                 operation="delete",
                 path="gone",
                 line=14,
-                hunks=(Hunk(rows=(Row("-", "g"),), line=16, start=1),),
+                hunks=(ParsedHunk(rows=(PatchLine("-", "g"),), line=16, start=1),),
                 quotes_content=True,
             ),
         ),

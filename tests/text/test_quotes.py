@@ -4,28 +4,27 @@ from hypothesis import strategies as st
 
 from properties.strategies import Sample, samples
 from spec.marks import requirement
-from surehold.text.encoding import RAW, named
-from surehold.text.matching import Match
-from surehold.text.quotes import DOUBLE, SINGLE, places_of, straight
+from surehold.text.encoding import RAW, encoding_named
+from surehold.text.quoted.matching import DOUBLE_QUOTES, SINGLE_QUOTES, TextMatch, find_quoted, straighten_quotes
 from surehold.text.snapshot import Snapshot
 
 
 def texts(data: bytes, needle: str, encoding: str | None = None) -> list[str]:
     """Return what stands at every place, as characters."""
     snapshot = Snapshot(data, encoding=encoding)
-    found = places_of(snapshot, needle)
+    found = find_quoted(snapshot, needle)
     return [snapshot.encoding.decode(data[match.start : match.end]) for match in found.matches]
 
 
 @requirement("claude:edit:tiers")
-@pytest.mark.parametrize("curly", SINGLE)
+@pytest.mark.parametrize("curly", SINGLE_QUOTES)
 def test_every_single_quote_is_found_by_a_straight_one(curly: str) -> None:
     assert texts(f"it{curly}s me".encode(), "it's me") == [f"it{curly}s me"]
     assert texts(b"it's me", f"it{curly}s me") == ["it's me"]
 
 
 @requirement("claude:edit:tiers")
-@pytest.mark.parametrize("curly", DOUBLE)
+@pytest.mark.parametrize("curly", DOUBLE_QUOTES)
 def test_every_double_quote_is_found_by_a_straight_one(curly: str) -> None:
     assert texts(f"a {curly}b".encode(), 'a "b') == [f"a {curly}b"]
     assert texts(b'a "b', f"a {curly}b") == ['a "b']
@@ -40,13 +39,13 @@ def test_a_single_quote_is_not_a_double_one() -> None:
 def test_the_first_tier_that_finds_anything_decides() -> None:
     data = 'say "yes"\r\nsay “yes”\r\n'.encode()
 
-    exact = places_of(Snapshot(data), 'say "yes"')
-    endings = places_of(Snapshot(data), 'say "yes"\n')
-    quotes = places_of(Snapshot(data), 'say "yes"\nsay "yes"\n')
+    exact = find_quoted(Snapshot(data), 'say "yes"')
+    endings = find_quoted(Snapshot(data), 'say "yes"\n')
+    quotes = find_quoted(Snapshot(data), 'say "yes"\nsay "yes"\n')
 
-    assert (exact.tier, exact.matches) == ("exact", (Match(0, 9),))
-    assert (endings.tier, endings.matches) == ("line_endings", (Match(0, 11),))
-    assert (quotes.tier, quotes.matches) == ("quotes", (Match(0, len(data)),))
+    assert (exact.tier, exact.matches) == ("exact", (TextMatch(0, 9),))
+    assert (endings.tier, endings.matches) == ("line_endings", (TextMatch(0, 11),))
+    assert (quotes.tier, quotes.matches) == ("quotes", (TextMatch(0, len(data)),))
 
 
 @requirement("claude:edit:tiers")
@@ -54,12 +53,12 @@ def test_the_first_tier_that_finds_anything_decides() -> None:
 def test_a_text_that_says_nothing_is_not_looked_for_by_quotes(needle: str) -> None:
     data = "‘a’ ““““ ‘ ’ ‘ \n’\n\t’\n ‘‘‘‘‘‘".encode()
 
-    assert places_of(Snapshot(data), needle).count == 0
+    assert find_quoted(Snapshot(data), needle).count == 0
 
 
 @requirement("claude:edit:unique")
 def test_places_that_overlap_count_as_two() -> None:
-    found = places_of(Snapshot("’ab’ab’".encode()), "'ab'")
+    found = find_quoted(Snapshot("’ab’ab’".encode()), "'ab'")
 
     assert (found.tier, len(found.matches), found.count) == ("quotes", 1, 2)
 
@@ -71,9 +70,9 @@ def test_curly_quotes_are_found_in_every_encoding_that_has_them(codec: str) -> N
     text = "first ’\r\n中 “quoted” text\n" if codec not in ("cp1252", "euc-kr") else "first ’\r\né “quoted” text\n"
     text = text.replace("é", "한") if codec == "euc-kr" else text
     data = text.encode(codec)
-    snapshot = Snapshot(data, encoding=named(codec))
+    snapshot = Snapshot(data, encoding=encoding_named(codec))
 
-    found = places_of(snapshot, '"quoted" text\n')
+    found = find_quoted(snapshot, '"quoted" text\n')
 
     (match,) = found.matches
     assert data[match.start : match.end] == "“quoted” text\n".encode(codec)
@@ -81,14 +80,14 @@ def test_curly_quotes_are_found_in_every_encoding_that_has_them(codec: str) -> N
 
 def test_a_quote_is_not_found_between_two_characters_of_gbk() -> None:
     data = b"x\xb0\xa1\xae\x40 tail"  # the inner bytes of two characters are those of a curly quote
-    snapshot = Snapshot(data, encoding=named("gbk"))
+    snapshot = Snapshot(data, encoding=encoding_named("gbk"))
 
-    assert places_of(snapshot, "\u2018@ tail").count == places_of(snapshot, "'@ tail").count == 0
+    assert find_quoted(snapshot, "\u2018@ tail").count == find_quoted(snapshot, "'@ tail").count == 0
 
 
 def test_bytes_without_an_encoding_are_searched_as_ascii() -> None:
     data = b"caf\xe9\xff say 'hi' \xfe\n"
-    found = places_of(Snapshot(data, encoding=RAW), "say ‘hi’")
+    found = find_quoted(Snapshot(data, encoding=RAW), "say ‘hi’")
 
     assert [data[match.start : match.end] for match in found.matches] == [b"say 'hi'"]
 
@@ -98,7 +97,7 @@ def test_a_place_far_inside_of_a_long_line_has_the_right_bytes() -> None:
     text = f"{row}it’s here{row}"
     data = text.encode()
 
-    (match,) = places_of(Snapshot(data), "it's here").matches
+    (match,) = find_quoted(Snapshot(data), "it's here").matches
 
     assert data[match.start : match.end] == "it’s here".encode()
 
@@ -109,22 +108,22 @@ def test_whatever_is_found_says_the_same_but_for_quotes_and_line_ends(sample: Sa
     needle = data.draw(st.text("ab'\"“’\n\r é", min_size=1, max_size=6))
     snapshot = Snapshot(sample.data, encoding=sample.encoding)
 
-    for match in places_of(snapshot, needle).matches:
+    for match in find_quoted(snapshot, needle).matches:
         there = sample.encoding.decode(sample.data[match.start : match.end])
         assert _plain(there) == _plain(needle)
 
 
 def _plain(text: str) -> str:
-    return straight(text).replace("\r\n", "\n").replace("\r", "\n")
+    return straighten_quotes(text).replace("\r\n", "\n").replace("\r", "\n")
 
 
 @requirement("claude:edit:tiers", "claude:edit:unique")
 @pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be", "utf-8", "cp1252", "cp932"])
 @pytest.mark.parametrize("end", ["\r\n", "\r", "\n"])
 def test_a_line_break_is_one_break_and_overlapping_places_are_two(codec: str, end: str) -> None:
-    snapshot = Snapshot("a\n\n\nb\n}\n}\n}\nend\n".replace("\n", end).encode(codec), encoding=named(codec))
+    snapshot = Snapshot("a\n\n\nb\n}\n}\n}\nend\n".replace("\n", end).encode(codec), encoding=encoding_named(codec))
     counts = {
-        text: places_of(snapshot, text).count
+        text: find_quoted(snapshot, text).count
         for text in ("a\n\n\n\nb", "\n\n\n\n", "a\n\n\nb\n", "\n\n", "}\n}\n", "}\n}")
     }
 

@@ -1,11 +1,11 @@
 import pytest
 
 from spec.marks import requirement
-from surehold.text.plan import EditPlan, Splices
-from surehold.text.plan_diff import diff_of, spans_between
-from surehold.text.rebase import Conflict, Rebase, Rebased, rebase
+from surehold.text.plan import EditPlan, SpliceSpans
+from surehold.text.plan_diff import diff_of_plan, spans_between
+from surehold.text.quoted.edits import SnapshotEdits, StringEdit
+from surehold.text.relocate import RebaseConflict, RebasedPlan, SpanMove, rebase_plan
 from surehold.text.snapshot import Snapshot
-from surehold.text.string_edits import SnapshotEdits, StringEdit
 
 BASE = b"".join(b"line %d\n" % n for n in range(1, 21))
 
@@ -18,10 +18,10 @@ def plan_of(old: str, new: str) -> EditPlan:
 def test_a_plan_follows_its_line_over_lines_added_above() -> None:
     current = Snapshot(b"new 1\nnew 2\n" + BASE)
 
-    rebased = rebase(plan_of("line 7\n", "LINE 7\n"), current)
+    rebased = rebase_plan(plan_of("line 7\n", "LINE 7\n"), current)
 
-    assert isinstance(rebased, Rebased)
-    assert rebased.moves == (Rebase(from_line=7, to_line=9),)
+    assert isinstance(rebased, RebasedPlan)
+    assert rebased.moves == (SpanMove(from_line=7, to_line=9),)
     assert rebased.plan.after.data == current.data.replace(b"line 7\n", b"LINE 7\n")
 
 
@@ -29,19 +29,19 @@ def test_a_plan_follows_its_line_over_lines_added_above() -> None:
 def test_a_plan_for_a_line_that_changed_is_a_conflict() -> None:
     current = Snapshot(BASE.replace(b"line 7\n", b"other\n"))
 
-    assert rebase(plan_of("line 7\n", "LINE 7\n"), current) == (Conflict(line=7, reason="changed"),)
+    assert rebase_plan(plan_of("line 7\n", "LINE 7\n"), current) == (RebaseConflict(line=7, reason="changed"),)
 
 
 @requirement("text:rebase:follows")
 def test_an_insertion_between_two_lines_follows_them() -> None:
-    plan = Splices(spans_between(Snapshot(BASE), Snapshot(BASE.replace(b"line 5\n", b"line 5\nnew\n")))).plan(
+    plan = SpliceSpans(spans_between(Snapshot(BASE), Snapshot(BASE.replace(b"line 5\n", b"line 5\nnew\n")))).plan(
         Snapshot(BASE)
     )
     current = Snapshot(b"top\n" + BASE)
 
-    rebased = rebase(plan, current)
+    rebased = rebase_plan(plan, current)
 
-    assert isinstance(rebased, Rebased)
+    assert isinstance(rebased, RebasedPlan)
     assert rebased.plan.after.data == b"top\n" + BASE.replace(b"line 5\n", b"line 5\nnew\n")
 
 
@@ -55,17 +55,17 @@ def test_an_insertion_between_two_lines_follows_them() -> None:
     ids=["moved across others", "copied"],
 )
 def test_a_plan_whose_line_cannot_be_proven_to_be_the_same_is_a_conflict(current: bytes, reason: str) -> None:
-    assert rebase(plan_of("line 7\n", "LINE 7\n"), Snapshot(current)) == (Conflict(line=7, reason=reason),)
+    assert rebase_plan(plan_of("line 7\n", "LINE 7\n"), Snapshot(current)) == (RebaseConflict(line=7, reason=reason),)
 
 
 def test_spans_between_two_versions_turn_one_into_the_other() -> None:
     for other in (b"", BASE[:50], b"x" + BASE + b"y", BASE[::-1], b"\n" * 5):
         before = Snapshot(BASE)
-        assert Splices(spans_between(before, Snapshot(other))).plan(before).after.data == other
+        assert SpliceSpans(spans_between(before, Snapshot(other))).plan(before).after.data == other
 
 
 def test_the_diff_of_a_plan_shows_its_lines_with_context() -> None:
-    diff = diff_of(plan_of("line 7\n", "LINE 7\n"), from_name="a.txt", to_name="a.txt")
+    diff = diff_of_plan(plan_of("line 7\n", "LINE 7\n"), from_name="a.txt", to_name="a.txt")
 
     assert diff.text == (
         "--- a.txt\n+++ a.txt\n@@ -4,7 +4,7 @@\n line 4\n line 5\n line 6\n-line 7\n+LINE 7\n line 8\n line 9\n line 10\n"

@@ -14,8 +14,8 @@ from surehold.errors import (
     SchemaInvalid,
 )
 from surehold.text import hashing
+from surehold.text.anchored.edits import DeleteLine, DeleteRange, Operation, ReplaceLine
 from surehold.text.encoding import Encoding
-from surehold.text.line_edits import DeleteLine, DeleteRange, Operation, ReplaceLine
 from surehold.text.snapshot import Snapshot
 from text.anchored import File, lines, on_line, on_range, words
 
@@ -82,7 +82,7 @@ def test_a_hash_that_matches_three_lines_at_six_digits_resolves_by_eight(monkeyp
     def fake(found: list[bytes], _: Encoding) -> list[int]:
         return [digests.get(each, 7) for each in found]
 
-    for module in ("surehold.text.snapshot", "surehold.text.anchor_index", "surehold.text.rows"):
+    for module in ("surehold.text.snapshot", "surehold.text.anchored.index", "surehold.text.anchored.rows"):
         monkeypatch.setattr(f"{module}.line_digests", fake)
     assert hashing.line_digests([b"one"], file.snapshot.encoding) != [digests[b"one"]]
 

@@ -11,8 +11,8 @@ from surehold.errors import (
     InvalidRangeOrder,
     RangeUnseen,
 )
-from surehold.text.line_edits import DeleteLine, DeleteRange, InsertAfter, InsertBefore, ReplaceLine, ReplaceRange
-from surehold.text.plan import Carried
+from surehold.text.anchored.edits import DeleteLine, DeleteRange, InsertAfter, InsertBefore, ReplaceLine, ReplaceRange
+from surehold.text.plan import RebaseEvidence
 from text.anchored import File, lines, words
 
 FUNCTION = b"def %s(value):\n    result = value + 1\n    return result\n\n"
@@ -31,7 +31,7 @@ def test_a_line_below_an_outside_insertion_is_edited_where_it_is_now() -> None:
     assert plan.after.data == new.data.replace(b"line number 7\n", b"X\n")
     (found,) = plan.resolutions
     assert (found.start_line, found.cross_version) == (9, True)
-    assert found.rebase == Carried(from_line=7, to_line=9, evidence="block", context=0)
+    assert found.rebase == RebaseEvidence(from_line=7, to_line=9, evidence="block", context=0)
 
 
 @requirement("anchored:resolution:level")

@@ -2,10 +2,10 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import NotEncodable
-from surehold.text.plan import Correction, Delete, Edit, Horizon, Keep, Span, Splices
+from surehold.text.plan import Correction, Delete, Edit, Horizon, Keep, Span, SpliceSpans
+from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteBytes, WriteText
 from surehold.text.snapshot import ABSENT, Snapshot
-from surehold.text.string_edits import SequentialEdits, SnapshotEdits, StringEdit
 
 
 @requirement("text:rewrite:keeps_style", "text:splice:byte_order_mark")
@@ -96,7 +96,7 @@ def test_an_edit_that_writes_the_same_bytes_again_does_not_bring_the_horizon_clo
         WriteBytes(b"\0"),
         SnapshotEdits((StringEdit(old="a", new="b"), StringEdit(old="c", new="d\ne"))),
         SequentialEdits((StringEdit(old="a", new="b"), StringEdit(old="b", new="x", replace_all=True))),
-        Splices((Span(start=0, end=1, new=b"z"),)),
+        SpliceSpans((Span(start=0, end=1, new=b"z"),)),
         Delete(),
         Keep(),
     ],

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spec.marks import requirement
-from surehold.text import rows as rows_module
+from surehold.text.anchored import rows as rows_module
+from surehold.text.anchored.rows import anchor_lines, stream_digests
 from surehold.text.encoding import UTF8, Encoding
+from surehold.text.escape import escape_lines, escape_text
 from surehold.text.hashing import line_digests
-from surehold.text.rows import digests_of, rows
 from surehold.text.snapshot import Snapshot
-from surehold.text.visible import safe, safe_rows
 
 ROW = re.compile(r"(\d+)#([0-9a-f]{6,16})(?:\.(\d+))?([!~]?)\|(.*)", re.DOTALL)
 
@@ -18,7 +18,7 @@ ROW = re.compile(r"(\d+)#([0-9a-f]{6,16})(?:\.(\d+))?([!~]?)\|(.*)", re.DOTALL)
 def shown(text: str, start: int = 1, count: int = 10_000) -> list[str]:
     snapshot = Snapshot(text.encode())
     contents = snapshot.lines.contents[start - 1 : start - 1 + count]
-    return [str(row) for row in rows(contents, [snapshot.digests], start=start, encoding=UTF8)]
+    return [str(row) for row in anchor_lines(contents, [snapshot.digests], start=start, encoding=UTF8)]
 
 
 @requirement("files:read_file:hashes")
@@ -56,7 +56,7 @@ def test_lines_that_begin_alike_are_spelled_with_a_longer_hash(monkeypatch: pyte
     monkeypatch.setattr(rows_module, "line_digests", fake)
     everything = [[digests[b"one"], digests[b"two"], digests[b"six"]]]
 
-    found = rows([b"one", b"six"], everything, start=1, encoding=UTF8)
+    found = anchor_lines([b"one", b"six"], everything, start=1, encoding=UTF8)
 
     assert [row.hash for row in found] == ["abcdef123", "111111"]
 
@@ -83,7 +83,7 @@ def test_digests_of_a_stream_are_those_of_the_file(data: bytes, size: int, break
     raw = Encoding(name="bytes")
     chunks = [data[at : at + size] for at in range(0, len(data), size)]
 
-    streamed = [digest for part in digests_of(chunks, raw, breaker=breaker) for digest in part]
+    streamed = [digest for part in stream_digests(chunks, raw, breaker=breaker) for digest in part]
 
     snapshot = Snapshot(data, encoding=raw)
     assert streamed == line_digests(snapshot.lines.contents, raw)
@@ -91,5 +91,5 @@ def test_digests_of_a_stream_are_those_of_the_file(data: bytes, size: int, break
 
 @requirement("host:text:escaped")
 def test_what_could_fool_a_reader_is_escaped_and_line_breaks_stay() -> None:
-    assert safe("a\u202eb\x1b[31m\udcff") == "a\\u202eb\\x1b[31m\\xff"
-    assert safe_rows("one\r\n\ttwo\u2066\x07\n") == "one\r\n\ttwo\\u2066\\x07\n"
+    assert escape_text("a\u202eb\x1b[31m\udcff") == "a\\u202eb\\x1b[31m\\xff"
+    assert escape_lines("one\r\n\ttwo\u2066\x07\n") == "one\r\n\ttwo\\u2066\\x07\n"

@@ -6,12 +6,12 @@ import pytest
 from spec.marks import requirement
 from surehold import Receipt, Session, Settings, open_workspace
 from surehold.errors import SafetyCheckFailed
-from surehold.syntax.languages import readings
-from surehold.text.plan import EditPlan, Span, Splices
-from surehold.text.sanity import Mode, Report, Sanity
-from surehold.text.sanity_finding import Finding
+from surehold.syntax.languages import parsers_for
+from surehold.text.plan import EditPlan, Span, SpliceSpans
+from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits, StringEdit
+from surehold.text.sanity.check import SanityCheck, SanityMode, SanityReport
+from surehold.text.sanity.subject import SanityFinding
 from surehold.text.snapshot import ABSENT, Snapshot
-from surehold.text.string_edits import SequentialEdits, SnapshotEdits, StringEdit
 from surehold.workspace.proposal import Proposal, Unproven
 from text.sanity_scenes import change, kinds, report
 
@@ -19,14 +19,14 @@ PYTHON = "import os\n\n\ndef first():\n    return os.sep\n\n\ndef second(value):
 BROKEN = PYTHON.replace("(value, 2)", "(value, 2")
 
 
-def strict(path: str) -> Sanity:
-    return Sanity(path=path, mode="strict", parse=readings)
+def strict(path: str) -> SanityCheck:
+    return SanityCheck(path=path, mode="strict", parse=parsers_for)
 
 
 @requirement("anchored:sanity:parse", "anchored:sanity:settings")
 def test_an_edit_after_which_the_file_does_not_parse_is_refused() -> None:
     with pytest.raises(SafetyCheckFailed) as caught:
-        Sanity(path="a.py", parse=readings)(change(PYTHON, BROKEN))
+        SanityCheck(path="a.py", parse=parsers_for)(change(PYTHON, BROKEN))
 
     assert caught.value.as_dict() == {
         "kind": "safety_check_failed",
@@ -56,11 +56,11 @@ def test_an_edit_after_which_the_file_does_not_parse_is_refused() -> None:
 
 @requirement("anchored:sanity:settings")
 @pytest.mark.parametrize(("mode", "status", "count"), [("warn", "suspicious", 1), ("off", "off", 0)])
-def test_warn_and_off_refuse_nothing(mode: Mode, status: str, count: int) -> None:
-    check = Sanity(path="a.py", mode=mode, parse=readings)
+def test_warn_and_off_refuse_nothing(mode: SanityMode, status: str, count: int) -> None:
+    check = SanityCheck(path="a.py", mode=mode, parse=parsers_for)
     plan = change(PYTHON, BROKEN)
 
-    assert check.report(plan).status == status
+    assert check.report_on(plan).status == status
     assert len(check(plan)) == count
 
 
@@ -68,10 +68,10 @@ def test_warn_and_off_refuse_nothing(mode: Mode, status: str, count: int) -> Non
 def test_a_file_that_did_not_parse_before_is_not_blocked() -> None:
     worse = BROKEN.replace("import os\n", "import os (\n")
 
-    assert report("a.py", BROKEN, worse, "strict") == Report(
+    assert report("a.py", BROKEN, worse, "strict") == SanityReport(
         status="clean",
         findings=(
-            Finding(
+            SanityFinding(
                 kind="syntax_not_checked",
                 message="The file was not valid Python before this edit, so its syntax was not checked.",
             ),
@@ -80,7 +80,7 @@ def test_a_file_that_did_not_parse_before_is_not_blocked() -> None:
 
 
 def test_an_edit_that_repairs_a_file_is_clean() -> None:
-    assert report("a.py", BROKEN, PYTHON) == Report(status="clean")
+    assert report("a.py", BROKEN, PYTHON) == SanityReport(status="clean")
 
 
 @requirement("anchored:sanity:broken_before")
@@ -114,7 +114,7 @@ def test_of_five_operations_the_one_that_broke_the_file_is_named(guilty: int) ->
     edits[guilty] = StringEdit(old=f"[{guilty}]", new=f"[{guilty}, 0")
     edits.reverse()
 
-    found = strict("a.py").report(SnapshotEdits(tuple(edits)).plan(Snapshot(functions.encode())))
+    found = strict("a.py").report_on(SnapshotEdits(tuple(edits)).plan(Snapshot(functions.encode())))
 
     assert [(f.kind, f.operation, f.line) for f in found.findings] == [("parse_error", 4 - guilty, 4 * guilty + 2)]
 
@@ -126,7 +126,7 @@ def test_the_culprit_may_be_far_above_the_place_where_the_parser_gets_lost() -> 
     edits = [StringEdit(old=f"'{n}'", new=f"'{n}!'") for n in range(40)]
     edits[3] = StringEdit(old="'3'", new="'''3!'")
 
-    found = strict("a.py").report(SnapshotEdits(tuple(edits)).plan(Snapshot(before.encode())))
+    found = strict("a.py").report_on(SnapshotEdits(tuple(edits)).plan(Snapshot(before.encode())))
 
     assert [(f.kind, f.operation) for f in found.findings] == [("parse_error", 3)]
 
@@ -136,16 +136,16 @@ def test_two_operations_that_break_the_file_only_together_are_blamed_on_the_seco
     before = b"a = 1\nb = 2\n"
     opens, closes = Span(start=0, end=6, new=b"a = '''1\n"), Span(start=6, end=12, new=b"b = 2'''\n")
 
-    assert strict("a.py").report(Splices((opens, closes)).plan(Snapshot(before))).status == "clean"
-    twice = Splices((opens, Span(start=6, end=12, new=b"b = '''2'''\n"))).plan(Snapshot(before))
-    assert [f.operation for f in strict("a.py").report(twice).findings] == [0]
+    assert strict("a.py").report_on(SpliceSpans((opens, closes)).plan(Snapshot(before))).status == "clean"
+    twice = SpliceSpans((opens, Span(start=6, end=12, new=b"b = '''2'''\n"))).plan(Snapshot(before))
+    assert [f.operation for f in strict("a.py").report_on(twice).findings] == [0]
 
 
 @requirement("anchored:sanity:names_operation")
 def test_edits_made_one_after_the_other_are_told_apart_by_their_lines() -> None:
     edits = SequentialEdits((StringEdit(old="os.sep", new="os.path"), StringEdit(old="(value, 2)", new="(value, 2")))
 
-    found = strict("a.py").report(edits.plan(Snapshot(PYTHON.encode())))
+    found = strict("a.py").report_on(edits.plan(Snapshot(PYTHON.encode())))
 
     assert [f.operation for f in found.findings] == [1]
 
@@ -178,21 +178,21 @@ def test_a_file_that_is_created_or_deleted_is_only_looked_at_for_foreign_marks()
     deleted = EditPlan(before=Snapshot(b"x = 1\n"), after=ABSENT)
     marked = EditPlan(before=ABSENT, after=Snapshot(b"<<<<<<< HEAD\nx = 1\n"))
 
-    assert strict("a.py").report(created) == Report(status="clean")
-    assert strict("a.py").report(deleted) == Report(status="clean")
-    assert [f.kind for f in strict("a.py").report(marked).findings] == ["conflict_marker"]
+    assert strict("a.py").report_on(created) == SanityReport(status="clean")
+    assert strict("a.py").report_on(deleted) == SanityReport(status="clean")
+    assert [f.kind for f in strict("a.py").report_on(marked).findings] == ["conflict_marker"]
 
 
 def test_bytes_that_are_not_text_are_not_judged() -> None:
     plan = EditPlan(before=Snapshot(b"x\0\0\0\1"), after=Snapshot(b"(\0\0\0\1"))
 
-    assert strict("a.py").report(plan) == Report(status="clean")
+    assert strict("a.py").report_on(plan) == SanityReport(status="clean")
 
 
 def test_nothing_is_said_about_an_edit_that_changes_nothing() -> None:
-    plan = Splices((Span(start=0, end=6, new=b"import"),)).plan(Snapshot(BROKEN.encode()))
+    plan = SpliceSpans((Span(start=0, end=6, new=b"import"),)).plan(Snapshot(BROKEN.encode()))
 
-    assert strict("a.py").report(plan) == Report(status="clean")
+    assert strict("a.py").report_on(plan) == SanityReport(status="clean")
 
 
 ENCODINGS: dict[str, Callable[[str], bytes]] = {
@@ -210,7 +210,7 @@ def test_files_in_every_encoding_are_parsed(name: str) -> None:
     good, bad, fine = map(ENCODINGS[name], (PYTHON, BROKEN, PYTHON.replace("2)", "3)")))
 
     assert [(f.kind, f.line, f.operation) for f in report("a.py", good, bad).findings] == [("parse_error", 9, 0)]
-    assert report("a.py", good, fine) == Report(status="clean")
+    assert report("a.py", good, fine) == SanityReport(status="clean")
 
 
 def test_python_in_no_encoding_at_all_is_not_blocked() -> None:

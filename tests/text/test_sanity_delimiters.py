@@ -1,8 +1,8 @@
 import pytest
 
 from spec.marks import requirement
-from surehold.text.sanity_delimiters import imbalance, lexis_of
-from surehold.text.sanity_finding import Flaw
+from surehold.text.sanity.delimiters import find_imbalance, lexical_rules_for
+from surehold.text.sanity.subject import SyntaxFlaw
 from text.sanity_scenes import kinds, report
 
 
@@ -38,7 +38,7 @@ def test_brackets_that_were_in_balance_and_are_not_now_are_suspicious(path: str,
     ],
 )
 def test_brackets_in_strings_and_comments_do_not_count(path: str, text: str) -> None:
-    assert imbalance(text.encode(), lexis_of(path)) is None
+    assert find_imbalance(text.encode(), lexical_rules_for(path)) is None
 
 
 @requirement("anchored:sanity:delimiters")
@@ -57,13 +57,13 @@ def test_in_prose_an_imbalance_is_only_mentioned(path: str) -> None:
 @pytest.mark.parametrize(
     ("text", "flaw"),
     [
-        ("a(\nb\n", Flaw(line=1, message="`(` is never closed")),
-        ("a\nb)\n", Flaw(line=2, message="`)` closes nothing")),
-        ("a(\nb]\n", Flaw(line=2, message="`]` stands where the `(` of line 1 must be closed")),
+        ("a(\nb\n", SyntaxFlaw(line=1, message="`(` is never closed")),
+        ("a\nb)\n", SyntaxFlaw(line=2, message="`)` closes nothing")),
+        ("a(\nb]\n", SyntaxFlaw(line=2, message="`]` stands where the `(` of line 1 must be closed")),
     ],
 )
-def test_the_bracket_without_a_partner_is_named(text: str, flaw: Flaw) -> None:
-    assert imbalance(text.encode(), lexis_of("a.kt")) == flaw
+def test_the_bracket_without_a_partner_is_named(text: str, flaw: SyntaxFlaw) -> None:
+    assert find_imbalance(text.encode(), lexical_rules_for("a.kt")) == flaw
 
 
 @pytest.mark.timeout(20)
@@ -72,4 +72,6 @@ def test_the_bracket_without_a_partner_is_named(text: str, flaw: Flaw) -> None:
 def test_a_text_of_unclosed_things_is_looked_through_once(path: str, piece: str) -> None:
     few, many = ((piece * count).encode() for count in (4, 100_000))
 
-    assert (imbalance(many, lexis_of(path)) is None) == (imbalance(few, lexis_of(path)) is None)
+    assert (find_imbalance(many, lexical_rules_for(path)) is None) == (
+        find_imbalance(few, lexical_rules_for(path)) is None
+    )

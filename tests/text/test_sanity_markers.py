@@ -1,7 +1,7 @@
 import pytest
 
 from spec.marks import requirement
-from surehold.text.rows import rows
+from surehold.text.anchored.rows import anchor_lines
 from surehold.text.snapshot import Snapshot
 from text.sanity_scenes import kinds, report
 
@@ -49,7 +49,7 @@ def test_what_only_resembles_a_conflict_marker_is_fine(text: str) -> None:
 @requirement("anchored:sanity:markers")
 def test_a_row_that_was_pasted_with_its_anchor_is_suspicious() -> None:
     snapshot = Snapshot(f"{TEXT}}}\n}}\n".encode())
-    shown = rows(snapshot.lines.contents, [snapshot.digests], start=1, encoding=snapshot.encoding)
+    shown = anchor_lines(snapshot.lines.contents, [snapshot.digests], start=1, encoding=snapshot.encoding)
 
     found = [kinds("a.txt", snapshot.data, snapshot.data + f"{row}\n".encode()) for row in shown]
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from spec.marks import requirement
-from surehold.text.quality import quality
-from surehold.text.rows import rows
+from surehold.text.anchored.rows import anchor_lines, judge_quality
 from surehold.text.snapshot import Snapshot
 from text.sanity_scenes import kinds, report
 
@@ -56,7 +55,7 @@ def with_a_doubled_line(pick: random.Random, lines: list[bytes]) -> list[bytes] 
     line = pick.randrange(1, len(lines) - 1)
     row, touched = lines[line].decode("utf-8", "replace").rstrip("\n"), lines[line - 1]
     changed = touched.rstrip(b"\n") + b"  # changed\n"
-    if quality(row, 1) == "low" or touched == lines[line]:
+    if judge_quality(row, 1) == "low" or touched == lines[line]:
         return None
     return [*lines[: line - 1], changed, lines[line], *lines[line:]]
 
@@ -64,7 +63,7 @@ def with_a_doubled_line(pick: random.Random, lines: list[bytes]) -> list[bytes] 
 def with_a_pasted_anchor(pick: random.Random, lines: list[bytes]) -> list[bytes] | None:
     snapshot, line = Snapshot(b"".join(lines)), pick.randrange(len(lines))
     content = snapshot.lines.contents[line : line + 1]
-    (row,) = rows(content, [snapshot.digests], start=line + 1, encoding=snapshot.encoding)
+    (row,) = anchor_lines(content, [snapshot.digests], start=line + 1, encoding=snapshot.encoding)
     return [*lines[:line], f"{row}\n".encode(), *lines[line + 1 :]]
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from spec.marks import requirement
 from surehold.syntax.grammar import Grammar
-from surehold.syntax.languages import readings
-from surehold.text.sanity_finding import Flaw, Unread
+from surehold.syntax.languages import parsers_for
+from surehold.text.sanity.subject import SyntaxFlaw, UnparsedText
 from text.sanity_scenes import kinds, report
 
 LANGUAGES = {
@@ -54,10 +54,10 @@ LANGUAGES = {
 @pytest.mark.parametrize("path", LANGUAGES)
 def test_every_language_tells_a_sound_text_from_a_broken_one(path: str) -> None:
     sound, broken = LANGUAGES[path]
-    ways = readings(path, sound.encode())
+    ways = parsers_for(path, sound.encode())
 
-    assert ways[0].flaw(sound.encode()) is None
-    assert isinstance(ways[0].flaw(broken.encode()), Flaw)
+    assert ways[0].find_flaw(sound.encode()) is None
+    assert isinstance(ways[0].find_flaw(broken.encode()), SyntaxFlaw)
     assert kinds(path, sound, broken) == ["parse_error"]
 
 
@@ -132,7 +132,7 @@ def test_a_grammar_with_gaps_is_only_believed_when_the_brackets_agree() -> None:
 
 @pytest.mark.parametrize("path", ["README.md", "a.rst", "notes.txt", "a.vue", "LICENSE", ".gitignore", "a.kt"])
 def test_files_without_a_parser_have_no_reading(path: str) -> None:
-    assert readings(path, b"text\n```python\nfoo(\n```\n") == ()
+    assert parsers_for(path, b"text\n```python\nfoo(\n```\n") == ()
 
 
 @requirement("anchored:sanity:only_warnings")
@@ -153,13 +153,13 @@ def test_the_message_names_the_bracket_and_not_the_place_where_the_parser_got_lo
 def test_a_grammar_gives_up_when_its_time_is_over() -> None:
     grammar = Grammar(name="Rust", module="tree_sitter_rust", timeout_micros=20_000)
 
-    assert grammar.flaw(b"x y\n" * 25_000) == Unread("the parser took too long")
+    assert grammar.find_flaw(b"x y\n" * 25_000) == UnparsedText("the parser took too long")
 
 
 def test_a_grammar_that_is_not_installed_blocks_nothing() -> None:
     grammar = Grammar(name="Klingon", module="tree_sitter_klingon")
 
-    assert grammar.flaw(b"nuqneH") == Unread("the grammar for Klingon cannot be loaded")
+    assert grammar.find_flaw(b"nuqneH") == UnparsedText("the grammar for Klingon cannot be loaded")
 
 
 @pytest.mark.parametrize(
@@ -171,12 +171,12 @@ def test_a_grammar_that_is_not_installed_blocks_nothing() -> None:
     ],
 )
 def test_a_text_that_would_hurt_a_parser_is_not_judged(path: str, text: str) -> None:
-    assert isinstance(readings(path, b"")[0].flaw(text.encode()), Unread)
+    assert isinstance(parsers_for(path, b"")[0].find_flaw(text.encode()), UnparsedText)
 
 
 def test_no_parser_is_loaded_before_an_edit_is_checked() -> None:
     code = (
-        "import sys, surehold.text.sanity, surehold.syntax.languages as l; l.readings('a.go', b''); "
+        "import sys, surehold.text.sanity.check, surehold.syntax.languages as l; l.parsers_for('a.go', b''); "
         "print([m for m in sys.modules if m.startswith(('tree_sitter', 'tomllib', 'xml', 'symtable'))])"
     )
 

@@ -1,15 +1,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surehold.text.excerpt import excerpt
-from surehold.text.since import since
+from surehold.text.excerpt import excerpt_changes, excerpt_lines
 from surehold.text.snapshot import Snapshot
 
 ROOM = 1 << 20
 
 
 def test_a_difference_is_shown_with_the_lines_around_it() -> None:
-    found = since(Snapshot(b"a\nb\nc\nd\ne\n"), Snapshot(b"a\nb\nX\nd\ne\n"), room=ROOM)
+    found = excerpt_changes(Snapshot(b"a\nb\nc\nd\ne\n"), Snapshot(b"a\nb\nX\nd\ne\n"), room=ROOM)
 
     assert found.text == "@@ -1,5 +1,5 @@\n a\n b\n-c\n+X\n d\n e"
     assert found.shown == ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5))
@@ -19,7 +18,7 @@ def test_a_difference_is_shown_with_the_lines_around_it() -> None:
 def test_what_has_no_room_is_not_shown() -> None:
     old, new = b"".join(b"%d\n" % n for n in range(100)), b"".join(b"%d!\n" % n for n in range(100))
 
-    found = since(Snapshot(old), Snapshot(new), room=600)
+    found = excerpt_changes(Snapshot(old), Snapshot(new), room=600)
 
     assert found.truncated
     assert len(found.text) <= 600
@@ -27,7 +26,7 @@ def test_what_has_no_room_is_not_shown() -> None:
 
 
 def test_a_row_that_is_too_wide_is_cut_and_was_not_shown() -> None:
-    found = since(Snapshot(b"a\n"), Snapshot(b"x" * 5_000 + b"\nend\n"), room=ROOM)
+    found = excerpt_changes(Snapshot(b"a\n"), Snapshot(b"x" * 5_000 + b"\nend\n"), room=ROOM)
 
     assert found.shown == ((2, 2),)
     assert len(found.text) < 600
@@ -35,14 +34,14 @@ def test_a_row_that_is_too_wide_is_cut_and_was_not_shown() -> None:
 
 @given(st.lists(st.sampled_from(["a", "b", "c"]), max_size=8), st.lists(st.sampled_from(["a", "b", "c"]), max_size=8))
 def test_every_row_shows_the_line_that_is_counted_as_shown(old: list[str], new: list[str]) -> None:
-    found = since(Snapshot("\n".join(old).encode()), Snapshot("\n".join(new).encode()), room=ROOM)
+    found = excerpt_changes(Snapshot("\n".join(old).encode()), Snapshot("\n".join(new).encode()), room=ROOM)
     rows = [row[1:] for row in found.text.split("\n") if row.startswith((" ", "+"))]
 
     assert rows == [new[line - 1] for line, _ in found.shown]
 
 
 def test_an_excerpt_numbers_lines_as_read_does() -> None:
-    page = excerpt(Snapshot(b"one\r\ntwo\r\n\tthree"), [(1, 1), (3, 9)], room=ROOM)
+    page = excerpt_lines(Snapshot(b"one\r\ntwo\r\n\tthree"), [(1, 1), (3, 9)], room=ROOM)
 
     assert page.text == "1→one\n3→\tthree"
     assert page.shown == ((1, 1), (3, 3))
@@ -52,8 +51,8 @@ def test_an_excerpt_numbers_lines_as_read_does() -> None:
 def test_an_excerpt_ends_where_its_room_ends_and_cuts_long_lines() -> None:
     snapshot = Snapshot(b"x" * 900 + b"\nshort\n" + b"row\n" * 1_000)
 
-    assert excerpt(snapshot, [(1, 2)], room=ROOM).shown == ((2, 2),)
-    page = excerpt(snapshot, [(2, 500)], room=100)
+    assert excerpt_lines(snapshot, [(1, 2)], room=ROOM).shown == ((2, 2),)
+    page = excerpt_lines(snapshot, [(2, 500)], room=100)
     assert not page.complete
     assert len(page.text) <= 100
     assert page.shown[-1] == (len(page.rows) + 1, len(page.rows) + 1)

@@ -4,10 +4,10 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import InvalidArgument, MultipleMatches, NotEncodable, OldTextNotFound, OverlappingEdits
-from surehold.text.matching import Haystack
-from surehold.text.plan import Applied, LineSpan
+from surehold.text.plan import EditOutcome, LineSpan
+from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits, StringEdit
+from surehold.text.quoted.matching import Haystack
 from surehold.text.snapshot import Snapshot
-from surehold.text.string_edits import SequentialEdits, SnapshotEdits, StringEdit
 
 
 def edited(data: bytes, old: str, new: str, **options: object) -> bytes:
@@ -157,8 +157,8 @@ def test_sequential_edits_look_at_the_result_of_the_one_before() -> None:
     assert plan.after.data == b"x\nCCC\n"
     span = LineSpan(start_line=2, end_line=2, new_start_line=2, new_end_line=2)
     assert plan.applied == (
-        Applied(index=0, occurrences=1, ranges=(span,)),
-        Applied(index=1, occurrences=1, ranges=(span,)),
+        EditOutcome(index=0, occurrences=1, ranges=(span,)),
+        EditOutcome(index=1, occurrences=1, ranges=(span,)),
     )
 
 

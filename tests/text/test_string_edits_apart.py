@@ -6,10 +6,9 @@ from hypothesis import strategies as st
 
 from surehold.errors import MultipleMatches, SureholdError
 from surehold.text.encoding import Encoding
+from surehold.text.quoted.edits import SequentialEdits, StringEdit
+from surehold.text.quoted.sequential import find_disjoint_spans, probe_needles
 from surehold.text.snapshot import Snapshot
-from surehold.text.staged_apart import apart
-from surehold.text.staged_probe import probes_of
-from surehold.text.string_edits import SequentialEdits, StringEdit
 from text.test_string_edits_staged import Plainly, plainly, staged
 
 ENCODINGS = (
@@ -24,8 +23,8 @@ FAR = [f"place {number} has its own words" + " and then some of the common kind"
 
 def much(patch: pytest.MonkeyPatch) -> None:
     """Let a text of any size be passed over in one go, for any number of needles."""
-    patch.setattr("surehold.text.staged_probe._FEW", 0)
-    patch.setattr("surehold.text.staged_probe._SMALL", 0)
+    patch.setattr("surehold.text.quoted.sequential._MAX_SEARCHED_NEEDLES", 0)
+    patch.setattr("surehold.text.quoted.sequential._SMALL_TEXT_BYTES", 0)
 
 
 @st.composite
@@ -105,8 +104,8 @@ def test_probes_that_share_a_key_with_very_many_are_searched_for() -> None:
 
 def spans_of(before: Snapshot, edits: list[tuple[bytes, bytes]], patch: pytest.MonkeyPatch) -> list[int] | None:
     much(patch)
-    probes = probes_of(before.data, {old for old, _ in edits})
-    spans = apart(before, [probes[old] for old, _ in edits], [new for _, new in edits])
+    probes = probe_needles(before.data, {old for old, _ in edits})
+    spans = find_disjoint_spans(before, [probes[old] for old, _ in edits], [new for _, new in edits])
     return None if spans is None else [span.start for span in spans]
 
 

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from spec.marks import requirement
 from surehold.errors import OldTextNotFound, OverlappingEdits, SureholdError
 from surehold.text.encoding import RAW, Encoding
-from surehold.text.matching import Haystack
-from surehold.text.plan import Applied
+from surehold.text.plan import EditOutcome
+from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits, StringEdit
+from surehold.text.quoted.matching import Haystack
+from surehold.text.quoted.sequential import NeedleProbe, StagedText, probe_needles, sieve_probes
 from surehold.text.snapshot import Snapshot
-from surehold.text.staged import Staged
-from surehold.text.staged_probe import Probe, probes_of, sieved
-from surehold.text.string_edits import SequentialEdits, SnapshotEdits, StringEdit
 
 ENCODINGS = (
     Encoding(name="utf-8"),
@@ -38,7 +37,7 @@ class Plainly:
 
     before: Snapshot
     staged: Snapshot = field(init=False)
-    applied: list[Applied] = field(default_factory=list[Applied])
+    applied: list[EditOutcome] = field(default_factory=list[EditOutcome])
     origins: list[int | None] = field(init=False)
     taken: list[list[list[int]]] = field(default_factory=list[list[list[int]]])
 
@@ -55,7 +54,7 @@ class Plainly:
                 raise OverlappingEdits("", edit_index=index, prior_index=prior) from None
             raise
         (one,) = plan.applied
-        self.applied.append(Applied(index=index, occurrences=one.occurrences, ranges=one.ranges, tier=one.tier))
+        self.applied.append(EditOutcome(index=index, occurrences=one.occurrences, ranges=one.ranges, tier=one.tier))
         runs = list[list[int]]()
         for span in reversed(plan.spans):
             runs += _runs(self.origins[span.start : span.end])
@@ -122,7 +121,7 @@ def staged(before: Snapshot, edits: tuple[StringEdit, ...]) -> Any:
 def scenes(draw: st.DrawFn) -> tuple[Snapshot, tuple[StringEdit, ...]]:
     """A text, and edits that mostly quote what stands there by then."""
     encoding = draw(st.sampled_from(ENCODINGS))
-    signs = [sign for sign in SIGNS if encoding.can_hold(sign)]
+    signs = [sign for sign in SIGNS if encoding.can_encode(sign)]
     ends = draw(st.sampled_from((["\n"], ["\r\n"], ["\n", "\r\n"], ["\n", "\r\n", "\r"], ["\r"], [])))
     drawn = [sign for sign in signs if not sign.isspace()] + ends * 2
     text = "".join(draw(st.lists(st.sampled_from(drawn), max_size=30)))
@@ -173,7 +172,7 @@ def test_one_pass_finds_every_place_of_every_probe(words: str, others: list[str]
     quoted = [text[start : start + data.draw(st.integers(15, 60))] for start in starts]
     needles = {*(other.encode() for other in others), *(part for part in quoted if len(part) >= 15)}
 
-    for probe in sieved(text, needles):
+    for probe in sieve_probes(text, needles):
         assert probe.needle[probe.offset : probe.offset + len(probe.data)] == probe.data
         assert probe.places is None or probe.places == _everywhere(text, probe.data)
 
@@ -185,7 +184,7 @@ def test_a_thousand_needles_in_much_text_have_the_places_that_a_search_finds() -
     short = [f"_{number:07d}".encode() for number in range(5, 12_000, 24)]
     rare = [b"000012", b"x", b"nowhere to be found in this text"]
 
-    found = probes_of(text, [*long, *short, *rare])
+    found = probe_needles(text, [*long, *short, *rare])
 
     assert len(found) == len(long) + len(short) + len(rare)
     assert {needle: probe.places for needle, probe in found.items() if needle in {*long, *short}} == {
@@ -195,18 +194,20 @@ def test_a_thousand_needles_in_much_text_have_the_places_that_a_search_finds() -
 
 
 def test_a_part_that_stands_in_very_many_places_is_no_probe() -> None:
-    assert probes_of(b"ab" * 10_000, [b"abab"]) == {b"abab": Probe(needle=b"abab", data=b"abab", offset=0, places=None)}
+    assert probe_needles(b"ab" * 10_000, [b"abab"]) == {
+        b"abab": NeedleProbe(needle=b"abab", data=b"abab", offset=0, places=None)
+    }
 
 
 def test_a_thousand_edits_look_at_the_whole_text_only_to_write_it(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = list[int]()
-    whole = Staged.snapshot
+    whole = StagedText.snapshot
 
-    def counted(staged: Staged) -> Snapshot:
+    def counted(staged: StagedText) -> Snapshot:
         looks.append(staged.size)
         return whole(staged)
 
-    monkeypatch.setattr(Staged, "snapshot", counted)
+    monkeypatch.setattr(StagedText, "snapshot", counted)
     rows = [f"name_{number:05d} = {number}\r\n" for number in range(20_000)]
     edits = [StringEdit(old=f"name_{n:05d} = {n}\n", new=f"name_{n:05d} = {n}\n# {n}\n") for n in range(0, 20_000, 20)]
 

@@ -5,14 +5,14 @@ from hypothesis import strategies as st
 from properties.strategies import Sample, samples
 from spec.marks import requirement
 from surehold.errors import InvalidArgument, MultipleMatches, NotEncodable, SureholdError
-from surehold.text.encoding import named
-from surehold.text.quotes import straight
+from surehold.text.encoding import encoding_named
+from surehold.text.quoted.matching import straighten_quotes
+from surehold.text.quoted.styled_edit import StyledEdit
 from surehold.text.snapshot import Snapshot
-from surehold.text.styled_edit import StyledEdit
 
 
 def edited(text: str, old: str, new: str, *, codec: str = "utf-8", replace_all: bool = False) -> str:
-    snapshot = Snapshot(text.encode(codec), encoding=named(codec))
+    snapshot = Snapshot(text.encode(codec), encoding=encoding_named(codec))
     return StyledEdit(old=old, new=new, replace_all=replace_all).plan(snapshot).after.data.decode(codec)
 
 
@@ -89,7 +89,7 @@ def test_a_text_in_several_places_is_refused(text: str, old: str) -> None:
 
 def test_bytes_that_would_not_be_encoded_the_same_way_again_are_copied() -> None:
     data = b"\xfa\x54 \x81\x67quoted\x81\x68 \xfa\x54 end\n"  # Python's cp932 would write FA54 as 81CA
-    snapshot = Snapshot(data, encoding=named("cp932"))
+    snapshot = Snapshot(data, encoding=encoding_named("cp932"))
 
     sign = b"\xfa\x54".decode("cp932")
 
@@ -162,7 +162,7 @@ def test_the_result_says_what_was_sent_and_only_quotes_differ(
 
     after = edited(f"<{there}>", sent, wanted)[1:-1] if len(sent) >= 4 else wanted
 
-    assert straight(after) == wanted
+    assert straighten_quotes(after) == wanted
 
 
 @requirement("claude:edit:style_kept")

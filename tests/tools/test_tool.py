@@ -7,9 +7,9 @@ from pydantic import Field
 
 from spec.marks import requirement
 from surehold.errors import InvalidArgument, SureholdError
-from surehold.tools.context import Budget, Context
-from surehold.tools.schema import bare_schema, slim_schema
-from surehold.tools.spec import Answer, Hints, Params, Part, Result, tool
+from surehold.tools.context import AnswerBudget, CallContext
+from surehold.tools.schema import params_schema, result_schema
+from surehold.tools.spec import Answer, Hints, NestedParams, Params, Result, tool
 from workspaces import make_bench
 
 
@@ -26,10 +26,10 @@ class PlainWire:
         return f"{wrote_nothing} {error.message}"
 
     def output_schema(self, result: type[Result]) -> dict[str, Any]:
-        return bare_schema(result)
+        return result_schema(result)
 
 
-class Word(Part):
+class Word(NestedParams):
     text: str
     """What to look for."""
     title: bool = False
@@ -46,12 +46,12 @@ class CountParams(Params):
 class CountResult(Result):
     line_count: int = Field(serialization_alias="lineCount")
 
-    def text(self, budget: Budget) -> str:
+    def text(self, budget: AnswerBudget) -> str:
         return f"{self.line_count} lines"
 
 
 @tool("count_lines", hints=Hints(kind="read", read_only=True), wire=PlainWire())
-def count_lines(context: Context, params: CountParams) -> CountResult:
+def count_lines(context: CallContext, params: CountParams) -> CountResult:
     """Count the lines of a file.
 
     The count is that of `grep -c`.
@@ -60,27 +60,27 @@ def count_lines(context: Context, params: CountParams) -> CountResult:
 
 
 @pytest.fixture
-def context(tmp_path: Any) -> Context:
+def context(tmp_path: Any) -> CallContext:
     bench = make_bench("memory", "memory", tmp_path)
     bench.put("a", b"1\n2\n")
-    return Context(session=bench.workspace.session())
+    return CallContext(session=bench.workspace.session())
 
 
 @requirement("engine:tool:once")
-def test_a_tool_is_a_typed_function(context: Context) -> None:
+def test_a_tool_is_a_typed_function(context: CallContext) -> None:
     assert count_lines(context, CountParams(path="a")) == CountResult(line_count=2)
     assert count_lines.description == "Count the lines of a file.\n\nThe count is that of `grep -c`."
 
 
 @requirement("engine:tool:once")
-def test_a_tool_is_called_with_plain_data_and_answers_in_its_dialect(context: Context) -> None:
+def test_a_tool_is_called_with_plain_data_and_answers_in_its_dialect(context: CallContext) -> None:
     assert count_lines.call(context, {"path": "a"}) == Answer(
         ok=True, text="2 lines", data={"ok": True, "data": {"lineCount": 2}, "warnings": []}
     )
 
 
 @requirement("engine:tool:refusal")
-def test_a_refusal_is_an_answer_too(context: Context) -> None:
+def test_a_refusal_is_an_answer_too(context: CallContext) -> None:
     answer = count_lines.call(context, {"path": "missing"})
 
     assert (answer.ok, answer.data) == (
@@ -90,7 +90,7 @@ def test_a_refusal_is_an_answer_too(context: Context) -> None:
 
 
 @requirement("engine:tool:unknown_top_level")
-def test_an_unknown_argument_at_the_top_is_ignored_with_a_warning(context: Context) -> None:
+def test_an_unknown_argument_at_the_top_is_ignored_with_a_warning(context: CallContext) -> None:
     answer = count_lines.call(context, {"path": "a", "wait_for_previous": True})
 
     assert (answer.ok, answer.warnings) == (True, ("Unknown argument `wait_for_previous` was ignored.",))
@@ -99,7 +99,7 @@ def test_an_unknown_argument_at_the_top_is_ignored_with_a_warning(context: Conte
 @requirement("engine:tool:unknown_nested")
 def test_an_unknown_key_inside_an_object_is_an_error_that_lists_the_allowed_ones() -> None:
     with pytest.raises(InvalidArgument) as refused:
-        count_lines.parse({"path": "a", "words": [{"text": "x", "txet": "y"}]})
+        count_lines.parse_arguments({"path": "a", "words": [{"text": "x", "txet": "y"}]})
 
     assert refused.value.details["problems"] == [
         {"argument": "words.0.txet", "problem": "Unknown key; allowed are text, title"}
@@ -108,14 +108,14 @@ def test_an_unknown_key_inside_an_object_is_an_error_that_lists_the_allowed_ones
 
 def test_a_missing_argument_is_named() -> None:
     with pytest.raises(InvalidArgument) as refused:
-        count_lines.parse({})
+        count_lines.parse_arguments({})
 
     assert "`path`" in refused.value.message
 
 
 @requirement("engine:tool:schema")
 def test_schemas_are_slim_and_say_what_each_argument_is() -> None:
-    schema = slim_schema(CountParams)
+    schema = params_schema(CountParams)
 
     # Compared as text, since models read it as text: the order counts too.
     assert json.dumps(schema, indent=2) == json.dumps(
@@ -157,12 +157,12 @@ class TouchParams(Params):
 class TouchResult(Result):
     path: str
 
-    def text(self, budget: Budget) -> str:
+    def text(self, budget: AnswerBudget) -> str:
         return self.path
 
 
 @tool("touch", hints=Hints(kind="edit", operation="write"), wire=PlainWire())
-def touch(context: Context, params: TouchParams) -> TouchResult:
+def touch(context: CallContext, params: TouchParams) -> TouchResult:
     """Touch nothing."""
     if not params.proof:
         raise InvalidArgument("`proof` is missing.")
@@ -170,13 +170,13 @@ def touch(context: Context, params: TouchParams) -> TouchResult:
 
 
 @requirement("host:arguments:aliases")
-def test_another_name_for_an_argument_is_taken_silently(context: Context) -> None:
+def test_another_name_for_an_argument_is_taken_silently(context: CallContext) -> None:
     answer = touch.call(context, {"file_path": "a", "proof": "x"})
 
     assert (answer.ok, answer.text, answer.warnings) == (True, "a", ())
 
 
-def test_an_argument_and_its_other_name_together_mean_the_argument(context: Context) -> None:
+def test_an_argument_and_its_other_name_together_mean_the_argument(context: CallContext) -> None:
     assert touch.call(context, {"path": "a", "file_path": "b", "proof": "x"}).text == "a"
 
 
@@ -189,7 +189,7 @@ def test_the_schema_names_only_the_real_arguments_and_demands_what_the_tool_chec
 
 
 @requirement("files:audit:every_call")
-def test_a_call_that_is_refused_before_any_file_is_looked_at_is_in_the_ledger(context: Context) -> None:
+def test_a_call_that_is_refused_before_any_file_is_looked_at_is_in_the_ledger(context: CallContext) -> None:
     answer = touch.call(context, {"path": "a"})
 
     (entry,) = context.session.history.log()
@@ -197,7 +197,7 @@ def test_a_call_that_is_refused_before_any_file_is_looked_at_is_in_the_ledger(co
     assert (entry.call.tool, entry.change.path, entry.ok, entry.error_kind) == ("touch", "a", False, "command_failed")
 
 
-def test_a_call_that_was_cancelled_does_not_run(context: Context) -> None:
+def test_a_call_that_was_cancelled_does_not_run(context: CallContext) -> None:
     answer = touch.call(replace(context, cancelled=lambda: True), {"path": "a", "proof": "x"})
 
     assert (answer.ok, answer.data["error"]) == (False, "command_failed")

@@ -24,7 +24,7 @@ from surehold.errors import (
     StateUnavailable,
     SureholdError,
 )
-from surehold.workspace.limits import Limits
+from surehold.workspace.settings import Limits
 from surehold.workspace.workspace import Workspace
 from workspaces import real_workspace
 

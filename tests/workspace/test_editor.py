@@ -12,15 +12,15 @@ import pytest
 
 from disk.editors import Editor
 from spec.marks import requirement
-from surehold.dialects.agent import AgentWorkspace
-from surehold.disk.editor import EditorDisk
+from surehold.disk.editor.disk import EditorDisk
 from surehold.disk.local import LocalDisk
 from surehold.errors import DeniedByRule, OutsideWorkspace, RecoveryRequired, StaleFile, Unavailable
-from surehold.text.hashing import sha256
+from surehold.library.workspace import AgentWorkspace
+from surehold.text.hashing import sha256_hex
 from surehold.text.plan import Delete
-from surehold.text.string_edits import SnapshotEdits, StringEdit
-from surehold.workspace.limits import Limits
+from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.workspace.proposal import Exact, Proposal
+from surehold.workspace.settings import Limits
 from surehold.workspace.workspace import Workspace
 from workspaces import real_workspace
 
@@ -73,7 +73,7 @@ def test_an_edit_changes_what_the_user_sees_and_not_the_disk(desk: Desk) -> None
     receipt = desk.workspace.session().edit("a", ("one", "1"))
 
     assert (desk.editor.text(path), path.read_bytes()) == ("1 typed\ntwo\n", b"saved\n")
-    assert receipt.files[0].before_sha256 == sha256(b"one typed\ntwo\n")
+    assert receipt.files[0].before_sha256 == sha256_hex(b"one typed\ntwo\n")
     assert receipt.files[0].after_sha256 == desk.workspace.fingerprint("a")
     assert receipt.diff.splitlines()[3:] == ["-one typed", "+1 typed", " two"]
 
@@ -87,7 +87,7 @@ def test_the_tools_read_and_edit_unsaved_text(desk: Desk) -> None:
     page = session.read_file("a")
     edited = session.edit_file("a", [("typed", "edited")], expected_sha256=page.sha256 or "")
 
-    assert (page.content, edited.before_sha256) == ("typed\n", sha256(b"typed\n"))
+    assert (page.content, edited.before_sha256) == ("typed\n", sha256_hex(b"typed\n"))
     assert (desk.editor.text(path), path.read_bytes()) == ("edited\n", b"saved\n")
 
 
@@ -97,7 +97,7 @@ def test_what_was_on_the_disk_below_unsaved_text_is_kept(desk: Desk) -> None:
     desk.workspace.session().edit("a", ("typed", "edited"))
 
     for data in (b"saved\n", b"typed\n", b"edited\n"):
-        assert desk.workspace.store.blob(sha256(data)) == data
+        assert desk.workspace.store.read_blob(sha256_hex(data)) == data
 
 
 @requirement("multi_edit:acp:editor_files")
@@ -111,7 +111,7 @@ def test_a_session_has_seen_what_the_editor_showed_it(desk: Desk) -> None:
     with pytest.raises(StaleFile) as refused:
         session.write("a", "over it\n")
 
-    assert refused.value.details["actual_sha256"] == sha256(b"typed again\n")
+    assert refused.value.details["actual_sha256"] == sha256_hex(b"typed again\n")
     assert (desk.editor.text(path), path.read_bytes()) == ("typed again\n", b"saved\n")
 
 
@@ -213,7 +213,7 @@ def test_new_and_restored_files_are_made_on_the_disk(desk: Desk) -> None:
 
 
 def test_a_search_shows_what_is_on_the_disk_and_its_lines_are_no_proof_of_unsaved_text(desk: Desk) -> None:
-    from surehold.search.values import Search
+    from surehold.search.query import Search
 
     desk.open("a", b"needle saved\n", typed="a line\nneedle typed\n")
     desk.open("b", b"needle\n")
@@ -221,7 +221,7 @@ def test_a_search_shows_what_is_on_the_disk_and_its_lines_are_no_proof_of_unsave
     found = desk.workspace.finder.search(Search(query="needle", mode="text"))
 
     assert [(match.path, match.line) for match in found.matches] == [("a", 1), ("b", 1)]
-    assert [one.sha256 for one in found.files] == [sha256(b"needle saved\n"), sha256(b"needle\n")]
+    assert [one.sha256 for one in found.files] == [sha256_hex(b"needle saved\n"), sha256_hex(b"needle\n")]
     assert desk.editor.asked == []
 
 
@@ -281,7 +281,7 @@ def test_what_reached_only_a_buffer_leaves_the_disk_alone_when_the_editor_is_gon
         assert workspace.store.open_intents() == ()
         assert [entry.ok for entry in workspace.history.log()] == [False, False]
         for data in (b"typed one\n", b"typed two\n", b"three\n", b"four\n"):
-            assert workspace.store.blob(sha256(data)) == data
+            assert workspace.store.read_blob(sha256_hex(data)) == data
         workspace.session().edit("a", ("one", "1"))
 
     assert {path.name: path.read_bytes() for path in root.iterdir()} == {"a": b"1\n", "b": b"three\n"}

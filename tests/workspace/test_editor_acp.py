@@ -139,7 +139,7 @@ def test_an_unsaved_buffer_is_edited_over_a_real_connection(line: Line, tmp_path
         assert session.read("a").text == "typed \u00e4\u2028\n"
         session.edit("a", ("typed", "edited"))
         assert (line.editor.text(path), path.read_bytes()) == ("edited \u00e4\u2028\n", b"saved\n")
-        assert "cannot compare and write in one step" in workspace.disk.caution(workspace.target("a"))
+        assert "cannot compare and write in one step" in workspace.disk.write_caution(workspace.target("a"))
         session.undo()
 
     assert (line.editor.text(path), path.read_bytes()) == ("typed \u00e4\u2028\n", b"saved\n")

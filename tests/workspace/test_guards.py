@@ -10,7 +10,7 @@ from surehold.app import Settings, open_workspace
 from surehold.errors import DiskFailed, InvalidArgument, PermissionDenied
 from surehold.stores.base import Begun
 from surehold.text.plan import Delete, Keep
-from surehold.workspace.policy import Policy
+from surehold.workspace.access.policy import Policy
 from surehold.workspace.proposal import Exact, Proposal
 from workspaces import call, make_bench, real_workspace
 

@@ -8,11 +8,11 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import AlreadyExists, InvalidArgument, NotFound, StateCorrupt, UndoConflict
-from surehold.stores.base import Entry, Operation, Query
-from surehold.text.hashing import sha256
+from surehold.stores.base import Entry, LedgerQuery, Operation
+from surehold.text.hashing import sha256_hex
 from surehold.text.plan import Delete, Keep
+from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteBytes, WriteText
-from surehold.text.string_edits import SnapshotEdits, StringEdit
 from surehold.workspace.proposal import Absent, Exact, Proposal, Sha256
 from surehold.workspace.receipt import Receipt
 from workspaces import Bench, call, make_bench
@@ -155,7 +155,7 @@ def test_creating_deleting_and_moving_can_be_undone(bench: Bench) -> None:
 def test_a_move_that_overwrote_a_file_is_undone_for_both(bench: Bench) -> None:
     bench.put("a", b"A")
     bench.put("b", b"B")
-    proposal = Proposal(path="a", to_path="b", edit=Keep(), proof=Exact(), to_proof=Sha256(sha256(b"B")))
+    proposal = Proposal(path="a", to_path="b", edit=Keep(), proof=Exact(), to_proof=Sha256(sha256_hex(b"B")))
     moved = bench.workspace.write(proposal, call=call("move"))
 
     bench.workspace.history.undo(moved.change_id)
@@ -194,7 +194,7 @@ def test_a_deleted_file_comes_back_from_the_trash(bench: Bench) -> None:
     bench.put("a", b"precious")
     bench.workspace.write(Proposal(path="a", edit=Delete(), proof=Exact()), call=call("delete"))
     (item,) = bench.workspace.history.trash()
-    assert (item.path, item.version.sha256) == ("a", sha256(b"precious"))
+    assert (item.path, item.version.sha256) == ("a", sha256_hex(b"precious"))
 
     bench.workspace.history.restore(item.id, to_path="elsewhere/a")
     assert bench.get("elsewhere/a") == b"precious"
@@ -285,7 +285,7 @@ def test_a_large_diff_is_cut_in_the_ledger_and_whole_when_asked_for(bench: Bench
     text = "".join(f"ROW number {n}\n" for n in range(10_000))
     change = bench.workspace.write(Proposal(path="a", edit=WriteText(text), proof=Exact()), call=call("write"))
 
-    (entry,) = bench.workspace.history.log(Query(change_id=change.change_id))
+    (entry,) = bench.workspace.history.log(LedgerQuery(change_id=change.change_id))
     assert (entry.change.diff_truncated, len(entry.change.diff) <= 65536) == (True, True)
     assert bench.workspace.history.diff(change.change_id).count("\n+ROW") == 10_000
 
@@ -433,7 +433,7 @@ def test_an_outside_edit_is_undone_when_it_is_named_and_skipped_otherwise(bench:
     bench.put("a", ours.replace(b"line 10\n", b"outside\n"))
     edit(bench, "a", "line 15\n", "fifteen\n")
     history = bench.workspace.history
-    (outside,) = history.log(Query(operation="external"))
+    (outside,) = history.log(LedgerQuery(operation="external"))
 
     history.undo(outside.change_id)
     assert bench.get("a") == ours.replace(b"line 15\n", b"fifteen\n")
@@ -454,7 +454,7 @@ def test_a_file_that_was_deleted_outside_comes_back_by_undoing_that(bench: Bench
     bench.put("a", None)
     bench.workspace.write(create, call=call("create"))
     bench.workspace.write(Proposal(path="a", edit=Delete(), proof=Exact()), call=call("delete"))
-    (outside,) = bench.workspace.history.log(Query(operation="external"))
+    (outside,) = bench.workspace.history.log(LedgerQuery(operation="external"))
 
     bench.workspace.history.undo(outside.change_id)
 
@@ -468,13 +468,13 @@ def test_undoing_again_and_again_asks_the_store_no_more_than_the_first_time(
     bench.put("a", b"0\n")
     for n in range(20):
         edit(bench, "a", f"{n}\n", f"{n + 1}\n")
-    entries, asked = bench.store.entries, list[Query]()
+    entries, asked = bench.store.list_entries, list[LedgerQuery]()
 
-    def counted(query: Query) -> tuple[Entry, ...]:
+    def counted(query: LedgerQuery) -> tuple[Entry, ...]:
         asked.append(query)
         return entries(query)
 
-    monkeypatch.setattr(bench.store, "entries", counted)
+    monkeypatch.setattr(bench.store, "list_entries", counted)
     counts = list[int]()
     for _ in range(20):
         asked.clear()

@@ -11,10 +11,10 @@ from spec.marks import requirement
 from surehold.errors import PermissionDenied, PermissionRequired, StaleFile, SureholdError
 from surehold.text.plan import Keep
 from surehold.text.rewrite import WriteText
-from surehold.workspace.mode import MODES, Mode
-from surehold.workspace.permission import Approval, PermissionRequest
-from surehold.workspace.policy import Policy
+from surehold.workspace.access.permission import Approval, PermissionRequest
+from surehold.workspace.access.policy import Policy
 from surehold.workspace.proposal import Exact, Proposal, Unproven
+from surehold.workspace.settings import MODES, Mode
 from workspaces import Bench, make_bench, real_workspace
 
 RULES = Policy(deny=("secret",), ask=("asked",), allow=("allowed", "link-to-plain"))
@@ -137,7 +137,7 @@ def test_every_kind_of_change_is_asked_about(tmp_path: Path, operation: str) -> 
 def _prepared(free: Any, operation: str) -> str:
     if operation == "restore":
         free.delete("a")
-        return str(free.workspace.store.trash()[0].id)
+        return str(free.workspace.store.list_trash()[0].id)
     if operation in ("undo", "redo"):
         free.edit("a", ("old", "new"))
     if operation == "redo":
@@ -203,8 +203,8 @@ def test_always_holds_for_one_conversation_only_and_ends_when_the_mode_is_switch
     bench.workspace.session(mode="default", approver=person).edit("plain", ("1", "2"))
     assert len(person.asked) == 2
 
-    session.permission.switch("default")
-    session.asking(person).edit("plain", ("2", "3"))
+    session.permission.switch_mode("default")
+    session.with_approver(person).edit("plain", ("2", "3"))
     assert len(person.asked) == 3
 
 
@@ -283,7 +283,7 @@ def test_other_writers_need_not_wait_while_somebody_is_asked(bench: Bench) -> No
 
 
 def test_one_question_is_asked_for_a_change_of_several_files(bench: Bench) -> None:
-    from surehold.text.string_edits import SnapshotEdits, StringEdit
+    from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 
     person = Person()
     edit = SnapshotEdits((StringEdit(old="old", new="new"),))
@@ -332,7 +332,7 @@ def test_a_note_to_a_yes_reaches_the_caller(bench: Bench) -> None:
 @pytest.mark.parametrize(("mode", "reason"), [("plan", "plan_mode"), ("dontAsk", "dont_ask")])
 def test_a_mode_that_is_switched_while_somebody_is_asked_holds(bench: Bench, mode: Mode, reason: str) -> None:
     def switching(request: PermissionRequest) -> Approval:
-        session.permission.switch(mode)
+        session.permission.switch_mode(mode)
         return Approval(allowed=True, always=True)
 
     session = bench.workspace.session(mode="default", approver=switching)
@@ -368,7 +368,7 @@ def test_the_persons_text_does_not_count_as_seen_by_the_caller(bench: Bench) -> 
     session.write("plain", "new\n")
 
     with pytest.raises(StaleFile):
-        session.asking(Person()).write("plain", "over it\n")
+        session.with_approver(Person()).write("plain", "over it\n")
     assert bench.get("plain") == b"mine\n"
 
 
@@ -377,7 +377,7 @@ def test_a_person_takes_back_what_somebody_allowed_on_a_protected_path(bench: Be
     change = session.edit(".bashrc", ("old", "new")).change_id
 
     with pytest.raises(PermissionDenied):
-        session.asking(None).undo(change)
+        session.with_approver(None).undo(change)
     bench.workspace.history.undo(change)
     assert bench.get(".bashrc") == b"old\n"
     bench.workspace.history.redo(change)

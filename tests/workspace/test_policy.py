@@ -6,7 +6,7 @@ import pytest
 from spec.marks import requirement
 from surehold import Settings, open_workspace
 from surehold.errors import DeniedByRule, PermissionDenied, ProtectedPath, SureholdError
-from surehold.workspace.policy import PROTECTED, Policy
+from surehold.workspace.access.policy import PROTECTED, Policy
 from surehold.workspace.workspace import Workspace
 from workspaces import make_bench, real_workspace
 
@@ -39,13 +39,13 @@ RULES = Policy(
 )
 def test_configuration_of_other_programs_is_protected_wherever_it_lies(name: str) -> None:
     RULES.check_read(name, name)
-    assert RULES.standing(name, name).protected_by
+    assert RULES.rules_for(name, name).protected_by
 
 
 @requirement("engine:policy:deny", "engine:policy:case")
 @pytest.mark.parametrize("name", ["secrets/a", "x/secrets/a", "key.pem", "KEY.PEM", "a/b/key.pem"])
 def test_a_denied_path_is_neither_read_nor_written(name: str) -> None:
-    for check in (RULES.check_read, RULES.standing):
+    for check in (RULES.check_read, RULES.rules_for):
         with pytest.raises(DeniedByRule):
             check(name, name)
 
@@ -54,37 +54,37 @@ def test_a_denied_path_is_neither_read_nor_written(name: str) -> None:
     "name", ["public.pem", "a.txt", "gitconfig", "src/main.py", ".gitignore", ".github/workflows/ci.yml"]
 )
 def test_everything_else_is_open(name: str) -> None:
-    assert not RULES.standing(name, name).protected_by
+    assert not RULES.rules_for(name, name).protected_by
 
 
 @requirement("engine:policy:unprotected")
 def test_a_rule_may_say_that_a_path_is_not_protected() -> None:
-    assert not RULES.standing(".vscode/settings.json", ".vscode/settings.json").protected_by
-    assert RULES.standing(".vscode/tasks.json", ".vscode/tasks.json").protected_by
+    assert not RULES.rules_for(".vscode/settings.json", ".vscode/settings.json").protected_by
+    assert RULES.rules_for(".vscode/tasks.json", ".vscode/tasks.json").protected_by
 
 
 @requirement("engine:policy:unprotected")
 def test_an_allow_rule_opens_neither_a_protected_nor_a_denied_path() -> None:
-    assert RULES.standing("src/.mcp.json", "src/.mcp.json").protected_by
+    assert RULES.rules_for("src/.mcp.json", "src/.mcp.json").protected_by
     both = Policy(deny=("a",), allow=("a",), unprotected=("a",))
     with pytest.raises(DeniedByRule):
-        both.standing("a", "a")
+        both.rules_for("a", "a")
 
 
 @requirement("engine:policy:both_paths")
 def test_an_allow_rule_must_match_the_name_and_what_it_leads_to() -> None:
-    assert RULES.standing("link", "src/a").allowed
-    assert not RULES.standing("link", "other").allowed
-    assert not RULES.standing("other", "src/a").allowed
+    assert RULES.rules_for("link", "src/a").allowed
+    assert not RULES.rules_for("link", "other").allowed
+    assert not RULES.rules_for("other", "src/a").allowed
 
 
 @requirement("engine:policy:both_paths")
 def test_an_ask_rule_may_match_either() -> None:
     rules = Policy(ask=("deploy/",))
 
-    assert rules.standing("link", "deploy/a").asked_by == "deploy/"
-    assert rules.standing("deploy/a", "a").asked_by == "deploy/"
-    assert not rules.standing("link", "a").asked_by
+    assert rules.rules_for("link", "deploy/a").asked_by == "deploy/"
+    assert rules.rules_for("deploy/a", "a").asked_by == "deploy/"
+    assert not rules.rules_for("link", "a").asked_by
 
 
 @requirement("engine:policy:both_paths")
@@ -154,7 +154,7 @@ def test_the_seeds_five_protected_files_are_the_minimum() -> None:
 
 @pytest.mark.parametrize("name", [".git", "sub/.git", ".ssh", ".vscode", ".claude"])
 def test_a_file_with_the_name_of_a_protected_directory_is_protected_too(name: str) -> None:
-    assert RULES.standing(name, name).protected_by
+    assert RULES.rules_for(name, name).protected_by
 
 
 def test_accents_may_be_composed_either_way() -> None:

@@ -3,19 +3,19 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
+from doubles.memory_store import MemoryStore
 from spec.marks import requirement
 from surehold.stores.base import Blob, SessionRow, Sighting, Store
-from surehold.stores.memory import MemoryStore
 from surehold.text.snapshot import Snapshot
-from surehold.workspace.ids import utc_now
-from surehold.workspace.known import Known, relocated
-from surehold.workspace.sightings import lacking, merged, within
+from surehold.workspace.access.read_gate import KnownFile, find_in_earlier_version
+from surehold.workspace.access.seen_lines import clip_spans, merge_ranges, subtract_spans
+from surehold.workspace.settings import utc_now
 
 _LINES = st.sets(st.integers(1, 30))
 
 
 def spans_of(lines: Iterable[int]) -> tuple[tuple[int, int], ...]:
-    return merged([(line, line) for line in lines])
+    return merge_ranges([(line, line) for line in lines])
 
 
 def lines_of(spans: Iterable[tuple[int, int]]) -> set[int]:
@@ -24,12 +24,12 @@ def lines_of(spans: Iterable[tuple[int, int]]) -> set[int]:
 
 @given(_LINES, _LINES)
 def test_what_is_lacking_is_what_is_wanted_and_not_known(wanted: set[int], known: set[int]) -> None:
-    assert lines_of(lacking(spans_of(wanted), spans_of(known))) == wanted - known
+    assert lines_of(subtract_spans(spans_of(wanted), spans_of(known))) == wanted - known
 
 
 @given(_LINES, st.integers(1, 30), st.integers(1, 30))
 def test_what_lies_within_is_cut_at_both_ends(known: set[int], first: int, last: int) -> None:
-    assert lines_of(within(spans_of(known), first, last)) == {line for line in known if first <= line <= last}
+    assert lines_of(clip_spans(spans_of(known), first, last)) == {line for line in known if first <= line <= last}
 
 
 def seen_by(store: Store, *versions: tuple[bytes, set[int]]) -> tuple[Sighting, ...]:
@@ -38,8 +38,8 @@ def seen_by(store: Store, *versions: tuple[bytes, set[int]]) -> tuple[Sighting, 
     for data, lines in versions:
         version = Snapshot(data)
         sighting = Sighting(session="s", path="file", sha256=version.sha256, spans=spans_of(lines))
-        store.see([sighting], [Blob(data=data, sha256=version.sha256)])
-    return store.sightings("s", "file")
+        store.record_sightings([sighting], [Blob(data=data, sha256=version.sha256)])
+    return store.list_sightings("s", "file")
 
 
 _ROWS = st.lists(st.sampled_from([b"one\n", b"two\n", b"three\n", b"four\n"]), min_size=1, max_size=12)
@@ -52,7 +52,7 @@ def test_a_line_is_known_only_if_an_equal_one_was_shown(
 ) -> None:
     shown = data.draw(st.sets(st.integers(1, len(old))))
     store = MemoryStore(clock=utc_now)
-    known = Known(store, "file", Snapshot(b"".join(new)), seen_by(store, (b"".join(old), shown)))
+    known = KnownFile(store, "file", Snapshot(b"".join(new)), seen_by(store, (b"".join(old), shown)))
 
     texts = {old[line - 1] for line in shown}
 
@@ -66,15 +66,15 @@ def test_what_was_shown_of_several_versions_adds_up() -> None:
     store = MemoryStore(clock=utc_now)
     seen = seen_by(store, (b"a\nb\nc\nd\n", {1, 2}), (b"a\nb\nc\nX\nd\n", {3}))
 
-    known = Known(store, "file", Snapshot(b"new\na\nb\nc\nd\n"), seen)
+    known = KnownFile(store, "file", Snapshot(b"new\na\nb\nc\nd\n"), seen)
 
     assert known.known == ((2, 4),)
     assert not known.known_version
-    assert not known.whole
+    assert not known.is_fully_known
 
 
 def test_lines_are_relocated_only_where_that_is_proven() -> None:
     base, current = Snapshot(b"a {\n}\nb {\n}\n"), Snapshot(b"b {\n}\n")
 
-    assert relocated(((1, 1),), current, base) == ((3, 3),)
-    assert relocated(((1, 1),), Snapshot(b"c {\n}\n"), base) == ()
+    assert find_in_earlier_version(((1, 1),), current, base) == ((3, 3),)
+    assert find_in_earlier_version(((1, 1),), Snapshot(b"c {\n}\n"), base) == ()

@@ -10,17 +10,17 @@ import pytest
 from spec.marks import requirement
 from surehold.stores.base import Blob, Change, Intent, Owner
 from surehold.stores.owner import current_owner
-from surehold.text.hashing import sha256
-from surehold.text.version import Version
-from surehold.workspace.limits import Limits
-from surehold.workspace.recover import Settled, is_mixture
+from surehold.text.hashing import sha256_hex
+from surehold.text.snapshot import Version
+from surehold.workspace.recovery import SettledIntent, is_mixture
+from surehold.workspace.settings import Limits
 from workspaces import Bench, call, make_bench, real_workspace
 
 DEAD = Owner(host="elsewhere", boot="", pid=1, started="")
 
 
 def version(data: bytes) -> Version:
-    return Version(sha256=sha256(data), size=len(data))
+    return Version(sha256=sha256_hex(data), size=len(data))
 
 
 def leave_open(
@@ -28,7 +28,7 @@ def leave_open(
 ) -> Intent:
     """Open an intent and leave it, as a process does that dies between its two commits."""
     intent = Intent(id="left", call=call(), changes=changes, owner=owner, began=bench.clock().isoformat())
-    bench.store.begin(intent, [Blob(data=d, sha256=sha256(d)) for d in blobs], lease=lease, fence=0)
+    bench.store.begin(intent, [Blob(data=d, sha256=sha256_hex(d)) for d in blobs], lease=lease, fence=0)
     return intent
 
 
@@ -38,9 +38,9 @@ def test_a_torn_write_into_the_same_inode_gets_its_old_bytes_back_and_the_torn_o
     changed = Change(path="a", before=version(b"old bytes"), after=version(b"NEW bytes"), in_place=True)
     leave_open(bench, changed, blobs=(b"old bytes", b"NEW bytes"))
 
-    assert bench.workspace.recover() == (Settled(change_id="left", direction="backward", paths=("a",)),)
+    assert bench.workspace.recover() == (SettledIntent(change_id="left", direction="backward", paths=("a",)),)
 
-    assert (bench.get("a"), bench.store.blob(sha256(b"NEd bytes"))) == (b"old bytes", b"NEd bytes")
+    assert (bench.get("a"), bench.store.read_blob(sha256_hex(b"NEd bytes"))) == (b"old bytes", b"NEd bytes")
 
 
 def test_an_outside_edit_after_the_crash_is_not_taken_for_a_torn_write(bench: Bench) -> None:
@@ -49,7 +49,7 @@ def test_an_outside_edit_after_the_crash_is_not_taken_for_a_torn_write(bench: Be
     leave_open(bench, changed, blobs=(b"old bytes", b"NEW bytes"))
 
     assert bench.workspace.recover() == (
-        Settled(change_id="left", direction="conflict", paths=("a",), conflicts=("a",)),
+        SettledIntent(change_id="left", direction="conflict", paths=("a",), conflicts=("a",)),
     )
     assert bench.get("a") == b"by hand!!"
 
@@ -101,7 +101,7 @@ HOLDER = """
 import sys
 from surehold.disk.local import LocalDisk
 disk = LocalDisk([sys.argv[1]])
-with disk.hold([disk.resolve("a")], timeout=5):
+with disk.lock([disk.resolve("a")], timeout=5):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -121,7 +121,7 @@ def test_a_path_that_somebody_holds_is_settled_only_when_it_is_free(tmp_path: Pa
 
     assert (while_held.direction, while_held.paths) == ("failed", ("a",))
     assert "Try again" in while_held.problem
-    assert bench.workspace.recover() == (Settled(change_id="left", direction="forward", paths=("a",)),)
+    assert bench.workspace.recover() == (SettledIntent(change_id="left", direction="forward", paths=("a",)),)
     bench.workspace.close()
 
 

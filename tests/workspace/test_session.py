@@ -9,8 +9,8 @@ import pytest
 from spec.marks import requirement
 from surehold.errors import AlreadyExists, NotFound, StaleFile
 from surehold.stores.base import Sighting
-from surehold.text.hashing import sha256
-from surehold.text.line_spans import merged
+from surehold.text.hashing import sha256_hex
+from surehold.text.line_ranges import merge_ranges
 from workspaces import Bench, real_workspace
 
 
@@ -93,9 +93,9 @@ def test_own_edits_move_the_lines_that_were_seen(bench: Bench) -> None:
 
     session.edit("a", ("line 2\n", "two\nand a half\n"))
 
-    newest = bench.store.sightings("s", "a")[0]
+    newest = bench.store.list_sightings("s", "a")[0]
     assert newest.spans == ((2, 3), (6, 8))
-    assert newest.sha256 == sha256(bench.get("a") or b"")
+    assert newest.sha256 == sha256_hex(bench.get("a") or b"")
 
 
 @requirement("session:sighting:own_write")
@@ -106,7 +106,7 @@ def test_an_edit_above_and_below_keeps_both_sides_seen(bench: Bench) -> None:
 
     session.edit("a", ("2\n", ""), ("4\n", "4a\n4b\n"))
 
-    newest = bench.store.sightings("s", "a")[0]
+    newest = bench.store.list_sightings("s", "a")[0]
     assert (newest.whole, newest.spans) == (True, ((1, 5),))
 
 
@@ -129,8 +129,8 @@ def test_sha256_is_evidence_enough_without_a_read(bench: Bench) -> None:
     bench.put("a", b"one\n")
     session = bench.workspace.session()
 
-    session.write("a", "two\n", expected_sha256=sha256(b"one\n"))
-    session.delete("a", expected_sha256=sha256(b"two\n"))
+    session.write("a", "two\n", expected_sha256=sha256_hex(b"one\n"))
+    session.delete("a", expected_sha256=sha256_hex(b"two\n"))
 
     assert bench.get("a") is None
 
@@ -167,7 +167,7 @@ def test_deleted_files_come_back_through_the_session(bench: Bench) -> None:
 
 
 def test_spans_that_touch_are_one() -> None:
-    assert merged([(5, 6), (1, 2), (3, 3), (9, 9), (6, 7)]) == ((1, 3), (5, 7), (9, 9))
+    assert merge_ranges([(5, 6), (1, 2), (3, 3), (9, 9), (6, 7)]) == ((1, 3), (5, 7), (9, 9))
 
 
 def test_a_binary_file_is_seen_as_a_whole(bench: Bench) -> None:
@@ -175,8 +175,8 @@ def test_a_binary_file_is_seen_as_a_whole(bench: Bench) -> None:
 
     bench.workspace.session(id="s").read("a")
 
-    assert bench.store.sightings("s", "a") == (
-        Sighting(session="s", path="a", sha256=sha256(b"\0\1\2"), spans=(), whole=True),
+    assert bench.store.list_sightings("s", "a") == (
+        Sighting(session="s", path="a", sha256=sha256_hex(b"\0\1\2"), spans=(), whole=True),
     )
 
 
@@ -184,13 +184,13 @@ def test_a_binary_file_is_seen_as_a_whole(bench: Bench) -> None:
 def test_a_read_is_a_sighting_of_exactly_what_was_shown(bench: Bench) -> None:
     bench.put("a", b"1\n2\n3\n4\n")
     session = bench.workspace.session(id="s")
-    shown = Sighting(session="s", path="a", sha256=sha256(b"1\n2\n3\n4\n"), spans=((2, 3),))
+    shown = Sighting(session="s", path="a", sha256=sha256_hex(b"1\n2\n3\n4\n"), spans=((2, 3),))
 
     session.page("./a", start=2, count=2)
-    assert bench.store.sightings("s", "a") == (shown,)
+    assert bench.store.list_sightings("s", "a") == (shown,)
 
     session.read("a")
-    assert bench.store.sightings("s", "a") == (replace(shown, spans=((1, 4),), whole=True),)
+    assert bench.store.list_sightings("s", "a") == (replace(shown, spans=((1, 4),), whole=True),)
 
 
 @requirement("session:library:attributed")
@@ -229,7 +229,7 @@ def test_a_session_survives_the_process_that_began_it(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", READER, str(root), str(state)], check=True)
     with real_workspace(root, state=state) as workspace:
         workspace.session(id="s").write("a", "two\n")
-        row = workspace.store.session("s")
+        row = workspace.store.find_session("s")
 
     assert (root / "a").read_bytes() == b"two\n"
     assert (row and row.agent) == "me"

@@ -2,10 +2,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surehold.stores.base import Sighting
-from surehold.text.line_spans import merged
-from surehold.text.plan import Span, splice
+from surehold.text.line_ranges import merge_ranges
+from surehold.text.plan import Span, splice_spans
 from surehold.text.snapshot import Snapshot
-from surehold.workspace.sightings import after_write
+from surehold.workspace.access.seen_lines import sighting_after_write
 
 TEN = "".join(f"line {n}\n" for n in range(1, 11)).encode()
 
@@ -13,7 +13,7 @@ TEN = "".join(f"line {n}\n" for n in range(1, 11)).encode()
 def seen_after(before: bytes, spans: list[Span], *seen: tuple[int, int]) -> tuple[tuple[int, int], ...]:
     snapshot = Snapshot(before)
     known = Sighting(session="s", path="p", sha256=snapshot.sha256, spans=seen)
-    sighting = after_write(splice(snapshot, spans), session="s", path="p", seen=[known])
+    sighting = sighting_after_write(splice_spans(snapshot, spans), session="s", path="p", seen=[known])
     assert sighting
     return sighting.spans
 
@@ -59,7 +59,7 @@ def test_a_line_that_counts_as_seen_was_seen_or_written(data: st.DataObject) -> 
 
     found = seen_after(before, [span], *sorted(shown))
 
-    after = splice(Snapshot(before), [span]).after
+    after = splice_spans(Snapshot(before), [span]).after
     seen_rows = {unique[n - 1] for n, _ in shown}
     for first, last in found:
         assert 1 <= first <= last <= after.line_count
@@ -79,11 +79,11 @@ def test_seen_lines_between_many_changes_move_with_what_comes_and_goes_above_the
     starts = Snapshot(b"".join(rows)).lines.starts
     spans = [Span(start=starts[n - 1], end=starts[n], new=new) for n, new in zip(changed, news, strict=True)]
 
-    found = seen_after(b"".join(rows), spans, *merged((n, n) for n in shown))
+    found = seen_after(b"".join(rows), spans, *merge_ranges((n, n) for n in shown))
 
     after = list[bytes]()
     for number, row in enumerate(rows, start=1):
         after += dict(zip(changed, news, strict=True)).get(number, row).splitlines(keepends=True)
     seen_rows = {rows[n - 1] for n in shown if n not in changed} | {b"X\n", b"Y\n"}
-    expected = merged((number, number) for number, row in enumerate(after, start=1) if row in seen_rows)
+    expected = merge_ranges((number, number) for number, row in enumerate(after, start=1) if row in seen_rows)
     assert found == expected

@@ -4,9 +4,9 @@ from typing import Any
 from spec.marks import requirement
 from surehold.disk.base import Step
 from surehold.stores.base import Blob, Change, Intent, Owner
-from surehold.text.hashing import sha256
-from surehold.text.version import Version
-from surehold.workspace.recover import Settled
+from surehold.text.hashing import sha256_hex
+from surehold.text.snapshot import Version
+from surehold.workspace.recovery import SettledIntent
 from workspaces import Bench, call
 
 DEAD = Owner(host="elsewhere", boot="", pid=1, started="")
@@ -14,10 +14,10 @@ DEAD = Owner(host="elsewhere", boot="", pid=1, started="")
 
 def abandon(bench: Bench, before: bytes, after: bytes) -> Intent:
     """Leave an intent open, as a process does that is killed between its two commits."""
-    versions = [Version(sha256=sha256(d), size=len(d)) for d in (before, after)]
+    versions = [Version(sha256=sha256_hex(d), size=len(d)) for d in (before, after)]
     change = Change(path="a", before=versions[0], after=versions[1])
     intent = Intent(id="dead", call=call(), changes=(change,), owner=DEAD, began=bench.clock().isoformat())
-    blobs = [Blob(data=d, sha256=sha256(d)) for d in (before, after)]
+    blobs = [Blob(data=d, sha256=sha256_hex(d)) for d in (before, after)]
     bench.store.begin(intent, blobs, lease=-1, fence=0)
     return intent
 
@@ -56,7 +56,7 @@ def test_an_abandoned_checkpoint_whose_bytes_arrived_is_closed_forward(bench: Be
     abandon(bench, b"old", b"new")
 
     assert bench.workspace.checkpoints.roll_back_abandoned() == (
-        Settled(change_id="dead", direction="forward", paths=("a",)),
+        SettledIntent(change_id="dead", direction="forward", paths=("a",)),
     )
     assert bench.workspace.history.log()[0].ok is True
     assert bench.workspace.recover() == ()
@@ -68,7 +68,7 @@ def test_an_abandoned_checkpoint_whose_bytes_did_not_arrive_is_closed_backward(b
     abandon(bench, b"old", b"new")
 
     assert bench.workspace.checkpoints.roll_back_abandoned() == (
-        Settled(change_id="dead", direction="backward", paths=("a",)),
+        SettledIntent(change_id="dead", direction="backward", paths=("a",)),
     )
     assert (bench.get("a"), bench.workspace.history.log()[0].ok) == (b"old", False)
 
@@ -79,7 +79,7 @@ def test_a_file_that_holds_neither_version_is_left_alone_and_reported(bench: Ben
     abandon(bench, b"old", b"new")
 
     assert bench.workspace.recover() == (
-        Settled(change_id="dead", direction="conflict", paths=("a",), conflicts=("a",)),
+        SettledIntent(change_id="dead", direction="conflict", paths=("a",), conflicts=("a",)),
     )
     assert bench.get("a") == b"third"
 
@@ -112,12 +112,12 @@ def test_the_last_writer_is_known_and_an_outsider_is_noticed(bench: Bench) -> No
 def test_the_baseline_is_clean_while_only_edit_writes(bench: Bench) -> None:
     bench.put("a", b"one\n")
     session = bench.workspace.session(id="s")
-    session.saw("a", session.read("a"), spans=((1, 1),), whole=True, anchored=True)
+    session.record_shown_lines("a", session.read("a"), spans=((1, 1),), whole=True, anchored=True)
     session.edit("a", ("one", "two"))
     assert bench.workspace.writers.baseline_continuity("a", "s") == "clean"
 
     session.write("a", "three\n")
     assert bench.workspace.writers.baseline_continuity("a", "s") == "mixed"
 
-    session.saw("a", session.read("a"), spans=((1, 1),), whole=True, anchored=True)
+    session.record_shown_lines("a", session.read("a"), spans=((1, 1),), whole=True, anchored=True)
     assert bench.workspace.writers.baseline_continuity("a", "s") == "clean"

@@ -17,12 +17,12 @@ from surehold.errors import (
     StateUnavailable,
     SureholdError,
 )
-from surehold.stores.base import Query
-from surehold.text.hashing import sha256
+from surehold.stores.base import LedgerQuery
+from surehold.text.hashing import sha256_hex
 from surehold.text.plan import Delete, EditPlan, Keep
+from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteBytes, WriteText
-from surehold.text.string_edits import SnapshotEdits, StringEdit
-from surehold.text.version import Meta
+from surehold.text.snapshot import Meta
 from surehold.workspace.proposal import Absent, Exact, Proof, Proposal, Sha256, Unproven
 from workspaces import Bench, call, make_bench
 
@@ -59,8 +59,8 @@ def test_a_receipt_says_what_changed(bench: Bench) -> None:
 
     assert receipt.diff == "--- a.txt\n+++ a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
     assert (receipt.files[0].before_sha256, receipt.files[0].after_sha256) == (
-        sha256(b"one\ntwo\n"),
-        sha256(b"one\n2\n"),
+        sha256_hex(b"one\ntwo\n"),
+        sha256_hex(b"one\n2\n"),
     )
     assert receipt.change_id == receipt.entries[0].change_id
 
@@ -77,9 +77,9 @@ def test_a_wrong_sha256_is_refused_with_a_verdict(bench: Bench) -> None:
     assert bench.get("a.txt") == b"new one\n"
     assert refused.value.details == {
         "expected_sha256": "0" * 64,
-        "actual_sha256": sha256(b"new one\n"),
+        "actual_sha256": sha256_hex(b"new one\n"),
         "edits_still_apply": True,
-        "retry_with_sha256": sha256(b"new one\n"),
+        "retry_with_sha256": sha256_hex(b"new one\n"),
     }
 
 
@@ -96,7 +96,7 @@ def test_the_verdict_says_when_the_edits_would_not_apply(bench: Bench) -> None:
 @requirement("engine:proof:already_applied", "session:proof:in_the_call")
 def test_a_repeated_call_whose_result_is_already_there_succeeds(bench: Bench) -> None:
     bench.put("a.txt", b"one\n")
-    proposal = edit("a.txt", "one", "two", Sha256(sha256(b"one\n")))
+    proposal = edit("a.txt", "one", "two", Sha256(sha256_hex(b"one\n")))
     bench.workspace.write(proposal, call=call())
 
     again = bench.workspace.write(proposal, call=call())
@@ -153,7 +153,7 @@ def test_moving_over_an_existing_file_is_refused_unless_its_sha256_is_named(benc
         bench.workspace.write(plain, call=call("move"))
     assert (bench.get("a.txt"), bench.get("b.txt")) == (b"a", b"b")
 
-    named = Proposal(path="a.txt", to_path="b.txt", edit=Keep(), proof=Exact(), to_proof=Sha256(sha256(b"b")))
+    named = Proposal(path="a.txt", to_path="b.txt", edit=Keep(), proof=Exact(), to_proof=Sha256(sha256_hex(b"b")))
     bench.workspace.write(named, call=call("move"))
 
     assert (bench.get("a.txt"), bench.get("b.txt")) == (None, b"a")
@@ -216,7 +216,7 @@ def test_a_dry_run_says_everything_and_does_nothing(bench: Bench) -> None:
 @requirement("engine:write:dry_run")
 def test_a_dry_run_is_refused_like_the_call_itself_and_leaves_no_entry(bench: Bench) -> None:
     bench.put("a", b"a")
-    wrong = edit("a", "missing", "b", Sha256(sha256(b"a")))
+    wrong = edit("a", "missing", "b", Sha256(sha256_hex(b"a")))
 
     with pytest.raises(OldTextNotFound) as tried:
         bench.workspace.write(wrong, call=call(), dry_run=True)
@@ -233,7 +233,7 @@ def test_a_change_that_cannot_be_recorded_is_not_made(tmp_path: Path, table: str
     bench = make_bench("sqlite", "local", tmp_path)
     bench.put("a", b"one\n")
     bench.workspace.write(edit("a", "one", "two"), call=call())
-    head = bench.store.head("a")
+    head = bench.store.head_of("a")
     with sqlite3.connect(tmp_path / "state" / "state.db") as database:
         for event in ("INSERT", "UPDATE"):
             database.execute(
@@ -244,7 +244,7 @@ def test_a_change_that_cannot_be_recorded_is_not_made(tmp_path: Path, table: str
     with pytest.raises(StateUnavailable):
         bench.workspace.write(edit("a", "two", "three"), call=call())
 
-    assert (bench.get("a"), bench.store.head("a")) == (b"two\n", head)
+    assert (bench.get("a"), bench.store.head_of("a")) == (b"two\n", head)
     assert [entry.ok for entry in bench.workspace.history.log()][-1:] == [True]
     assert list(bench.root.iterdir()) == [bench.root / "a"]
     bench.workspace.close()
@@ -330,7 +330,7 @@ def test_an_outside_edit_between_two_of_ours_gets_an_entry_of_its_own(bench: Ben
 
     bench.workspace.write(edit("a", "two", "three"), call=call())
 
-    rows = [(e.call.operation, e.call.writer) for e in bench.workspace.history.log(Query(path="a"))]
+    rows = [(e.call.operation, e.call.writer) for e in bench.workspace.history.log(LedgerQuery(path="a"))]
     assert rows == [("edit", "edit"), ("external", "external"), ("edit", "edit")]
     assert bench.get("a") == b"three\noutside\n"
 

@@ -1,11 +1,11 @@
-"""What a disk is: it resolves, reads, locks and changes files, and decides nothing.
+"""The contract of a disk: it resolves, reads, locks and changes files, and makes no decisions.
 
 Rules for every disk:
-1. A `Target` comes from `Reader.resolve` and has no link left in it. Nobody else makes one.
+1. A `Target` comes from `DiskReader.resolve` and contains no symbolic link. Nothing else creates one.
 2. No operation follows a link, leaves the roots, or touches anything but a regular file.
-3. `Writer.apply` makes all of its steps visible, or none of them and raises.
-4. A step is applied only to the bytes it expects. Bytes that turn out to be others are put back, or handed to `keep`.
-5. Whatever a dead process staged carries the tag of its call, so that `sweep` finds it.
+3. `DiskWriter.apply` makes all of its steps visible, or none of them and raises.
+4. A step is applied only to the bytes it expects. Unexpected bytes are put back, or handed to `keep`.
+5. Whatever a dead process staged carries the tag of its call, so that `remove_leftovers` finds it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
-from surehold.text.version import Meta
+from surehold.text.snapshot import Meta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
+class StoredFile:
     """One consistent read of a regular file."""
 
     data: bytes
@@ -44,14 +44,14 @@ class Stored:
 EntryType = Literal["file", "directory", "symlink", "other"]
 
 
-class Listed(NamedTuple):
+class DirectoryEntry(NamedTuple):
     """One name in a directory; a tuple, since there may be a million of them."""
 
     name: str
     type: EntryType
 
 
-class Look(NamedTuple):
+class EntryStat(NamedTuple):
     """The facts about an entry at one moment; those of a link are its own."""
 
     type: EntryType
@@ -108,7 +108,7 @@ class Rename:
 Step = Create | Replace | Remove | Rename
 
 
-class Reader(Protocol):
+class DiskReader(Protocol):
     """Finds and reads files."""
 
     @property
@@ -117,7 +117,7 @@ class Reader(Protocol):
         ...
 
     @property
-    def coherent(self) -> bool:
+    def is_coherent(self) -> bool:
         """Whether a read always sees the latest write of every process (not so on network mounts)."""
         ...
 
@@ -125,44 +125,44 @@ class Reader(Protocol):
         """Follow links inside the roots; refuse what leads out. The leaf need not exist."""
         ...
 
-    def read(self, target: Target, *, limit: int) -> Stored | None:
+    def read(self, target: Target, *, limit: int) -> StoredFile | None:
         """Return the whole file in one consistent read, or None when nothing is there."""
         ...
 
-    def chunks(self, target: Target) -> Iterator[bytes]:
+    def read_chunks(self, target: Target) -> Iterator[bytes]:
         """Yield the file piece by piece, for files that should not be held in memory."""
         ...
 
-    def heads(self, directory: Target, names: Sequence[str], count: int) -> list[bytes | None]:
+    def read_heads(self, directory: Target, names: Sequence[str], count: int) -> list[bytes | None]:
         """Return the first bytes of some regular files of a directory; None for what is none, or cannot be read."""
         ...
 
-    def entries(self, directory: Target) -> list[Listed]:
+    def list_entries(self, directory: Target) -> list[DirectoryEntry]:
         """Return all names in a directory with their types, in no order; links are not followed."""
         ...
 
-    def looks(self, directory: Target, names: Sequence[str]) -> list[Look | None]:
+    def stat_entries(self, directory: Target, names: Sequence[str]) -> list[EntryStat | None]:
         """Return the facts about some entries of a directory; None for those that are gone."""
         ...
 
-    def below(self, directory: Target, names: Sequence[str]) -> Target:
+    def target_below(self, directory: Target, names: Sequence[str]) -> Target:
         """Return the target that names found below a directory lead to."""
         ...
 
-    def held(self, directory: Target) -> AbstractContextManager[int | None]:
+    def open_directory(self, directory: Target) -> AbstractContextManager[int | None]:
         """Keep a directory open for another program to start in; None when there is none on this machine."""
         ...
 
 
-class Locks(Protocol):
+class DiskLocks(Protocol):
     """Keeps other writers away."""
 
-    def hold(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
+    def lock(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
         """Hold all targets, against other threads and processes; `LockTimeout` when it takes too long."""
         ...
 
 
-class Writer(Protocol):
+class DiskWriter(Protocol):
     """Changes files."""
 
     def apply(
@@ -183,16 +183,16 @@ class Writer(Protocol):
         """Tell whether a new version would have to be written into the same inode (hard links, foreign owner)."""
         ...
 
-    def sweep(self, targets: Sequence[Target], *, tag: str, keep: Callable[[bytes], None]) -> None:
+    def remove_leftovers(self, targets: Sequence[Target], *, tag: str, keep: Callable[[bytes], None]) -> None:
         """Remove what a dead process staged for `tag`; bytes in it go to `keep` first."""
         ...
 
-    def caution(self, target: Target) -> str:
+    def write_caution(self, target: Target) -> str:
         """Say where the last write to a path promises less than these rules; empty when it does not."""
         ...
 
 
-class Disk(Reader, Locks, Writer, Protocol):
+class Disk(DiskReader, DiskLocks, DiskWriter, Protocol):
     """All three, as one object."""
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
-"""The system calls that Python lacks, each with a way to live without it.
+"""The system calls that Python lacks, each with a fallback.
 
 Rules:
 1. Importing this module calls nothing. The C library is loaded when the first call needs it.
-2. A mechanism that is missing raises `Unsupported`, never a plain `OSError`: callers decide what to do instead.
+2. A missing mechanism raises `Unsupported`, never a plain `OSError`: callers decide what to do instead.
 3. A `Kernel` can only switch mechanisms off. Tests use that to run everything on the fallbacks.
 """
 
@@ -23,11 +23,11 @@ _RENAME_EXCHANGE = 2
 _DARWIN_RENAME_SWAP = 2
 _DARWIN_RENAME_EXCL = 4
 _DARWIN_F_FULLFSYNC = 51
-_RETRIES = 128
+_MAX_RETRIES = 128
 # File systems without the flag answer with any of these.
-_WITHOUT_FLAG = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOTTY})
+_NO_FLAG_ERRNOS = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOTTY})
 # A kernel before O_TMPFILE takes it for O_DIRECTORY and says EISDIR or ENOENT; others say EOPNOTSUPP.
-_WITHOUT_TMPFILE = _WITHOUT_FLAG | {errno.EISDIR}
+_NO_TMPFILE_ERRNOS = _NO_FLAG_ERRNOS | {errno.EISDIR}
 
 O_PATH = getattr(os, "O_PATH", 0)
 O_DIRECTORY = getattr(os, "O_DIRECTORY", 0)
@@ -49,7 +49,7 @@ _SIZE_OF_HOW = ctypes.c_size_t(ctypes.sizeof(_OpenHow))
 
 
 @cache
-def _how(flags: int) -> _OpenHow:
+def _how_to_open(flags: int) -> _OpenHow:
     return _OpenHow(flags, 0, _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS)
 
 
@@ -66,7 +66,7 @@ class Kernel:
         """Open `path` below `dir_fd` in one call, without following any link."""
         if not self.openat2 or not has_openat2():
             raise Unsupported
-        return _openat2(dir_fd, path, flags | O_CLOEXEC)
+        return _call_openat2(dir_fd, path, flags | O_CLOEXEC)
 
     def open_nameless(self, dir_fd: int, mode: int) -> int:
         """Open a new file that has no name yet; it vanishes by itself unless `name` gives it one."""
@@ -75,11 +75,11 @@ class Kernel:
         try:
             return os.open(".", os.O_RDWR | _O_TMPFILE | O_CLOEXEC, mode, dir_fd=dir_fd)
         except OSError as error:
-            if error.errno in _WITHOUT_TMPFILE:
+            if error.errno in _NO_TMPFILE_ERRNOS:
                 raise Unsupported from error
             raise
 
-    def name(self, fd: int, dir_fd: int, name: str) -> None:
+    def give_name(self, fd: int, dir_fd: int, name: str) -> None:
         """Give a nameless file its name; EEXIST when the name is taken."""
         os.link(f"/proc/self/fd/{fd}", name, dst_dir_fd=dir_fd, follow_symlinks=True)
 
@@ -87,13 +87,13 @@ class Kernel:
         """Rename to a name that nothing has; EEXIST when it is taken."""
         if not self.noreplace:
             raise Unsupported
-        _rename(source_fd, source, dir_fd, name, linux=_RENAME_NOREPLACE, darwin=_DARWIN_RENAME_EXCL)
+        _rename_with_flag(source_fd, source, dir_fd, name, linux=_RENAME_NOREPLACE, darwin=_DARWIN_RENAME_EXCL)
 
     def swap(self, dir_fd: int, one: str, other: str) -> None:
         """Let two names of one directory trade places in one step; ENOENT when either is missing."""
         if not self.exchange:
             raise Unsupported
-        _rename(dir_fd, one, dir_fd, other, linux=_RENAME_EXCHANGE, darwin=_DARWIN_RENAME_SWAP)
+        _rename_with_flag(dir_fd, one, dir_fd, other, linux=_RENAME_EXCHANGE, darwin=_DARWIN_RENAME_SWAP)
 
 
 def sync(fd: int) -> None:
@@ -107,20 +107,20 @@ def sync(fd: int) -> None:
 
 
 @cache
-def _libc() -> ctypes.CDLL:
+def _load_libc() -> ctypes.CDLL:
     try:
         return ctypes.CDLL(None, use_errno=True)
     except (OSError, TypeError) as error:
         raise Unsupported from error
 
 
-def _openat2(dir_fd: int, path: str, flags: int) -> int:
+def _call_openat2(dir_fd: int, path: str, flags: int) -> int:
     name = os.fsencode(path)
-    how = ctypes.byref(_how(flags))
-    call = _libc().syscall
+    how = ctypes.byref(_how_to_open(flags))
+    call = _load_libc().syscall
     code = errno.EAGAIN
     # EAGAIN: something was renamed while the kernel walked. EINTR: a signal came.
-    for _ in range(_RETRIES):
+    for _ in range(_MAX_RETRIES):
         fd = call(_SYS_OPENAT2, dir_fd, name, how, _SIZE_OF_HOW)
         if fd >= 0:
             return int(fd)
@@ -142,7 +142,7 @@ def has_openat2() -> bool:
     except OSError:
         return False
     try:
-        os.close(_openat2(base, ".", O_PATH | O_DIRECTORY | O_CLOEXEC))
+        os.close(_call_openat2(base, ".", O_PATH | O_DIRECTORY | O_CLOEXEC))
     except (OSError, Unsupported):
         return False
     finally:
@@ -155,21 +155,21 @@ def _has_proc_fd() -> bool:
     return os.path.isdir("/proc/self/fd")  # noqa: PTH112  # no pathlib in the hot path
 
 
-def _rename(source_fd: int, source: str, dir_fd: int, name: str, *, linux: int, darwin: int) -> None:
+def _rename_with_flag(source_fd: int, source: str, dir_fd: int, name: str, *, linux: int, darwin: int) -> None:
     old, new = os.fsencode(source), os.fsencode(name)
-    for _ in range(_RETRIES):
-        if _rename_call(source_fd, old, dir_fd, new, linux=linux, darwin=darwin) == 0:
+    for _ in range(_MAX_RETRIES):
+        if _call_rename(source_fd, old, dir_fd, new, linux=linux, darwin=darwin) == 0:
             return
         code = ctypes.get_errno()
-        if code in _WITHOUT_FLAG:
+        if code in _NO_FLAG_ERRNOS:
             raise Unsupported
         if code != errno.EINTR:
             raise OSError(code, os.strerror(code), source, None, name)
     raise OSError(errno.EINTR, os.strerror(errno.EINTR), source, None, name)
 
 
-def _rename_call(source_fd: int, old: bytes, dir_fd: int, new: bytes, *, linux: int, darwin: int) -> int:
-    libc = _libc()
+def _call_rename(source_fd: int, old: bytes, dir_fd: int, new: bytes, *, linux: int, darwin: int) -> int:
+    libc = _load_libc()
     if sys.platform == "linux":
         if hasattr(libc, "renameat2"):
             return int(libc.renameat2(source_fd, old, dir_fd, new, ctypes.c_uint(linux)))

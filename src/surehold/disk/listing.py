@@ -1,4 +1,7 @@
-"""What is in a directory. Nothing is followed, and nothing is opened by a path that somebody could bend meanwhile."""
+"""Lists directories and reads the metadata and first bytes of their entries.
+
+No link is followed, and every entry is opened through the descriptor of its directory, never by a path that could change.
+"""
 
 import errno
 import os
@@ -7,38 +10,38 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from surehold.disk.base import EntryType, Listed, Look, Target
-from surehold.disk.content import READING, is_regular
-from surehold.disk.failures import translate
+from surehold.disk.base import DirectoryEntry, EntryStat, EntryType, Target
+from surehold.disk.errno_errors import as_surehold_error
+from surehold.disk.file_io import READ_FLAGS, is_regular
 from surehold.disk.kernel import O_CLOEXEC
-from surehold.disk.tree import DIRECTORY, LISTED_DIRECTORY, Tree
+from surehold.disk.tree import DIRECTORY_FLAGS, LISTED_DIRECTORY_FLAGS, Tree
 from surehold.errors import NotFound, SureholdError
 
-_KIND = 0o170000
-_listed: Callable[[tuple[str, EntryType]], Listed] = partial(tuple.__new__, Listed)  # pyright: ignore[reportUnknownMemberType]
+_TYPE_BITS = 0o170000
+_make_entry: Callable[[tuple[str, EntryType]], DirectoryEntry] = partial(tuple.__new__, DirectoryEntry)  # pyright: ignore[reportUnknownMemberType]
 """Makes an entry of a pair, without a call of ours: a directory may be large."""
 _TYPES: dict[int, EntryType] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
 
 
-def entries(tree: Tree, target: Target) -> list[Listed]:
+def list_entries(tree: Tree, target: Target) -> list[DirectoryEntry]:
     """Return all names in a directory with their types, in no order."""
-    fd = _open(tree, target, LISTED_DIRECTORY)
+    fd = _open_descriptor(tree, target, LISTED_DIRECTORY_FLAGS)
     try:
         with os.scandir(fd) as found:
             facts: list[tuple[str, EntryType]] = [
                 (each.name, "file" if each.is_file(follow_symlinks=False) else _other_type(each)) for each in found
             ]
-            return list(map(_listed, facts))
+            return list(map(_make_entry, facts))
     except OSError as error:
-        raise translate(error, target.key) from error
+        raise as_surehold_error(error, target.key) from error
     finally:
         os.close(fd)
 
 
-def looks(tree: Tree, directory: Target, names: Sequence[str]) -> list[Look | None]:
+def stat_entries(tree: Tree, directory: Target, names: Sequence[str]) -> list[EntryStat | None]:
     """Return the facts about some entries of a directory; None for those that are gone."""
-    fd = _open(tree, directory, DIRECTORY)
-    found = list[Look | None]()
+    fd = _open_descriptor(tree, directory, DIRECTORY_FLAGS)
+    found = list[EntryStat | None]()
     look_at, types, add = os.stat, _TYPES, found.append  # one loop without calls of ours: a directory may be large
     try:
         for name in names:
@@ -47,25 +50,25 @@ def looks(tree: Tree, directory: Target, names: Sequence[str]) -> list[Look | No
             except OSError:
                 add(None)
                 continue
-            kind = types.get(status.st_mode & _KIND, "other")
-            add(Look(kind, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+            kind = types.get(status.st_mode & _TYPE_BITS, "other")
+            add(EntryStat(kind, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
     finally:
         os.close(fd)
     return found
 
 
-def heads(tree: Tree, directory: Target, names: Sequence[str], count: int) -> list[bytes | None]:
+def read_heads(tree: Tree, directory: Target, names: Sequence[str], count: int) -> list[bytes | None]:
     """Return the first bytes of some regular files of a directory; None for what is none, or cannot be read."""
-    fd = _open(tree, directory, DIRECTORY)
+    fd = _open_descriptor(tree, directory, DIRECTORY_FLAGS)
     try:
-        return [_head(fd, name, count) for name in names]
+        return [_read_head(fd, name, count) for name in names]
     finally:
         os.close(fd)
 
 
-def _head(dir_fd: int, name: str, count: int) -> bytes | None:
+def _read_head(dir_fd: int, name: str, count: int) -> bytes | None:
     try:
-        fd = os.open(name, READING | O_CLOEXEC, dir_fd=dir_fd)
+        fd = os.open(name, READ_FLAGS | O_CLOEXEC, dir_fd=dir_fd)
     except OSError:
         return None
     try:
@@ -77,21 +80,21 @@ def _head(dir_fd: int, name: str, count: int) -> bytes | None:
 
 
 @contextmanager
-def held(tree: Tree, directory: Target) -> Generator[int]:
+def open_directory(tree: Tree, directory: Target) -> Generator[int]:
     """Keep a directory open; the number is good until the block is left."""
-    fd = _open(tree, directory, LISTED_DIRECTORY)
+    fd = _open_descriptor(tree, directory, LISTED_DIRECTORY_FLAGS)
     try:
         yield fd
     finally:
         os.close(fd)
 
 
-def below(tree: Tree, directory: Target, names: Sequence[str]) -> Target:
+def target_below(tree: Tree, directory: Target, names: Sequence[str]) -> Target:
     """Return the target that these names lead to; it may not exist."""
-    return tree.target((*tree.root_of(directory).names, *directory.parts, *names))
+    return tree.target_of((*tree.root_of(directory).names, *directory.parts, *names))
 
 
-def not_listable(path: str) -> SureholdError:
+def not_listable_error(path: str) -> SureholdError:
     """Return the error for something that has no entries."""
     return NotFound(
         f"`{path}` is not a directory.",
@@ -101,15 +104,15 @@ def not_listable(path: str) -> SureholdError:
     )
 
 
-def _open(tree: Tree, target: Target, flags: int) -> int:
+def _open_descriptor(tree: Tree, target: Target, flags: int) -> int:
     try:
-        return tree.open(target, flags)
+        return tree.open_target(target, flags)
     except OSError as error:
         if error.errno == errno.ENOTDIR:
-            raise not_listable(target.key) from error
+            raise not_listable_error(target.key) from error
         if error.errno == errno.ENOENT:
             raise NotFound(f"There is no directory `{target}`.", path=target.key, reason="no_such_directory") from error
-        raise translate(error, target.key) from error
+        raise as_surehold_error(error, target.key) from error
 
 
 def _other_type(entry: "os.DirEntry[str]") -> EntryType:

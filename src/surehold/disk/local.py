@@ -1,4 +1,4 @@
-"""The disk of this machine. What writes is loaded by the first write: most commands only look."""
+"""The disk of this machine. The modules that write are loaded by the first write: most commands only read."""
 
 import errno
 import os
@@ -9,21 +9,21 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from surehold.disk import listing, paths
-from surehold.disk.base import Listed, Look, Step, Stored, Target
-from surehold.disk.content import READING, is_regular, pieces, read_all, same_moment
-from surehold.disk.facts import meta_of
-from surehold.disk.failures import not_a_file, translate, translated
+from surehold.disk.base import DirectoryEntry, EntryStat, Step, StoredFile, Target
+from surehold.disk.errno_errors import as_surehold_error, not_a_file_error, translate_os_errors
+from surehold.disk.file_io import READ_FLAGS, is_regular, is_unchanged, read_all, read_pieces
 from surehold.disk.kernel import Kernel
 from surehold.disk.locks import DirectoryLocks, lock_file
+from surehold.disk.metadata import meta_of
 from surehold.disk.mounts import is_coherent
 from surehold.disk.tree import Tree
 from surehold.errors import FileTooLarge, LockTimeout, NotFound, StaleFile
 
 if TYPE_CHECKING:
-    from surehold.disk.staging import Durability
+    from surehold.disk.steps.staging import Durability
 
-_ATTEMPTS = 3
-_PATIENCE = 1.0
+_MAX_READ_ATTEMPTS = 3
+_LOCK_WAIT_SECONDS = 1.0
 
 
 class LocalDisk:
@@ -60,7 +60,7 @@ class LocalDisk:
         return tuple(root.path for root in self._tree.roots)
 
     @property
-    def coherent(self) -> bool:
+    def is_coherent(self) -> bool:
         """Whether every root is on a file system of this machine alone."""
         if self._coherent is None:
             self._coherent = all(is_coherent(root) for root in self.roots)
@@ -68,69 +68,69 @@ class LocalDisk:
 
     def resolve(self, path: str) -> Target:
         """Follow links inside the roots; refuse what leads out."""
-        return paths.resolve(self._tree, path)
+        return paths.resolve_path(self._tree, path)
 
-    def read(self, target: Target, *, limit: int) -> Stored | None:
+    def read(self, target: Target, *, limit: int) -> StoredFile | None:
         """Return the whole file in one consistent read, or None when nothing is there."""
-        for _ in range(_ATTEMPTS):
-            fd = self._open(target)
+        for _ in range(_MAX_READ_ATTEMPTS):
+            fd = self._open_file(target)
             if fd is None:
                 return None
             try:
-                with translated(target.key):
+                with translate_os_errors(target.key):
                     stored = _read_once(fd, target, limit)
             finally:
                 os.close(fd)
             if stored is not None:
                 return stored
-        raise _unstable(target)
+        raise _unstable_error(target)
 
-    def chunks(self, target: Target) -> Iterator[bytes]:
+    def read_chunks(self, target: Target) -> Iterator[bytes]:
         """Yield the file in pieces; `StaleFile` at the end when it changed meanwhile."""
-        fd = self._open(target)
+        fd = self._open_file(target)
         if fd is None:
             raise NotFound(f"There is no file `{target}`.", path=target.key)
         try:
-            with translated(target.key):
-                before = _regular(fd, target)
-                yield from pieces(fd)
-                if not same_moment(before, os.fstat(fd)):
-                    raise _unstable(target)
+            with translate_os_errors(target.key):
+                before = _regular_status(fd, target)
+                yield from read_pieces(fd)
+                if not is_unchanged(before, os.fstat(fd)):
+                    raise _unstable_error(target)
         finally:
             os.close(fd)
 
-    def heads(self, directory: Target, names: Sequence[str], count: int) -> list[bytes | None]:
+    def read_heads(self, directory: Target, names: Sequence[str], count: int) -> list[bytes | None]:
         """Return the first bytes of some regular files of a directory; None for what is none, or cannot be read."""
-        return listing.heads(self._tree, directory, names, count)
+        return listing.read_heads(self._tree, directory, names, count)
 
-    def entries(self, directory: Target) -> list[Listed]:
+    def list_entries(self, directory: Target) -> list[DirectoryEntry]:
         """Return all names in a directory with their types, in no order."""
-        return listing.entries(self._tree, directory)
+        return listing.list_entries(self._tree, directory)
 
-    def looks(self, directory: Target, names: Sequence[str]) -> list[Look | None]:
+    def stat_entries(self, directory: Target, names: Sequence[str]) -> list[EntryStat | None]:
         """Return the facts about some entries of a directory; None for those that are gone."""
-        return listing.looks(self._tree, directory, names)
+        return listing.stat_entries(self._tree, directory, names)
 
-    def below(self, directory: Target, names: Sequence[str]) -> Target:
+    def target_below(self, directory: Target, names: Sequence[str]) -> Target:
         """Return the target that names found below a directory lead to."""
-        return listing.below(self._tree, directory, names)
+        return listing.target_below(self._tree, directory, names)
 
-    def held(self, directory: Target) -> AbstractContextManager[int]:
+    def open_directory(self, directory: Target) -> AbstractContextManager[int]:
         """Keep a directory open for another program to start in."""
-        return listing.held(self._tree, directory)
+        return listing.open_directory(self._tree, directory)
 
-    def _open(self, target: Target) -> int | None:
+    def _open_file(self, target: Target) -> int | None:
         try:
-            return self._tree.open(target, READING)
+            return self._tree.open_target(target, READ_FLAGS)
         except OSError as error:
             if error.errno in {errno.ENOENT, errno.ENOTDIR}:
                 return None
-            raise translate(error, target.key) from error
+            raise as_surehold_error(error, target.key) from error
 
-    def hold(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
+    def lock(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
         """Hold all targets, against other threads and processes; what writes is loaded now, not half-way."""
-        import_module("surehold.disk.writer")  # an import that fails must fail before anything has happened
-        return self._locks.hold(targets, timeout=timeout)
+        import_module("surehold.disk.steps.writer")  # an import that fails must fail before anything has happened
+        return self._locks.lock(targets, timeout=timeout)
 
     def apply(
         self,
@@ -141,43 +141,43 @@ class LocalDisk:
         keep: Callable[[bytes], None],
     ) -> None:
         """Stage every step, call `fence`, then make all of them visible, or none."""
-        from surehold.disk import writer
+        from surehold.disk.steps import writer
 
-        writer.apply(self._tree, steps, tag=tag, fence=fence, keep=keep, durability=self._durability)
+        writer.apply_steps(self._tree, steps, tag=tag, fence=fence, keep=keep, durability=self._durability)
 
     def replaces_in_place(self, target: Target) -> bool:
         """Tell whether a new version would have to be written into the same inode."""
-        from surehold.disk import writer
+        from surehold.disk.steps import writer
 
         return writer.replaces_in_place(self._tree, target)
 
-    def sweep(self, targets: Sequence[Target], *, tag: str, keep: Callable[[bytes], None]) -> None:
+    def remove_leftovers(self, targets: Sequence[Target], *, tag: str, keep: Callable[[bytes], None]) -> None:
         """Remove what a dead process staged for `tag`; bytes in it go to `keep` first."""
-        from surehold.disk import writer
+        from surehold.disk.steps import writer
 
-        writer.sweep(self._tree, targets, tag=tag, keep=keep)
+        writer.remove_leftovers(self._tree, targets, tag=tag, keep=keep)
 
-    def caution(self, target: Target) -> str:
+    def write_caution(self, target: Target) -> str:
         """Say nothing: every write keeps all promises."""
         del target
         return ""
 
 
-def _regular(fd: int, target: Target) -> os.stat_result:
+def _regular_status(fd: int, target: Target) -> os.stat_result:
     status = os.fstat(fd)
     if not is_regular(status):
-        raise not_a_file(status.st_mode, target.key)
+        raise not_a_file_error(status.st_mode, target.key)
     if status.st_nlink > 1 or status.st_uid != os.geteuid():
         # Such a file is written in place; without this we could read it half written, in one tick of its clock. When
         # some other program keeps it locked, we read without: a write would notice torn bytes by their hash.
         with suppress(LockTimeout):
-            lock_file(fd, target.key, shared=True, timeout=_PATIENCE)
+            lock_file(fd, target.key, shared=True, timeout=_LOCK_WAIT_SECONDS)
         return os.fstat(fd)
     return status
 
 
-def _read_once(fd: int, target: Target, limit: int) -> Stored | None:
-    before = _regular(fd, target)
+def _read_once(fd: int, target: Target, limit: int) -> StoredFile | None:
+    before = _regular_status(fd, target)
     size = before.st_size
     data = read_all(fd, size=size, limit=limit) if size <= limit else b""
     if size > limit or len(data) > limit:
@@ -185,12 +185,12 @@ def _read_once(fd: int, target: Target, limit: int) -> Stored | None:
         raise FileTooLarge(f"`{target}` has {size} bytes, more than {limit}.", path=target.key, size=size, limit=limit)
     meta = meta_of(fd, before)
     # The attributes are read before the second look, so they belong to the same moment.
-    if not same_moment(before, os.fstat(fd)):
+    if not is_unchanged(before, os.fstat(fd)):
         return None
-    return Stored(data=data, meta=meta, links=before.st_nlink)
+    return StoredFile(data=data, meta=meta, links=before.st_nlink)
 
 
-def _unstable(target: Target) -> StaleFile:
+def _unstable_error(target: Target) -> StaleFile:
     return StaleFile(
         f"`{target}` kept changing while it was read.",
         path=target.key,

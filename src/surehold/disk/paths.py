@@ -1,11 +1,11 @@
-"""From what somebody typed to a `Target`, or to a refusal.
+"""Resolves a path as the caller typed it to a `Target`, or refuses it.
 
 Rules:
-1. Nothing is expanded: no tilde, no variable, no URL. What is typed is what is looked for.
-2. Names are compared component by component, never as the beginning of a string.
+1. Nothing is expanded: no tilde, no variable, no URL. The path is used exactly as typed.
+2. Names are compared component by component, never as a string prefix.
 3. `..` means the parent of the real directory that the walk has reached.
-4. A link is followed as long as it stays below a root, at most 40 of them. Otherwise the path is refused.
-5. The answer may be outdated at once. It has no link in it, and `Tree.open` follows none, so it cannot lead out.
+4. A link is followed as long as it stays below a root, at most 40 links per path. Otherwise the path is refused.
+5. The result may be outdated at once. It contains no link, and `Tree.open_target` follows none, so it cannot lead out.
 """
 
 import errno
@@ -14,29 +14,29 @@ import stat
 from functools import cache
 
 from surehold.disk.base import Target
-from surehold.disk.failures import escape, not_a_directory, translate
+from surehold.disk.errno_errors import as_surehold_error, not_a_directory_error, symlink_escape_error
 from surehold.disk.kernel import O_NOFOLLOW, Unsupported
-from surehold.disk.tree import DIRECTORY, Root, Tree, components
+from surehold.disk.tree import DIRECTORY_FLAGS, DiskRoot, Tree, split_path
 from surehold.errors import InvalidArgument, NotFound, OutsideWorkspace, SureholdError
 
-_MAX_HOPS = 40
+_MAX_LINKS = 40
 _MAX_PATH_BYTES = 4096
 _MAX_NAME_BYTES = 255
 _MAX_RACES = 100
 
 
-def resolve(tree: Tree, path: str) -> Target:
+def resolve_path(tree: Tree, path: str) -> Target:
     """Return the target that `path` leads to. The leaf, and directories above it, need not exist."""
     spelled = check_spelling(path)
-    root, names = _start(tree, spelled, path)
+    root, names = _starting_root(tree, spelled, path)
     try:
         target = _resolve_plain(tree, root, names)
         if target is None:
-            target = _Walk(tree, path).run(root, names)
+            target = _PathWalk(tree, path).resolve_names(root, names)
         if _says_directory(spelled) and target.parts:
             _check_directory(tree, target, path)
     except OSError as error:
-        raise translate(error, path) from error
+        raise as_surehold_error(error, path) from error
     return target
 
 
@@ -53,21 +53,21 @@ def check_spelling(path: str) -> str:
             "The path contains half a character (a lone surrogate).", reason="lone_surrogate"
         ) from error
     if len(raw) > _MAX_PATH_BYTES:
-        raise _too_long(path, f"The path has {len(raw)} bytes, more than {_MAX_PATH_BYTES}.", "path_too_long")
+        raise _too_long_error(path, f"The path has {len(raw)} bytes, more than {_MAX_PATH_BYTES}.", "path_too_long")
     for name in raw.split(b"/"):
         if len(name) > _MAX_NAME_BYTES:
             message = f"A name in the path has {len(name)} bytes, more than {_MAX_NAME_BYTES}."
-            raise _too_long(path, message, "name_too_long")
+            raise _too_long_error(path, message, "name_too_long")
     # Escaped bytes that do form a character must not make a second name for the same file.
     return raw.decode("utf-8", "surrogateescape")
 
 
-def _too_long(path: str, message: str, reason: str) -> InvalidArgument:
+def _too_long_error(path: str, message: str, reason: str) -> InvalidArgument:
     return InvalidArgument(message, path=f"{path[:80]}…", reason=reason, action="Use a shorter path.")
 
 
-def _start(tree: Tree, spelled: str, path: str) -> tuple[Root, list[str]]:
-    names = components(spelled)
+def _starting_root(tree: Tree, spelled: str, path: str) -> tuple[DiskRoot, list[str]]:
+    names = split_path(spelled)
     if not spelled.startswith("/"):
         return tree.roots[0], list(names)
     found = _below_root(tree, names)
@@ -76,7 +76,7 @@ def _start(tree: Tree, spelled: str, path: str) -> tuple[Root, list[str]]:
     return found
 
 
-def _below_root(tree: Tree, names: tuple[str, ...]) -> tuple[Root, list[str]] | None:
+def _below_root(tree: Tree, names: tuple[str, ...]) -> tuple[DiskRoot, list[str]] | None:
     """Find the outermost root that these absolute names lie in, so that `..` may move between nested roots."""
     spellings = [(spelling, root) for root in tree.roots for spelling in root.spellings]
     fitting = [(spelling, root) for spelling, root in spellings if names[: len(spelling)] == spelling]
@@ -86,30 +86,30 @@ def _below_root(tree: Tree, names: tuple[str, ...]) -> tuple[Root, list[str]] | 
     return root, list(names[len(spelling) :])
 
 
-def _resolve_plain(tree: Tree, root: Root, names: list[str]) -> Target | None:
+def _resolve_plain(tree: Tree, root: DiskRoot, names: list[str]) -> Target | None:
     """Resolve a path without `..` and links in two system calls; None when it is not that simple."""
     if not names:
-        return tree.target(root.names)
+        return tree.target_of(root.names)
     if ".." in names:
         return None
     try:
-        parent = tree.kernel.open_beneath(tree.fd(root), "/".join(names[:-1]) or ".", DIRECTORY)
+        parent = tree.kernel.open_beneath(tree.root_fd(root), "/".join(names[:-1]) or ".", DIRECTORY_FLAGS)
     except Unsupported:
         return None
     except OSError as error:
         # ENOENT: no link came before what is missing, or the answer were ELOOP.
         if error.errno == errno.ENOENT:
-            return tree.target((*root.names, *names))
+            return tree.target_of((*root.names, *names))
         if error.errno == errno.ELOOP:
             return None
         raise
     try:
         leaf = os.stat(names[-1], dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:
-        return tree.target((*root.names, *names))
+        return tree.target_of((*root.names, *names))
     finally:
         os.close(parent)
-    return None if stat.S_ISLNK(leaf.st_mode) else tree.target((*root.names, *names))
+    return None if stat.S_ISLNK(leaf.st_mode) else tree.target_of((*root.names, *names))
 
 
 def _says_directory(spelled: str) -> bool:
@@ -118,7 +118,7 @@ def _says_directory(spelled: str) -> bool:
 
 def _check_directory(tree: Tree, target: Target, path: str) -> None:
     try:
-        os.close(tree.open(target, DIRECTORY))
+        os.close(tree.open_target(target, DIRECTORY_FLAGS))
     except (FileNotFoundError, NotADirectoryError) as error:
         raise InvalidArgument(
             f"`{path}` ends in a slash, but no directory is there.",
@@ -128,7 +128,7 @@ def _check_directory(tree: Tree, target: Target, path: str) -> None:
         ) from error
 
 
-class _Walk:
+class _PathWalk:
     """One careful walk, a name at a time."""
 
     def __init__(self, tree: Tree, path: str) -> None:
@@ -137,7 +137,7 @@ class _Walk:
         self.hops = 0
         self.races = 0
 
-    def run(self, root: Root, names: list[str]) -> Target:
+    def resolve_names(self, root: DiskRoot, names: list[str]) -> Target:
         self.root = root
         self.parts: list[str] = []
         self.pending = names[::-1]
@@ -145,18 +145,18 @@ class _Walk:
         self.fd = self._open_here()
         try:
             while self.pending:
-                self._step()
+                self._take_next()
         finally:
             os.close(self.fd)
-        return self.tree.target((*self.root.names, *self.parts))
+        return self.tree.target_of((*self.root.names, *self.parts))
 
-    def _step(self) -> None:
+    def _take_next(self) -> None:
         """Take one name; what a link says counts as names still to be taken."""
         from_link = len(self.pending) > self.typed
         name = self.pending.pop()
         self.typed = min(self.typed, len(self.pending))
         if name == "..":
-            self._climb(from_link=from_link)
+            self._climb_up(from_link=from_link)
             return
         try:
             status = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
@@ -164,11 +164,11 @@ class _Walk:
             self._take_missing(name)
             return
         if stat.S_ISLNK(status.st_mode):
-            self._follow(name, status)
+            self._follow_link(name, status)
         elif stat.S_ISDIR(status.st_mode):
-            self._descend(name)
+            self._descend_into(name)
         elif self.pending:
-            raise not_a_directory(self.path)
+            raise not_a_directory_error(self.path)
         else:
             self.parts.append(name)
 
@@ -180,32 +180,32 @@ class _Walk:
         self.parts += [name, *rest]
         self.pending.clear()
 
-    def _descend(self, name: str) -> None:
+    def _descend_into(self, name: str) -> None:
         try:
-            below = os.open(name, DIRECTORY | O_NOFOLLOW, dir_fd=self.fd)
+            below = os.open(name, DIRECTORY_FLAGS | O_NOFOLLOW, dir_fd=self.fd)
         except (FileNotFoundError, NotADirectoryError):
-            self._race(name)
+            self._retry_name(name)
             return
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
-            self._race(name)
+            self._retry_name(name)
             return
         os.close(self.fd)
         self.fd = below
         self.parts.append(name)
 
-    def _race(self, name: str) -> None:
+    def _retry_name(self, name: str) -> None:
         """Look at a name again that changed between two looks."""
         self.races += 1
         if self.races > _MAX_RACES:
-            raise escape(self.path)
+            raise symlink_escape_error(self.path)
         self.pending.append(name)
 
-    def _climb(self, *, from_link: bool) -> None:
+    def _climb_up(self, *, from_link: bool) -> None:
         if self.parts:
             self.parts.pop()
-            self._move(self._open_here())
+            self._switch_directory(self._open_here())
         elif not from_link:
             raise OutsideWorkspace(
                 f"`..` in `{self.path}` leads out of the workspace.", path=self.path, reason="dotdot"
@@ -216,48 +216,48 @@ class _Walk:
             while self.pending and self.pending[-1] == "..":
                 self.pending.pop()
                 above = above[:-1]
-            self._enter((*above, *self.pending[::-1]))
+            self._enter_absolute((*above, *self.pending[::-1]))
 
-    def _follow(self, name: str, status: os.stat_result) -> None:
+    def _follow_link(self, name: str, status: os.stat_result) -> None:
         self.hops += 1
-        if self.hops > _MAX_HOPS:
-            raise self._loop()
+        if self.hops > _MAX_LINKS:
+            raise self._link_loop_error()
         if status.st_dev == _proc_device():
-            raise escape(self.path)
+            raise symlink_escape_error(self.path)
         try:
             goal = os.readlink(name, dir_fd=self.fd)
         except OSError as error:
             if error.errno not in {errno.EINVAL, errno.ENOENT}:
                 raise
-            self._race(name)
+            self._retry_name(name)
             return
-        names = components(goal)
+        names = split_path(goal)
         if goal.startswith("/"):
-            self._enter((*names, *self.pending[::-1]))
+            self._enter_absolute((*names, *self.pending[::-1]))
         else:
             self.pending += names[::-1]
 
-    def _enter(self, names: tuple[str, ...]) -> None:
+    def _enter_absolute(self, names: tuple[str, ...]) -> None:
         """Go on at an absolute path that a link gave."""
         found = _below_root(self.tree, names)
         if found is None:
-            raise escape(self.path)
+            raise symlink_escape_error(self.path)
         self.root, rest = found
         self.parts = []
         self.pending = rest[::-1]
         self.typed = min(self.typed, len(rest))
-        self._move(self._open_here())
+        self._switch_directory(self._open_here())
 
     def _open_here(self) -> int:
-        return self.tree.open_parts(self.root, tuple(self.parts), DIRECTORY)
+        return self.tree.open_parts(self.root, tuple(self.parts), DIRECTORY_FLAGS)
 
-    def _move(self, fd: int) -> None:
+    def _switch_directory(self, fd: int) -> None:
         os.close(self.fd)
         self.fd = fd
 
-    def _loop(self) -> SureholdError:
+    def _link_loop_error(self) -> SureholdError:
         return NotFound(
-            f"`{self.path}` passes through more than {_MAX_HOPS} symbolic links.",
+            f"`{self.path}` passes through more than {_MAX_LINKS} symbolic links.",
             path=self.path,
             reason="symlink_loop",
             action="Name the file itself.",

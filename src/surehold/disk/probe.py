@@ -1,9 +1,9 @@
-"""Tries, on a real directory, the mechanisms that the promises rest on.
+"""Tests, in a real directory, the mechanisms that the guarantees depend on.
 
 Rules:
-1. Everything happens in a directory of our own inside the one that is asked about, and it is removed afterwards.
-2. A trial uses the same calls as the disk does. What cannot be tried is reported, never raised.
-3. `ok` is about the mechanism alone; `fallback` says what happens without it. Without both, a promise does not hold.
+1. Everything happens in a new directory inside the one being tested, and that directory is removed afterwards.
+2. A trial uses the same calls as the disk does. What cannot be tested is reported, never raised.
+3. `ok` is about the mechanism alone; `fallback` says what happens without it. Without both, a guarantee does not hold.
 """
 
 import errno
@@ -20,20 +20,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from surehold.disk.facts import ACL
 from surehold.disk.kernel import O_DIRECTORY, O_NOFOLLOW, Kernel, Unsupported, sync
-from surehold.disk.mounts import is_coherent, kind_of
+from surehold.disk.metadata import ACL
+from surehold.disk.mounts import filesystem_of, is_coherent
 
 PREFIX = ".surehold-doctor-"
-_LITTLE_SPACE = 64 << 20
-_ROUNDS = 5
-_PATIENCE = 20
+_MIN_FREE_BYTES = 64 << 20
+_SYNC_ROUNDS = 5
+_CHILD_WAIT_SECONDS = 20
 # A system that lacks something says one of these; anything else is trouble that no fallback mends.
-_LACKING = frozenset(
+_UNSUPPORTED_ERRNOS = frozenset(
     {errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EPERM, errno.EACCES, errno.ENOTTY}
     | {errno.EBADF, errno.ENOLCK, errno.EMLINK, errno.EXDEV, errno.EISDIR}
 )
-_NOBODY = 0xFFFFFFFF
+_UNDEFINED_ID = 0xFFFFFFFF
 _TRY_LOCK = """
 import fcntl, os, sys
 fd = os.open(sys.argv[1], os.O_RDONLY)
@@ -46,7 +46,7 @@ _REFUSED_LOCK = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class ProbeResult:
     """What one trial found."""
 
     name: str
@@ -56,25 +56,27 @@ class Finding:
     """What is done instead where the mechanism is missing; empty when nothing can be."""
 
 
-def probe(directory: Path, *, kernel: Kernel | None = None) -> tuple[Finding, ...]:
+def probe_directory(directory: Path, *, kernel: Kernel | None = None) -> tuple[ProbeResult, ...]:
     """Try everything that files need, inside `directory`; `OSError` when nothing can be made there."""
     trials = _Trials(kernel or Kernel())
     with _own_directory(directory) as place:
-        return tuple(_tried(name, trial, fallback, place) for name, trial, fallback in trials.table())
+        return tuple(_run_trial(name, trial, fallback, place) for name, trial, fallback in trials.list_trials())
 
 
-def probe_state(directory: Path) -> tuple[Finding, ...]:
+def probe_state(directory: Path) -> tuple[ProbeResult, ...]:
     """Try everything that the history needs, inside `directory`; `OSError` when nothing can be made there."""
     with _own_directory(directory) as place:
         return (
-            _tried("state_database", _database, "", place),
-            _tried("state_sync", _sync_file, "", place),
-            _tried("state_mount", _mount, "the history should lie on a local disk; name one with --state-dir", place),
-            _tried("state_space", _space, _SPACE_FALLBACK, place),
+            _run_trial("state_database", _try_database, "", place),
+            _run_trial("state_sync", _try_sync_file, "", place),
+            _run_trial(
+                "state_mount", _try_mount, "the history should lie on a local disk; name one with --state-dir", place
+            ),
+            _run_trial("state_space", _try_space, _SPACE_FALLBACK, place),
         )
 
 
-class _Missing(Exception):
+class _MechanismMissing(Exception):
     """The trial ran, and the mechanism is not there."""
 
 
@@ -93,19 +95,21 @@ def _own_directory(directory: Path) -> Generator[Path]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _tried(name: str, trial: Trial, fallback: str, place: Path) -> Finding:
+def _run_trial(name: str, trial: Trial, fallback: str, place: Path) -> ProbeResult:
     ground = place / name
     try:
         ground.mkdir()
         detail = trial(ground)
-    except _Missing as missing:
-        return Finding(name=name, ok=False, detail=str(missing), fallback=fallback)
+    except _MechanismMissing as missing:
+        return ProbeResult(name=name, ok=False, detail=str(missing), fallback=fallback)
     except Unsupported:
-        return Finding(name=name, ok=False, detail="not available here", fallback=fallback)
+        return ProbeResult(name=name, ok=False, detail="not available here", fallback=fallback)
     except OSError as error:
-        lacking = error.errno in _LACKING
-        return Finding(name=name, ok=False, detail=error.strerror or str(error), fallback=fallback if lacking else "")
-    return Finding(name=name, ok=True, detail=detail)
+        lacking = error.errno in _UNSUPPORTED_ERRNOS
+        return ProbeResult(
+            name=name, ok=False, detail=error.strerror or str(error), fallback=fallback if lacking else ""
+        )
+    return ProbeResult(name=name, ok=True, detail=detail)
 
 
 class _Trials:
@@ -114,71 +118,71 @@ class _Trials:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
 
-    def table(self) -> tuple[tuple[str, Trial, str], ...]:
+    def list_trials(self) -> tuple[tuple[str, Trial, str], ...]:
         """List every trial: its name, how it goes, and what happens where it fails."""
         return (
-            ("contained_open", self._contained_open, _walk_fallback()),
+            ("contained_open", self._try_contained_open, _walk_fallback()),
             (
                 "exchange",
-                self._exchange,
+                self._try_exchange,
                 "look, then rename: a program that saves in that very moment may be overwritten",
             ),
-            ("no_replace", self._no_replace, "a hard link, which never replaces anything either"),
-            ("nameless_file", self._nameless_file, "a temporary name beside the file, swept by `surehold recover`"),
-            ("sync_file", _sync_file, ""),
-            ("sync_directory", _sync_directory, _SYNC_FALLBACK),
-            ("attributes", _attributes, "files have none here, so none can be lost"),
-            ("access_lists", _access_lists, "files have none here, so none can be lost"),
-            ("hard_links", _hard_links, "files have one name here, so none can be split off"),
-            ("letter_case", _letter_case, "rules ignore case; two spellings of one file have two histories"),
-            ("unicode_names", _unicode_names, "two spellings of one file have two histories"),
-            ("lock", _lock, "a lock file in the temporary directory, for this user on this machine"),
-            ("mount", _mount, "our own older versions are recognised by their content and not taken for news"),
-            ("space", _space, _SPACE_FALLBACK),
+            ("no_replace", self._try_no_replace, "a hard link, which never replaces anything either"),
+            ("nameless_file", self._try_nameless_file, "a temporary name beside the file, swept by `surehold recover`"),
+            ("sync_file", _try_sync_file, ""),
+            ("sync_directory", _try_sync_directory, _SYNC_FALLBACK),
+            ("attributes", _try_attributes, "files have none here, so none can be lost"),
+            ("access_lists", _try_access_lists, "files have none here, so none can be lost"),
+            ("hard_links", _try_hard_links, "files have one name here, so none can be split off"),
+            ("letter_case", _try_letter_case, "rules ignore case; two spellings of one file have two histories"),
+            ("unicode_names", _try_unicode_names, "two spellings of one file have two histories"),
+            ("lock", _try_lock, "a lock file in the temporary directory, for this user on this machine"),
+            ("mount", _try_mount, "our own older versions are recognised by their content and not taken for news"),
+            ("space", _try_space, _SPACE_FALLBACK),
         )
 
-    def _contained_open(self, place: Path) -> str:
+    def _try_contained_open(self, place: Path) -> str:
         (place / "inside").mkdir()
         (place / "way-out").symlink_to("..")
-        with _opened(place) as fd:
+        with _open_directory(place) as fd:
             os.close(self.kernel.open_beneath(fd, "inside", os.O_RDONLY))
             for escape in ("way-out", "inside/../.."):
                 try:
                     os.close(self.kernel.open_beneath(fd, escape, os.O_RDONLY))
                 except OSError:
                     continue
-                raise _Missing("the kernel followed a way out")
+                raise _MechanismMissing("the kernel followed a way out")
         return "openat2 follows no link and no way out"
 
-    def _exchange(self, place: Path) -> str:
-        _fill(place, one=b"1", other=b"2")
-        with _opened(place) as fd:
+    def _try_exchange(self, place: Path) -> str:
+        _write_files(place, one=b"1", other=b"2")
+        with _open_directory(place) as fd:
             self.kernel.swap(fd, "one", "other")
-        if _contents(place) != {"one": b"2", "other": b"1"}:
-            raise _Missing("the two files did not trade places")
+        if _read_files(place) != {"one": b"2", "other": b"1"}:
+            raise _MechanismMissing("the two files did not trade places")
         return "two files trade names in one step"
 
-    def _no_replace(self, place: Path) -> str:
-        _fill(place, one=b"1", other=b"2")
-        with _opened(place) as fd:
+    def _try_no_replace(self, place: Path) -> str:
+        _write_files(place, one=b"1", other=b"2")
+        with _open_directory(place) as fd:
             try:
                 self.kernel.rename_new(fd, "one", fd, "other")
             except FileExistsError:
                 self.kernel.rename_new(fd, "one", fd, "third")
-        if _contents(place) != {"other": b"2", "third": b"1"}:
-            raise _Missing("a rename replaced a file")
+        if _read_files(place) != {"other": b"2", "third": b"1"}:
+            raise _MechanismMissing("a rename replaced a file")
         return "a rename refuses a name that is taken"
 
-    def _nameless_file(self, place: Path) -> str:
-        with _opened(place) as fd:
+    def _try_nameless_file(self, place: Path) -> str:
+        with _open_directory(place) as fd:
             new = self.kernel.open_nameless(fd, 0o600)
             try:
                 os.write(new, b"1")
-                self.kernel.name(new, fd, "named")
+                self.kernel.give_name(new, fd, "named")
             finally:
                 os.close(new)
-        if _contents(place) != {"named": b"1"}:
-            raise _Missing("the file did not get its name")
+        if _read_files(place) != {"named": b"1"}:
+            raise _MechanismMissing("the file did not get its name")
         return "a new file gets its name when it is complete"
 
 
@@ -190,24 +194,24 @@ def _walk_fallback() -> str:
     )
 
 
-def _sync_file(place: Path) -> str:
+def _try_sync_file(place: Path) -> str:
     with (place / "file").open("wb") as file:
-        return f"{_measured(file.fileno(), lambda: _dirty(file.fileno())):.1f} ms"
+        return f"{_median_sync_ms(file.fileno(), lambda: _dirty_file(file.fileno())):.1f} ms"
 
 
-def _dirty(fd: int) -> None:
+def _dirty_file(fd: int) -> None:
     os.pwrite(fd, os.urandom(4096), 0)
 
 
-def _sync_directory(place: Path) -> str:
-    with _opened(place) as fd:
-        return f"{_measured(fd, lambda: Path(tempfile.mkdtemp(dir=place)).rmdir()):.1f} ms"
+def _try_sync_directory(place: Path) -> str:
+    with _open_directory(place) as fd:
+        return f"{_median_sync_ms(fd, lambda: Path(tempfile.mkdtemp(dir=place)).rmdir()):.1f} ms"
 
 
-def _measured(fd: int, change: Callable[[], None]) -> float:
+def _median_sync_ms(fd: int, change: Callable[[], None]) -> float:
     """Return how long it takes until a change has reached the medium, in milliseconds."""
     rounds = list[float]()
-    for _ in range(_ROUNDS):
+    for _ in range(_SYNC_ROUNDS):
         change()
         began = time.perf_counter()
         sync(fd)
@@ -215,16 +219,22 @@ def _measured(fd: int, change: Callable[[], None]) -> float:
     return statistics.median(rounds)
 
 
-def _attributes(place: Path) -> str:
-    _fill(place, file=b"")
+def _try_attributes(place: Path) -> str:
+    _write_files(place, file=b"")
     _set_attribute(place / "file", "user.surehold", b"1")
     return "extended attributes can be set and read"
 
 
-def _access_lists(place: Path) -> str:
-    _fill(place, file=b"")
+def _try_access_lists(place: Path) -> str:
+    _write_files(place, file=b"")
     # (tag, bits, id): the owner, one more user, the group, the mask that such a list needs, and all others.
-    entries = ((0x01, 6, _NOBODY), (0x02, 4, os.getuid()), (0x04, 4, _NOBODY), (0x10, 6, _NOBODY), (0x20, 4, _NOBODY))
+    entries = (
+        (0x01, 6, _UNDEFINED_ID),
+        (0x02, 4, os.getuid()),
+        (0x04, 4, _UNDEFINED_ID),
+        (0x10, 6, _UNDEFINED_ID),
+        (0x20, 4, _UNDEFINED_ID),
+    )
     packed = b"".join(struct.pack("<HHI", *entry) for entry in entries)
     _set_attribute(place / "file", ACL, struct.pack("<I", 2) + packed)
     return "access lists can be set and read"
@@ -235,40 +245,40 @@ def _set_attribute(path: Path, name: str, value: bytes) -> None:
         raise Unsupported
     os.setxattr(path, name, value)
     if os.getxattr(path, name) != value:
-        raise _Missing("what was set does not come back")
+        raise _MechanismMissing("what was set does not come back")
 
 
-def _hard_links(place: Path) -> str:
-    _fill(place, one=b"1")
+def _try_hard_links(place: Path) -> str:
+    _write_files(place, one=b"1")
     (place / "two").hardlink_to(place / "one")
     if (place / "one").stat().st_nlink != 2:  # noqa: PLR2004 - the two names
-        raise _Missing("the number of names is not counted")
+        raise _MechanismMissing("the number of names is not counted")
     return "a file may have several names"
 
 
-def _letter_case(place: Path) -> str:
-    _fill(place, A=b"")
+def _try_letter_case(place: Path) -> str:
+    _write_files(place, A=b"")
     if (place / "a").exists():
-        raise _Missing("`A` and `a` are the same file")
+        raise _MechanismMissing("`A` and `a` are the same file")
     return "`A` and `a` are two files"
 
 
-def _unicode_names(place: Path) -> str:
+def _try_unicode_names(place: Path) -> str:
     composed, decomposed = "\u00e9", "e\u0301"
-    _fill(place, **{composed: b""})
+    _write_files(place, **{composed: b""})
     if (place / decomposed).exists():
-        raise _Missing("two spellings of `é` are the same file")
+        raise _MechanismMissing("two spellings of `é` are the same file")
     if os.listdir(place) != [composed]:  # noqa: PTH208 - the name as the file system says it
-        raise _Missing("the file system changes the spelling of names")
+        raise _MechanismMissing("the file system changes the spelling of names")
     return "names are kept as they are spelled"
 
 
-def _lock(place: Path) -> str:
+def _try_lock(place: Path) -> str:
     if sys.platform == "win32":
         raise Unsupported
     import fcntl
 
-    with _opened(place) as fd, _opened(place) as second:
+    with _open_directory(place) as fd, _open_directory(place) as second:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
             fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -276,42 +286,45 @@ def _lock(place: Path) -> str:
             if error.errno not in {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES}:
                 raise
         else:
-            raise _Missing("two threads held the same lock")
-        if not _other_process_waits(place):
-            raise _Missing("two processes held the same lock")
+            raise _MechanismMissing("two threads held the same lock")
+        if not _locks_out_child(place):
+            raise _MechanismMissing("two processes held the same lock")
     return "it keeps other threads and processes out"
 
 
-def _other_process_waits(place: Path) -> bool:
+def _locks_out_child(place: Path) -> bool:
     command = [sys.executable, "-I", "-S", "-c", _TRY_LOCK, str(place)]
-    return subprocess.run(command, check=False, timeout=_PATIENCE, capture_output=True).returncode == _REFUSED_LOCK  # noqa: S603 - our own words
+    done = subprocess.run(  # noqa: S603 - our own interpreter with a constant program
+        command, check=False, timeout=_CHILD_WAIT_SECONDS, capture_output=True
+    )
+    return done.returncode == _REFUSED_LOCK
 
 
-def _mount(place: Path) -> str:
+def _try_mount(place: Path) -> str:
     kind = mount_kind(str(place))
     if not is_coherent(str(place)):
-        raise _Missing(f"{kind}: a read may show an older version for a while")
+        raise _MechanismMissing(f"{kind}: a read may show an older version for a while")
     return f"{kind}: every read sees the latest write"
 
 
 def mount_kind(path: str, *, table: str = "/proc/self/mountinfo") -> str:
     """Return the name of the file system that a path lies on, for people."""
-    return kind_of(path, table=table) or "unknown file system"
+    return filesystem_of(path, table=table) or "unknown file system"
 
 
-def _space(place: Path) -> str:
+def _try_space(place: Path) -> str:
     usage = shutil.disk_usage(place)
     free = f"{usage.free / (1 << 30):.1f} GB free"
-    if usage.free < _LITTLE_SPACE:
-        raise _Missing(f"only {usage.free / (1 << 20):.0f} MB free")
+    if usage.free < _MIN_FREE_BYTES:
+        raise _MechanismMissing(f"only {usage.free / (1 << 20):.0f} MB free")
     if hasattr(os, "statvfs"):
         names = os.statvfs(place)
         if names.f_files and not names.f_favail:
-            raise _Missing("no room for another file name")
+            raise _MechanismMissing("no room for another file name")
     return free
 
 
-def _database(place: Path) -> str:
+def _try_database(place: Path) -> str:
     import sqlite3
     from contextlib import closing
 
@@ -320,19 +333,19 @@ def _database(place: Path) -> str:
         with closing(sqlite3.connect(path, isolation_level=None)) as one:
             mode = one.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             if mode != "wal":
-                raise _Missing(f"the write-ahead log cannot be used ({mode})")
+                raise _MechanismMissing(f"the write-ahead log cannot be used ({mode})")
             one.execute("CREATE TABLE trial (number)")
             one.execute("INSERT INTO trial VALUES (1)")
             with closing(sqlite3.connect(path)) as other:
                 if other.execute("SELECT number FROM trial").fetchone() != (1,):
-                    raise _Missing("a second reader does not see what was written")
+                    raise _MechanismMissing("a second reader does not see what was written")
     except sqlite3.Error as error:
-        raise _Missing(str(error)) from error
+        raise _MechanismMissing(str(error)) from error
     return f"SQLite {sqlite3.sqlite_version} with a write-ahead log"
 
 
 @contextmanager
-def _opened(place: Path) -> Generator[int]:
+def _open_directory(place: Path) -> Generator[int]:
     fd = os.open(place, os.O_RDONLY | O_DIRECTORY)
     try:
         yield fd
@@ -340,10 +353,10 @@ def _opened(place: Path) -> Generator[int]:
         os.close(fd)
 
 
-def _fill(place: Path, **files: bytes) -> None:
+def _write_files(place: Path, **files: bytes) -> None:
     for name, data in files.items():
         (place / name).write_bytes(data)
 
 
-def _contents(place: Path) -> dict[str, bytes]:
+def _read_files(place: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in place.iterdir()}

@@ -1,9 +1,9 @@
-"""The roots, held open, and the one way to open something below them.
+"""The open root directories, and the only way to open anything below them.
 
 Rules:
 1. Everything is opened relative to a root's descriptor. A path string never reaches the kernel from `/`.
-2. No link is followed. A link that somebody swaps in makes the call fail with ELOOP; it cannot lead out.
-3. A file below several roots has one name: the one below the first of them.
+2. No link is followed. A link that is swapped in makes the call fail with ELOOP; it cannot lead out.
+3. A file below several roots has one name: its name below the first of them.
 """
 
 import contextlib
@@ -15,18 +15,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from surehold.disk.base import Target
-from surehold.disk.failures import escape, translate
+from surehold.disk.errno_errors import as_surehold_error, symlink_escape_error
 from surehold.disk.kernel import O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH, Kernel, Unsupported
 from surehold.errors import DiskFailed, InvalidArgument
 
-DIRECTORY = O_PATH | O_DIRECTORY | O_CLOEXEC
+DIRECTORY_FLAGS = O_PATH | O_DIRECTORY | O_CLOEXEC
 """Flags for a directory that is only a place to start from."""
-LISTED_DIRECTORY = os.O_RDONLY | O_DIRECTORY | O_CLOEXEC
+LISTED_DIRECTORY_FLAGS = os.O_RDONLY | O_DIRECTORY | O_CLOEXEC
 """Flags for a directory that is listed, locked or synced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Root:
+class DiskRoot:
     """One directory below which everything happens."""
 
     path: str
@@ -54,13 +54,13 @@ class Tree:
         """Let go of the roots; nothing can be opened afterwards."""
         self._finalizer()
 
-    def fd(self, root: Root) -> int:
+    def root_fd(self, root: DiskRoot) -> int:
         """Return a root's descriptor; once closed, its number may belong to anything."""
         if not self._finalizer.alive:
             raise DiskFailed("This workspace is closed.", reason="closed", action="Open it again.")
         return root.fd
 
-    def root_of(self, target: Target) -> Root:
+    def root_of(self, target: Target) -> DiskRoot:
         """Return the root that a target lies in."""
         root = self._by_path.get(target.root)
         if root is None:
@@ -69,7 +69,7 @@ class Tree:
             )
         return root
 
-    def target(self, names: tuple[str, ...]) -> Target:
+    def target_of(self, names: tuple[str, ...]) -> Target:
         """Return the one target for the components of an absolute path without links."""
         for root in self.roots:
             if names[: len(root.names)] == root.names:
@@ -77,18 +77,18 @@ class Tree:
                 first = root is self.roots[0]
                 key = "/".join(parts) or "." if first else "/" + "/".join(names)
                 return Target(root=root.path, parts=parts, key=key)
-        raise escape("/" + "/".join(names))
+        raise symlink_escape_error("/" + "/".join(names))
 
-    def open(self, target: Target, flags: int) -> int:
+    def open_target(self, target: Target, flags: int) -> int:
         """Open what a target names; ELOOP when a link is met on the way or at the end."""
         return self.open_parts(self.root_of(target), target.parts, flags)
 
-    def open_parts(self, root: Root, parts: tuple[str, ...], flags: int) -> int:
+    def open_parts(self, root: DiskRoot, parts: tuple[str, ...], flags: int) -> int:
         """Open the entry that `parts` lead to, from a root, without following a link."""
         try:
-            return self.kernel.open_beneath(self.fd(root), "/".join(parts) or ".", flags)
+            return self.kernel.open_beneath(self.root_fd(root), "/".join(parts) or ".", flags)
         except Unsupported:
-            return _walk(self.fd(root), parts, flags)
+            return _open_by_walk(self.root_fd(root), parts, flags)
 
 
 def open_entry(dir_fd: int, name: str, flags: int) -> int:
@@ -109,11 +109,11 @@ def _is_link(dir_fd: int, name: str) -> bool:
         return False
 
 
-def _walk(start: int, parts: tuple[str, ...], flags: int) -> int:
+def _open_by_walk(start: int, parts: tuple[str, ...], flags: int) -> int:
     here = start
     try:
         for name in parts[:-1]:
-            below = open_entry(here, name, DIRECTORY)
+            below = open_entry(here, name, DIRECTORY_FLAGS)
             if here != start:
                 os.close(here)
             here = below
@@ -123,19 +123,19 @@ def _walk(start: int, parts: tuple[str, ...], flags: int) -> int:
             os.close(here)
 
 
-def _open_root(given: str, stack: contextlib.ExitStack) -> Root:
+def _open_root(given: str, stack: contextlib.ExitStack) -> DiskRoot:
     real = os.path.realpath(given)
     try:
-        fd = os.open(real, DIRECTORY)
+        fd = os.open(real, DIRECTORY_FLAGS)
     except OSError as error:
-        raise translate(error, given) from error
+        raise as_surehold_error(error, given) from error
     stack.callback(os.close, fd)
     spelled = os.path.abspath(given)  # noqa: PTH100  # lexical on purpose: checked against the real one below
-    names = components(real)
+    names = split_path(real)
     same = os.path.realpath(spelled) == real
-    return Root(path=real, names=names, spellings=(names, components(spelled)) if same else (names,), fd=fd)
+    return DiskRoot(path=real, names=names, spellings=(names, split_path(spelled)) if same else (names,), fd=fd)
 
 
-def components(path: str) -> tuple[str, ...]:
+def split_path(path: str) -> tuple[str, ...]:
     """Return the names in a path; empty ones and `.` mean nothing."""
     return tuple(name for name in path.split("/") if name not in {"", "."})

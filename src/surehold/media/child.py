@@ -1,9 +1,9 @@
-"""Decodes images and documents in a process of its own: what they do to it, they do to nobody else.
+"""Decodes images and documents in a separate process, so that a malicious file can harm nothing else.
 
-1. Requests come on the standard input, one after the other: a line of JSON, then as many bytes as its `size` says.
+1. Requests arrive on standard input, one after the other: a line of JSON, then as many bytes as its `size` says.
 2. An answer is one or more such pieces; `more` says that another one follows.
-3. Memory and processor time have limits of the operating system. No file can be written.
-4. It ends when nobody asks for a while, or when who started it has gone.
+3. Memory and processor time are limited by the operating system. No file can be written.
+4. It exits when no request arrives for a while, or when its parent has exited.
 """
 
 import json
@@ -16,11 +16,11 @@ from typing import Any, BinaryIO
 
 Json = dict[str, Any]
 Piece = tuple[Json, bytes]
-_MEMORY = 2 << 30
-_IDLE = 45.0
+_MAX_MEMORY_BYTES = 2 << 30
+_IDLE_SECONDS = 45.0
 
 
-class Refusal(Exception):
+class DecodeRefusal(Exception):
     """What was asked for cannot be had."""
 
     def __init__(self, error: str, cause: str) -> None:
@@ -33,7 +33,7 @@ def limit_process() -> None:
     """Give up what a decoder does not need."""
     import resource
 
-    for what, most in ((resource.RLIMIT_AS, _MEMORY), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
+    for what, most in ((resource.RLIMIT_AS, _MAX_MEMORY_BYTES), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
         with suppress(ValueError, OSError):  # not every system has every limit
             resource.setrlimit(what, (most, most))
 
@@ -48,53 +48,53 @@ def limit_time(seconds: int) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (used + seconds, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
-class Desk:
+class DecodeRequests:
     """Does what is asked for; an open document stays on it until it was shown."""
 
     def __init__(self) -> None:
         self._document: Any = None
 
-    def work(self, request: Json, data: bytes) -> Iterator[Piece]:
+    def answer_request(self, request: Json, data: bytes) -> Iterator[Piece]:
         """Answer one request."""
         match request["do"]:
             case "ping":
                 self._document = None
                 yield {"python": sys.version_info[:2]}, b""
             case "picture":
-                from surehold.media.child_image import picture
+                from surehold.media.child_image import render_picture
 
-                yield picture(data, request)
+                yield render_picture(data, request)
             case "open":
-                from surehold.media.child_pdf import Document
+                from surehold.media.child_pdf import OpenPdf
 
-                self._document = Document(data)
+                self._document = OpenPdf(data)
                 yield self._document.facts(density_above=request.get("density_above")), b""
             case "pages":
                 document, self._document = self._document, None
                 yield from document.pages(request)
             case other:
-                raise Refusal("unknown", f"there is no `{other}`")
+                raise DecodeRefusal("unknown", f"there is no `{other}`")
 
 
-def serve(source: BinaryIO, drain: BinaryIO) -> None:
+def serve_requests(source: BinaryIO, drain: BinaryIO) -> None:
     """Answer until nobody asks any more."""
-    desk = Desk()
-    while select.select([source], [], [], _IDLE)[0] and (line := source.readline()):
+    desk = DecodeRequests()
+    while select.select([source], [], [], _IDLE_SECONDS)[0] and (line := source.readline()):
         request: Json = json.loads(line)
         limit_time(int(request.get("seconds", 30)))
-        for head, body in _answered(desk, request, source.read(int(request["size"]))):
+        for head, body in _answer_safely(desk, request, source.read(int(request["size"]))):
             drain.write(json.dumps({**head, "size": len(body)}).encode() + b"\n")
             drain.write(body)
             drain.flush()
 
 
-def _answered(desk: Desk, request: Json, data: bytes) -> Iterator[Piece]:
+def _answer_safely(desk: DecodeRequests, request: Json, data: bytes) -> Iterator[Piece]:
     """Yield the answer; whatever goes wrong is an answer too."""
     try:
-        for head, body in desk.work(request, data):
+        for head, body in desk.answer_request(request, data):
             yield {**head, "more": True}, body
         last: Json = {}
-    except Refusal as refusal:
+    except DecodeRefusal as refusal:
         last = {"error": refusal.error, "cause": refusal.cause}
     except MemoryError:
         last = {"error": "too_large", "cause": "it takes more memory than it may"}
@@ -107,7 +107,7 @@ def main() -> None:
     """Serve the process that started this one."""
     limit_process()
     with open(os.dup(0), "rb") as source, open(os.dup(1), "wb") as drain, suppress(BrokenPipeError):  # noqa: PTH123 - descriptors
-        serve(source, drain)
+        serve_requests(source, drain)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""One image becomes one that every host can show. Runs in the decoding process only.
+"""Converts an image to one that every host can display. Runs in the decoding process only.
 
 1. The size is read from the header first: an image that is too large is not decoded at all.
-2. What is handed on as it is was decoded completely before.
-3. What a camera turned is turned back; of several frames the first is shown.
+2. An image that is passed on unchanged was decoded completely before.
+3. The orientation of a camera is applied; of several frames the first is shown.
 """
 
 import importlib
@@ -12,23 +12,23 @@ from typing import Any
 
 from PIL import Image, ImageFile, PngImagePlugin
 
-from surehold.media.child import Json, Piece, Refusal
+from surehold.media.child import DecodeRefusal, Json, Piece
 
-MOST_PIXELS = 300_000_000
+MAX_STORED_PIXELS = 300_000_000
 """Of the image as it is stored."""
-_DECODED = 128_000_000
+_MAX_DECODED_PIXELS = 128_000_000
 """Of the image as it is decoded: only JPEG can be decoded to a fraction of its size."""
-LONGEST = 2000
+MAX_SIDE_PIXELS = 2000
 """Pixels along the longer side that every host takes."""
-_SHRUNK = 1568
+_SHRUNK_SIDE_PIXELS = 1568
 """What a longer side becomes: models see no more of it."""
-_MOST_BYTES = 3_932_160
-_SMALL = 500_000
+_MAX_IMAGE_BYTES = 3_932_160
+_MAX_PNG_BYTES = 500_000
 """A lossless image above this becomes a JPEG."""
-_LONGEST_FACT = 1 << 20
+_MAX_METADATA_BYTES = 1 << 20
 """Bytes of a text or profile in an image that other decoders put up with."""
-_AS_IS = frozenset({"PNG", "JPEG", "GIF", "WEBP"})
-_PLAIN = frozenset({"1", "L", "LA", "P", "RGB", "RGBA"})
+_PASSED_ON_FORMATS = frozenset({"PNG", "JPEG", "GIF", "WEBP"})
+_PASSED_ON_MODES = frozenset({"1", "L", "LA", "P", "RGB", "RGBA"})
 _ORIENTATION = 0x0112
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -39,7 +39,7 @@ _TURNS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-_LYING = 5
+_FIRST_SIDEWAYS_ORIENTATION = 5
 """From this orientation on, width and height change places."""
 
 Image.MAX_IMAGE_PIXELS = None  # we look ourselves, and before anything is decoded
@@ -47,62 +47,64 @@ ImageFile.LOAD_TRUNCATED_IMAGES = False
 PngImagePlugin.MAX_TEXT_CHUNK = 16 << 20  # drawings carry their sources in such texts, and cameras large profiles
 
 
-def picture(data: bytes, request: Json) -> Piece:
+def render_picture(data: bytes, request: Json) -> Piece:
     """Return an image to show and the facts about it; with `preview`, its colours in so many columns instead, and at most `rows`."""
-    image = _opened(data, str(request["format"]))
+    image = _open_image(data, str(request["format"]))
     width, height = image.size
-    if width * height > (MOST_PIXELS if image.format == "JPEG" else _DECODED):
-        raise Refusal("too_large", f"it has {width} x {height} pixels")
-    turn = 1 if image.format == "TIFF" else _orientation(image)  # TIFF images are turned while they are decoded
+    if width * height > (MAX_STORED_PIXELS if image.format == "JPEG" else _MAX_DECODED_PIXELS):
+        raise DecodeRefusal("too_large", f"it has {width} x {height} pixels")
+    turn = 1 if image.format == "TIFF" else _read_orientation(image)  # TIFF images are turned while they are decoded
     frames = int(getattr(image, "n_frames", 1))
-    facts: Json = {"frames": frames, "orientation": _orientation(image), "mode": image.mode}
-    upright = (height, width) if turn >= _LYING else (width, height)
+    facts: Json = {"frames": frames, "orientation": _read_orientation(image), "mode": image.mode}
+    upright = (height, width) if turn >= _FIRST_SIDEWAYS_ORIENTATION else (width, height)
     if columns := int(request.get("preview", 0)):
         rows = max(min(round(columns * upright[1] / upright[0] / 2), int(request["rows"]) // 2) * 2, 2)
-        shown = _turned(_decoded(image, max(columns, rows)), turn).convert("RGB")
-        return _facts(facts, upright, (columns, rows)), _resized(shown, (columns, rows)).tobytes()
+        shown = _turn_upright(_decode_image(image, max(columns, rows)), turn).convert("RGB")
+        return _with_sizes(facts, upright, (columns, rows)), _resize_image(shown, (columns, rows)).tobytes()
     if _can_stay(image, data, turn=turn, frames=frames) and _is_sound(image, data):
-        return {**_facts(facts, upright, upright), "mime": Image.MIME[str(image.format)]}, data
-    edge = max(width, height) if max(width, height) <= LONGEST else _SHRUNK
-    shown = _turned(_shrunk(_decoded(image, edge), edge), turn)
-    body, mime = _encoded(shown, density=len(data) / max(width * height, 1), lossy=image.format == "JPEG")
+        return {**_with_sizes(facts, upright, upright), "mime": Image.MIME[str(image.format)]}, data
+    edge = max(width, height) if max(width, height) <= MAX_SIDE_PIXELS else _SHRUNK_SIDE_PIXELS
+    shown = _turn_upright(_shrink_image(_decode_image(image, edge), edge), turn)
+    body, mime = _encode_image(shown, density=len(data) / max(width * height, 1), lossy=image.format == "JPEG")
     with Image.open(BytesIO(body)) as proof:
         proof.load()
-    return {**_facts(facts, upright, shown.size), "mime": mime}, body
+    return {**_with_sizes(facts, upright, shown.size), "mime": mime}, body
 
 
-def _opened(data: bytes, name: str) -> Image.Image:
+def _open_image(data: bytes, name: str) -> Image.Image:
     if name == "HEIC":
         with suppress(ImportError):
             importlib.import_module("pillow_heif").register_heif_opener()
         if "HEIF" not in Image.OPEN:
-            raise Refusal("unsupported", "HEIC images cannot be decoded here; the package pillow-heif is not installed")
+            raise DecodeRefusal(
+                "unsupported", "HEIC images cannot be decoded here; the package pillow-heif is not installed"
+            )
         name = "HEIF"
     try:
         return Image.open(BytesIO(data), formats=(name,))
     except Image.UnidentifiedImageError:
-        raise Refusal("invalid", f"the bytes behind the first ones are no {name}") from None
+        raise DecodeRefusal("invalid", f"the bytes behind the first ones are no {name}") from None
 
 
-def _orientation(image: Image.Image) -> int:
+def _read_orientation(image: Image.Image) -> int:
     found = image.getexif().get(_ORIENTATION, 1)
     return found if found in _TURNS else 1
 
 
-def _facts(facts: Json, original: tuple[int, int], display: tuple[int, int]) -> Json:
+def _with_sizes(facts: Json, original: tuple[int, int], display: tuple[int, int]) -> Json:
     return {**facts, "original": original, "display": display}
 
 
 def _can_stay(image: Image.Image, data: bytes, *, turn: int, frames: int) -> bool:
-    plain = image.format in _AS_IS and image.mode in _PLAIN and turn == 1 and frames == 1
-    return plain and max(image.size) <= LONGEST and len(data) <= _MOST_BYTES
+    plain = image.format in _PASSED_ON_FORMATS and image.mode in _PASSED_ON_MODES and turn == 1 and frames == 1
+    return plain and max(image.size) <= MAX_SIDE_PIXELS and len(data) <= _MAX_IMAGE_BYTES
 
 
 def _is_sound(image: Image.Image, data: bytes) -> bool:
     """Decode it, and tell whether stricter decoders do too: Pillow forgives a PNG wrong checksums and a missing end."""
     image.load()
     facts: list[Any] = list(image.info.values())
-    if any(isinstance(fact, (str, bytes)) and len(fact) > _LONGEST_FACT for fact in facts):
+    if any(isinstance(fact, (str, bytes)) and len(fact) > _MAX_METADATA_BYTES for fact in facts):
         return False
     try:
         with Image.open(BytesIO(data), formats=(str(image.format),)) as again:
@@ -112,14 +114,14 @@ def _is_sound(image: Image.Image, data: bytes) -> bool:
     return True
 
 
-def _decoded(image: Image.Image, edge: int) -> Image.Image:
+def _decode_image(image: Image.Image, edge: int) -> Image.Image:
     """Decode, at a fraction of the size where the format can do that, to colours of 8 bits."""
     image.draft(None, (edge, edge))
-    if image.width * image.height > _DECODED:
-        raise Refusal("too_large", f"it has {image.width} x {image.height} pixels")
+    if image.width * image.height > _MAX_DECODED_PIXELS:
+        raise DecodeRefusal("too_large", f"it has {image.width} x {image.height} pixels")
     image.load()
     if image.mode.startswith("I") or image.mode == "F":
-        return _levelled(image)
+        return _reduce_depth(image)
     if image.mode in {"P", "PA", "LA", "La", "RGBa"}:
         has_alpha = image.mode != "P" or "transparency" in image.info
         return image.convert("RGBA" if has_alpha else "RGB")
@@ -128,9 +130,9 @@ def _decoded(image: Image.Image, edge: int) -> Image.Image:
     return image if image.mode in {"L", "RGB", "RGBA"} else image.convert("RGB")
 
 
-def _levelled(image: Image.Image) -> Image.Image:
+def _reduce_depth(image: Image.Image) -> Image.Image:
     """Bring deep greys to 8 bits; a plain conversion would cut off everything bright."""
-    low, high = _extremes(image.getextrema())
+    low, high = _as_floats(image.getextrema())
     top = 65535.0 if image.mode.startswith("I;16") or (low >= 0 and 255 < high <= 65535) else max(high, 1.0)  # noqa: PLR2004 - what 8 and 16 bits hold
     deep: Any = image.convert("F")
 
@@ -140,45 +142,45 @@ def _levelled(image: Image.Image) -> Image.Image:
     return deep.point(scaled).convert("L")
 
 
-def _extremes(found: Any) -> tuple[float, float]:
+def _as_floats(found: Any) -> tuple[float, float]:
     low, high = found
     return float(low), float(high)
 
 
-def _shrunk(image: Image.Image, edge: int) -> Image.Image:
+def _shrink_image(image: Image.Image, edge: int) -> Image.Image:
     longest = max(image.size)
     if longest <= edge:
         return image
     size = (max(round(image.width * edge / longest), 1), max(round(image.height * edge / longest), 1))
-    return _resized(image, size)
+    return _resize_image(image, size)
 
 
-def _resized(image: Any, size: tuple[int, int]) -> Image.Image:
+def _resize_image(image: Any, size: tuple[int, int]) -> Image.Image:
     return image.resize(size, Image.Resampling.LANCZOS, reducing_gap=2.0)
 
 
-def _turned(image: Image.Image, turn: int) -> Image.Image:
+def _turn_upright(image: Image.Image, turn: int) -> Image.Image:
     return image.transpose(_TURNS[turn]) if turn in _TURNS else image
 
 
-def _encoded(image: Image.Image, *, density: float, lossy: bool) -> tuple[bytes, str]:
+def _encode_image(image: Image.Image, *, density: float, lossy: bool) -> tuple[bytes, str]:
     """Return a PNG when it is small, else a JPEG on white; `density` are the bytes per pixel that it had before."""
-    if not lossy and density * image.width * image.height <= _SMALL:
-        body = _saved(image, "PNG", optimize=False)
-        if len(body) <= _SMALL:
+    if not lossy and density * image.width * image.height <= _MAX_PNG_BYTES:
+        body = _save_image(image, "PNG", optimize=False)
+        if len(body) <= _MAX_PNG_BYTES:
             return body, "image/png"
     if image.mode == "RGBA":
         ground = Image.new("RGB", image.size, "white")
         ground.paste(image, mask=image.getchannel("A"))
         image = ground
     for quality in (85, 70, 50):
-        body = _saved(image, "JPEG", quality=quality)
-        if len(body) <= _MOST_BYTES:
+        body = _save_image(image, "JPEG", quality=quality)
+        if len(body) <= _MAX_IMAGE_BYTES:
             break
     return body, "image/jpeg"
 
 
-def _saved(image: Image.Image, name: str, **options: Any) -> bytes:
+def _save_image(image: Image.Image, name: str, **options: Any) -> bytes:
     drain = BytesIO()
     image.save(drain, name, **options)
     return drain.getvalue()

@@ -1,4 +1,4 @@
-"""One document, shown page by page as text and pictures. Runs in the decoding process only."""
+"""Renders a PDF document page by page as text and images. Runs in the decoding process only."""
 
 import time
 from collections.abc import Iterator
@@ -8,25 +8,25 @@ from typing import Any
 
 from pypdfium2 import PdfDocument, PdfiumError  # pyright: ignore[reportMissingTypeStubs] - it has none
 
-from surehold.media.child import Json, Piece, Refusal
+from surehold.media.child import DecodeRefusal, Json, Piece
 
 _WRONG_PASSWORD = 4
-_EDGE = 1568
+_PAGE_SIDE_PIXELS = 1568
 """Pixels along the longer side of a page: models see no more."""
-_LARGEST_SCALE = 4.0
+_MAX_SCALE = 4.0
 """A tiny page is not blown up beyond this."""
-_OUTLINE = 60
+_MAX_HEADINGS = 60
 """How many headings are told."""
-_COUNTED = 100
-_COUNTING = 0.4
+_MAX_COUNTED_PAGES = 100
+_COUNTING_SECONDS = 0.4
 """How many pages, and for how many seconds, characters are counted."""
-_LONGEST_TEXT = 200_000
-_LARGE_IMAGE = 600_000
+_MAX_TEXT_CHARS = 200_000
+_MAX_PAGE_IMAGE_BYTES = 600_000
 _HYPHENS = str.maketrans({"\ufffe": "-", "\x02": "-", "\r": None, "\0": None})
 """How the library spells a word that goes on in the next line."""
 
 
-class Document:
+class OpenPdf:
     """An open document."""
 
     def __init__(self, data: bytes) -> None:
@@ -35,35 +35,35 @@ class Document:
         except PdfiumError as error:
             # The library may report the trouble of the document before this one.
             if getattr(error, "err_code", None) == _WRONG_PASSWORD and b"/Encrypt" in data:
-                raise Refusal("encrypted", "it wants a password") from None
-            raise Refusal("invalid", "it has no pages that can be read") from None
+                raise DecodeRefusal("encrypted", "it wants a password") from None
+            raise DecodeRefusal("invalid", "it has no pages that can be read") from None
         self._pdf.init_forms()
 
     def facts(self, *, density_above: int | None) -> Json:
         """Return what it is; above so many pages also how many characters the first of them have."""
         outline = [
-            {"title": mark.get_title()[:200].translate(_HYPHENS), "level": mark.level, "page": _page_of(mark)}
-            for mark in islice(self._pdf.get_toc(), _OUTLINE + 1)
+            {"title": mark.get_title()[:200].translate(_HYPHENS), "level": mark.level, "page": _page_number(mark)}
+            for mark in islice(self._pdf.get_toc(), _MAX_HEADINGS + 1)
         ]
         title = str(self._pdf.get_metadata_value("Title"))[:200].translate(_HYPHENS)
-        counted = list(self._counts()) if density_above is not None and len(self._pdf) > density_above else []
+        counted = list(self._count_chars()) if density_above is not None and len(self._pdf) > density_above else []
         facts: Json = {"count": len(self._pdf), "title": title, "characters": counted}
-        return {**facts, "outline": outline[:_OUTLINE], "outline_cut": len(outline) > _OUTLINE}
+        return {**facts, "outline": outline[:_MAX_HEADINGS], "outline_cut": len(outline) > _MAX_HEADINGS}
 
     def pages(self, request: Json) -> Iterator[Piece]:
         """Yield pages; images stop where `room`, a number of bytes, is used up."""
         room = int(request["room"])
         for number in request["numbers"]:
-            head, body = self._page(int(number), with_image=room > 0)
+            head, body = self._render_page(int(number), with_image=room > 0)
             if len(body) > room:
                 head, body = {**head, "left_out": True}, b""
                 room = 0
             room -= len(body)
             yield head, body
 
-    def _counts(self) -> Iterator[int]:
-        end = time.monotonic() + _COUNTING
-        for number in range(min(len(self._pdf), _COUNTED)):
+    def _count_chars(self) -> Iterator[int]:
+        end = time.monotonic() + _COUNTING_SECONDS
+        for number in range(min(len(self._pdf), _MAX_COUNTED_PAGES)):
             if time.monotonic() > end:
                 return
             try:
@@ -71,17 +71,17 @@ class Document:
             except PdfiumError:
                 yield 0
 
-    def _page(self, number: int, *, with_image: bool) -> Piece:
+    def _render_page(self, number: int, *, with_image: bool) -> Piece:
         try:
             page = self._pdf[number - 1]
         except PdfiumError:
             return {"page": number, "text": "", "problem": "this page is damaged"}, b""
         width, height = page.get_size()
-        head: Json = {"page": number, "points": [width, height], **_text_of(page)}
+        head: Json = {"page": number, "points": [width, height], **_page_text(page)}
         if not with_image:
             return {**head, "left_out": True}, b""
         try:
-            body, size = _image_of(page, max(width, height, 1.0))
+            body, size = _page_image(page, max(width, height, 1.0))
         except (PdfiumError, ValueError):
             return {**head, "problem": "this page cannot be drawn"}, b""
         finally:
@@ -89,28 +89,28 @@ class Document:
         return {**head, "size_shown": size}, body
 
 
-def _page_of(mark: Any) -> int | None:
+def _page_number(mark: Any) -> int | None:
     target = mark.get_dest()
     index = target.get_index() if target else None
     return None if index is None else index + 1
 
 
-def _text_of(page: Any) -> Json:
+def _page_text(page: Any) -> Json:
     try:
         text = page.get_textpage().get_text_bounded().translate(_HYPHENS).rstrip()
     except PdfiumError:
         return {"text": "", "problem": "the text of this page cannot be read"}
-    return {"text": text[:_LONGEST_TEXT], "text_cut": len(text) > _LONGEST_TEXT}
+    return {"text": text[:_MAX_TEXT_CHARS], "text_cut": len(text) > _MAX_TEXT_CHARS}
 
 
-def _image_of(page: Any, longest: float) -> tuple[bytes, tuple[int, int]]:
-    scale = min((_EDGE - 1) / longest, _LARGEST_SCALE)  # sizes are rounded up
+def _page_image(page: Any, longest: float) -> tuple[bytes, tuple[int, int]]:
+    scale = min((_PAGE_SIDE_PIXELS - 1) / longest, _MAX_SCALE)  # sizes are rounded up
     image = page.render(scale=scale, rev_byteorder=True).to_pil()
     body = b""
     for quality in (80, 60, 40):
         drain = BytesIO()
         image.save(drain, "JPEG", quality=quality)
         body = drain.getvalue()
-        if len(body) <= _LARGE_IMAGE:
+        if len(body) <= _MAX_PAGE_IMAGE_BYTES:
             break
     return body, image.size

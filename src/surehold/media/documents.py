@@ -1,18 +1,64 @@
-"""A PDF document becomes text and a picture for each page that was asked for."""
+"""PDF documents: parses page ranges such as `1,4,7-9`, and returns text and an image for each requested page."""
 
+import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from surehold.errors import PdfEncrypted, PdfInvalid
+from surehold.errors import PdfBadRange, PdfEncrypted, PdfInvalid
 from surehold.media.magic import kind_of
-from surehold.media.pictures import Size
-from surehold.media.workers import WORKERS, DecoderGone, DecoderSlow, Patience, Refused, Workers
+from surehold.media.pictures import PictureSize
+from surehold.media.workers import WORKERS, DecodeDeadline, DecoderGone, DecoderRefused, DecoderSlow, WorkerPool
 
-MOST_BYTES = 128 << 20
+MAX_PAGES = 20
+"""How many pages are shown in one call."""
+_PAGE_RANGE = re.compile(r"\s*([0-9]{1,9})\s*(?:[-–]\s*([0-9]{1,9})\s*)?", re.ASCII)
+
+
+def page_numbers(pages: str, count: int, *, path: str, most: int = MAX_PAGES) -> tuple[int, ...]:
+    """Return the pages that are meant, each once and in order, of a document that has `count`."""
+    found = set[int]()
+    for part in pages.split(","):
+        match = _PAGE_RANGE.fullmatch(part)
+        if match is None:
+            raise _invalid_pages(pages, count, path, f"`{part.strip()}` is neither a page nor a range")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if first < 1:
+            raise _invalid_pages(pages, count, path, "pages are counted from 1")
+        if last < first:
+            raise _invalid_pages(pages, count, path, f"{first} is behind {last}")
+        if last > count:
+            raise _invalid_pages(pages, count, path, f"the last page is {count}")
+        found.update(range(first, min(last, first + most) + 1))
+        if last - first >= most or len(found) > most:
+            raise _invalid_pages(pages, count, path, f"at most {most} pages are shown in one call")
+    return tuple(sorted(found))
+
+
+def page_ranges(numbers: tuple[int, ...]) -> str:
+    """Return how a caller names these pages."""
+    spans = list[list[int]]()
+    for number in numbers:
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
+
+
+def _invalid_pages(pages: str, count: int, path: str, why: str) -> PdfBadRange:
+    return PdfBadRange(
+        f"The pages `{pages[:80]}` cannot be shown: {why}.",
+        path=path,
+        action=f"Name at most {MAX_PAGES} of the pages 1 to {count}, such as '1-{min(count, 5)}'.",
+        page_count=count,
+    )
+
+
+MAX_DOCUMENT_BYTES = 128 << 20
 """Larger documents are not opened."""
-IMAGE_ROOM = 8 << 20
+MAX_IMAGES_BYTES = 8 << 20
 """Bytes of pictures in one answer; pages behind that are shown as text alone."""
 
 
@@ -35,14 +81,14 @@ class DocumentPage:
     """The text was too long even for a program."""
     image: bytes | None = None
     """A JPEG; None when the page could not be drawn, or there was no room for it."""
-    display: Size | None = None
+    display: PictureSize | None = None
     left_out: bool = False
     """There was no room for the picture."""
     problem: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class DocumentFacts:
     """What is known of a document before any page is shown."""
 
     count: int
@@ -58,47 +104,47 @@ class Facts:
 class Document:
     """Some pages of a document."""
 
-    facts: Facts
+    facts: DocumentFacts
     pages: tuple[DocumentPage, ...] = field(default=())
     unfinished: tuple[int, ...] = field(default=())
     """Pages that were asked for and took too long."""
 
 
-Choice = Callable[[Facts], Sequence[int]]
+PageChoice = Callable[[DocumentFacts], Sequence[int]]
 """Says which pages to show, once it is known what there is; may refuse."""
 
 
-def document(
+def decode_document(
     data: bytes,
-    choose: Choice,
+    choose: PageChoice,
     *,
     path: str,
     density_above: int | None = None,
-    room: int = IMAGE_ROOM,
-    patience: Patience | None = None,
-    workers: Workers = WORKERS,
+    room: int = MAX_IMAGES_BYTES,
+    patience: DecodeDeadline | None = None,
+    workers: WorkerPool = WORKERS,
 ) -> Document:
     """Return the facts about a document and the pages that `choose` names.
 
     Characters are counted in a document of more than `density_above` pages.
     """
-    if len(data) > MOST_BYTES:
+    if len(data) > MAX_DOCUMENT_BYTES:
         raise PdfInvalid(
-            f"The document `{path}` has {len(data)} bytes, more than {MOST_BYTES}.",
+            f"The document `{path}` has {len(data)} bytes, more than {MAX_DOCUMENT_BYTES}.",
             path=path,
             reason="size_limit",
             action="Split it into smaller documents, and read those.",
         )
-    with _explained(path), workers.worker(patience) as worker:
+    with _explain_failures(path), workers.lend_worker(patience) as worker:
         ((head, _),) = worker.ask({"do": "open", "density_above": density_above}, data, patience=patience)
-        found = Document(facts=_facts(head))
+        found = Document(facts=_parse_facts(head))
         numbers = tuple(choose(found.facts))
         if not numbers:
             return found
-        return _with_pages(found, numbers, worker.ask(_pages(numbers, room), patience=patience))
+        return _with_pages(found, numbers, worker.ask(_pages_request(numbers, room), patience=patience))
 
 
-def _pages(numbers: Sequence[int], room: int) -> dict[str, Any]:
+def _pages_request(numbers: Sequence[int], room: int) -> dict[str, Any]:
     return {"do": "pages", "numbers": list(numbers), "room": room}
 
 
@@ -107,14 +153,14 @@ def _with_pages(found: Document, numbers: tuple[int, ...], answer: Iterator[tupl
     pages = list[DocumentPage]()
     try:
         for head, body in answer:
-            pages.append(_page(head, body))
+            pages.append(_parse_page(head, body))
     except (DecoderSlow, DecoderGone):
         if not pages:
             raise
     return replace(found, pages=tuple(pages), unfinished=numbers[len(pages) :])
 
 
-def _page(head: dict[str, Any], body: bytes) -> DocumentPage:
+def _parse_page(head: dict[str, Any], body: bytes) -> DocumentPage:
     shown = kind_of(body)
     if shown is None or shown.name != "JPEG":
         body = b""
@@ -123,14 +169,14 @@ def _page(head: dict[str, Any], body: bytes) -> DocumentPage:
         text=str(head["text"]),
         text_cut=bool(head.get("text_cut")),
         image=body or None,
-        display=Size(width=head["size_shown"][0], height=head["size_shown"][1]) if body else None,
+        display=PictureSize(width=head["size_shown"][0], height=head["size_shown"][1]) if body else None,
         left_out=bool(head.get("left_out")),
         problem=str(head.get("problem", "")),
     )
 
 
-def _facts(head: dict[str, Any]) -> Facts:
-    return Facts(
+def _parse_facts(head: dict[str, Any]) -> DocumentFacts:
+    return DocumentFacts(
         count=int(head["count"]),
         title=str(head["title"]),
         outline=tuple(OutlineEntry(**row) for row in head["outline"]),
@@ -140,11 +186,11 @@ def _facts(head: dict[str, Any]) -> Facts:
 
 
 @contextmanager
-def _explained(path: str) -> Generator[None]:
+def _explain_failures(path: str) -> Generator[None]:
     """Turn whatever happened to the decoder into an error about the document."""
     try:
         yield
-    except Refused as refused:
+    except DecoderRefused as refused:
         if refused.error == "encrypted":
             raise PdfEncrypted(f"The document `{path}` is protected by a password.", path=path) from None
         raise PdfInvalid(f"`{path}` is not a PDF document that can be read.", path=path, cause=refused.cause) from None

@@ -1,12 +1,12 @@
-"""What a file is, told by its first bytes. Names and extensions are not asked."""
+"""Detects the kind of a file from its first bytes. Names and extensions are not used."""
 
 from dataclasses import dataclass
 from typing import Literal
 
-HEAD = 8192
+HEAD_BYTES = 8192
 """How many leading bytes are looked at."""
 Family = Literal["image", "pdf", "other"]
-_PDF_WITHIN = 1024
+_PDF_JUNK_BYTES = 1024
 """A document may have some bytes of junk in front."""
 
 
@@ -22,57 +22,57 @@ class FileKind:
     """No text begins like this."""
 
 
-def _image(name: str, mime: str) -> FileKind:
+def _image_kind(name: str, mime: str) -> FileKind:
     return FileKind(family="image", name=name, mime=f"image/{mime}")
 
 
-def _other(name: str, *, certain: bool = True) -> FileKind:
+def _other_kind(name: str, *, certain: bool = True) -> FileKind:
     return FileKind(family="other", name=name, certain=certain)
 
 
 PDF = FileKind(family="pdf", name="PDF", mime="application/pdf")
-_TABLE: tuple[tuple[bytes, FileKind], ...] = (
-    (b"\x89PNG\r\n\x1a\n", _image("PNG", "png")),
-    (b"\xff\xd8\xff", _image("JPEG", "jpeg")),
-    (b"GIF87a", _image("GIF", "gif")),
-    (b"GIF89a", _image("GIF", "gif")),
-    (b"II*\0", _image("TIFF", "tiff")),
-    (b"MM\0*", _image("TIFF", "tiff")),
-    (b"\0\0\x01\0", _image("ICO", "x-icon")),
-    (b"PK\x03\x04", _other("ZIP archive")),
-    (b"PK\x05\x06", _other("ZIP archive")),
-    (b"\x1f\x8b\x08", _other("gzip archive")),
-    (b"BZh", _other("bzip2 archive", certain=False)),
-    (b"\xfd7zXZ\0", _other("xz archive")),
-    (b"\x28\xb5\x2f\xfd", _other("zstd archive")),
-    (b"7z\xbc\xaf\x27\x1c", _other("7-Zip archive")),
-    (b"\x7fELF", _other("ELF program")),
-    (b"\xcf\xfa\xed\xfe", _other("Mach-O program")),
-    (b"\xca\xfe\xba\xbe", _other("Java class or Mach-O program")),
-    (b"SQLite format 3\0", _other("SQLite database")),
-    (b"\0asm", _other("WebAssembly module")),
-    (b"OggS", _other("Ogg audio or video", certain=False)),
-    (b"ID3", _other("MP3 audio", certain=False)),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _other("old Office document")),
+_KINDS_BY_PREFIX: tuple[tuple[bytes, FileKind], ...] = (
+    (b"\x89PNG\r\n\x1a\n", _image_kind("PNG", "png")),
+    (b"\xff\xd8\xff", _image_kind("JPEG", "jpeg")),
+    (b"GIF87a", _image_kind("GIF", "gif")),
+    (b"GIF89a", _image_kind("GIF", "gif")),
+    (b"II*\0", _image_kind("TIFF", "tiff")),
+    (b"MM\0*", _image_kind("TIFF", "tiff")),
+    (b"\0\0\x01\0", _image_kind("ICO", "x-icon")),
+    (b"PK\x03\x04", _other_kind("ZIP archive")),
+    (b"PK\x05\x06", _other_kind("ZIP archive")),
+    (b"\x1f\x8b\x08", _other_kind("gzip archive")),
+    (b"BZh", _other_kind("bzip2 archive", certain=False)),
+    (b"\xfd7zXZ\0", _other_kind("xz archive")),
+    (b"\x28\xb5\x2f\xfd", _other_kind("zstd archive")),
+    (b"7z\xbc\xaf\x27\x1c", _other_kind("7-Zip archive")),
+    (b"\x7fELF", _other_kind("ELF program")),
+    (b"\xcf\xfa\xed\xfe", _other_kind("Mach-O program")),
+    (b"\xca\xfe\xba\xbe", _other_kind("Java class or Mach-O program")),
+    (b"SQLite format 3\0", _other_kind("SQLite database")),
+    (b"\0asm", _other_kind("WebAssembly module")),
+    (b"OggS", _other_kind("Ogg audio or video", certain=False)),
+    (b"ID3", _other_kind("MP3 audio", certain=False)),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _other_kind("old Office document")),
 )
-_BOXES = {b"avif": "AVIF", b"avis": "AVIF", b"heic": "HEIC", b"heix": "HEIC", b"hevc": "HEIC", b"mif1": "HEIC"}
+_IMAGE_BRANDS = {b"avif": "AVIF", b"avis": "AVIF", b"heic": "HEIC", b"heix": "HEIC", b"hevc": "HEIC", b"mif1": "HEIC"}
 """Brands of the container that newer images share with videos."""
 _BMP_HEADERS = frozenset({12, 40, 52, 56, 64, 108, 124})
 
 
 def kind_of(head: bytes) -> FileKind | None:
     """Return the kind of file that begins like this; None when it may be text."""
-    for sign, kind in _TABLE:
+    for sign, kind in _KINDS_BY_PREFIX:
         if head.startswith(sign):
             return kind
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return _image("WEBP", "webp")
+        return _image_kind("WEBP", "webp")
     if head[4:8] == b"ftyp" and head[:1] == b"\0":  # a length; `int ftype` is text
-        name = _BOXES.get(head[8:12])
-        return _image(name, name.lower()) if name else _other("MPEG-4 audio or video")
+        name = _IMAGE_BRANDS.get(head[8:12])
+        return _image_kind(name, name.lower()) if name else _other_kind("MPEG-4 audio or video")
     if head[:2] == b"BM" and int.from_bytes(head[14:18], "little") in _BMP_HEADERS:
-        return _image("BMP", "bmp")
-    return PDF if b"%PDF-" in head[:_PDF_WITHIN] and _is_document(head) else None
+        return _image_kind("BMP", "bmp")
+    return PDF if b"%PDF-" in head[:_PDF_JUNK_BYTES] and _is_document(head) else None
 
 
 def _is_document(head: bytes) -> bool:

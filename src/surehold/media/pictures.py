@@ -1,20 +1,20 @@
-"""An image file becomes a picture that fits, and that is known to decode."""
+"""Converts an image file to a picture that fits, and that is known to decode."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from surehold.errors import ImageInvalid, ImageTooLarge
-from surehold.media.magic import HEAD, FileKind, kind_of
-from surehold.media.workers import WORKERS, DecoderGone, DecoderSlow, Patience, Refused, Workers
+from surehold.media.magic import HEAD_BYTES, FileKind, kind_of
+from surehold.media.workers import WORKERS, DecodeDeadline, DecoderGone, DecoderRefused, DecoderSlow, WorkerPool
 
-SHOWN = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+DISPLAYABLE_MIMES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """What every host can show."""
-MOST_BYTES = 64 << 20
+MAX_IMAGE_FILE_BYTES = 64 << 20
 """Larger image files are not decoded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Size:
+class PictureSize:
     """Width and height in pixels, as the picture is meant to be seen."""
 
     width: int
@@ -27,8 +27,8 @@ class Picture:
 
     data: bytes
     mime: str
-    original: Size
-    display: Size
+    original: PictureSize
+    display: PictureSize
     frames: int
     """How many it has; only the first is shown."""
     orientation: int
@@ -37,19 +37,19 @@ class Picture:
     """How Pillow names its colours."""
 
 
-def picture(
-    data: bytes, kind: FileKind, *, path: str, patience: Patience | None = None, workers: Workers = WORKERS
+def decode_picture(
+    data: bytes, kind: FileKind, *, path: str, patience: DecodeDeadline | None = None, workers: WorkerPool = WORKERS
 ) -> Picture:
     """Return an image as a host can show it; `ImageInvalid` or `ImageTooLarge` when there is none."""
-    head, body = _asked({}, data, kind, path=path, patience=patience, workers=workers)
-    shown = kind_of(body[:HEAD])
-    if shown is None or shown.mime != head["mime"] or shown.mime not in SHOWN:
-        raise _invalid(path, kind, "the decoder did not return an image", "crashed")
+    head, body = _ask_worker({}, data, kind, path=path, patience=patience, workers=workers)
+    shown = kind_of(body[:HEAD_BYTES])
+    if shown is None or shown.mime != head["mime"] or shown.mime not in DISPLAYABLE_MIMES:
+        raise _invalid_image(path, kind, "the decoder did not return an image", "crashed")
     return Picture(
         data=body,
         mime=shown.mime,
-        original=_size(head["original"]),
-        display=_size(head["display"]),
+        original=_parse_size(head["original"]),
+        display=_parse_size(head["display"]),
         frames=int(head["frames"]),
         orientation=int(head["orientation"]),
         mode=str(head["mode"]),
@@ -57,7 +57,7 @@ def picture(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
+class PicturePreview:
     """The colours of an image in a small grid: three bytes each, row by row."""
 
     columns: int
@@ -65,38 +65,48 @@ class Preview:
     colours: bytes
 
 
-def preview(
-    data: bytes, kind: FileKind, *, path: str, columns: int, rows: int = 96, workers: Workers = WORKERS
-) -> Preview:
+def decode_preview(
+    data: bytes, kind: FileKind, *, path: str, columns: int, rows: int = 96, workers: WorkerPool = WORKERS
+) -> PicturePreview:
     """Return an image in so few colours that a terminal can show it, in at most so many rows."""
-    head, body = _asked({"preview": columns, "rows": rows}, data, kind, path=path, patience=None, workers=workers)
-    return Preview(columns=head["display"][0], rows=head["display"][1], colours=body)
+    head, body = _ask_worker({"preview": columns, "rows": rows}, data, kind, path=path, patience=None, workers=workers)
+    return PicturePreview(columns=head["display"][0], rows=head["display"][1], colours=body)
 
 
-def _asked(
-    wish: dict[str, Any], data: bytes, kind: FileKind, *, path: str, patience: Patience | None, workers: Workers
+def _ask_worker(
+    wish: dict[str, Any],
+    data: bytes,
+    kind: FileKind,
+    *,
+    path: str,
+    patience: DecodeDeadline | None,
+    workers: WorkerPool,
 ) -> tuple[dict[str, Any], bytes]:
-    if len(data) > MOST_BYTES:
-        raise _too_large(path, kind, f"it has {len(data)} bytes, more than {MOST_BYTES}")
+    if len(data) > MAX_IMAGE_FILE_BYTES:
+        raise _image_too_large(path, kind, f"it has {len(data)} bytes, more than {MAX_IMAGE_FILE_BYTES}")
     try:
-        with workers.worker(patience) as worker:
+        with workers.lend_worker(patience) as worker:
             (answer,) = worker.ask({"do": "picture", "format": kind.name, **wish}, data, patience=patience)
             return answer
-    except Refused as refused:
+    except DecoderRefused as refused:
         if refused.error == "too_large":
-            raise _too_large(path, kind, refused.cause) from None
-        raise _invalid(path, kind, refused.cause, "unsupported" if refused.error == "unsupported" else None) from None
+            raise _image_too_large(path, kind, refused.cause) from None
+        raise _invalid_image(
+            path, kind, refused.cause, "unsupported" if refused.error == "unsupported" else None
+        ) from None
     except DecoderGone:
-        raise _invalid(path, kind, "the decoder crashed, or took more time or memory than it may", "crashed") from None
+        raise _invalid_image(
+            path, kind, "the decoder crashed, or took more time or memory than it may", "crashed"
+        ) from None
     except DecoderSlow:
-        raise _too_large(path, kind, "decoding took too long", "timeout") from None
+        raise _image_too_large(path, kind, "decoding took too long", "timeout") from None
 
 
-def _size(pair: list[int]) -> Size:
-    return Size(width=pair[0], height=pair[1])
+def _parse_size(pair: list[int]) -> PictureSize:
+    return PictureSize(width=pair[0], height=pair[1])
 
 
-def _invalid(path: str, kind: FileKind, cause: str, reason: str | None) -> ImageInvalid:
+def _invalid_image(path: str, kind: FileKind, cause: str, reason: str | None) -> ImageInvalid:
     action = "Convert it to PNG or JPEG, and read that." if reason == "unsupported" else None
     return ImageInvalid(
         f"`{path}` begins like a {kind.name} image but cannot be decoded.",
@@ -107,5 +117,5 @@ def _invalid(path: str, kind: FileKind, cause: str, reason: str | None) -> Image
     )
 
 
-def _too_large(path: str, kind: FileKind, cause: str, reason: str | None = None) -> ImageTooLarge:
+def _image_too_large(path: str, kind: FileKind, cause: str, reason: str | None = None) -> ImageTooLarge:
     return ImageTooLarge(f"The {kind.name} image `{path}` is too large.", path=path, reason=reason, cause=cause)

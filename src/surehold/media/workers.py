@@ -1,7 +1,7 @@
-"""Processes that decode for us. They are started when they are needed, reused while they are warm, and end by themselves.
+"""A pool of decoding processes. They are started on demand, reused while they are idle, and exit on their own.
 
 1. Nothing that a file does to a decoder reaches this process: a crash, a hang or too much memory is an error to report.
-2. A process that did not finish its answer is killed and never asked again.
+2. A process that did not finish its answer is killed and never used again.
 3. No decoding library is imported here.
 """
 
@@ -25,13 +25,13 @@ Json = dict[str, Any]
 Piece = tuple[Json, bytes]
 
 _START = "import sys; sys.path += sys.argv[1:]; from surehold.media.child import main; main()"
-_KEPT_NAMES = ("PATH", "LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-_LOOK = 0.05
+_PASSED_VARIABLES = ("PATH", "LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+_POLL_SECONDS = 0.05
 """How often, in seconds, a waiting caller asks whether it is still wanted."""
-_PATIENCE = 30.0
-_LONGEST_LINE = 1 << 20
-_LARGEST_BODY = 64 << 20
-_IDLE = 2
+_DEFAULT_SECONDS = 30.0
+_MAX_LINE_BYTES = 1 << 20
+_MAX_BODY_BYTES = 64 << 20
+_MAX_IDLE_WORKERS = 2
 """How many processes are kept for the next call."""
 
 
@@ -43,7 +43,7 @@ class DecoderSlow(Exception):
     """The process took longer than it may."""
 
 
-class Refused(Exception):
+class DecoderRefused(Exception):
     """The process says why it cannot do it."""
 
     def __init__(self, error: str, cause: str) -> None:
@@ -52,19 +52,19 @@ class Refused(Exception):
         self.cause = cause
 
 
-def _never() -> bool:
+def _never_cancelled() -> bool:
     return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class DecodeDeadline:
     """How long an answer may take, and whether it is still wanted."""
 
-    seconds: float = _PATIENCE
-    cancelled: Callable[[], bool] = _never
+    seconds: float = _DEFAULT_SECONDS
+    cancelled: Callable[[], bool] = _never_cancelled
 
 
-def _packages() -> list[str]:
+def _package_paths() -> list[str]:
     """Return where our packages are, for an interpreter that looks nowhere by itself but where they are installed."""
     named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return [str(Path(__file__).parents[2]), *filter(os.path.isabs, named)]
@@ -77,12 +77,12 @@ class Worker:
         ours, theirs = socket.socketpair()
         try:
             self._process = subprocess.Popen(  # noqa: S603 - our own module, in our own interpreter
-                [sys.executable, "-I", "-c", _START, *_packages()],
+                [sys.executable, "-I", "-c", _START, *_package_paths()],
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
                 stderr=subprocess.DEVNULL,
                 cwd="/",
-                env={name: os.environ[name] for name in _KEPT_NAMES if name in os.environ},
+                env={name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ},
             )
         except OSError as error:
             ours.close()
@@ -92,7 +92,7 @@ class Worker:
         self._socket = ours
         self._unread = bytearray()
         self._deadline = 0.0
-        self._patience = Patience()
+        self._patience = DecodeDeadline()
         self.open_answer = False
 
     @property
@@ -100,18 +100,20 @@ class Worker:
         """Which process it is."""
         return self._process.pid
 
-    def ask(self, request: Json, data: bytes = b"", *, patience: Patience | None = None) -> Iterator[Piece]:
+    def ask(self, request: Json, data: bytes = b"", *, patience: DecodeDeadline | None = None) -> Iterator[Piece]:
         """Send a request and yield its answer, piece by piece."""
-        self._patience = patience or Patience()
+        self._patience = patience or DecodeDeadline()
         self._deadline = time.monotonic() + self._patience.seconds
         self.open_answer = True
-        self._send(json.dumps({**request, "seconds": int(self._patience.seconds), "size": len(data)}).encode() + b"\n")
-        self._send(data)
+        self._send_bytes(
+            json.dumps({**request, "seconds": int(self._patience.seconds), "size": len(data)}).encode() + b"\n"
+        )
+        self._send_bytes(data)
         while True:
-            head, body = self._piece()
+            head, body = self._receive_piece()
             more = self.open_answer = bool(head.pop("more"))
             if "error" in head:
-                raise Refused(str(head["error"]), str(head["cause"]))
+                raise DecoderRefused(str(head["error"]), str(head["cause"]))
             if not more:
                 return
             yield head, body
@@ -119,26 +121,26 @@ class Worker:
     def is_alive(self) -> bool:
         """Tell whether it still answers."""
         try:
-            return any(True for _ in list(self.ask({"do": "ping"}, patience=Patience(seconds=5))))
-        except (DecoderGone, DecoderSlow, Refused, ValueError):
+            return any(True for _ in list(self.ask({"do": "ping"}, patience=DecodeDeadline(seconds=5))))
+        except (DecoderGone, DecoderSlow, DecoderRefused, ValueError):
             return False
 
-    def end(self) -> None:
+    def shut_down(self) -> None:
         """End the process, whatever it is doing."""
         self._socket.close()
         with suppress(OSError):
             self._process.kill()
         self._process.wait()
 
-    def forget(self) -> None:
+    def forget_child(self) -> None:
         """Let go of a process that belongs to somebody else: the one we were forked from."""
         self._socket.close()
         self._process.returncode = 0  # it is not ours to wait for
 
-    def _send(self, data: bytes) -> None:
+    def _send_bytes(self, data: bytes) -> None:
         view = memoryview(data)
         while view:
-            self._wait()
+            self._check_deadline()
             with suppress(TimeoutError):
                 try:
                     view = view[self._socket.send(view) :]
@@ -147,35 +149,35 @@ class Worker:
                         raise
                     raise DecoderGone from error
 
-    def _piece(self) -> Piece:
+    def _receive_piece(self) -> Piece:
         """Take one piece of an answer; what is none comes from a process that is not itself any more."""
         try:
-            head: Json = json.loads(self._line())
+            head: Json = json.loads(self._receive_line())
             size, _ = int(head.pop("size")), head["more"]
         except (ValueError, KeyError, TypeError, AttributeError):
             raise DecoderGone from None
-        if not 0 <= size <= _LARGEST_BODY:
+        if not 0 <= size <= _MAX_BODY_BYTES:
             raise DecoderGone
-        return head, self._bytes(size)
+        return head, self._receive_bytes(size)
 
-    def _line(self) -> bytes:
+    def _receive_line(self) -> bytes:
         while (end := self._unread.find(b"\n")) < 0:
-            if len(self._unread) > _LONGEST_LINE:
+            if len(self._unread) > _MAX_LINE_BYTES:
                 raise DecoderGone
-            self._receive()
+            self._receive_more()
         line = bytes(self._unread[:end])
         del self._unread[: end + 1]
         return line
 
-    def _bytes(self, count: int) -> bytes:
+    def _receive_bytes(self, count: int) -> bytes:
         while len(self._unread) < count:
-            self._receive()
+            self._receive_more()
         data = bytes(memoryview(self._unread)[:count])
         del self._unread[:count]
         return data
 
-    def _receive(self) -> None:
-        self._wait()
+    def _receive_more(self) -> None:
+        self._check_deadline()
         with suppress(TimeoutError):
             try:
                 piece = self._socket.recv(1 << 20)
@@ -187,16 +189,16 @@ class Worker:
                 raise DecoderGone
             self._unread += piece
 
-    def _wait(self) -> None:
+    def _check_deadline(self) -> None:
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise DecoderSlow
         if self._patience.cancelled():
             raise Cancelled("The call was cancelled.")
-        self._socket.settimeout(min(left, _LOOK))
+        self._socket.settimeout(min(left, _POLL_SECONDS))
 
 
-class Workers:
+class WorkerPool:
     """Lends processes to callers, some at a time."""
 
     def __init__(self, *, most: int | None = None) -> None:
@@ -206,11 +208,11 @@ class Workers:
         self._seats = threading.Semaphore(self._most)
 
     @contextmanager
-    def worker(self, patience: Patience | None = None) -> Generator[Worker]:
+    def lend_worker(self, patience: DecodeDeadline | None = None) -> Generator[Worker]:
         """Lend a process; it comes back when it has said all, and is ended when not."""
-        self._take_seat(patience or Patience())
+        self._wait_for_seat(patience or DecodeDeadline())
         try:
-            worker = self._warm() or Worker()
+            worker = self._take_idle_worker() or Worker()
             try:
                 yield worker
             finally:
@@ -223,18 +225,18 @@ class Workers:
         with self._lock:
             idle, self._idle = self._idle, []
         for worker in idle:
-            worker.end()
+            worker.shut_down()
 
-    def forget(self) -> None:
+    def forget_workers(self) -> None:
         """Begin anew in a process that was forked."""
         idle, self._idle = self._idle, []
         self._lock, self._seats = threading.Lock(), threading.Semaphore(self._most)
         for worker in idle:
-            worker.forget()
+            worker.forget_child()
 
-    def _take_seat(self, patience: Patience) -> None:
+    def _wait_for_seat(self, patience: DecodeDeadline) -> None:
         end = time.monotonic() + patience.seconds
-        while not self._seats.acquire(timeout=_LOOK):
+        while not self._seats.acquire(timeout=_POLL_SECONDS):
             if patience.cancelled():
                 raise Cancelled("The call was cancelled.")
             if time.monotonic() > end:
@@ -242,24 +244,24 @@ class Workers:
                     "Too many images and documents are decoded at once.", reason="decoder_busy", action="Try again."
                 )
 
-    def _warm(self) -> Worker | None:
+    def _take_idle_worker(self) -> Worker | None:
         while True:
             with self._lock:
                 worker = self._idle.pop() if self._idle else None
             if worker is None or worker.is_alive():
                 return worker
-            worker.end()
+            worker.shut_down()
 
     def _put_back(self, worker: Worker) -> None:
         """Keep it for the next call; one that did not say all, or died, is ended."""
         with self._lock:
-            if not worker.open_answer and len(self._idle) < _IDLE:
+            if not worker.open_answer and len(self._idle) < _MAX_IDLE_WORKERS:
                 self._idle.append(worker)
                 return
-        worker.end()
+        worker.shut_down()
 
 
-WORKERS = Workers()
+WORKERS = WorkerPool()
 """All of this process."""
 atexit.register(WORKERS.close)
-os.register_at_fork(after_in_child=WORKERS.forget)
+os.register_at_fork(after_in_child=WORKERS.forget_workers)

@@ -1,1 +1,1 @@
-"""Finding files and places in them. A disk gives the files; whether somebody may see them is asked for each."""
+"""Finding files by name or by content. A disk provides the files, and permission is checked for each of them; nothing here changes a file."""

@@ -1,12 +1,12 @@
-"""Globs, matched in linear time.
+"""Glob patterns, matched in linear time.
 
-1. `*` and `?` stay inside one name, `**` as a whole name stands for any number of directories, `[a-z]` and `[!a-z]` for one
-   character, `{a,b}` for alternatives, and a backslash takes the meaning from what follows it.
-2. A pattern is a row of names. Where a path has come in it is one number, bit by bit, so that a walk carries it along and
-   leaves out directories in which nothing can match.
-3. Inside a name, every star takes the first place where what follows it fits. That needs no second try, so no name and no
+1. `*` and `?` match inside one name, `**` as a whole name matches any number of directories, `[a-z]` and `[!a-z]` match one
+   character, `{a,b}` lists alternatives, and a backslash escapes the next character.
+2. A pattern is a sequence of names. The matching state of a path is one integer, one bit per name, so a walk carries it along
+   and skips directories in which nothing can match.
+3. Inside a name, every star takes the first position where the rest fits. There is no backtracking, so no name and no
    pattern is slow.
-4. A pattern that stands for too many others is refused before they are made.
+4. A pattern with too many brace alternatives is refused before they are expanded.
 """
 
 import re
@@ -17,12 +17,12 @@ from operator import methodcaller
 
 from surehold.errors import InvalidPattern
 
-_MAX_LENGTH = 4096
+_MAX_PATTERN_CHARS = 4096
 _MAX_ALTERNATIVES = 1000
-_MAX_DEPTH = 16
+_MAX_BRACE_DEPTH = 16
 _ANY_DEPTH = "**"
-_MAGIC = frozenset("*?[{")
-_SIGNS = re.compile(r"[*?\[\]{}\\]")
+_GLOB_CHARS = frozenset("*?[{")
+_SPECIAL_CHARS = re.compile(r"[*?\[\]{}\\]")
 
 Matcher = re.Pattern[str] | str | None
 """One name of a pattern: a regular expression, a plain name, or None for any number of directories."""
@@ -30,11 +30,11 @@ Matcher = re.Pattern[str] | str | None
 
 def is_glob(text: str) -> bool:
     """Tell whether any sign in a text has a meaning as a glob."""
-    return not _MAGIC.isdisjoint(text)
+    return not _GLOB_CHARS.isdisjoint(text)
 
 
 @dataclass(frozen=True)
-class Path:
+class GlobPath:
     """One pattern without alternatives, as the names that it asks for one after the other."""
 
     text: str
@@ -46,23 +46,23 @@ class Path:
         return tuple(None if name == _ANY_DEPTH else name_matcher(name) for name in self.names)
 
     @cached_property
-    def start(self) -> int:
+    def start_bits(self) -> int:
         """Where a walk begins."""
-        return self._closed(1)
+        return self._skip_empty_depths(1)
 
     @cached_property
-    def dotted(self) -> int:
+    def dotted_bits(self) -> int:
         """The places at which the pattern itself says a dot."""
         return sum(1 << at for at, name in enumerate(self.names) if name.startswith((".", "\\.")))
 
     @cached_property
-    def end(self) -> int:
+    def end_bit(self) -> int:
         """The bit that says: the whole pattern has matched."""
         return 1 << len(self.names)
 
-    def step(self, states: int, name: str) -> int:
+    def step_bits(self, states: int, name: str) -> int:
         """Go over one name of a path."""
-        following, at, rest = 0, 0, states & (self.end - 1)
+        following, at, rest = 0, 0, states & (self.end_bit - 1)
         while rest:
             if rest & 1:
                 matcher = self.matchers[at]
@@ -72,9 +72,9 @@ class Path:
                     following |= 2 << at
             rest >>= 1
             at += 1
-        return self._closed(following)
+        return self._skip_empty_depths(following)
 
-    def _closed(self, states: int) -> int:
+    def _skip_empty_depths(self, states: int) -> int:
         """Any number of directories may be none."""
         for at, matcher in enumerate(self.matchers):
             if matcher is None and states >> at & 1:
@@ -86,22 +86,24 @@ class Path:
 class Glob:
     """A pattern with its alternatives."""
 
-    paths: tuple[Path, ...]
+    paths: tuple[GlobPath, ...]
 
     @cached_property
-    def start(self) -> tuple[int, ...]:
+    def start_states(self) -> tuple[int, ...]:
         """Where a walk begins."""
-        return tuple(path.start for path in self.paths)
+        return tuple(path.start_bits for path in self.paths)
 
-    def step(self, states: tuple[int, ...], name: str) -> tuple[int, ...]:
+    def step_states(self, states: tuple[int, ...], name: str) -> tuple[int, ...]:
         """Go over one name of a path; all zero when nothing below it can match."""
-        return tuple(path.step(state, name) if state else 0 for path, state in zip(self.paths, states, strict=True))
+        return tuple(
+            path.step_bits(state, name) if state else 0 for path, state in zip(self.paths, states, strict=True)
+        )
 
-    def accepts(self, states: tuple[int, ...]) -> bool:
+    def accepts_states(self, states: tuple[int, ...]) -> bool:
         """Tell whether the names so far are a match."""
-        return any(state & path.end for path, state in zip(self.paths, states, strict=True))
+        return any(state & path.end_bit for path, state in zip(self.paths, states, strict=True))
 
-    def in_directory(self, states: tuple[int, ...]) -> Callable[[str], object]:
+    def entry_matcher(self, states: tuple[int, ...]) -> Callable[[str], object]:
         """Return what tells whether an entry of the directory that the walk has reached is a match."""
         last = [
             path.matchers[-1]
@@ -114,90 +116,90 @@ class Glob:
             return _suffix_test(self.paths, states) or others[0]
         return lambda name: name in plain or any(match(name) for match in others)
 
-    def leads_on(self, states: tuple[int, ...]) -> bool:
+    def can_match_below(self, states: tuple[int, ...]) -> bool:
         """Tell whether something below may still match."""
-        return any(state & (path.end - 1) for path, state in zip(self.paths, states, strict=True))
+        return any(state & (path.end_bit - 1) for path, state in zip(self.paths, states, strict=True))
 
-    def matches(self, parts: Iterable[str]) -> bool:
+    def matches_path(self, parts: Iterable[str]) -> bool:
         """Tell whether a whole path matches."""
-        states = self.start
+        states = self.start_states
         for name in parts:
-            states = self.step(states, name)
-        return self.accepts(states)
+            states = self.step_states(states, name)
+        return self.accepts_states(states)
 
-    def dotted(self, states: tuple[int, ...]) -> tuple[int, ...]:
+    def dotted_states(self, states: tuple[int, ...]) -> tuple[int, ...]:
         """Return only the places at which the pattern itself says a dot, as `.github/*` does at first."""
-        return tuple(path.dotted & state for path, state in zip(self.paths, states, strict=True))
+        return tuple(path.dotted_bits & state for path, state in zip(self.paths, states, strict=True))
 
 
-def _suffix_test(paths: tuple[Path, ...], states: tuple[int, ...]) -> Callable[[str], object] | None:
+def _suffix_test(paths: tuple[GlobPath, ...], states: tuple[int, ...]) -> Callable[[str], object] | None:
     """Return a quicker way to match `*.py` and its like; None for any other name."""
     (name,) = [path.names[-1] for path, state in zip(paths, states, strict=True) if state >> len(path.names) - 1 & 1]
     suffix = name[1:]
-    return methodcaller("endswith", suffix) if name[0] == "*" and suffix and not _SIGNS.search(suffix) else None
+    return methodcaller("endswith", suffix) if name[0] == "*" and suffix and not _SPECIAL_CHARS.search(suffix) else None
 
 
 @lru_cache(maxsize=256)
-def anchored(pattern: str) -> Glob:
+def anchored_glob(pattern: str) -> Glob:
     """Read a pattern whose first name is directly in the root."""
-    return _glob(pattern)
+    return _parse_glob(pattern)
 
 
 @lru_cache(maxsize=256)
-def floating(pattern: str) -> Glob:
+def floating_glob(pattern: str) -> Glob:
     """Read a filter: without a slash it is about the name at any depth, and `name/` is about all that is in it."""
-    _ = _glob(pattern)  # refuses it as it was written
+    _ = _parse_glob(pattern)  # refuses it as it was written
     body = pattern.removesuffix("/")
     prefix = "" if "/" in body else "**/"
-    return _glob(prefix + body + ("/**" if body != pattern else ""))
+    return _parse_glob(prefix + body + ("/**" if body != pattern else ""))
 
 
-class Filter:
+class GlobFilter:
     """Which files are wanted: some globs that must match, and some that must not."""
 
     def __init__(self, include: Sequence[str], exclude: Sequence[str]) -> None:
-        self.include = tuple(floating(pattern) for pattern in include)
-        self.exclude = tuple(floating(pattern.removesuffix("/")) for pattern in exclude)
+        self.include = tuple(floating_glob(pattern) for pattern in include)
+        self.exclude = tuple(floating_glob(pattern.removesuffix("/")) for pattern in exclude)
 
-    def takes(self, parts: Sequence[str]) -> bool:
+    def accepts_file(self, parts: Sequence[str]) -> bool:
         """Tell whether a file is wanted: it is included, and neither it nor a directory above it is excluded."""
-        if self.include and not any(glob.matches(parts) for glob in self.include):
+        if self.include and not any(glob.matches_path(parts) for glob in self.include):
             return False
-        return not any(self._excludes(glob, parts) for glob in self.exclude)
+        return not any(self._excludes_path(glob, parts) for glob in self.exclude)
 
-    def enters(self, parts: Sequence[str]) -> bool:
+    def enters_directory(self, parts: Sequence[str]) -> bool:
         """Tell whether a directory is worth a look."""
-        return not any(glob.matches(parts) for glob in self.exclude)
+        return not any(glob.matches_path(parts) for glob in self.exclude)
 
     @staticmethod
-    def _excludes(glob: Glob, parts: Sequence[str]) -> bool:
-        states = glob.start
+    def _excludes_path(glob: Glob, parts: Sequence[str]) -> bool:
+        states = glob.start_states
         for name in parts:
-            states = glob.step(states, name)
-            if glob.accepts(states):
+            states = glob.step_states(states, name)
+            if glob.accepts_states(states):
                 return True
         return False
 
 
-def _glob(pattern: str) -> Glob:
+def _parse_glob(pattern: str) -> Glob:
     if not pattern.strip("/"):
-        raise _bad(pattern, "it is empty")
-    if len(pattern) > _MAX_LENGTH:
-        raise _bad(pattern, f"it has more than {_MAX_LENGTH} characters")
+        raise _invalid_glob(pattern, "it is empty")
+    if len(pattern) > _MAX_PATTERN_CHARS:
+        raise _invalid_glob(pattern, f"it has more than {_MAX_PATTERN_CHARS} characters")
     if "\0" in pattern:
-        raise _bad(pattern, "it holds a NUL character")
-    return Glob(tuple(dict.fromkeys(_path(text, pattern) for text in alternatives(pattern))))
+        raise _invalid_glob(pattern, "it holds a NUL character")
+    return Glob(tuple(dict.fromkeys(_parse_path(text, pattern) for text in expand_braces(pattern))))
 
 
-def _path(text: str, pattern: str) -> Path:
+def _parse_path(text: str, pattern: str) -> GlobPath:
     names = path_names(text)
     if ".." in names:
-        raise _bad(pattern, "`..` leads out of the directory that is searched")
-    path = Path("/".join(names), names)
+        raise _invalid_glob(pattern, "`..` leads out of the directory that is searched")
+    path = GlobPath("/".join(names), names)
     try:
         _ = path.matchers
     except ValueError as error:
-        raise _bad(pattern, str(error)) from None
+        raise _invalid_glob(pattern, str(error)) from None
     return path
 
 
@@ -224,28 +226,28 @@ def name_matcher(name: str) -> re.Pattern[str] | str:
                 chunks.append("")
             at += 1
             continue
-        expression, literal, at = _one(name, at)
+        expression, literal, at = _read_sign(name, at)
         chunks[-1] += expression
         plain.append(literal if literal is not None else "\0")
     if not stars and "\0" not in plain:
         return "".join(plain)
-    return re.compile(_expression(chunks, stars=stars), re.DOTALL)
+    return re.compile(_join_expression(chunks, stars=stars), re.DOTALL)
 
 
-def _expression(chunks: list[str], *, stars: bool) -> str:
+def _join_expression(chunks: list[str], *, stars: bool) -> str:
     if not stars:
         return chunks[0] + r"\Z"
     first, *middle, last = chunks
     return first + "".join(f"(?>.*?{chunk})" for chunk in middle if chunk) + (f".*{last}" if last else ".*") + r"\Z"
 
 
-def _one(name: str, at: int) -> tuple[str, str | None, int]:
+def _read_sign(name: str, at: int) -> tuple[str, str | None, int]:
     """Read one sign: its regular expression, the character if it is a plain one, and where the next begins."""
     sign = name[at]
     if sign == "?":
         return ".", None, at + 1
     if sign == "[":
-        return _class(name, at)
+        return _read_class(name, at)
     if sign == "\\":
         if at + 1 == len(name):
             raise ValueError("it ends in a backslash")
@@ -253,7 +255,7 @@ def _one(name: str, at: int) -> tuple[str, str | None, int]:
     return re.escape(name[at]), name[at], at + 1
 
 
-def _class(name: str, at: int) -> tuple[str, None, int]:
+def _read_class(name: str, at: int) -> tuple[str, None, int]:
     begin = at + 1
     negated = name[begin : begin + 1] in {"!", "^"}
     at = begin + negated
@@ -265,9 +267,9 @@ def _class(name: str, at: int) -> tuple[str, None, int]:
         if name[at] == "]" and not first:
             break
         first = False
-        low, at = _member(name, at)
+        low, at = _read_class_member(name, at)
         if name[at : at + 1] == "-" and name[at + 1 : at + 2] not in {"", "]"}:
-            high, at = _member(name, at + 1)
+            high, at = _read_class_member(name, at + 1)
             if high < low:
                 raise ValueError(f"the range `{low}-{high}` is empty")
             items.append(f"{re.escape(low)}-{re.escape(high)}")
@@ -276,57 +278,57 @@ def _class(name: str, at: int) -> tuple[str, None, int]:
     return f"[{'^' if negated else ''}{''.join(items)}]", None, at + 1
 
 
-def _member(name: str, at: int) -> tuple[str, int]:
+def _read_class_member(name: str, at: int) -> tuple[str, int]:
     if name[at] == "\\" and at + 1 < len(name):
         at += 1
     return name[at], at + 1
 
 
-def alternatives(pattern: str) -> list[str]:
+def expand_braces(pattern: str) -> list[str]:
     """Return all that braces stand for, or refuse when there are too many."""
-    found, at = _sequence(pattern, 0, 0)
+    found, at = _read_sequence(pattern, 0, 0)
     if at < len(pattern):
-        raise _bad(pattern, "a `}` is not opened")
+        raise _invalid_glob(pattern, "a `}` is not opened")
     return found
 
 
-def _sequence(pattern: str, at: int, depth: int) -> tuple[list[str], int]:
+def _read_sequence(pattern: str, at: int, depth: int) -> tuple[list[str], int]:
     """Read up to the end, or to a comma or brace that belongs to the level above."""
     found = [""]
     while at < len(pattern):
         sign = pattern[at]
         if sign == "{":
-            choices, at = _choices(pattern, at + 1, depth + 1)
+            choices, at = _read_choices(pattern, at + 1, depth + 1)
             if len(found) * len(choices) > _MAX_ALTERNATIVES:
-                raise _bad(pattern, f"its braces stand for more than {_MAX_ALTERNATIVES} patterns")
+                raise _invalid_glob(pattern, f"its braces stand for more than {_MAX_ALTERNATIVES} patterns")
             found = [left + right for left in found for right in choices]
             continue
         if sign == "}" or (sign == "," and depth):
             break
-        end = _plain_end(pattern, at)
+        end = _find_plain_end(pattern, at)
         piece = pattern[at:end]
         found = [left + piece for left in found]
         at = end
     return found, at
 
 
-def _choices(pattern: str, at: int, depth: int) -> tuple[list[str], int]:
-    if depth > _MAX_DEPTH:
-        raise _bad(pattern, f"its braces are nested more than {_MAX_DEPTH} deep")
+def _read_choices(pattern: str, at: int, depth: int) -> tuple[list[str], int]:
+    if depth > _MAX_BRACE_DEPTH:
+        raise _invalid_glob(pattern, f"its braces are nested more than {_MAX_BRACE_DEPTH} deep")
     choices = list[str]()
     while True:
-        found, at = _sequence(pattern, at, depth)
+        found, at = _read_sequence(pattern, at, depth)
         choices += found
         if len(choices) > _MAX_ALTERNATIVES:
-            raise _bad(pattern, f"its braces stand for more than {_MAX_ALTERNATIVES} patterns")
+            raise _invalid_glob(pattern, f"its braces stand for more than {_MAX_ALTERNATIVES} patterns")
         if at >= len(pattern):
-            raise _bad(pattern, "a `{` is not closed")
+            raise _invalid_glob(pattern, "a `{` is not closed")
         at += 1
         if pattern[at - 1] == "}":
             return choices, at
 
 
-def _plain_end(pattern: str, at: int) -> int:
+def _find_plain_end(pattern: str, at: int) -> int:
     """Return where the next brace or comma may stand: escaped characters and those in `[...]` are plain."""
     if pattern[at] == "\\":
         return at + 2
@@ -339,6 +341,6 @@ def _plain_end(pattern: str, at: int) -> int:
     return end
 
 
-def _bad(pattern: str, why: str) -> InvalidPattern:
+def _invalid_glob(pattern: str, why: str) -> InvalidPattern:
     shown = pattern if len(pattern) <= 80 else pattern[:80] + "…"  # noqa: PLR2004 - enough to recognise it
     return InvalidPattern(f"The glob `{shown}` cannot be used: {why}.", reason="invalid_glob", pattern=shown)

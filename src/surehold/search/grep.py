@@ -12,27 +12,25 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from surehold.disk.base import Stored, Target
+from surehold.disk.base import StoredFile, Target
 from surehold.errors import Cancelled, FileTooLarge, NotFound, OutsideWorkspace, SearchTimeout, StaleFile, SureholdError
-from surehold.search.budget import Budget
-from surehold.search.cursor import cursor, place
-from surehold.search.engine import TOO_MANY, Engine, Found, Parts, Scope, searchable
-from surehold.search.preview import View
-from surehold.search.unchanged import Unchanged
-from surehold.search.values import FileHits, Hit, Search, SearchResult, Skipped
-from surehold.text.encoding import SNIFF
+from surehold.search.deadline import Deadline
+from surehold.search.engine import TOO_MANY_MATCHES, Engine, Parts, Scope, TreeOffsets, UnchangedFiles, to_searchable
+from surehold.search.query import FileHits, Hit, Search, SearchResult, Skipped
+from surehold.search.result_page import SearchedFile, decode_cursor, encode_cursor
+from surehold.text.encoding import SNIFF_BYTES
 from surehold.text.snapshot import Snapshot
 
 _SHOWN = 3
-SnapshotOf = Callable[[Target, Stored], Snapshot]
+SnapshotOf = Callable[[Target, StoredFile], Snapshot]
 
 
 def search_text(
-    scope: Scope, engine: Engine, *, snapshot_of: SnapshotOf, limit: int, after: str, budget: Budget
+    scope: Scope, engine: Engine, *, snapshot_of: SnapshotOf, limit: int, after: str, budget: Deadline
 ) -> SearchResult:
     """Return one page of matches."""
     question = (scope.search, scope.directory.key)
-    passed = _passed(place(question, after)) if after else None
+    passed = _passed(decode_cursor(question, after)) if after else None
     began = time.time_ns()
     found = engine.find(scope, budget)
     pages = _Pages(scope, engine, snapshot_of, began, limit, passed, budget)
@@ -47,7 +45,7 @@ def search_text(
         engine=engine.name,
         skipped=pages.skipped(found),
         truncated=pages.further,
-        next=cursor(question, *pages.last) if pages.further and pages.last else "",
+        next=encode_cursor(question, *pages.last) if pages.further and pages.last else "",
         total_matches=sum(count for _, count in counts),
         counts=tuple(counts),
         complete=found.complete,
@@ -70,7 +68,7 @@ class _Pages:
     began: int
     limit: int
     passed: tuple[Parts, int] | None
-    budget: Budget
+    budget: Deadline
     hits: list[Hit] = field(default_factory=list[Hit])
     files: list[FileHits] = field(default_factory=list[FileHits])
     counted: list[tuple[Parts, str, int]] = field(default_factory=list[tuple[Parts, str, int]])
@@ -82,16 +80,16 @@ class _Pages:
     unreadable: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
-        self._unchanged = Unchanged(disk=self.scope.disk, directory=self.scope.directory, began=self.began)
+        self._unchanged = UnchangedFiles(disk=self.scope.disk, directory=self.scope.directory, began=self.began)
 
-    def turn(self, found: Found) -> None:
+    def turn(self, found: TreeOffsets) -> None:
         """Look at every file: those of the page closely, the others just enough to count them."""
         others = list[Parts]()
-        for number, parts in enumerate(sorted(parts for parts in found.places if self.scope.takes(parts))):
+        for number, parts in enumerate(sorted(parts for parts in found.places if self.scope.accepts_file(parts))):
             if not self._may_see(parts):
                 continue
             if self._on_page(parts):
-                target = self.scope.disk.below(self.scope.directory, parts)
+                target = self.scope.disk.target_below(self.scope.directory, parts)
                 self.budget.check(number, len(found.places), "files with matches looked at")
                 with self._noting(target):
                     self._file(parts, target, found)
@@ -103,7 +101,7 @@ class _Pages:
 
     def _may_see(self, parts: Parts) -> bool:
         allowed = self.scope.allowed
-        return allowed is None or allowed(self.scope.disk.below(self.scope.directory, parts), False)  # noqa: FBT003 - a file
+        return allowed is None or allowed(self.scope.disk.target_below(self.scope.directory, parts), False)  # noqa: FBT003 - a file
 
     @contextmanager
     def _noting(self, target: Target) -> Generator[None]:
@@ -121,7 +119,7 @@ class _Pages:
         except SureholdError:
             self.unreadable.append(target.key)
 
-    def _file(self, parts: Parts, target: Target, found: Found) -> None:
+    def _file(self, parts: Parts, target: Target, found: TreeOffsets) -> None:
         snapshot = self._read(target)
         if not snapshot.is_text:
             self.binary += 1
@@ -131,12 +129,12 @@ class _Pages:
         if offsets:
             self.counted.append((parts, target.key, len(offsets)))
 
-    def _count(self, above: Parts, names: list[str], found: Found) -> None:
+    def _count(self, above: Parts, names: list[str], found: TreeOffsets) -> None:
         """Count the matches of some files in one directory; their beginning shows whether they are text."""
-        directory = self.scope.disk.below(self.scope.directory, above)
+        directory = self.scope.disk.target_below(self.scope.directory, above)
         base = "" if directory.key == "." else directory.key + "/"
         with self._noting(directory):
-            for name, head in zip(names, self.scope.disk.heads(directory, names, SNIFF), strict=True):
+            for name, head in zip(names, self.scope.disk.read_heads(directory, names, SNIFF_BYTES), strict=True):
                 parts = (*above, name)
                 if head is not None and (b"\0" not in head or self._is_text(directory, name)):
                     self.counted.append((parts, base + name, len(found.places[parts])))
@@ -144,7 +142,7 @@ class _Pages:
 
     def _is_text(self, directory: Target, name: str) -> bool:
         """Look closely: there are zero bytes, but it may be UTF-16."""
-        target = self.scope.disk.below(directory, (name,))
+        target = self.scope.disk.target_below(directory, (name,))
         with self._noting(target):
             if self._read(target).is_text:
                 return True
@@ -165,7 +163,7 @@ class _Pages:
         shown = wanted[: self.limit - len(self.hits)]
         if not shown:
             return
-        self.hits += View(target.key, snapshot).hits(shown, self.scope.search.context)
+        self.hits += SearchedFile(target.key, snapshot).build_hits(shown, self.scope.search.context)
         self.files.append(
             FileHits(path=target.key, sha256=snapshot.sha256, match_count=len(offsets), snapshot=snapshot)
         )
@@ -178,7 +176,7 @@ class _Pages:
             raise NotFound(f"`{target}` is gone.", path=target.key)
         return self.snapshot_of(target, stored)
 
-    def _offsets(self, parts: Parts, target: Target, snapshot: Snapshot, found: Found) -> list[int]:
+    def _offsets(self, parts: Parts, target: Target, snapshot: Snapshot, found: TreeOffsets) -> list[int]:
         """Return where the matches are in just these bytes."""
         mark = found.marks.get(parts)
         same = mark == hash(snapshot.data) if mark is not None else self._unchanged(target)
@@ -188,7 +186,7 @@ class _Pages:
         found.complete &= complete
         return sorted(set(offsets))
 
-    def skipped(self, found: Found) -> Skipped:
+    def skipped(self, found: TreeOffsets) -> Skipped:
         """Count what is not in the answer."""
         return Skipped(
             binary=self.binary,
@@ -198,7 +196,7 @@ class _Pages:
             changed=self.changed,
         )
 
-    def notes(self, found: Found) -> list[str]:
+    def notes(self, found: TreeOffsets) -> list[str]:
         """Say what the numbers alone do not say."""
         notes = list[str]()
         directory = self.scope.directory.key
@@ -206,11 +204,11 @@ class _Pages:
         if unreadable := [*(base + name for name in found.unreadable), *self.unreadable]:
             notes.append(f"Could not be read: {_some(unreadable)}.")
         if not found.complete:
-            notes.append(TOO_MANY)
+            notes.append(TOO_MANY_MATCHES)
         return notes
 
 
-def _elsewhere(scope: Scope, engine: Engine, snapshot_of: SnapshotOf, budget: Budget) -> list[str]:
+def _elsewhere(scope: Scope, engine: Engine, snapshot_of: SnapshotOf, budget: Deadline) -> list[str]:
     """Say whether files that were left out have matches: nothing found there is not nothing there."""
     wider = replace(scope, search=replace(scope.search, ignore=False, hidden=True))
     with suppress(SearchTimeout):  # then there is nothing to add
@@ -236,14 +234,14 @@ def search_one(
     snapshot: Snapshot,
     limit: int,
     after: str,
-    budget: Budget,
+    budget: Deadline,
 ) -> SearchResult:
     """Return one page of matches in one file."""
     question = (search, target.key)
-    behind = _passed(place(question, after))[1] if after else -1
+    behind = _passed(decode_cursor(question, after))[1] if after else -1
     if not snapshot.is_text:
         return SearchResult(matches=(), files=(), files_scanned=1, engine=engine.name, skipped=Skipped(binary=1))
-    text = searchable(snapshot)
+    text = to_searchable(snapshot)
     found, complete = engine.find_in(search, text.data, budget)
     offsets = sorted(set(found))
     wanted = [offset for offset in offsets if offset > behind]
@@ -251,14 +249,14 @@ def search_one(
     hits = FileHits(path=target.key, sha256=snapshot.sha256, match_count=len(offsets), snapshot=snapshot)
     further = len(shown) < len(wanted)
     return SearchResult(
-        matches=tuple(View(target.key, text).hits(shown, search.context)),
+        matches=tuple(SearchedFile(target.key, text).build_hits(shown, search.context)),
         files=(hits,) if shown else (),
         files_scanned=1,
         engine=engine.name,
         truncated=further,
-        next=cursor(question, shown[-1]) if further else "",
+        next=encode_cursor(question, shown[-1]) if further else "",
         total_matches=len(offsets),
         counts=((target.key, len(offsets)),) if offsets else (),
         complete=complete,
-        notes=() if complete else (TOO_MANY,),
+        notes=() if complete else (TOO_MANY_MATCHES,),
     )

@@ -1,38 +1,50 @@
-"""Listing and globbing: the walk, cut into pages."""
+"""Searches by name: list a directory, match a glob, search paths, and find the newest files."""
 
+import os
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from surehold.disk.base import Reader, Target
-from surehold.search.budget import Budget
-from surehold.search.cursor import cursor, place
-from surehold.search.glob import Filter, Glob, anchored
-from surehold.search.values import GlobResult, Listing
-from surehold.search.walk import Allowed, Guide, Step, Tally, Walk, facts, looked_at
+from surehold.disk.base import DiskReader, Target
+from surehold.errors import SearchTimeout, SureholdError
+from surehold.search.deadline import Deadline
+from surehold.search.glob import Glob, GlobFilter, anchored_glob, floating_glob, is_glob
+from surehold.search.query import GlobResult, Hit, Listing, NewestFile, NewestResult, Search, SearchResult
+from surehold.search.result_page import decode_cursor, encode_cursor
+from surehold.search.walk import (
+    Allowed,
+    ExcludingGuide,
+    SkipTally,
+    TreeWalk,
+    VisitedDirectory,
+    WalkEntry,
+    WalkGuide,
+    stat_names,
+    stat_walk_entries,
+)
 
-_SHOWN = 3
-_SIZE = 8
+_MAX_NAMES_IN_NOTE = 3
+_SIZE_CHARS = 8
 """Characters for the size behind a name."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class SearchRoot:
     """Where to look, and who may see it."""
 
-    disk: Reader
+    disk: DiskReader
     directory: Target
     allowed: Allowed | None = None
 
 
 def list_directory(
-    where: Place, *, recursive: bool, max_depth: int, hidden: bool, ignore: bool, limit: int, room: int, after: str
+    where: SearchRoot, *, recursive: bool, max_depth: int, hidden: bool, ignore: bool, limit: int, room: int, after: str
 ) -> Listing:
     """Return one page of a directory's entries."""
     question = ("list", where.directory.key, recursive, max_depth, hidden, ignore)
-    passed = _parts(place(question, after)) if after else ()
-    walk = Walk(
+    passed = _cursor_parts(decode_cursor(question, after)) if after else ()
+    walk = TreeWalk(
         disk=where.disk,
         start=where.directory,
         allowed=where.allowed,
@@ -42,140 +54,319 @@ def list_directory(
         after=passed,
     )
     if not recursive:
-        return _one_directory(walk, question, limit, room, passed)
+        return _list_one_directory(walk, question, limit, room, passed)
     steps = iter(walk)
     found = list(islice(steps, limit + 1))
-    count = min(limit, _fitting((sum(map(len, step.parts)) + len(step.parts) for step in found), room))
+    count = min(limit, _count_fitting((sum(map(len, step.path_parts)) + len(step.path_parts) for step in found), room))
     further = len(found) > count
     found = found[:count]
     return Listing(
         directory=where.directory.key,
-        entries=tuple(looked_at(where.disk, found)),
+        entries=tuple(stat_walk_entries(where.disk, found)),
         truncated=further,
-        next=cursor(question, *found[-1].parts) if further else "",
+        next=encode_cursor(question, *found[-1].path_parts) if further else "",
         total=None if further or passed else len(found),
-        skipped=walk.tally.skipped(),
-        notes=walk.tally.notes(),
+        skipped=walk.tally.count_skipped(),
+        notes=walk.tally.build_notes(),
     )
 
 
-def _fitting(lengths: Iterable[int], room: int) -> int:
+def _count_fitting(lengths: Iterable[int], room: int) -> int:
     """Return how many names fit into some characters, with a size behind each; at least one."""
     count = 0
     for length in lengths:
-        room -= length + _SIZE
+        room -= length + _SIZE_CHARS
         if room < 0:
             return max(count, 1)
         count += 1
     return max(count, 1)
 
 
-def _one_directory(walk: Walk, question: object, limit: int, room: int, passed: tuple[str, ...]) -> Listing:
-    names = [name for name, _ in next(walk.rooms()).entries]
+def _list_one_directory(walk: TreeWalk, question: object, limit: int, room: int, passed: tuple[str, ...]) -> Listing:
+    names = [name for name, _ in next(walk.visit_directories()).entries]
     begin = bisect_right(names, passed[0]) if passed else 0
     shown = names[begin : begin + limit]
-    shown = shown[: _fitting(map(len, shown), room)]
+    shown = shown[: _count_fitting(map(len, shown), room)]
     further = begin + len(shown) < len(names)
     return Listing(
         directory=walk.start.key,
-        entries=tuple(facts(walk.disk, walk.start, (), shown)),
+        entries=tuple(stat_names(walk.disk, walk.start, (), shown)),
         truncated=further,
-        next=cursor(question, shown[-1]) if further else "",
+        next=encode_cursor(question, shown[-1]) if further else "",
         total=len(names),
-        skipped=walk.tally.skipped(),
-        notes=walk.tally.notes(),
+        skipped=walk.tally.count_skipped(),
+        notes=walk.tally.build_notes(),
     )
 
 
 def find_glob(
-    where: Place, pattern: str, *, exclude: Sequence[str], limit: int, hidden: bool, ignore: bool, budget: Budget
+    where: SearchRoot, pattern: str, *, exclude: Sequence[str], limit: int, hidden: bool, ignore: bool, budget: Deadline
 ) -> GlobResult:
     """Return what a pattern matches, directories too, in path order."""
-    glob, filters = anchored(pattern), Filter((), exclude)
-    walk = Walk(
+    glob, filters = anchored_glob(pattern), GlobFilter((), exclude)
+    walk = TreeWalk(
         disk=where.disk,
         start=where.directory,
         allowed=where.allowed,
         hidden=hidden,
         ignore=ignore,
     )
-    matching = _matching(walk, glob, filters, budget)
+    matching = _match_glob(walk, glob, filters, budget)
     page = matching[:limit]
-    notes = list(walk.tally.notes())
+    notes = list(walk.tally.build_notes())
     if not matching:
-        notes += _why_nothing(walk, pattern, glob, filters, budget)
+        notes += _explain_no_matches(walk, pattern, glob, filters, budget)
     return GlobResult(
         directory=where.directory.key,
-        matches=tuple(looked_at(where.disk, page)),
+        matches=tuple(stat_walk_entries(where.disk, page)),
         truncated=len(matching) > limit,
         total=len(matching),
-        skipped=walk.tally.skipped(),
+        skipped=walk.tally.count_skipped(),
         notes=tuple(notes),
     )
 
 
-class Pruning(Guide):
+class GlobGuide(WalkGuide):
     """Leads a walk only to where a pattern can match. A hidden name must be said by the pattern, dot and all."""
 
-    def __init__(self, glob: Glob, filters: Filter, *, hidden: bool, closed: Sequence[str] = ()) -> None:
+    def __init__(self, glob: Glob, filters: GlobFilter, *, hidden: bool, closed: Sequence[str] = ()) -> None:
         self._glob, self._filters, self._hidden = glob, filters, hidden
         self._closed = frozenset(closed)
 
-    def begin(self) -> tuple[int, ...]:
+    def initial_states(self) -> tuple[int, ...]:
         """Begin at the first name of the pattern."""
-        return self._glob.start
+        return self._glob.start_states
 
-    def into(self, states: tuple[int, ...], parts: tuple[str, ...]) -> tuple[int, ...] | None:
+    def enter_directory(self, states: tuple[int, ...], parts: tuple[str, ...]) -> tuple[int, ...] | None:
         """Enter where the rest of the pattern can match."""
         if parts[-1] in self._closed:
             return None
-        stepped = self._step(states, parts[-1])
-        return stepped if self._glob.leads_on(stepped) and self._filters.enters(parts) else None
+        stepped = self._step_name(states, parts[-1])
+        return stepped if self._glob.can_match_below(stepped) and self._filters.enters_directory(parts) else None
 
     def shows_hidden(self, states: tuple[int, ...]) -> bool:
         """Tell whether the pattern says a dot here."""
-        return any(self._glob.dotted(states))
+        return any(self._glob.dotted_states(states))
 
-    def _step(self, states: tuple[int, ...], name: str) -> tuple[int, ...]:
+    def _step_name(self, states: tuple[int, ...], name: str) -> tuple[int, ...]:
         if name[0] == "." and not self._hidden:
-            states = self._glob.dotted(states)
-        return self._glob.step(states, name)
+            states = self._glob.dotted_states(states)
+        return self._glob.step_states(states, name)
 
 
-def _matching(walk: Walk, glob: Glob, filters: Filter, budget: Budget) -> list[Step]:
-    guide = Pruning(glob, filters, hidden=walk.hidden)
-    found, number = list[Step](), 0
-    for room in replace(walk, guide=guide).rooms():
+def _match_glob(walk: TreeWalk, glob: Glob, filters: GlobFilter, budget: Deadline) -> list[WalkEntry]:
+    guide = GlobGuide(glob, filters, hidden=walk.hidden)
+    found, number = list[WalkEntry](), 0
+    for room in replace(walk, guide=guide).visit_directories():
         budget.check(number, None, "entries looked at")
         number += len(room.entries)
-        matches = glob.in_directory(room.states)
-        matches_hidden = matches if walk.hidden else glob.in_directory(glob.dotted(room.states))
+        matches = glob.entry_matcher(room.states)
+        matches_hidden = matches if walk.hidden else glob.entry_matcher(glob.dotted_states(room.states))
         found += [
-            Step(room.directory, room.parents, name, kind)
+            WalkEntry(room.directory, room.parents, name, kind)
             for name, kind in room.entries
-            if (matches_hidden if name[0] == "." else matches)(name) and filters.enters((*room.parents, name))
+            if (matches_hidden if name[0] == "." else matches)(name) and filters.enters_directory((*room.parents, name))
         ]
-    found.sort(key=_path)
+    found.sort(key=_path_parts)
     return found
 
 
-def _path(step: Step) -> tuple[str, ...]:
+def _path_parts(step: WalkEntry) -> tuple[str, ...]:
     return (*step.parents, step.name)
 
 
-def _why_nothing(walk: Walk, pattern: str, glob: Glob, filters: Filter, budget: Budget) -> list[str]:
+def _explain_no_matches(walk: TreeWalk, pattern: str, glob: Glob, filters: GlobFilter, budget: Deadline) -> list[str]:
     notes = list[str]()
     if walk.ignore or not walk.hidden:
-        everything = replace(walk, ignore=False, hidden=True, tally=Tally())
-        found = _matching(everything, glob, filters, budget)
+        everything = replace(walk, ignore=False, hidden=True, tally=SkipTally())
+        found = _match_glob(everything, glob, filters, budget)
         if found:
-            names = ", ".join("/".join(step.parts) for step in found[:_SHOWN])
-            more = " …" if len(found) > _SHOWN else ""
+            names = ", ".join("/".join(step.path_parts) for step in found[:_MAX_NAMES_IN_NOTE])
+            more = " …" if len(found) > _MAX_NAMES_IN_NOTE else ""
             notes.append(f"0 matches; {len(found)} that are ignored or hidden: {names}{more}.")
     if "/" not in pattern:
         notes.append(f"`{pattern}` looks only in the directory itself; `**/{pattern}` looks below it too.")
     return notes
 
 
-def _parts(found: list[object]) -> tuple[str, ...]:
+def _cursor_parts(found: list[object]) -> tuple[str, ...]:
     return tuple(str(name) for name in found)
+
+
+_MAX_PATHS_IN_NOTE = 3
+
+
+def search_paths(where: SearchRoot, search: Search, *, limit: int, after: str, budget: Deadline) -> SearchResult:
+    """Return one page of the files and directories whose path matches."""
+    question = (search, where.directory.key)
+    passed = tuple(str(name) for name in decode_cursor(question, after)) if after else ()
+    filters = GlobFilter(search.include, search.exclude)
+    walk = TreeWalk(
+        disk=where.disk,
+        start=where.directory,
+        allowed=where.allowed,
+        hidden=search.hidden,
+        ignore=search.ignore,
+        guide=ExcludingGuide(filters),
+    )
+    found, scanned = _match_paths(walk, _path_matcher(search), filters, budget)
+    wanted = [parts for parts in found if parts > passed]
+    shown = wanted[:limit]
+    further = len(shown) < len(wanted)
+    base = "" if where.directory.key == "." else where.directory.key + "/"
+    notes = list(walk.tally.build_notes())
+    if not found and (search.ignore or not search.hidden):
+        everything = replace(walk, hidden=True, ignore=False, tally=SkipTally())
+        others, _ = _match_paths(everything, _path_matcher(search), filters, budget)
+        if others:
+            names = ", ".join("/".join(parts) for parts in others[:_MAX_PATHS_IN_NOTE]) + (
+                " …" if len(others) > _MAX_PATHS_IN_NOTE else ""
+            )
+            notes.append(f"0 matches; {len(others)} that are ignored or hidden: {names}.")
+    return SearchResult(
+        matches=tuple(Hit(path=base + "/".join(parts), preview="/".join(parts)) for parts in shown),
+        files=(),
+        files_scanned=scanned,
+        engine="python",
+        skipped=walk.tally.count_skipped(),
+        truncated=further,
+        next=encode_cursor(question, *shown[-1]) if further else "",
+        total_matches=len(found),
+        notes=tuple(notes),
+    )
+
+
+def _path_matcher(search: Search) -> Callable[[tuple[str, ...]], bool]:
+    fold: Callable[[str], str] = str if search.case_sensitive else str.casefold
+    query = fold(search.query)
+    if not is_glob(search.query):
+        return lambda parts: query in fold("/".join(parts))
+    glob = floating_glob(query)
+    return lambda parts: glob.matches_path([fold(name) for name in parts])
+
+
+def _match_paths(
+    walk: TreeWalk, matches: Callable[[tuple[str, ...]], bool], filters: GlobFilter, budget: Deadline
+) -> tuple[list[tuple[str, ...]], int]:
+    found, number = list[tuple[str, ...]](), 0
+    for room in walk.visit_directories():
+        budget.check(number, None, "entries looked at")
+        number += len(room.entries)
+        parts = ((*room.parents, name) for name, _ in room.entries)
+        found += [each for each in parts if matches(each) and filters.accepts_file(each)]
+    return sorted(found), number
+
+
+_NO_FILTER = GlobFilter((), ())
+_ANY_DEPTH_PREFIX = "**/"
+
+
+def find_newest(
+    where: SearchRoot,
+    pattern: str,
+    *,
+    closed: Sequence[str] = (),
+    limit: int,
+    hidden: bool,
+    ignore: bool,
+    budget: Deadline,
+) -> NewestResult:
+    """Return the files that a pattern matches, newest first, those of the same time by path.
+
+    When time is up, what was found by then is the answer; when that is nothing, it is an error.
+    """
+    glob = anchored_glob(pattern)
+    walk = TreeWalk(disk=where.disk, start=where.directory, allowed=where.allowed, hidden=hidden, ignore=ignore)
+    found, complete = _match_files_by_age(walk, glob, closed, budget)
+    if not found and not complete:
+        budget.raise_timeout(0, "files were found so far")
+    found.sort()
+    elsewhere = below = None
+    notes = list(walk.tally.build_notes())
+    if not complete:
+        notes.append(f"Time was up after {budget.seconds:g} s: this is what was found until then, not all there is.")
+    if not found:
+        elsewhere = _count_left_out(walk, glob, closed, budget)
+        below = (
+            _count_matching(walk, anchored_glob(_ANY_DEPTH_PREFIX + pattern), closed, budget)
+            if "/" not in pattern
+            else None
+        )
+        notes += _explain_no_files(pattern, elsewhere, below)
+    return NewestResult(
+        directory=where.directory.key,
+        files=tuple(NewestFile(-time, key) for time, key in found[:limit]),
+        total=len(found),
+        complete=complete,
+        skipped=walk.tally.count_skipped(),
+        elsewhere=elsewhere,
+        below=below,
+        notes=tuple(notes),
+    )
+
+
+def _match_files_by_age(
+    walk: TreeWalk, glob: Glob, closed: Sequence[str], budget: Deadline
+) -> tuple[list[tuple[int, str]], bool]:
+    """Return the files that match, each with its age, and whether there was time for all."""
+    guide = GlobGuide(glob, _NO_FILTER, hidden=walk.hidden, closed=closed)
+    found, number = list[tuple[int, str]](), 0
+    try:
+        for room in replace(walk, guide=guide).visit_directories():
+            budget.check(number, None, "entries looked at")
+            number += len(room.entries)
+            if names := _matching_names(walk, glob, room):
+                found += _with_ages(walk, room, names)
+    except SearchTimeout:
+        return found, False
+    return found, True
+
+
+def _matching_names(walk: TreeWalk, glob: Glob, room: VisitedDirectory) -> list[str]:
+    matches = glob.entry_matcher(room.states)
+    if walk.hidden:
+        return [name for name, kind in room.entries if kind == "file" and matches(name)]
+    dotted = glob.entry_matcher(glob.dotted_states(room.states))
+    return [name for name, kind in room.entries if kind == "file" and (dotted if name[0] == "." else matches)(name)]
+
+
+def _with_ages(walk: TreeWalk, room: VisitedDirectory, names: list[str]) -> list[tuple[int, str]]:
+    """Return each file with its age, so that the newest is the least; those that are gone are left out."""
+    base = "" if room.directory.key == "." else room.directory.key + "/"
+    found = list[tuple[int, str]]()
+    look_at, add = os.stat, found.append  # one loop without calls of ours: there may be very many
+    try:
+        with walk.disk.open_directory(room.directory) as fd:
+            if fd is None:
+                looks = walk.disk.stat_entries(room.directory, names)
+                return [(-look.mtime_ns, base + name) for name, look in zip(names, looks, strict=True) if look]
+            for name in names:
+                try:
+                    add((-look_at(name, dir_fd=fd, follow_symlinks=False).st_mtime_ns, base + name))
+                except OSError:
+                    continue
+    except SureholdError:  # the whole directory is gone
+        return []
+    return found
+
+
+def _count_left_out(walk: TreeWalk, glob: Glob, closed: Sequence[str], budget: Deadline) -> int | None:
+    if not walk.ignore and walk.hidden:
+        return None
+    return _count_matching(replace(walk, ignore=False, hidden=True), glob, closed, budget)
+
+
+def _count_matching(walk: TreeWalk, glob: Glob, closed: Sequence[str], budget: Deadline) -> int | None:
+    """Return how many files match; None when there is no time to count them."""
+    found, complete = _match_files_by_age(replace(walk, tally=SkipTally()), glob, closed, budget)
+    return len(found) if complete else None
+
+
+def _explain_no_files(pattern: str, elsewhere: int | None, below: int | None) -> list[str]:
+    notes = list[str]()
+    if elsewhere:
+        files = "1 file matches that is" if elsewhere == 1 else f"{elsewhere} files match that are"
+        notes.append(f"{files} ignored or hidden.")
+    if below is not None:
+        notes.append(f"`{pattern}` looks only in the directory itself; `{_ANY_DEPTH_PREFIX}{pattern}` matches {below}.")
+    return notes

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from string import punctuation
 
 from surehold.errors import InvalidPattern
-from surehold.search.complaints import bad_regex, line_end
+from surehold.search.ripgrep.errors import invalid_regex_error, line_end_error
 
 _INVALID = "\\ud800-\\udfff"
 """How bytes that are no text look when they are decoded: no character, so nothing matches them."""
@@ -48,10 +48,10 @@ _MAX_DEPTH = 100
 
 def translate(query: str, *, multiline: bool, dot_all: bool = False, look_around: bool = False) -> str:
     """Return the expression for Python; `InvalidPattern` when ripgrep would refuse it, or Python cannot say it."""
-    reader = _Reader(query, multiline=multiline, look_around=look_around)
+    reader = _RegexTranslator(query, multiline=multiline, look_around=look_around)
     result = reader.alternation(_State(dot_all=dot_all), 0)
     if reader.at < len(query):
-        raise bad_regex("unopened group")
+        raise invalid_regex_error("unopened group")
     return result
 
 
@@ -62,7 +62,7 @@ class _State:
     dot_all: bool = False
 
 
-class _Reader:
+class _RegexTranslator:
     """Reads from left to right."""
 
     def __init__(self, text: str, *, multiline: bool, look_around: bool = False) -> None:
@@ -80,7 +80,7 @@ class _Reader:
     def alternation(self, state: _State, depth: int) -> str:
         """Read up to the end of a group."""
         if depth > _MAX_DEPTH:
-            raise bad_regex("its groups are nested too deep")
+            raise invalid_regex_error("its groups are nested too deep")
         branches, closers = [""], ""
         while self.at < len(self.text) and self.text[self.at] != ")":
             if self.text[self.at] == "|":
@@ -121,12 +121,12 @@ class _Reader:
         else:
             count = _COUNT.match(self.text, self.at)
             if not count:
-                raise bad_regex("repetition quantifier expects a valid decimal")
+                raise invalid_regex_error("repetition quantifier expects a valid decimal")
             low, high = int(count[1]), int(count[2] or count[1])
             if max(low, high) > _MAX_REPEAT:
-                raise bad_regex("it is too large when its repetitions are written out")
+                raise invalid_regex_error("it is too large when its repetitions are written out")
             if high < low:
-                raise bad_regex("invalid repetition count range, the start must be <= the end")
+                raise invalid_regex_error("invalid repetition count range, the start must be <= the end")
             sign, self.at = count[0], count.end()
         if self.text[self.at : self.at + 1] == "?":
             self.at += 1
@@ -136,7 +136,7 @@ class _Reader:
     def _atom(self, state: _State, depth: int) -> str:
         sign = self.text[self.at]
         if sign in "*+?{":
-            raise bad_regex("repetition operator missing expression")
+            raise invalid_regex_error("repetition operator missing expression")
         if sign == "(":
             return self._group(state, depth)
         if sign == "[":
@@ -154,14 +154,14 @@ class _Reader:
 
     def _literal(self, sign: str) -> str:
         if sign in "\r\n" and not self.multiline:
-            raise line_end("\\n" if sign == "\n" else "\\r")
+            raise line_end_error("\\n" if sign == "\n" else "\\r")
         return re.escape(sign)
 
     def _group(self, state: _State, depth: int) -> str:
         opened = "(?:"
         if look := _LOOK.match(self.text, self.at):
             if not self.look_around:
-                raise bad_regex("look-around, including look-ahead and look-behind, is not supported")
+                raise invalid_regex_error("look-around, including look-ahead and look-behind, is not supported")
             self.at, opened = look.end(), look[0]
         elif flags := _FLAGS.match(self.text, self.at):
             self.at = flags.end()
@@ -170,17 +170,17 @@ class _Reader:
         elif named := _NAMED.match(self.text, self.at):
             self.at = named.end()
             if named[1] in self.named:
-                raise bad_regex("duplicate capture group name")
+                raise invalid_regex_error("duplicate capture group name")
             self.named.add(named[1])
             opened = self._captured(f"(?P<{named[1]}>")
         elif self.text.startswith("(?", self.at):
-            raise bad_regex("unrecognized flag")
+            raise invalid_regex_error("unrecognized flag")
         else:
             self.at += 1
             opened = self._captured("(")
         body = self.alternation(state, depth + 1)
         if self.text[self.at : self.at + 1] != ")":
-            raise bad_regex("unclosed group")
+            raise invalid_regex_error("unclosed group")
         self.at += 1
         return f"{opened}{body})"
 
@@ -191,9 +191,9 @@ class _Reader:
 
     def _reference(self, sign: str) -> str:
         if not self.look_around:
-            raise bad_regex("backreferences are not supported")
+            raise invalid_regex_error("backreferences are not supported")
         if not 0 < int(sign) <= self.groups:
-            raise bad_regex("reference to non-existent subpattern")
+            raise invalid_regex_error("reference to non-existent subpattern")
         return f"(?:\\{sign})"
 
     def _escape(self) -> str:
@@ -203,7 +203,7 @@ class _Reader:
         sign = self.text[self.at + 1 : self.at + 2]
         self.at += 2
         if not sign:
-            raise bad_regex("incomplete escape sequence, reached end of pattern prematurely")
+            raise invalid_regex_error("incomplete escape sequence, reached end of pattern prematurely")
         if sign in "dws" or sign in "DWS":
             return (
                 f"{self.guard}[{_shorthand(sign)}]" if sign in "dws" else f"{self.guard}[^{_shorthand(sign.lower())}]"
@@ -223,7 +223,7 @@ class _Reader:
             raise _needs_ripgrep(f"`\\{sign}`")
         if sign in punctuation or sign == " ":
             return self._literal(sign)
-        raise bad_regex("unrecognized escape sequence")
+        raise invalid_regex_error("unrecognized escape sequence")
 
     def _class(self) -> str:
         self.at += 1
@@ -232,7 +232,7 @@ class _Reader:
         items, first = list[str](), True
         while True:
             if self.at >= len(self.text):
-                raise bad_regex("unclosed character class")
+                raise invalid_regex_error("unclosed character class")
             if self.text[self.at] == "]" and not first:
                 self.at += 1
                 break
@@ -241,7 +241,7 @@ class _Reader:
             items.append(self._item(first=first))
             first = False
         if not self.multiline and not negated and items in [["\\\n"], ["\\\r"]]:
-            raise line_end("\\n" if items == ["\\\n"] else "\\r")
+            raise line_end_error("\\n" if items == ["\\\n"] else "\\r")
         return f"[{'^' if negated else ''}{''.join(items)}]"
 
     def _item(self, *, first: bool) -> str:
@@ -261,7 +261,7 @@ class _Reader:
             self.at += 1
             high = self._member()
             if high < low:
-                raise bad_regex("invalid character class range, the start must be <= the end")
+                raise invalid_regex_error("invalid character class range, the start must be <= the end")
             return f"{re.escape(low)}-{re.escape(high)}"
         return re.escape(low)
 
@@ -299,7 +299,7 @@ def _character(code: re.Match[str]) -> str:
     digits = next(group for group in code.groups() if group)
     number = int(digits, 16)
     if number > 0x10FFFF or 0xD800 <= number <= 0xDFFF:  # noqa: PLR2004 - where Unicode ends, and what is no character
-        raise bad_regex("hexadecimal literal is not a Unicode scalar value")
+        raise invalid_regex_error("hexadecimal literal is not a Unicode scalar value")
     return chr(number)
 
 

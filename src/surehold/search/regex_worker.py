@@ -10,11 +10,11 @@ from typing import Any, Self
 
 from surehold.errors import DiskFailed
 from surehold.search import regex_child
-from surehold.search.budget import Budget
-from surehold.search.complaints import bad_regex
-from surehold.search.engine import searched
+from surehold.search.deadline import Deadline
+from surehold.search.engine import searched_bytes
+from surehold.search.query import Search
 from surehold.search.regex import translate
-from surehold.search.values import Search
+from surehold.search.ripgrep.errors import invalid_regex_error
 
 _POLL_MS = 25
 
@@ -22,7 +22,7 @@ _POLL_MS = 25
 class RegexWorker:
     """Searches one file after the other for one expression."""
 
-    def __init__(self, search: Search, budget: Budget, *, whole: bool = False) -> None:
+    def __init__(self, search: Search, budget: Deadline, *, whole: bool = False) -> None:
         self._expression = translate(
             search.query, multiline=search.multiline, dot_all=search.dot_all, look_around=search.look_around
         )
@@ -54,7 +54,7 @@ class RegexWorker:
     def _ask(self, data: bytes) -> list[Any]:
         child = self._started()
         assert child.stdin is not None
-        text = searched(data)
+        text = searched_bytes(data)
         try:
             child.stdin.write(b"%d\n" % len(text))
             child.stdin.write(text)
@@ -63,7 +63,7 @@ class RegexWorker:
             pass  # it has said why
         answer = json.loads(self._answer(child) or b'{"error": "the matcher died"}')
         if "error" in answer:
-            raise bad_regex(str(answer["error"]))
+            raise invalid_regex_error(str(answer["error"]))
         self._done += 1
         return answer["offsets"]
 
@@ -88,7 +88,7 @@ class RegexWorker:
         poll = select.poll()
         poll.register(child.stdout, select.POLLIN | select.POLLHUP)
         while not poll.poll(_POLL_MS):
-            if self._budget.left < 0:
-                self._budget.over(self._done, "files were searched", reason="regex_budget")
+            if self._budget.seconds_left < 0:
+                self._budget.raise_timeout(self._done, "files were searched", reason="regex_budget")
             self._budget.check(self._done, None, "files searched")
         return child.stdout.readline()

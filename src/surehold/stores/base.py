@@ -1,4 +1,4 @@
-"""What Surehold remembers: the contract that every store fulfils.
+"""The contract that every store fulfils, and the values it works with.
 
 `read → check → blobs → begin(intent) → disk → finish(intent)`
 
@@ -7,16 +7,16 @@ Rules for every store:
 2. `begin`, `finish`, `abort` and `record` are one durable transaction each. Sightings and sessions may be lost in a
    power failure: the agent then reads again.
 3. The ledger only grows. Every entry carries the hash of the one before it.
-4. An intent of a living owner is never settled by somebody else.
+4. An intent of a living owner is never settled by another process.
 5. A blob is immutable, named by its sha256 and checked against it when it is read.
-6. Safe from several threads and several processes at once.
+6. Safe to use from several threads and several processes at once.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from surehold.text.version import Version
+from surehold.text.snapshot import Version
 
 Operation = Literal["create", "write", "edit", "delete", "move", "patch", "restore", "undo", "redo", "external", "gc"]
 
@@ -150,7 +150,7 @@ class Busy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fenced:
+class StaleRead:
     """The bytes that were read are an older version of ours, and too recent to be anything but a stale cache."""
 
     path: str
@@ -158,7 +158,7 @@ class Fenced:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class LedgerQuery:
     """Which entries to list, newest first."""
 
     path: str = ""
@@ -179,7 +179,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class LedgerCheck:
     """What a check of the ledger and the blobs found."""
 
     entries: int
@@ -256,7 +256,7 @@ class Store(Protocol):
     # The intent contract.
     def begin(
         self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float
-    ) -> Begun | Replay | Busy | Fenced:
+    ) -> Begun | Replay | Busy | StaleRead:
         """Open an intent, or say why not.
 
         Notices outside edits: where a head differs from a change's `before`, an `external` entry is written first.
@@ -276,7 +276,7 @@ class Store(Protocol):
         """Close the intent as failed and record that; nothing of it is visible on the disk any more."""
         ...
 
-    def answer(self, idempotency_key: str) -> Replay | Busy | None:
+    def earlier_answer(self, idempotency_key: str) -> Replay | Busy | None:
         """Return the first answer to a repeated call, or the attempt that is still under way; None when it is new."""
         ...
 
@@ -285,11 +285,11 @@ class Store(Protocol):
         ...
 
     # Truth.
-    def head(self, path: str) -> Head | None:
+    def head_of(self, path: str) -> Head | None:
         """Return what the ledger last knew of a path."""
         ...
 
-    def knows(self, path: str, sha256: str) -> bool:
+    def knows_version(self, path: str, sha256: str) -> bool:
         """Tell whether these bytes were ever a version of this path."""
         ...
 
@@ -300,20 +300,20 @@ class Store(Protocol):
         """Write an entry for something that had no intent: a refused call, an outside edit, a clean-up."""
         ...
 
-    def entries(self, query: Query) -> tuple[Entry, ...]:
+    def list_entries(self, query: LedgerQuery) -> tuple[Entry, ...]:
         """List entries, newest first."""
         ...
 
-    def verify(self, *, blobs: bool = True) -> Verdict:
+    def verify(self, *, blobs: bool = True) -> LedgerCheck:
         """Check the whole chain, and every blob against its name."""
         ...
 
     # Blobs.
-    def keep(self, blob: Blob) -> None:
+    def keep_blob(self, blob: Blob) -> None:
         """Store bytes durably; storing them twice is nothing."""
         ...
 
-    def blob(self, sha256: str) -> bytes:
+    def read_blob(self, sha256: str) -> bytes:
         """Return stored bytes; `NotFound` (reason `blob_missing`) or `StateCorrupt`."""
         ...
 
@@ -326,7 +326,7 @@ class Store(Protocol):
         ...
 
     # Trash.
-    def trash(self, *, state: str = "kept") -> tuple[TrashItem, ...]:
+    def list_trash(self, *, state: str = "kept") -> tuple[TrashItem, ...]:
         """List trash items, newest first."""
         ...
 
@@ -343,15 +343,15 @@ class Store(Protocol):
         """Remember a session; opening it again is nothing."""
         ...
 
-    def session(self, session_id: str) -> SessionRow | None:
+    def find_session(self, session_id: str) -> SessionRow | None:
         """Return one session."""
         ...
 
-    def see(self, sightings: Sequence[Sighting], blobs: Sequence[Blob] = ()) -> None:
+    def record_sightings(self, sightings: Sequence[Sighting], blobs: Sequence[Blob] = ()) -> None:
         """Remember what was shown. Bounded: old versions of a path, and old sessions, are forgotten."""
         ...
 
-    def sightings(self, session: str, path: str) -> tuple[Sighting, ...]:
+    def list_sightings(self, session: str, path: str) -> tuple[Sighting, ...]:
         """List what a session was shown of a path, newest version first."""
         ...
 

@@ -1,7 +1,7 @@
-"""Who holds an intent, and whether that process is provably gone.
+"""Identifies the process that holds an intent, and tells whether that process has provably ended.
 
-1. "Dead" is said only when it is proven; every doubt means "alive", and the lease decides.
-2. A pid means something only inside its pid namespace, so a namespace of its own is part of the host's name.
+1. A process is called dead only when that is proven; in any doubt it counts as alive, and the lease decides.
+2. A pid is only meaningful inside its pid namespace, so a namespace of its own is part of the host's name.
 """
 
 import os
@@ -18,7 +18,7 @@ _STATE, _THREADS, _STARTED = 0, 17, 19  # fields 3, 20 and 22 of /proc/<pid>/sta
 
 def current_owner() -> Owner:
     """Name this process; after a fork, the child."""
-    return _describe(os.getpid())
+    return _describe_owner(os.getpid())
 
 
 def is_dead(owner: Owner) -> bool:
@@ -34,7 +34,7 @@ def is_dead(owner: Owner) -> bool:
         return True
     except OSError:
         pass  # it exists, and belongs to somebody else
-    facts = _stat(owner.pid)
+    facts = _proc_stat(owner.pid)
     if facts is None:
         return False
     zombie = facts[_STATE] in {"Z", "X"} and int(facts[_THREADS]) <= 1
@@ -42,12 +42,12 @@ def is_dead(owner: Owner) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _describe(pid: int) -> Owner:
-    facts = _stat(pid)
-    return Owner(host=_host(), boot=_boot(), pid=pid, started=facts[_STARTED] if facts else "")
+def _describe_owner(pid: int) -> Owner:
+    facts = _proc_stat(pid)
+    return Owner(host=_host_name(), boot=_boot_id(), pid=pid, started=facts[_STARTED] if facts else "")
 
 
-def _host() -> str:
+def _host_name() -> str:
     name = os.uname().nodename
     try:
         namespace = str(_PID_NAMESPACE.readlink())
@@ -56,14 +56,14 @@ def _host() -> str:
     return name if namespace == _FIRST_PID_NAMESPACE else f"{name}/{namespace}"
 
 
-def _boot() -> str:
+def _boot_id() -> str:
     try:
         return _BOOT_ID.read_text().strip()
     except OSError:
         return ""
 
 
-def _stat(pid: int) -> list[str] | None:
+def _proc_stat(pid: int) -> list[str] | None:
     try:
         line = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:

@@ -1,1 +1,1 @@
-"""How files of many languages are read, to see whether an edit broke them."""
+"""Parsers for many languages, to detect whether an edit broke a file. Nothing here reads or writes files."""

@@ -1,6 +1,6 @@
-"""Text read by a tree-sitter grammar that came inside a wheel.
+"""Parses text with a tree-sitter grammar from an installed wheel.
 
-Rows and columns of the binding are never asked for: its `Point.row` gives away a reference that it does not own, which
+Rows and columns of the binding are never used: its `Point.row` releases a reference that it does not own, which
 ends in a crash. Lines are counted in the text instead.
 """
 
@@ -11,14 +11,14 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from surehold.text.sanity_finding import Flaw, Unread
+from surehold.text.sanity.subject import SyntaxFlaw, UnparsedText
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tree_sitter import Language, Node, Tree
 
-_SHOWN = 60
+_PREVIEW_CHARS = 60
 _DEPRECATED = ("ignore", None, DeprecationWarning, re.compile(re.escape(__name__)), 0)
 """The binding wants a callback instead of a time limit; up to 0.26, that callback crashes the process."""
 
@@ -34,25 +34,25 @@ class Grammar:
     gaps: bool = False
     timeout_micros: int = 500_000
 
-    def flaw(self, source: bytes, /) -> Flaw | Unread | None:
+    def find_flaw(self, source: bytes, /) -> SyntaxFlaw | UnparsedText | None:
         """Return the first place that the grammar cannot read."""
         try:
-            tree = self.tree(source)
+            tree = self.parse_tree(source)
         except ImportError:
-            return Unread(f"the grammar for {self.name} cannot be loaded")
+            return UnparsedText(f"the grammar for {self.name} cannot be loaded")
         if tree is None:
-            return Unread("the parser took too long")
+            return UnparsedText("the parser took too long")
         if not tree.root_node.has_error:
             return None
-        return _explain(_first_error(tree.root_node), source)
+        return _describe_error(_first_error(tree.root_node), source)
 
-    def tree(self, source: bytes) -> "Tree | None":
+    def parse_tree(self, source: bytes) -> "Tree | None":
         """Parse a text; None when that takes too long, as recovery from very many errors does."""
         from tree_sitter import Parser
 
         if _DEPRECATED not in warnings.filters:
             warnings.filterwarnings("ignore", module=_DEPRECATED[3].pattern, category=DeprecationWarning)
-        parser = Parser(_language(self.module, self.function))
+        parser = Parser(_load_language(self.module, self.function))
         parser.timeout_micros = self.timeout_micros  # pyright: ignore[reportDeprecated] - see _DEPRECATED
         try:
             return parser.parse(source)
@@ -61,7 +61,7 @@ class Grammar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Either:
+class EitherGrammar:
     """Two languages that share a suffix: a text is fine when one of them can read it."""
 
     name: str
@@ -69,11 +69,11 @@ class Either:
     templates: bool = False
     gaps: bool = False
 
-    def flaw(self, source: bytes, /) -> Flaw | Unread | None:
+    def find_flaw(self, source: bytes, /) -> SyntaxFlaw | UnparsedText | None:
         """Return the flaw in the first language when no language can read the text."""
-        answers = list[Flaw | Unread]()
+        answers = list[SyntaxFlaw | UnparsedText]()
         for choice in self.choices:
-            answer = choice.flaw(source)
+            answer = choice.find_flaw(source)
             if answer is None:
                 return None
             answers.append(answer)
@@ -81,7 +81,7 @@ class Either:
 
 
 @cache
-def _language(module: str, function: str) -> "Language":
+def _load_language(module: str, function: str) -> "Language":
     from tree_sitter import Language
 
     load: Callable[[], object] = getattr(import_module(module), function)
@@ -101,11 +101,13 @@ def _first_error(node: "Node") -> "Node":
     return node
 
 
-def _explain(node: "Node", source: bytes) -> Flaw:
+def _describe_error(node: "Node", source: bytes) -> SyntaxFlaw:
     line = source.count(b"\n", 0, node.start_byte) + 1
     if node.is_missing:
-        return Flaw(line=line, message=f"`{node.type}` is missing", exact=False)
+        return SyntaxFlaw(line=line, message=f"`{node.type}` is missing", exact=False)
     end = source.find(b"\n", node.start_byte)
     text = source[node.start_byte : end if end >= 0 else len(source)].decode("utf-8", "replace").strip()
-    shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-    return Flaw(line=line, message=f"cannot be read from `{shown}` on" if shown else "cannot be read", exact=False)
+    shown = text if len(text) <= _PREVIEW_CHARS else text[: _PREVIEW_CHARS - 1] + "…"
+    return SyntaxFlaw(
+        line=line, message=f"cannot be read from `{shown}` on" if shown else "cannot be read", exact=False
+    )

@@ -1,11 +1,11 @@
-"""Which file is read how. The only list of languages."""
+"""Maps file names to parsers. The only list of languages."""
 
 import re
 from collections.abc import Sequence
 
-from surehold.syntax.grammar import Either, Grammar
+from surehold.syntax.grammar import EitherGrammar, Grammar
 from surehold.syntax.strict import (
-    Strict,
+    StrictParser,
     read_json,
     read_json_lines,
     read_json_with_comments,
@@ -13,22 +13,22 @@ from surehold.syntax.strict import (
     read_toml,
     read_xml,
 )
-from surehold.text.sanity_finding import Reading
+from surehold.text.sanity.subject import SyntaxParser
 
 _C = Grammar(name="C", module="tree_sitter_c", gaps=True)
 _CPP = Grammar(name="C++", module="tree_sitter_cpp", gaps=True)
 _PYTHON_2 = Grammar(name="Python", module="tree_sitter_python")
-_JSON = Strict(name="JSON", read=read_json)
-_JSON_WITH_COMMENTS = Strict(name="JSON with comments", read=read_json_with_comments)
+_JSON = StrictParser(name="JSON", read=read_json)
+_JSON_WITH_COMMENTS = StrictParser(name="JSON with comments", read=read_json_with_comments)
 
-_PYTHON = (Strict(name="Python", read=read_python), _PYTHON_2)
+_PYTHON = (StrictParser(name="Python", read=read_python), _PYTHON_2)
 _JSON_STRICT_FIRST = (_JSON, _JSON_WITH_COMMENTS)
 _BASH = (Grammar(name="Bash", module="tree_sitter_bash"),)
 _RUBY = (Grammar(name="Ruby", module="tree_sitter_ruby"),)
 _JAVASCRIPT = (Grammar(name="JavaScript", module="tree_sitter_javascript"),)
-_TOML = (Strict(name="TOML", read=read_toml, templates=True),)
+_TOML = (StrictParser(name="TOML", read=read_toml, templates=True),)
 
-_LANGUAGES: tuple[tuple[tuple[Reading, ...], str], ...] = (
+_LANGUAGES: tuple[tuple[tuple[SyntaxParser, ...], str], ...] = (
     (_PYTHON, ".py .pyi .pyw SConstruct SConscript wscript"),
     (_JAVASCRIPT, ".js .mjs .cjs .jsx"),
     (
@@ -38,10 +38,10 @@ _LANGUAGES: tuple[tuple[tuple[Reading, ...], str], ...] = (
     ((Grammar(name="TSX", module="tree_sitter_typescript", function="language_tsx", gaps=True),), ".tsx"),
     (_JSON_STRICT_FIRST, ".json .ipynb .geojson .webmanifest .avsc Pipfile.lock composer.lock flake.lock"),
     ((_JSON_WITH_COMMENTS,), ".jsonc .code-workspace .babelrc .eslintrc .jshintrc .swcrc devcontainer.json"),
-    ((Strict(name="JSON lines", read=read_json_lines),), ".jsonl .ndjson"),
+    ((StrictParser(name="JSON lines", read=read_json_lines),), ".jsonl .ndjson"),
     (_TOML, ".toml Pipfile Cargo.lock poetry.lock uv.lock pdm.lock"),
     (
-        (Strict(name="XML", read=read_xml, templates=True),),
+        (StrictParser(name="XML", read=read_xml, templates=True),),
         ".xml .svg .xsd .xsl .xslt .plist .rss .atom .wsdl .xaml .resx .csproj .fsproj .vbproj .props .targets .xhtml",
     ),
     ((Grammar(name="YAML", module="tree_sitter_yaml", templates=True),), ".yaml .yml .clang-format"),
@@ -52,7 +52,7 @@ _LANGUAGES: tuple[tuple[tuple[Reading, ...], str], ...] = (
     ((Grammar(name="Go", module="tree_sitter_go"),), ".go"),
     ((Grammar(name="Java", module="tree_sitter_java"),), ".java"),
     ((_C,), ".c"),
-    ((Either(name="C or C++", choices=(_C, _CPP), gaps=True),), ".h"),
+    ((EitherGrammar(name="C or C++", choices=(_C, _CPP), gaps=True),), ".h"),
     ((_CPP,), ".cc .cpp .cxx .c++ .hh .hpp .hxx .ino"),
     ((Grammar(name="C#", module="tree_sitter_c_sharp", gaps=True),), ".cs .csx"),
     (_RUBY, ".rb .rake .gemspec .ru Gemfile Rakefile Podfile Vagrantfile Brewfile"),
@@ -60,10 +60,10 @@ _LANGUAGES: tuple[tuple[tuple[Reading, ...], str], ...] = (
     (_BASH, ".sh .bash .bashrc .bash_profile .bash_aliases PKGBUILD"),
 )
 _BY_NAME = {name: readings for readings, names in _LANGUAGES for name in names.split()}
-_COMMENTED = re.compile(r"(?:ts|js)config(?:\..+)?\.json|(?:settings|launch|tasks|extensions|keybindings)\.json")
+_COMMENTED_JSON = re.compile(r"(?:ts|js)config(?:\..+)?\.json|(?:settings|launch|tasks|extensions|keybindings)\.json")
 """JSON files in which their programs allow comments, so that the first one is no flaw."""
 _SHEBANG = re.compile(rb"#![^\n]*?\b(python|bash|sh|dash|node|ruby)[\d.]*(?:[ \t][^\n]*)?\r?(?:\n|\Z)")
-_BY_PROGRAM: dict[bytes, tuple[Reading, ...]] = {
+_BY_PROGRAM: dict[bytes, tuple[SyntaxParser, ...]] = {
     b"python": _PYTHON,
     b"bash": _BASH,
     b"sh": _BASH,
@@ -73,10 +73,10 @@ _BY_PROGRAM: dict[bytes, tuple[Reading, ...]] = {
 }
 
 
-def readings(path: str, source: bytes) -> Sequence[Reading]:
+def parsers_for(path: str, source: bytes) -> Sequence[SyntaxParser]:
     """Return the ways to read a file, the strictest first; none when there is no parser for it."""
     name = path.rpartition("/")[2]
-    if _COMMENTED.fullmatch(name):
+    if _COMMENTED_JSON.fullmatch(name):
         return (_JSON_WITH_COMMENTS,)
     if name in _BY_NAME:
         return _BY_NAME[name]

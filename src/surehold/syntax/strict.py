@@ -1,4 +1,4 @@
-"""Text read by parsers of the standard library, which are stricter than a grammar."""
+"""Parses text with the parsers of the standard library, which are stricter than a grammar."""
 
 import json
 import re
@@ -7,130 +7,130 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from surehold.syntax.grammar import Grammar
-from surehold.text.sanity_finding import Flaw, Unread
+from surehold.text.sanity.subject import SyntaxFlaw, UnparsedText
 
 _PYTHON = Grammar(name="Python", module="tree_sitter_python")
-_FILE = "<edited file>"
-_OURS = ("ignore", None, Warning, re.compile(re.escape(_FILE)), 0)
-_NEWER = frozenset({"type_alias_statement", "type_parameter"})
+_FILE_NAME = "<edited file>"
+_WARNING_FILTER = ("ignore", None, Warning, re.compile(re.escape(_FILE_NAME)), 0)
+_NEWER_NODES = frozenset({"type_alias_statement", "type_parameter"})
 _NEWER_MESSAGE = re.compile(r"f-string|multiple exception types must be parenthesized")
 _TEMPLATE_STRING = re.compile(rb"\b(?:t|rt|tr)[\"']", re.IGNORECASE)
-_PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)")
+_TOML_POSITION = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)")
 _STRING = rb"\"(?:\\.|[^\"\\\n])*+(?:\"|(?=\n)|\\?\Z)"
 _COMMENTS = re.compile(_STRING + rb"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LAST_COMMAS = re.compile(_STRING + rb"|,(?=\s*+[\]}])", re.DOTALL)
-_SLOW_TOML = 256 << 10
+_MAX_TOML_BYTES = 256 << 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Strict:
+class StrictParser:
     """A parser that raises, as a way of reading."""
 
     name: str
-    read: Callable[[bytes], Flaw | Unread | None]
+    read: Callable[[bytes], SyntaxFlaw | UnparsedText | None]
     templates: bool = False
     gaps: bool = False
 
-    def flaw(self, source: bytes, /) -> Flaw | Unread | None:
+    def find_flaw(self, source: bytes, /) -> SyntaxFlaw | UnparsedText | None:
         """Return where the parser stops; one that gives up for want of stack or memory has not judged."""
         try:
             return self.read(source)
         except (RecursionError, MemoryError):
-            return Unread("it is nested too deeply")
+            return UnparsedText("it is nested too deeply")
         except UnicodeDecodeError:
-            return Unread("it holds bytes that are not text")
+            return UnparsedText("it holds bytes that are not text")
         except ImportError:
-            return Unread(f"the grammar for {self.name} cannot be loaded")
+            return UnparsedText(f"the grammar for {self.name} cannot be loaded")
 
 
-def read_python(source: bytes) -> Flaw | Unread | None:
+def read_python(source: bytes) -> SyntaxFlaw | UnparsedText | None:
     """Read Python as this interpreter does; syntax that only a newer one knows is no flaw.
 
     The symbol table is built because that is the cheapest question that makes the compiler parse all of it.
     """
     from symtable import symtable
 
-    if _OURS not in warnings.filters:
-        warnings.filterwarnings("ignore", module=re.escape(_FILE))
+    if _WARNING_FILTER not in warnings.filters:
+        warnings.filterwarnings("ignore", module=re.escape(_FILE_NAME))
     text = source.decode()
     try:
-        symtable(text, _FILE, "exec")
+        symtable(text, _FILE_NAME, "exec")
     except SyntaxError as error:
         line = error.lineno or 1
         if not isinstance(error, IndentationError) and _is_newer(source, line, error.msg):
             return None
-        return Flaw(line=line, message=error.msg)
+        return SyntaxFlaw(line=line, message=error.msg)
     except ValueError as error:
-        return Unread(str(error))
+        return UnparsedText(str(error))
     return None
 
 
-def read_json(source: bytes) -> Flaw | None:
+def read_json(source: bytes) -> SyntaxFlaw | None:
     """Read strict JSON."""
     try:
-        json.loads(source.decode(), parse_constant=_no_number)
+        json.loads(source.decode(), parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        return Flaw(line=error.lineno, message=error.msg)
-    except _NoNumber as error:
-        return Flaw(line=_line_of(source, str(error)), message=f"{error} is not JSON")
+        return SyntaxFlaw(line=error.lineno, message=error.msg)
+    except _InvalidConstant as error:
+        return SyntaxFlaw(line=_line_with_word(source, str(error)), message=f"{error} is not JSON")
     return None
 
 
-class _NoNumber(ValueError):
+class _InvalidConstant(ValueError):
     """A word that Python takes for a number and JSON does not know."""
 
 
-def _no_number(word: str) -> None:
-    raise _NoNumber(word)
+def _refuse_constant(word: str) -> None:
+    raise _InvalidConstant(word)
 
 
-def _line_of(source: bytes, word: str) -> int:
+def _line_with_word(source: bytes, word: str) -> int:
     return source.count(b"\n", 0, max(source.rfind(word.encode()), 0)) + 1
 
 
-def read_json_with_comments(source: bytes) -> Flaw | None:
+def read_json_with_comments(source: bytes) -> SyntaxFlaw | None:
     """Read JSON as editors configure themselves with it: comments and a last comma are allowed."""
-    return read_json(_LAST_COMMAS.sub(_blanked, _COMMENTS.sub(_blanked, source)))
+    return read_json(_LAST_COMMAS.sub(_blank_out, _COMMENTS.sub(_blank_out, source)))
 
 
-def read_json_lines(source: bytes) -> Flaw | None:
+def read_json_lines(source: bytes) -> SyntaxFlaw | None:
     """Read one JSON value on each line."""
     for number, row in enumerate(source.split(b"\n"), start=1):
         if row.strip() and (flaw := read_json(row)) is not None:
-            return Flaw(line=number, message=flaw.message)
+            return SyntaxFlaw(line=number, message=flaw.message)
     return None
 
 
-def read_toml(source: bytes) -> Flaw | Unread | None:
+def read_toml(source: bytes) -> SyntaxFlaw | UnparsedText | None:
     """Read TOML; the strict parser is slow, so a large file is read by the grammar."""
     import tomllib
 
-    if len(source) > _SLOW_TOML:
-        return Grammar(name="TOML", module="tree_sitter_toml").flaw(source)
+    if len(source) > _MAX_TOML_BYTES:
+        return Grammar(name="TOML", module="tree_sitter_toml").find_flaw(source)
     try:
         tomllib.loads(source.decode())
     except tomllib.TOMLDecodeError as error:
-        place = _PLACE.search(str(error))
+        place = _TOML_POSITION.search(str(error))
         line = int(place[1]) if place and place[1] else source.rstrip().count(b"\n") + 1
-        return Flaw(line=line, message=_PLACE.sub("", str(error)))
+        return SyntaxFlaw(line=line, message=_TOML_POSITION.sub("", str(error)))
     return None
 
 
-def read_xml(source: bytes) -> Flaw | Unread | None:
+def read_xml(source: bytes) -> SyntaxFlaw | UnparsedText | None:
     """Read XML without following anything that it refers to; entities of its own may grow without end."""
     from xml.parsers import expat
 
     if b"<!ENTITY" in source:
-        return Unread("it declares entities")
+        return UnparsedText("it declares entities")
 
     try:
         expat.ParserCreate("utf-8").Parse(source, True)  # noqa: FBT003 - positional by its own signature
     except expat.ExpatError as error:
-        return Flaw(line=error.lineno, message=expat.ErrorString(error.code) or "not well-formed")
+        return SyntaxFlaw(line=error.lineno, message=expat.ErrorString(error.code) or "not well-formed")
     return None
 
 
-def _blanked(match: re.Match[bytes]) -> bytes:
+def _blank_out(match: re.Match[bytes]) -> bytes:
     """Keep strings; let everything else become as many lines of nothing."""
     text = match[0]
     return text if text.startswith(b'"') else b" " + b"\n" * text.count(b"\n")
@@ -138,7 +138,7 @@ def _blanked(match: re.Match[bytes]) -> bytes:
 
 def _is_newer(source: bytes, line: int, message: str) -> bool:
     """Tell whether a flaw is only that this interpreter is older than the text."""
-    tree = _PYTHON.tree(source)
+    tree = _PYTHON.parse_tree(source)
     if tree is None or tree.root_node.has_error:
         return False
     rows = source.split(b"\n")
@@ -150,7 +150,7 @@ def _is_newer(source: bytes, line: int, message: str) -> bool:
     while nodes:
         node = nodes.pop()
         if node.start_byte <= end and begin <= node.end_byte:
-            if node.type in _NEWER:
+            if node.type in _NEWER_NODES:
                 return True
             nodes += node.children
     return False

@@ -1,4 +1,4 @@
-"""Which lines of one text are still there in another: runs of equal lines, in order.
+"""Aligns two texts: which lines, or leading and trailing bytes, both of them have.
 
 1. What both ends share is matched first, by comparing slices.
 2. Lines that only one side has are left out: they cannot match, and without them most edits leave equal sequences.
@@ -29,7 +29,7 @@ _LONGEST_RUN = 32
 _LINES_PER_ANCHOR = 2
 
 
-class Block(NamedTuple):
+class EqualRun(NamedTuple):
     """`size` lines from `a` on in the first text equal those from `b` on in the second."""
 
     a: int
@@ -37,7 +37,7 @@ class Block(NamedTuple):
     size: int
 
 
-class _Region(NamedTuple):
+class _AlignRegion(NamedTuple):
     """Lines `a` to `a_end` against lines `b` to `b_end`."""
 
     a: int
@@ -46,45 +46,45 @@ class _Region(NamedTuple):
     b_end: int
 
 
-def align(a: Sequence[bytes], b: Sequence[bytes]) -> list[Block]:
+def align_lines(a: Sequence[bytes], b: Sequence[bytes]) -> list[EqualRun]:
     """Return the runs of equal lines of `a` and `b`, ascending in both, none empty."""
     # Slices of different sequence types never compare equal.
     a = a if isinstance(a, list) else list(a)
     b = b if isinstance(b, list) else list(b)
-    head, inner, tail = _trim(a, b, _Region(0, len(a), 0, len(b)))
+    head, inner, tail = _trim_ends(a, b, _AlignRegion(0, len(a), 0, len(b)))
     blocks = [head]
     # One line against one line: they differ, or they had been trimmed.
     if inner.a < inner.a_end and inner.b < inner.b_end and (inner.a_end - inner.a, inner.b_end - inner.b) != (1, 1):
-        kept = _Kept(a[inner.a : inner.a_end], b[inner.b : inner.b_end])
-        found = _Matcher(kept.xs, kept.ys).match()
-        blocks += (Block(inner.a + i, inner.b + j, size) for i, j, size in kept.unfold(found))
-    return join([*blocks, tail])
+        kept = _SharedItems(a[inner.a : inner.a_end], b[inner.b : inner.b_end])
+        found = _RunFinder(kept.xs, kept.ys).find_runs()
+        blocks += (EqualRun(inner.a + i, inner.b + j, size) for i, j, size in kept.unfold_runs(found))
+    return join_runs([*blocks, tail])
 
 
-def join(blocks: Iterable[Block]) -> list[Block]:
+def join_runs(blocks: Iterable[EqualRun]) -> list[EqualRun]:
     """Return ascending blocks without the empty ones, and with those that touch on both sides made one."""
-    joined: list[Block] = []
+    joined: list[EqualRun] = []
     for block in blocks:
         if not block.size:
             continue
         last = joined[-1] if joined else None
         if last and last.a + last.size == block.a and last.b + last.size == block.b:
-            joined[-1] = Block(last.a, last.b, last.size + block.size)
+            joined[-1] = EqualRun(last.a, last.b, last.size + block.size)
         else:
             joined.append(block)
     return joined
 
 
-def _trim(a: list[T], b: list[T], region: _Region) -> tuple[Block, _Region, Block]:
+def _trim_ends(a: list[T], b: list[T], region: _AlignRegion) -> tuple[EqualRun, _AlignRegion, EqualRun]:
     """Return what both ends of the region share, and the rest between."""
-    head = _shared(a, b, region, 1)
-    inner = _Region(region.a + head, region.a_end, region.b + head, region.b_end)
-    tail = _shared(a, b, inner, -1)
+    head = _shared_length(a, b, region, 1)
+    inner = _AlignRegion(region.a + head, region.a_end, region.b + head, region.b_end)
+    tail = _shared_length(a, b, inner, -1)
     inner = inner._replace(a_end=inner.a_end - tail, b_end=inner.b_end - tail)
-    return Block(region.a, region.b, head), inner, Block(inner.a_end, inner.b_end, tail)
+    return EqualRun(region.a, region.b, head), inner, EqualRun(inner.a_end, inner.b_end, tail)
 
 
-def _shared(a: list[T], b: list[T], region: _Region, direction: int) -> int:
+def _shared_length(a: list[T], b: list[T], region: _AlignRegion, direction: int) -> int:
     """Return how many items are equal from the start of the region (1) or from its end (-1)."""
     end = min(region.a_end - region.a, region.b_end - region.b)
     done, step = 0, 8
@@ -104,7 +104,7 @@ def _shared(a: list[T], b: list[T], region: _Region, direction: int) -> int:
     return done
 
 
-class _Kept:
+class _SharedItems:
     """Two sequences without the items that only one of them has, as numbers.
 
     Everything here runs over whole files, so it is put together from loops that run in C.
@@ -116,10 +116,10 @@ class _Kept:
         on_both = set(numbers_b)
         on_both.discard(None)
         numbers_a = list(map(ids.__getitem__, a))
-        self.xs, self._skipped_a = _select(numbers_a, on_both)
-        self.ys, self._skipped_b = _select(numbers_b, on_both)
+        self.xs, self._skipped_a = _select_wanted(numbers_a, on_both)
+        self.ys, self._skipped_b = _select_wanted(numbers_b, on_both)
 
-    def unfold(self, blocks: Iterable[Block]) -> Iterator[Block]:
+    def unfold_runs(self, blocks: Iterable[EqualRun]) -> Iterator[EqualRun]:
         """Yield the blocks in the numbering of the full sequences, cut where items were left out."""
         skipped_a, skipped_b = self._skipped_a, self._skipped_b
         for a, b, size in blocks:
@@ -130,11 +130,11 @@ class _Kept:
                 length = min(
                     bisect_right(skipped_a, skip_a, i, i + rest) - i, bisect_right(skipped_b, skip_b, j, j + rest) - j
                 )
-                yield Block(i + skip_a, j + skip_b, length)
+                yield EqualRun(i + skip_a, j + skip_b, length)
                 i, j = i + length, j + length
 
 
-def _select(numbers: Sequence[int | None], wanted: set[int | None]) -> tuple[list[int], list[int]]:
+def _select_wanted(numbers: Sequence[int | None], wanted: set[int | None]) -> tuple[list[int], list[int]]:
     """Return the wanted numbers, and for each how many were left out before it."""
     chosen = list(map(wanted.__contains__, numbers))
     places = list(compress(range(len(numbers)), chosen))
@@ -142,7 +142,7 @@ def _select(numbers: Sequence[int | None], wanted: set[int | None]) -> tuple[lis
     return kept, list(map(sub, places, range(len(places))))
 
 
-class _Matcher:
+class _RunFinder:
     """One alignment of two sequences of numbers, within a work allowance."""
 
     def __init__(self, xs: list[int], ys: list[int]) -> None:
@@ -151,88 +151,88 @@ class _Matcher:
         self._myers = _MYERS_ALLOWANCE
         self._patience = _PATIENCE_ALLOWANCE_PER_LINE * (len(xs) + len(ys))
 
-    def match(self) -> list[Block]:
+    def find_runs(self) -> list[EqualRun]:
         """Return the blocks in ascending order, some perhaps empty."""
-        blocks: list[Block] = []
+        blocks: list[EqualRun] = []
         # A stack of our own: the depth depends on the text, and a text must not overflow Python's.
-        stack = [_Region(0, len(self._xs), 0, len(self._ys))]
+        stack = [_AlignRegion(0, len(self._xs), 0, len(self._ys))]
         while stack:
-            head, region, tail = _trim(self._xs, self._ys, stack.pop())
+            head, region, tail = _trim_ends(self._xs, self._ys, stack.pop())
             blocks += (head, tail)
             if region.a == region.a_end or region.b == region.b_end:
                 continue
-            anchors = self._anchors(region)
-            direct = self._direct(region) if anchors and not _plenty(anchors, region) else None
+            anchors = self._find_anchors(region)
+            direct = self._solve_directly(region) if anchors and not _has_enough_anchors(anchors, region) else None
             if direct is not None:
                 blocks += direct
             elif anchors:
-                runs = self._runs(anchors, region)
+                runs = self._runs_from_anchors(anchors, region)
                 blocks += runs
-                stack += _between(runs, region)
+                stack += _regions_between(runs, region)
             else:
-                blocks += self._leaf(region)
+                blocks += self._solve_leaf(region)
         blocks = [block for block in blocks if block.size]
         blocks.sort()
         return blocks
 
-    def _anchors(self, region: _Region) -> dict[int, int]:
+    def _find_anchors(self, region: _AlignRegion) -> dict[int, int]:
         """Return items, or else starts of runs of items, that occur once on both sides and stand in the same order."""
         xs, ys = self._xs[region.a : region.a_end], self._ys[region.b : region.b_end]
         total = len(xs) + len(ys)
         length = 1
         while self._patience > 0:
             self._patience -= total
-            pairs = _increasing(*_unique_pairs(xs, ys))
+            pairs = _longest_increasing(*_unique_pairs(xs, ys))
             if pairs or total < _RUNS_AS_ANCHORS_FROM or length == _LONGEST_RUN:
                 return pairs
-            xs, ys = _doubled(xs, ys, length)
+            xs, ys = _double_run_length(xs, ys, length)
             length *= 2
         return {}
 
-    def _runs(self, anchors: dict[int, int], region: _Region) -> list[Block]:
+    def _runs_from_anchors(self, anchors: dict[int, int], region: _AlignRegion) -> list[EqualRun]:
         """Return the anchors as blocks, each with the equal items that follow it."""
-        runs: list[Block] = []
+        runs: list[EqualRun] = []
         end_a, end_b = region.a, region.b
         for i, j in anchors.items():
             a, b = region.a + i, region.b + j
             if a >= end_a and b >= end_b:  # else an earlier run covers it
-                size = _shared(self._xs, self._ys, _Region(a, region.a_end, b, region.b_end), 1)
-                runs.append(Block(a, b, size))
+                size = _shared_length(self._xs, self._ys, _AlignRegion(a, region.a_end, b, region.b_end), 1)
+                runs.append(EqualRun(a, b, size))
                 end_a, end_b = a + size, b + size
         return runs
 
-    def _direct(self, region: _Region) -> list[Block] | None:
+    def _solve_directly(self, region: _AlignRegion) -> list[EqualRun] | None:
         """Return the exact answer if few edits lead to it: a lone anchor that moved must not undo thousands of matches."""
         xs, ys = self._xs[region.a : region.a_end], self._ys[region.b : region.b_end]
-        path = _greedy(xs, ys, 0, 0, min(2 * (len(xs) + len(ys)), max(self._myers, 0)))
+        path = _search_greedily(xs, ys, 0, 0, min(2 * (len(xs) + len(ys)), max(self._myers, 0)))
         self._myers -= path.cost
-        return [Block(region.a + i, region.b + j, size) for i, j, size in path.blocks] if path.complete else None
+        return [EqualRun(region.a + i, region.b + j, size) for i, j, size in path.blocks] if path.complete else None
 
-    def _leaf(self, region: _Region) -> Iterator[Block]:
+    def _solve_leaf(self, region: _AlignRegion) -> Iterator[EqualRun]:
         """Yield the exact answer while the allowance lasts, then a fair one."""
-        kept = _Kept(self._xs[region.a : region.a_end], self._ys[region.b : region.b_end])
-        blocks: list[Block] = []
+        kept = _SharedItems(self._xs[region.a : region.a_end], self._ys[region.b : region.b_end])
+        blocks: list[EqualRun] = []
         i = j = 0
         while i < len(kept.xs) and j < len(kept.ys):
-            path = _greedy(kept.xs, kept.ys, i, j, max(self._myers, 0))
+            path = _search_greedily(kept.xs, kept.ys, i, j, max(self._myers, 0))
             self._myers -= path.cost
             blocks += path.blocks
             i, j = path.end
-        for a, b, size in kept.unfold(blocks):
-            yield Block(region.a + a, region.b + b, size)
+        for a, b, size in kept.unfold_runs(blocks):
+            yield EqualRun(region.a + a, region.b + b, size)
 
 
-def _plenty(anchors: dict[int, int], region: _Region) -> bool:
+def _has_enough_anchors(anchors: dict[int, int], region: _AlignRegion) -> bool:
     return len(anchors) * _LINES_PER_ANCHOR >= min(region.a_end - region.a, region.b_end - region.b)
 
 
-def _between(runs: list[Block], region: _Region) -> Iterator[_Region]:
+def _regions_between(runs: list[EqualRun], region: _AlignRegion) -> Iterator[_AlignRegion]:
     """Yield the regions before, between and after the runs."""
     i, j = region.a, region.b
     for a, b, size in runs:
-        yield _Region(i, a, j, b)
+        yield _AlignRegion(i, a, j, b)
         i, j = a + size, b + size
-    yield _Region(i, region.a_end, j, region.b_end)
+    yield _AlignRegion(i, region.a_end, j, region.b_end)
 
 
 def _unique_pairs(xs: list[int], ys: list[int]) -> tuple[list[int], list[int]]:
@@ -244,7 +244,7 @@ def _unique_pairs(xs: list[int], ys: list[int]) -> tuple[list[int], list[int]]:
     return list(compress(range(len(xs)), chosen)), [where[x] for x in compress(xs, chosen)]
 
 
-def _increasing(places_x: list[int], places_y: list[int]) -> dict[int, int]:
+def _longest_increasing(places_x: list[int], places_y: list[int]) -> dict[int, int]:
     """Return a longest choice of the pairs that ascends in the second numbers; the first ones do already."""
     if places_y == sorted(places_y):
         return dict(zip(places_x, places_y, strict=True))
@@ -264,7 +264,7 @@ def _increasing(places_x: list[int], places_y: list[int]) -> dict[int, int]:
     return {places_x[index]: places_y[index] for index in reversed(chosen)}
 
 
-def _doubled(xs: list[int], ys: list[int], length: int) -> tuple[list[int], list[int]]:
+def _double_run_length(xs: list[int], ys: list[int], length: int) -> tuple[list[int], list[int]]:
     """Return numbers for runs twice as long as those that `xs` and `ys` number now."""
     ids: dict[tuple[int, int], int] = {}
     return (
@@ -273,14 +273,14 @@ def _doubled(xs: list[int], ys: list[int], length: int) -> tuple[list[int], list
     )
 
 
-class _Path(NamedTuple):
-    blocks: list[Block]
+class _EditPath(NamedTuple):
+    blocks: list[EqualRun]
     end: tuple[int, int]
     cost: int
     complete: bool
 
 
-def _greedy(xs: list[int], ys: list[int], i: int, j: int, allowance: int) -> _Path:
+def _search_greedily(xs: list[int], ys: list[int], i: int, j: int, allowance: int) -> _EditPath:
     """Return a shortest edit path from `(i, j)` to the ends, or as far as the allowance leads.
 
     Myers' greedy search: `furthest` holds the furthest x on each diagonal x - y = k after `d` edits.
@@ -302,33 +302,65 @@ def _greedy(xs: list[int], ys: list[int], i: int, j: int, allowance: int) -> _Pa
             furthest[zero + k] = x
             if x >= n and x - k >= m:
                 trace.append(furthest[zero - d - 2 : zero + d + 3])
-                return _Path(_backtrack(trace, k, i, j), (i + n, j + m), cost, complete=True)
+                return _EditPath(_backtrack_runs(trace, k, i, j), (i + n, j + m), cost, complete=True)
         trace.append(furthest[zero - d - 2 : zero + d + 3])
         if cost > allowance and d >= _SHALLOWEST_SEARCH:
             break
-    return _partial(trace, _Region(i, i + n, j, j + m), cost)
+    return _furthest_path(trace, _AlignRegion(i, i + n, j, j + m), cost)
 
 
-def _partial(trace: list[list[int]], region: _Region, cost: int) -> _Path:
+def _furthest_path(trace: list[list[int]], region: _AlignRegion, cost: int) -> _EditPath:
     """Return the path that got furthest; without one inside the region, the region counts as replaced."""
     d = len(trace) - 1
     ends = [(region.a + x, region.b + x - k, k) for k in range(-d, d + 1, 2) for x in (trace[d][k + d + 2],)]
     inside = [end for end in ends if end[0] <= region.a_end and end[1] <= region.b_end]
     if not inside:
-        return _Path([], (region.a_end, region.b_end), cost, complete=False)
+        return _EditPath([], (region.a_end, region.b_end), cost, complete=False)
     a, b, k = max(inside, key=lambda end: end[0] + end[1])
-    return _Path(_backtrack(trace, k, region.a, region.b), (a, b), cost, complete=False)
+    return _EditPath(_backtrack_runs(trace, k, region.a, region.b), (a, b), cost, complete=False)
 
 
-def _backtrack(trace: list[list[int]], k: int, i: int, j: int) -> list[Block]:
+def _backtrack_runs(trace: list[list[int]], k: int, i: int, j: int) -> list[EqualRun]:
     """Return the equal runs on the way to the furthest point of diagonal `k`, ascending."""
-    blocks: list[Block] = []
+    blocks: list[EqualRun] = []
     x = trace[-1][k + len(trace) + 1]
     for d in range(len(trace) - 1, 0, -1):
         left, right = trace[d - 1][k + d], trace[d - 1][k + d + 2]
         start = right if right > left else left + 1
-        blocks.append(Block(i + start, j + start - k, x - start))
+        blocks.append(EqualRun(i + start, j + start - k, x - start))
         k, x = (k + 1, right) if right > left else (k - 1, left)
-    blocks.append(Block(i, j, x))
+    blocks.append(EqualRun(i, j, x))
     blocks.reverse()
     return blocks
+
+
+_CHUNK_BYTES = 1 << 16
+
+
+def shared_prefix_length(one: bytes, other: bytes) -> int:
+    """Return how many leading bytes are equal; slices are compared, so this runs at memory speed."""
+    end, at, step = min(len(one), len(other)), 0, _CHUNK_BYTES
+    while at < end and step:
+        size = min(step, end - at)
+        if one[at : at + size] == other[at : at + size]:
+            at += size
+        elif size == 1:
+            break
+        else:
+            step = size // 2
+    return at
+
+
+def shared_suffix_length(one: bytes, other: bytes, *, limit: int) -> int:
+    """Return how many trailing bytes are equal, at most `limit`."""
+    at, step = 0, _CHUNK_BYTES
+    while at < limit and step:
+        size = min(step, limit - at)
+        first, second = len(one) - at, len(other) - at
+        if one[first - size : first] == other[second - size : second]:
+            at += size
+        elif size == 1:
+            break
+        else:
+            step = size // 2
+    return at

@@ -1,7 +1,7 @@
 """Unified diffs that `patch` and `git apply` accept.
 
-1. Rows keep the bytes of their lines; only `unified` and `render` turn them into text.
-2. A hunk never shows less context than asked for, except at the edges of the file: appliers read less as an edge.
+1. Rows keep the bytes of their lines; only `unified_diff` and `render_hunks` turn them into text.
+2. A hunk never shows less context than requested, except at the edges of the file: `patch` reads less as an edge.
 3. `local_hunks` and `walk_hunks` look at the bytes around the changes, never at all lines of the file.
 """
 
@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from surehold.text.align import Block, align
+from surehold.text.align import EqualRun, align_lines
 
 _NO_NEWLINE = "\n\\ No newline at end of file\n"
-_ESCAPES = {7: r"\a", 8: r"\b", 9: r"\t", 10: r"\n", 11: r"\v", 12: r"\f", 13: r"\r", 34: r"\"", 92: r"\\"}
-_QUOTED = {
+_SHORT_ESCAPES = {7: r"\a", 8: r"\b", 9: r"\t", 10: r"\n", 11: r"\v", 12: r"\f", 13: r"\r", 34: r"\"", 92: r"\\"}
+_NAME_ESCAPES = {
     **{code: f"\\{code:03o}" for code in (*range(32), 127)},
-    **_ESCAPES,
+    **_SHORT_ESCAPES,
     # A byte of a file name that is not UTF-8 arrives as a lone surrogate, which could not be encoded again.
     **{0xDC00 + byte: f"\\{byte:03o}" for byte in range(0x80, 0x100)},
 }
 
-Span = tuple[int, int, int, int]
+SpanOffsets = tuple[int, int, int, int]
 """Bytes `before_start` to `before_end` became bytes `after_start` to `after_end`."""
 
 
@@ -41,7 +41,7 @@ class Hunk:
     @property
     def header(self) -> str:
         """Return the `@@` row without its terminator."""
-        return f"@@ -{_extent(self.old_start, self.old_lines)} +{_extent(self.new_start, self.new_lines)} @@"
+        return f"@@ -{_range_text(self.old_start, self.old_lines)} +{_range_text(self.new_start, self.new_lines)} @@"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class UnifiedDiff:
     truncated: bool
 
 
-class _Change(NamedTuple):
+class _DiffChange(NamedTuple):
     """Lines `a` to `a_end` of the old text became lines `b` to `b_end` of the new one."""
 
     a: int
@@ -61,7 +61,7 @@ class _Change(NamedTuple):
     b_end: int
 
 
-class _Stretch(NamedTuple):
+class _TouchedLines(NamedTuple):
     """Whole lines around one or more spans: what changed lies between `before` and `before_end`."""
 
     before: int
@@ -70,15 +70,17 @@ class _Stretch(NamedTuple):
     after_end: int
 
 
-def hunks(
-    a: Sequence[bytes], b: Sequence[bytes], *, context: int = 3, blocks: Sequence[Block] | None = None
+def find_hunks(
+    a: Sequence[bytes], b: Sequence[bytes], *, context: int = 3, blocks: Sequence[EqualRun] | None = None
 ) -> list[Hunk]:
     """Return what turns the lines `a` into the lines `b`; `blocks` are their equal runs, if known."""
-    found = align(a, b) if blocks is None else blocks
-    return [_hunk(a, b, group, context) for group in _groups(_changes(found, len(a), len(b)), context)]
+    found = align_lines(a, b) if blocks is None else blocks
+    return [
+        _build_hunk(a, b, group, context) for group in _group_changes(_changes_between(found, len(a), len(b)), context)
+    ]
 
 
-def unified(
+def unified_diff(
     a: Sequence[bytes],
     b: Sequence[bytes],
     *,
@@ -89,11 +91,11 @@ def unified(
     limit: int | None = None,
 ) -> UnifiedDiff:
     """Return the unified diff of two texts, cut after a whole row if it would exceed `limit` bytes of UTF-8."""
-    found = hunks(a, b, context=context)
-    return render(found, from_name=from_name, to_name=to_name, decode=decode, limit=limit)
+    found = find_hunks(a, b, context=context)
+    return render_hunks(found, from_name=from_name, to_name=to_name, decode=decode, limit=limit)
 
 
-def render(
+def render_hunks(
     found: Iterable[Hunk],
     *,
     from_name: str,
@@ -106,18 +108,18 @@ def render(
     head, size = [f"--- {quote_name(from_name)}\n", f"+++ {quote_name(to_name)}\n"], 0
     for hunk in found:
         head.append(f"{hunk.header}\n")
-        text = "".join(head) + _text(hunk, decode)
-        if limit is not None and size + _size(text) > limit:
-            fitting = _fitting([*head, *_rows(hunk, decode)], limit - size)
+        text = "".join(head) + _hunk_text(hunk, decode)
+        if limit is not None and size + _utf8_size(text) > limit:
+            fitting = _rows_that_fit([*head, *_hunk_rows(hunk, decode)], limit - size)
             return UnifiedDiff(text="".join([*texts, *fitting]), truncated=True)
-        size += _size(text)
+        size += _utf8_size(text)
         texts.append(text)
         head = []
     return UnifiedDiff(text="".join(texts), truncated=False)
 
 
 def local_hunks(
-    before: bytes, after: bytes, spans: Sequence[Span], *, context: int = 3, above: int | None = None
+    before: bytes, after: bytes, spans: Sequence[SpanOffsets], *, context: int = 3, above: int | None = None
 ) -> list[Hunk]:
     """Return the hunks of a change whose spans are known: sorted, disjoint, all other bytes equal.
 
@@ -129,31 +131,31 @@ def local_hunks(
 
 
 def walk_hunks(
-    before: bytes, after: bytes, spans: Sequence[Span], *, context: int = 3, above: int | None = None
+    before: bytes, after: bytes, spans: Sequence[SpanOffsets], *, context: int = 3, above: int | None = None
 ) -> Iterator[Hunk]:
     """Yield what `local_hunks` returns: who needs the first ones only pays for no others."""
     counted = line = shift = 0
-    for start, cores, end in _clusters(before, spans, context):
+    for start, cores, end in _cluster_spans(before, spans, context):
         if above is not None:
             line, above = above - before.count(b"\n", start, spans[0][0]), None
         else:
             line += before.count(b"\n", counted, start)
         counted = at = start
-        part = _Part()
+        part = _DiffWindow()
         for core in cores:
-            part.keep(split_lines(before[at : core.before]))
+            part.append_equal(split_lines(before[at : core.before]))
             old, new = before[core.before : core.before_end], after[core.after : core.after_end]
-            part.change(split_lines(old), split_lines(new))
+            part.append_changed(split_lines(old), split_lines(new))
             at = core.before_end
-        part.keep(split_lines(before[at:end]))
-        for group in _groups(part.changes, context):
-            yield _hunk(part.old, part.new, group, context, line=line, shift=shift)
+        part.append_equal(split_lines(before[at:end]))
+        for group in _group_changes(part.changes, context):
+            yield _build_hunk(part.old, part.new, group, context, line=line, shift=shift)
         shift += len(part.new) - len(part.old)
 
 
 def quote_name(name: str) -> str:
     """Return a file name as git writes it in a diff header, with C escapes if it needs them."""
-    quoted = name.translate(_QUOTED)
+    quoted = name.translate(_NAME_ESCAPES)
     if quoted != name:
         return f'"{quoted}"'
     # Without the tab, patch would take what follows a blank for a date.
@@ -167,19 +169,19 @@ def split_lines(data: bytes) -> list[bytes]:
     return [*lines, last] if last else lines
 
 
-def _changes(blocks: Iterable[Block], length_a: int, length_b: int) -> Iterator[_Change]:
+def _changes_between(blocks: Iterable[EqualRun], length_a: int, length_b: int) -> Iterator[_DiffChange]:
     i = j = 0
     for a, b, size in blocks:
         if (i, j) != (a, b):
-            yield _Change(i, a, j, b)
+            yield _DiffChange(i, a, j, b)
         i, j = a + size, b + size
     if (i, j) != (length_a, length_b):
-        yield _Change(i, length_a, j, length_b)
+        yield _DiffChange(i, length_a, j, length_b)
 
 
-def _groups(changes: Iterable[_Change], context: int) -> Iterator[list[_Change]]:
+def _group_changes(changes: Iterable[_DiffChange], context: int) -> Iterator[list[_DiffChange]]:
     """Yield the changes of each hunk: those whose context would touch or overlap belong together."""
-    group: list[_Change] = []
+    group: list[_DiffChange] = []
     for change in changes:
         if group and change.a - group[-1].a_end > 2 * context:
             yield group
@@ -189,8 +191,8 @@ def _groups(changes: Iterable[_Change], context: int) -> Iterator[list[_Change]]
         yield group
 
 
-def _hunk(
-    a: Sequence[bytes], b: Sequence[bytes], group: list[_Change], context: int, *, line: int = 0, shift: int = 0
+def _build_hunk(
+    a: Sequence[bytes], b: Sequence[bytes], group: list[_DiffChange], context: int, *, line: int = 0, shift: int = 0
 ) -> Hunk:
     """Return one hunk; `line` lines stand above those given, and `shift` more above the new ones."""
     above = min(context, group[0].a)
@@ -214,19 +216,19 @@ def _hunk(
     )
 
 
-def _extent(start: int, lines: int) -> str:
+def _range_text(start: int, lines: int) -> str:
     return f"{start}" if lines == 1 else f"{start},{lines}"
 
 
-def _text(hunk: Hunk, decode: Callable[[bytes], str]) -> str:
+def _hunk_text(hunk: Hunk, decode: Callable[[bytes], str]) -> str:
     """Return the rows of a hunk as one text."""
     data = b"".join(hunk.lines)
     if data.isascii() and data.endswith(b"\n") and data.count(b"\n") == len(hunk.lines):
         return decode(data)  # nearly all texts: each row ends in LF, and no character can reach into another row
-    return "".join(_rows(hunk, decode))
+    return "".join(_hunk_rows(hunk, decode))
 
 
-def _rows(hunk: Hunk, decode: Callable[[bytes], str]) -> Iterator[str]:
+def _hunk_rows(hunk: Hunk, decode: Callable[[bytes], str]) -> Iterator[str]:
     rows = [chr(row[0]) + decode(row[1:]) for row in hunk.lines]
     old_ends_in_cr, new_ends_in_cr = _uses_cr(rows, " -"), _uses_cr(rows, " +")
     for row in rows:
@@ -238,16 +240,16 @@ def _rows(hunk: Hunk, decode: Callable[[bytes], str]) -> Iterator[str]:
             yield row + _NO_NEWLINE
 
 
-def _fitting(rows: Iterable[str], room: int) -> Iterator[str]:
+def _rows_that_fit(rows: Iterable[str], room: int) -> Iterator[str]:
     """Yield whole rows as long as they fit."""
     for row in rows:
-        room -= _size(row)
+        room -= _utf8_size(row)
         if room < 0:
             return
         yield row
 
 
-def _size(text: str) -> int:
+def _utf8_size(text: str) -> int:
     """Count bytes of UTF-8; decoders may leave lone surrogates for bytes that are no text, which count like others."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
@@ -257,59 +259,61 @@ def _uses_cr(rows: list[str], signs: str) -> bool:
     return sum(row[0] in signs and not row.endswith("\n") for row in rows) > 1
 
 
-class _Part:
+class _DiffWindow:
     """The lines around a few changes on both sides, and what differs between them."""
 
     def __init__(self) -> None:
         self.old: list[bytes] = []
         self.new: list[bytes] = []
-        self.changes: list[_Change] = []
+        self.changes: list[_DiffChange] = []
 
-    def keep(self, lines: list[bytes]) -> None:
+    def append_equal(self, lines: list[bytes]) -> None:
         """Append lines that did not change."""
         self.old += lines
         self.new += lines
 
-    def change(self, old: list[bytes], new: list[bytes]) -> None:
+    def append_changed(self, old: list[bytes], new: list[bytes]) -> None:
         """Append touched lines. Only they are aligned: a change that slid into its context would show too little of it."""
         a, b = len(self.old), len(self.new)
         if len(old) == len(new) == 1:  # what most edits touch, and nothing to align
             if old != new:
-                self.changes.append(_Change(a, a + 1, b, b + 1))
+                self.changes.append(_DiffChange(a, a + 1, b, b + 1))
         else:
-            found = _changes(align(old, new), len(old), len(new))
-            self.changes += (_Change(a + one.a, a + one.a_end, b + one.b, b + one.b_end) for one in found)
+            found = _changes_between(align_lines(old, new), len(old), len(new))
+            self.changes += (_DiffChange(a + one.a, a + one.a_end, b + one.b, b + one.b_end) for one in found)
         self.old += old
         self.new += new
 
 
-def _clusters(before: bytes, spans: Iterable[Span], context: int) -> Iterator[tuple[int, list[_Stretch], int]]:
+def _cluster_spans(
+    before: bytes, spans: Iterable[SpanOffsets], context: int
+) -> Iterator[tuple[int, list[_TouchedLines], int]]:
     """Yield stretches whose contexts touch together, with where these contexts begin and end."""
-    cluster: list[_Stretch] = []
+    cluster: list[_TouchedLines] = []
     start = reach = 0
-    for core in _cores(before, spans):
-        above = _back(before, core.before, context)
+    for core in _touched_lines(before, spans):
+        above = _line_start_above(before, core.before, context)
         if cluster and above > reach:
             yield start, cluster, reach
             cluster = []
         if not cluster:
             start = above
         cluster.append(core)
-        reach = _forward(before, core.before_end, context)
+        reach = _line_end_below(before, core.before_end, context)
     if cluster:
         yield start, cluster, reach
 
 
-def _cores(before: bytes, spans: Iterable[Span]) -> Iterator[_Stretch]:
+def _touched_lines(before: bytes, spans: Iterable[SpanOffsets]) -> Iterator[_TouchedLines]:
     """Yield the whole lines that the spans touch; spans that share a line come as one."""
-    last: _Stretch | None = None
+    last: _TouchedLines | None = None
     for start, end, after_start, after_end in spans:
         if last and end < last.before_end:  # in the same line as the span before: nothing to look for
             last = last._replace(after_end=after_end + last.before_end - end)
             continue
         first = before.rfind(b"\n", 0, start) + 1
-        past = _forward(before, end, 1)
-        core = _Stretch(first, past, after_start - (start - first), after_end + (past - end))
+        past = _line_end_below(before, end, 1)
+        core = _TouchedLines(first, past, after_start - (start - first), after_end + (past - end))
         if last and first <= last.before_end:
             last = last._replace(before_end=past, after_end=core.after_end)
             continue
@@ -320,7 +324,7 @@ def _cores(before: bytes, spans: Iterable[Span]) -> Iterator[_Stretch]:
         yield last
 
 
-def _back(data: bytes, start: int, lines: int) -> int:
+def _line_start_above(data: bytes, start: int, lines: int) -> int:
     """Return where the line stands that is `lines` above the line start `start`, or 0."""
     for _ in range(lines):
         if start <= 0:
@@ -329,7 +333,7 @@ def _back(data: bytes, start: int, lines: int) -> int:
     return start
 
 
-def _forward(data: bytes, end: int, lines: int) -> int:
+def _line_end_below(data: bytes, end: int, lines: int) -> int:
     """Return the end of the line that ends `lines` terminators after `end`, or the end of the text."""
     for _ in range(lines):
         end = data.find(b"\n", end) + 1

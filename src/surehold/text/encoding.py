@@ -1,8 +1,8 @@
-"""Which characters a file's bytes stand for.
+"""The encoding of a file: detecting it, and turning bytes into characters and back.
 
-The decision is made in this order; the first that fits the bytes wins:
-byte order mark, the caller's word, a declaration (.editorconfig, PEP 263, XML, HTML), strict UTF-8, UTF-16 by its
-zero bytes, a detector if one was given, and else plain bytes, which are shown with escapes and edited with ASCII only.
+The first of these that fits the bytes is used: the byte order mark, the encoding that the caller requested, a
+declaration (.editorconfig, PEP 263, XML, HTML), strict UTF-8, UTF-16 recognised by its zero bytes, a detector if
+one was given. If none fits, the file is raw bytes: non-ASCII bytes are shown as escapes and only ASCII can be written.
 """
 
 import codecs
@@ -12,15 +12,15 @@ from dataclasses import dataclass, field, replace
 
 from surehold.errors import BinaryFile, InvalidArgument, NotEncodable
 
-SNIFF = 8192
+SNIFF_BYTES = 8192
 """How many leading bytes decide whether a file is binary."""
 
-_SLICE = 1 << 16
-_HEAD = 1024
+_SLICE_BYTES = 1 << 16
+_DECLARATION_BYTES = 1024
 """How many leading bytes may declare the encoding."""
 
-Detector = Callable[[bytes], str | None]
-Hint = Callable[[], str | None]
+EncodingDetector = Callable[[bytes], str | None]
+EncodingHint = Callable[[], str | None]
 """Looks up what is configured for the file, when that is needed."""
 
 _BOMS = (  # the longer ones first: UTF-32-LE begins like UTF-16-LE
@@ -31,13 +31,13 @@ _BOMS = (  # the longer ones first: UTF-32-LE begins like UTF-16-LE
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _BOM_OF = {name: bom for bom, name in _BOMS}
-_FAITHFUL = frozenset({"utf-8", "ascii", "iso8859-1", "bytes", *_BOM_OF})
+_EXACT_CODECS = frozenset({"utf-8", "ascii", "iso8859-1", "bytes", *_BOM_OF})
 """What these codecs encode, they decode to the same characters."""
-_WIDTHS = {"utf-16-le": 2, "utf-16-be": 2, "utf-32-le": 4, "utf-32-be": 4}
+_UNIT_BYTES = {"utf-16-le": 2, "utf-16-be": 2, "utf-32-le": 4, "utf-32-be": 4}
 _STATEFUL = re.compile(
     r"utf[-_]?7|hz|iso2022|iso-2022|escape|punycode|idna|cp65000|unicode_internal|undefined|mbcs|oem"
 )
-_FEWEST = 16
+_MIN_UTF16_BYTES = 16
 """Fewer bytes are no evidence of UTF-16."""
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _PEP263 = re.compile(rb"\A(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
@@ -68,10 +68,10 @@ class Encoding:
 
     def encode(self, text: str) -> bytes:
         """Return the bytes, or refuse with `NotEncodable` naming the characters."""
-        data = self._faithful(text)
+        data = self._encode_exactly(text)
         if data is not None:
             return data
-        bad = sorted(c for c in set(text) if self._faithful(c) is None)
+        bad = sorted(c for c in set(text) if self._encode_exactly(c) is None)
         shown = ", ".join(f"U+{ord(c):04X}" for c in bad[:8])
         raise NotEncodable(
             f"The file's encoding ({self.name}) cannot hold {shown}.",
@@ -79,7 +79,7 @@ class Encoding:
             encoding=self.name,
         )
 
-    def can_hold(self, text: str) -> bool:
+    def can_encode(self, text: str) -> bool:
         """Tell whether there are bytes for all of these characters."""
         try:
             self.encode(text)
@@ -87,32 +87,32 @@ class Encoding:
             return False
         return True
 
-    def newline(self, sign: str) -> bytes:
+    def encode_newline(self, sign: str) -> bytes:
         """Return the bytes of a line terminator."""
         return sign.encode("ascii" if self.width == 1 else self.name)
 
-    def _faithful(self, text: str) -> bytes | None:
+    def _encode_exactly(self, text: str) -> bytes | None:
         """Return the bytes if they stand for this text: some codecs write a look-alike, as Shift-JIS does for a yen."""
         try:
             data = text.encode("ascii" if self.is_raw else self.name)
         except UnicodeEncodeError:
             return None
-        return data if self.name in _FAITHFUL or text.isascii() or self.decode(data) == text else None
+        return data if self.name in _EXACT_CODECS or text.isascii() or self.decode(data) == text else None
 
 
 UTF8 = Encoding(name="utf-8")
 RAW = Encoding(name="bytes")
 
 
-def named(name: str) -> Encoding:
+def encoding_named(name: str) -> Encoding:
     """Return the encoding of that name, or refuse one that cannot be edited by splicing bytes."""
     try:
         info = codecs.lookup(name.strip())
     except (LookupError, ValueError):
         raise InvalidArgument(f"No encoding is called `{name}`.", action="Name one such as utf-8 or cp1252.") from None
     canonical = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "utf-8-sig": "utf-8"}.get(info.name, info.name)
-    if canonical in _WIDTHS:
-        return Encoding(name=canonical, width=_WIDTHS[canonical])
+    if canonical in _UNIT_BYTES:
+        return Encoding(name=canonical, width=_UNIT_BYTES[canonical])
     if _STATEFUL.search(canonical) or not _extends_ascii(codecs.lookup(canonical)):
         raise InvalidArgument(
             f"Text in `{name}` cannot be edited byte by byte.", action="Convert the file to UTF-8 first."
@@ -120,112 +120,112 @@ def named(name: str) -> Encoding:
     return Encoding(name=canonical)
 
 
-def detect(
+def detect_encoding(
     data: bytes,
     *,
     requested: str | None = None,
-    configured: Hint | None = None,
-    detector: Detector | None = None,
+    configured: EncodingHint | None = None,
+    detector: EncodingDetector | None = None,
 ) -> Encoding:
     """Decide the encoding of a file's bytes; `BinaryFile` when they are not text."""
     for bom, name in _BOMS:
         if data.startswith(bom):
-            found = Encoding(name=name, bom=bom, width=_WIDTHS.get(name, 1))
-            return found if _fits(data[len(bom) :], name) else RAW
+            found = Encoding(name=name, bom=bom, width=_UNIT_BYTES.get(name, 1))
+            return found if _can_decode(data[len(bom) :], name) else RAW
     if requested is not None:
-        encoding = named(requested)
-        if not _fits(data, encoding.name):
+        encoding = encoding_named(requested)
+        if not _can_decode(data, encoding.name):
             raise InvalidArgument(
                 f"The file's bytes are not valid {encoding.name}.",
                 action="Leave the encoding out, or name another one.",
             )
         return replace(encoding, chosen=requested)
-    has_zeros = b"\0" in data[:SNIFF]
-    encoding = _as_configured(data, configured)
+    has_zeros = b"\0" in data[:SNIFF_BYTES]
+    encoding = _configured_encoding(data, configured)
     if encoding is not None and (encoding.width > 1 or not has_zeros):
         return encoding
     if has_zeros:
         return _utf16_by_zeros(data)
-    return _as_declared(data) or _as_guessed(data, detector)
+    return _declared_encoding(data) or _guessed_encoding(data, detector)
 
 
-def for_new_text(text: str, asked: Encoding) -> Encoding:
+def encoding_for_new_text(text: str, asked: Encoding) -> Encoding:
     """Choose for a file without content: as asked for, else as the text itself declares, else UTF-8."""
     if asked.chosen == "utf-8-sig" or (text.startswith("\ufeff") and asked.name in _BOM_OF):
         return replace(asked, bom=_BOM_OF[asked.name])
     if asked.chosen or asked != UTF8:
         return asked
-    name = _declared(text[:_HEAD].encode("utf-8", "replace"))
-    declared = _legible(b"", name) if name else None
+    name = _declared_name(text[:_DECLARATION_BYTES].encode("utf-8", "replace"))
+    declared = _usable_ascii_superset(b"", name) if name else None
     if declared is None:
         return asked
     # Where the declaration cannot hold the text and nobody would take its UTF-8 bytes for it, it is but a heading.
-    is_heading = not declared.can_hold(text) and not _fits(text.encode("utf-8", "replace"), declared.name)
+    is_heading = not declared.can_encode(text) and not _can_decode(text.encode("utf-8", "replace"), declared.name)
     return asked if is_heading else declared
 
 
-def contradictions(before: bytes, after: bytes, encoding: Encoding) -> tuple[str, ...]:
+def declaration_warnings(before: bytes, after: bytes, encoding: Encoding) -> tuple[str, ...]:
     """Warn when an edit changed what the file declares, and its bytes are not that."""
-    if before[:_HEAD] == after[:_HEAD] or encoding.chosen or encoding.bom or encoding.is_raw:
+    if before[:_DECLARATION_BYTES] == after[:_DECLARATION_BYTES] or encoding.chosen or encoding.bom or encoding.is_raw:
         return ()
-    name = _declared(after)
-    if name == _declared(before):
+    name = _declared_name(after)
+    if name == _declared_name(before):
         return ()
-    claimed = _usable(b"", name) if name else UTF8
+    claimed = _usable_encoding(b"", name) if name else UTF8
     if claimed is None or claimed.decode(after) == encoding.decode(after):
         return ()
     return (f"The file now declares {name or 'no encoding'}, but its bytes are {encoding.name}; convert it.",)
 
 
-def _as_configured(data: bytes, configured: Hint | None) -> Encoding | None:
+def _configured_encoding(data: bytes, configured: EncodingHint | None) -> Encoding | None:
     name = configured and configured()
-    encoding = _usable(data, name) if name else None
+    encoding = _usable_encoding(data, name) if name else None
     return replace(encoding, chosen=name) if name and encoding else None
 
 
-def _as_declared(data: bytes) -> Encoding | None:
-    name = _declared(data)
-    return _legible(data, name) if name else None
+def _declared_encoding(data: bytes) -> Encoding | None:
+    name = _declared_name(data)
+    return _usable_ascii_superset(data, name) if name else None
 
 
-def _as_guessed(data: bytes, detector: Detector | None) -> Encoding:
-    if _fits(data, "utf-8"):
+def _guessed_encoding(data: bytes, detector: EncodingDetector | None) -> Encoding:
+    if _can_decode(data, "utf-8"):
         return UTF8
     name = detector and detector(data)
-    return (name and _usable(data, name)) or RAW
+    return (name and _usable_encoding(data, name)) or RAW
 
 
-def _declared(data: bytes) -> str | None:
-    head = data[:_HEAD]
+def _declared_name(data: bytes) -> str | None:
+    head = data[:_DECLARATION_BYTES]
     match = _PEP263.search(head) or _XML.search(head) or _HTML.search(head)
     return match[1].decode("ascii") if match else None
 
 
-def _usable(data: bytes, name: str) -> Encoding | None:
+def _usable_encoding(data: bytes, name: str) -> Encoding | None:
     try:
-        encoding = named(name)
+        encoding = encoding_named(name)
     except InvalidArgument:
         return None
-    return encoding if _fits(data, encoding.name) else None
+    return encoding if _can_decode(data, encoding.name) else None
 
 
-def _legible(data: bytes, name: str) -> Encoding | None:
+def _usable_ascii_superset(data: bytes, name: str) -> Encoding | None:
     """Take a declaration at its word; one that is legible as ASCII does not stand in UTF-16."""
-    encoding = _usable(data, name)
+    encoding = _usable_encoding(data, name)
     return encoding if encoding is not None and encoding.width == 1 else None
 
 
 def _utf16_by_zeros(data: bytes) -> Encoding:
-    sample = data[:SNIFF]
+    sample = data[:SNIFF_BYTES]
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
     for name, zeros, others in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
-        mostly_ascii = len(sample) >= _FEWEST and zeros * 4 >= len(sample) and others * 20 <= zeros
-        if mostly_ascii and len(data) % 2 == 0 and _is_written(sample, name) and _fits(data, name):
+        mostly_ascii = len(sample) >= _MIN_UTF16_BYTES and zeros * 4 >= len(sample) and others * 20 <= zeros
+        if mostly_ascii and len(data) % 2 == 0 and _looks_written(sample, name) and _can_decode(data, name):
             return Encoding(name=name, width=2)
     raise BinaryFile("The file holds zero bytes and is not text.")
 
 
-def _is_written(sample: bytes, name: str) -> bool:
+def _looks_written(sample: bytes, name: str) -> bool:
     """Tell text from numbers that happen to be valid UTF-16: nobody writes control characters."""
     return not _CONTROLS.search(sample[: len(sample) // 4 * 4].decode(name, "ignore"))
 
@@ -238,8 +238,8 @@ def _extends_ascii(info: codecs.CodecInfo) -> bool:
         return False
 
 
-def _fits(data: bytes, name: str) -> bool:
-    if name not in _WIDTHS and data.isascii():
+def _can_decode(data: bytes, name: str) -> bool:
+    if name not in _UNIT_BYTES and data.isascii():
         return True
     try:
         if name == "utf-8":
@@ -255,5 +255,5 @@ def _check_utf8(data: bytes) -> None:
     """Decode slice by slice: the characters of a large file are not wanted, and would take twice its memory."""
     view, at = memoryview(data), 0
     while at < len(view):
-        _, used = codecs.utf_8_decode(view[at : at + _SLICE], "strict", at + _SLICE >= len(view))
+        _, used = codecs.utf_8_decode(view[at : at + _SLICE_BYTES], "strict", at + _SLICE_BYTES >= len(view))
         at += used

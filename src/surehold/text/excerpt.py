@@ -1,16 +1,18 @@
-"""Some lines of a file as rows for a message: `12→text`, as `Read` shows them."""
+"""Lines or changes of a file as rows for a message, cut to a size, with the lines that are shown completely."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from surehold.text.diff import Hunk, find_hunks
+from surehold.text.encoding import Encoding
+from surehold.text.escape import escape_text
 from surehold.text.snapshot import Snapshot
-from surehold.text.visible import safe
 
-_WIDEST = 400
+_LINE_ROW_CHARS = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Excerpt:
+class LineExcerpt:
     """Rows, and which lines of the file they show completely."""
 
     rows: tuple[str, ...]
@@ -24,20 +26,63 @@ class Excerpt:
         return "\n".join(self.rows)
 
 
-def excerpt(snapshot: Snapshot, spans: Sequence[tuple[int, int]], *, room: int, width: int = _WIDEST) -> Excerpt:
+def excerpt_lines(
+    snapshot: Snapshot, spans: Sequence[tuple[int, int]], *, room: int, width: int = _LINE_ROW_CHARS
+) -> LineExcerpt:
     """Show lines (1-based, inclusive pairs) as far as they fit into so many characters; a long line is cut at `width`."""
     contents, decode = snapshot.lines.contents, snapshot.encoding.decode
     rows, shown, complete = list[str](), list[tuple[int, int]](), True
     for first, last in spans:
         for number in range(first, min(last, len(contents)) + 1):
             text = decode(contents[number - 1])
-            row = f"{number}→{safe(text[:width], keep=chr(9))}{'…' * (len(text) > width)}"
+            row = f"{number}→{escape_text(text[:width], keep=chr(9))}{'…' * (len(text) > width)}"
             room -= len(row) + 1
             if room < 0:
-                return Excerpt(rows=tuple(rows), shown=tuple(shown), complete=False)
+                return LineExcerpt(rows=tuple(rows), shown=tuple(shown), complete=False)
             rows.append(row)
             if len(text) > width:
                 complete = False
             else:
                 shown.append((number, number))
-    return Excerpt(rows=tuple(rows), shown=tuple(shown), complete=complete)
+    return LineExcerpt(rows=tuple(rows), shown=tuple(shown), complete=complete)
+
+
+_DIFF_ROW_CHARS = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffExcerpt:
+    """Hunks as rows."""
+
+    text: str
+    truncated: bool
+    shown: tuple[tuple[int, int], ...]
+    """Lines of the new version that are shown completely."""
+
+
+def excerpt_changes(old: Snapshot, new: Snapshot, *, room: int) -> DiffExcerpt:
+    """Show the difference in as many whole rows as fit into so many characters; a row too wide is cut and not counted."""
+    rows, shown = list[str](), list[tuple[int, int]]()
+    # Where line endings are what changed, lines look the same without them.
+    ends = "\r\n" if old.lines.style == new.lines.style else "\n"
+    for hunk in find_hunks(old.lines.raw, new.lines.raw, context=2):
+        for row, number, whole in _excerpt_rows(hunk, new.encoding, ends):
+            room -= len(row) + 1
+            if room < 0:
+                return DiffExcerpt(text="\n".join(rows), truncated=True, shown=tuple(shown))
+            rows.append(row)
+            if number and whole:
+                shown.append((number, number))
+    return DiffExcerpt(text="\n".join(rows), truncated=False, shown=tuple(shown))
+
+
+def _excerpt_rows(hunk: Hunk, encoding: Encoding, ends: str) -> list[tuple[str, int, bool]]:
+    """Return every row, the number of the new line that it shows (0 for none), and whether it shows all of it."""
+    rows, number = [(hunk.header, 0, True)], hunk.new_start
+    for line in hunk.lines:
+        sign, text = chr(line[0]), encoding.decode(line[1:]).rstrip(ends)
+        cut = len(text) > _DIFF_ROW_CHARS
+        row = f"{sign}{escape_text(text[:_DIFF_ROW_CHARS], keep=chr(9))}{'…' * cut}"
+        rows.append((row, number if sign != "-" else 0, not cut))
+        number += sign != "-"
+    return rows

@@ -1,7 +1,7 @@
-"""Names for bytes. The only file that knows the algorithms.
+"""Hashes of files and lines. The only module that knows the algorithms.
 
-A file is named by its sha256. A line is named by a 64-bit xxh3 of its content without trailing blanks; leading blanks
-count, since indentation is identity.
+A file is identified by its sha256. A line is identified by a 64-bit xxh3 of its content without trailing blanks;
+leading blanks count, because indentation is part of a line's identity.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from surehold.text.encoding import Encoding
 DIGEST_DIGITS = 16
 
 
-def sha256(data: bytes) -> str:
+def sha256_hex(data: bytes) -> str:
     """Return the name of some bytes."""
     return hashlib.sha256(data).hexdigest()
 

@@ -1,6 +1,6 @@
-"""The lines of a file, without losing a byte.
+"""The line table of a file, built without losing a byte.
 
-1. LF and CRLF end lines. A lone CR does so only in a file that has no LF at all; else it is content.
+1. LF and CRLF end lines. A lone CR does so only in a file that has no LF at all; otherwise it is content.
    U+2028, U+0085, VT and FF never do. Line numbers equal those of `grep -n`.
 2. Each line keeps its own terminator; joining all raw lines after the byte order mark gives the file.
 3. An empty file has no lines. A final terminator does not begin another line.
@@ -22,22 +22,22 @@ class Lines:
     def __init__(self, data: bytes, encoding: Encoding) -> None:
         self._data = data
         self._encoding = encoding
-        self._lf = encoding.newline("\n")
-        self._cr = encoding.newline("\r")
+        self._lf = encoding.encode_newline("\n")
+        self._cr = encoding.encode_newline("\r")
 
     @cached_property
     def breaker(self) -> bytes:
         """The bytes at which lines are cut: LF, or CR in a file that has no LF."""
         if self._encoding.width > 1:
-            has_lf = self._find(self._lf, 0) >= 0
-            return self._cr if not has_lf and self._find(self._cr, 0) >= 0 else self._lf
+            has_lf = self._find_aligned(self._lf, 0) >= 0
+            return self._cr if not has_lf and self._find_aligned(self._cr, 0) >= 0 else self._lf
         return self._cr if b"\n" not in self._data and b"\r" in self._data else self._lf
 
     @cached_property
     def pieces(self) -> list[bytes]:
         """Every line without its last terminator byte or unit: the CR of a CRLF is still there."""
         body = self._data[len(self._encoding.bom) :] if self._encoding.bom else self._data
-        pieces = body.split(self.breaker) if self._encoding.width == 1 else self._aligned_split(body)
+        pieces = body.split(self.breaker) if self._encoding.width == 1 else self._split_aligned(body)
         if not pieces[-1]:
             pieces.pop()
         return pieces
@@ -94,7 +94,7 @@ class Lines:
             return "cr"
         if self._encoding.width == 1 and b"\r" not in self._data:  # the usual case needs no counting
             return "lf" if b"\n" in self._data else "none"
-        lf, crlf = self._counts
+        lf, crlf = self._terminator_counts
         if not lf and not crlf:
             return "none"
         return "mixed" if lf and crlf else ("crlf" if crlf else "lf")
@@ -104,11 +104,11 @@ class Lines:
         """The terminator that most lines use; LF in a file that has none."""
         if self.breaker == self._cr:
             return self._cr
-        lf, crlf = self._counts
+        lf, crlf = self._terminator_counts
         return self._cr + self._lf if crlf > lf else self._lf
 
     @cached_property
-    def _counts(self) -> tuple[int, int]:
+    def _terminator_counts(self) -> tuple[int, int]:
         if self._encoding.width == 1:
             crlf = self._data.count(b"\r\n")
             return self._data.count(b"\n") - crlf, crlf
@@ -116,7 +116,7 @@ class Lines:
         crlf = sum(piece.endswith(self._cr) for piece in ended)
         return len(ended) - crlf, crlf
 
-    def _find(self, unit: bytes, start: int) -> int:
+    def _find_aligned(self, unit: bytes, start: int) -> int:
         """Find a unit at an aligned offset of the body."""
         width, begin = self._encoding.width, len(self._encoding.bom)
         at = self._data.find(unit, max(start, begin))
@@ -124,7 +124,7 @@ class Lines:
             at = self._data.find(unit, at + 1)
         return at
 
-    def _aligned_split(self, body: bytes) -> list[bytes]:
+    def _split_aligned(self, body: bytes) -> list[bytes]:
         width, unit = self._encoding.width, self.breaker
         pieces = body.split(unit)
         if not any(len(piece) % width for piece in pieces):

@@ -1,6 +1,6 @@
-"""Some lines of a file that is too large to hold, with the facts about all of it, in one pass.
+"""One page of lines from a file that may be too large for memory, read in a single pass.
 
-The sha256, the size and the line count are of the whole file; only the asked lines are kept.
+The sha256, the size and the line count describe the whole file; only the requested lines are kept.
 """
 
 import codecs
@@ -8,13 +8,13 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from surehold.text.encoding import SNIFF, Encoding, detect
+from surehold.text.encoding import SNIFF_BYTES, Encoding, detect_encoding
 from surehold.text.lines import NewlineStyle
 from surehold.text.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class FilePage:
     """Lines `start` to `start + len(rows) - 1` of a file, with their terminators."""
 
     start: int
@@ -44,7 +44,7 @@ class Page:
 
 
 @dataclass(slots=True)
-class _Window:
+class _PageWindow:
     """Collects the asked lines while the file streams by, and counts the rest."""
 
     start: int
@@ -60,13 +60,13 @@ class _Window:
     cut: bool = False
     open_line: bool = False
 
-    def feed(self, body: bytes) -> None:
-        at = self._passed(body)
+    def feed_bytes(self, body: bytes) -> None:
+        at = self._skip_lines_before(body)
         while at < len(body) and not self.full and self.line < self.start + self.count:
             end = body.find(self.breaker, at)
             stop = len(body) if end < 0 else end + len(self.breaker)
             if self.line >= self.start:
-                self._keep(body[at:stop], ended=end >= 0)
+                self._keep_piece(body[at:stop], ended=end >= 0)
             self.open_line = end < 0
             self.line += end >= 0
             at = stop
@@ -74,7 +74,7 @@ class _Window:
             self.line += body.count(self.breaker, at)
             self.open_line = not body.endswith(self.breaker)
 
-    def _passed(self, body: bytes) -> int:
+    def _skip_lines_before(self, body: bytes) -> int:
         """Count the lines in front of the page, all at once; return where what is behind them begins."""
         missing = self.start - self.line
         if missing <= 0 or not body:
@@ -85,9 +85,9 @@ class _Window:
             self.open_line = not body.endswith(self.breaker)
             return len(body)
         self.open_line = False
-        return _end_of(missing, body, self.breaker)
+        return _end_of_line(missing, body, self.breaker)
 
-    def _keep(self, piece: bytes, *, ended: bool) -> None:
+    def _keep_piece(self, piece: bytes, *, ended: bool) -> None:
         room = self.max_bytes - self.kept
         if len(piece) > room:
             self.full = True
@@ -101,12 +101,12 @@ class _Window:
             self.rows.append(b"".join(self.parts))
             self.parts = []
 
-    def close(self) -> None:
+    def close_last_row(self) -> None:
         if self.parts:
             self.rows.append(b"".join(self.parts))
 
 
-def _end_of(line: int, body: bytes, breaker: bytes) -> int:
+def _end_of_line(line: int, body: bytes, breaker: bytes) -> int:
     """Return where a line ends that does; found by halves, so that nothing is made of the lines before it."""
     at, step = 0, 1 << len(body).bit_length()
     while step:
@@ -124,36 +124,36 @@ def read_page(
     count: int = 2000,
     max_bytes: int = 262_144,
     encoding: Encoding | None = None,
-    decide: Callable[[bytes], Encoding] = detect,
+    decide: Callable[[bytes], Encoding] = detect_encoding,
     breaker: bytes = b"\n",
-) -> Page:
+) -> FilePage:
     r"""Take one page out of a stream of chunks. A file with lone CR as terminator needs `breaker=b"\r"`."""
     digest, size, crlf, last = hashlib.sha256(), 0, 0, b""
-    window = _Window(start, count, max_bytes, breaker)
-    for chunk, body in _bodies(chunks, encoding_of := _Encodings(encoding, decide)):
+    window = _PageWindow(start, count, max_bytes, breaker)
+    for chunk, body in _decoded_bodies(chunks, encoding_of := _StreamEncoding(encoding, decide)):
         digest.update(chunk)
         size += len(chunk)
         if last == b"\r" or b"\r" in body:
             crlf += body.count(b"\r\n") + (last == b"\r" and body.startswith(b"\n"))
         last = body[-1:] or last
-        window.feed(body)
-    window.close()
-    found = encoding_of.result()
-    return Page(
+        window.feed_bytes(body)
+    window.close_last_row()
+    found = encoding_of.row_encoding()
+    return FilePage(
         start=start,
         rows=tuple(window.rows),
         cut=window.cut,
         line_count=window.line - 1 + window.open_line,
         size=size,
         sha256=digest.hexdigest(),
-        style=_style(window.line - 1, crlf, breaker),
+        style=_newline_style(window.line - 1, crlf, breaker),
         final_newline=last == breaker,
         encoding=found,
         file_encoding=encoding_of.source or found,
     )
 
 
-def page_of(snapshot: Snapshot, *, start: int = 1, count: int = 2000, max_bytes: int = 262_144) -> Page:
+def page_from_snapshot(snapshot: Snapshot, *, start: int = 1, count: int = 2000, max_bytes: int = 262_144) -> FilePage:
     """Take one page out of a file that is in memory; every encoding as it is."""
     raw = snapshot.lines.raw[start - 1 : start - 1 + count]
     kept, size = list[bytes](), 0
@@ -163,7 +163,7 @@ def page_of(snapshot: Snapshot, *, start: int = 1, count: int = 2000, max_bytes:
             break
         kept.append(row)
     cut = bool(raw) and not kept
-    return Page(
+    return FilePage(
         start=start,
         rows=(raw[0][: max(max_bytes // snapshot.encoding.width * snapshot.encoding.width, 0)],)
         if cut
@@ -179,24 +179,24 @@ def page_of(snapshot: Snapshot, *, start: int = 1, count: int = 2000, max_bytes:
     )
 
 
-class _Encodings:
+class _StreamEncoding:
     """Decides the encoding from the first chunk; wide encodings are shown as UTF-8."""
 
     def __init__(self, given: Encoding | None, decide: Callable[[bytes], Encoding]) -> None:
         self.source = given
         self.decide = decide
 
-    def result(self) -> Encoding:
-        source = self.source or detect(b"")
+    def row_encoding(self) -> Encoding:
+        source = self.source or detect_encoding(b"")
         return Encoding(name="utf-8", bom=source.bom) if source.width > 1 else source
 
 
-def _bodies(chunks: Iterable[bytes], encodings: _Encodings) -> Iterator[tuple[bytes, bytes]]:
+def _decoded_bodies(chunks: Iterable[bytes], encodings: _StreamEncoding) -> Iterator[tuple[bytes, bytes]]:
     """Pair every chunk with its bytes as an ASCII superset, without the byte order mark."""
     decoder: codecs.IncrementalDecoder | None = None
     for number, chunk in enumerate(chunks):
         if number == 0:
-            encodings.source = encodings.source or _sniff(chunk, encodings.decide)
+            encodings.source = encodings.source or _sniff_encoding(chunk, encodings.decide)
             body = chunk[len(encodings.source.bom) :]
             if encodings.source.width > 1:
                 decoder = codecs.getincrementaldecoder(encodings.source.name)("backslashreplace")
@@ -205,15 +205,15 @@ def _bodies(chunks: Iterable[bytes], encodings: _Encodings) -> Iterator[tuple[by
         yield chunk, decoder.decode(body).encode() if decoder else body
 
 
-def _sniff(first: bytes, decide: Callable[[bytes], Encoding]) -> Encoding:
+def _sniff_encoding(first: bytes, decide: Callable[[bytes], Encoding]) -> Encoding:
     """Judge by the first chunk only; a character cut at its end must not count against it."""
-    if len(first) <= SNIFF:
+    if len(first) <= SNIFF_BYTES:
         return decide(first)
-    head = first[: max(first.rfind(b"\n") + 1, SNIFF)]
-    return decide(head if len(head) % 4 == 0 or b"\0" not in head[:SNIFF] else first[: len(first) // 4 * 4])
+    head = first[: max(first.rfind(b"\n") + 1, SNIFF_BYTES)]
+    return decide(head if len(head) % 4 == 0 or b"\0" not in head[:SNIFF_BYTES] else first[: len(first) // 4 * 4])
 
 
-def _style(breaks: int, crlf: int, breaker: bytes) -> NewlineStyle:
+def _newline_style(breaks: int, crlf: int, breaker: bytes) -> NewlineStyle:
     if not breaks:
         return "none"
     if breaker == b"\r":

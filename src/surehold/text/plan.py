@@ -1,4 +1,4 @@
-"""What an edit would do, before anything has happened."""
+"""What an edit would do: the plan of spans, computed before anything is written."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from surehold.text.snapshot import ABSENT, LineCounter, Snapshot
 
-_CHUNK = 1 << 16
+_COMPARED_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class LineSpan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
+class EditOutcome:
     """What one edit of a call did."""
 
     index: int
@@ -55,7 +55,7 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Carried:
+class RebaseEvidence:
     """Where lines of an earlier version were found again, and by which proofs besides the alignment."""
 
     from_line: int
@@ -78,7 +78,7 @@ class ResolvedOperation:
     new_end_line: int
     """One less than the start when it writes no line."""
     cross_version: bool = False
-    rebase: Carried | None = None
+    rebase: RebaseEvidence | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ class EditPlan:
     after: Snapshot
     spans: tuple[Span, ...] = ()
     """Sorted and disjoint; empty when one side is absent."""
-    applied: tuple[Applied, ...] = ()
+    applied: tuple[EditOutcome, ...] = ()
     corrections: tuple[Correction, ...] = ()
     warnings: tuple[str, ...] = ()
     resolutions: tuple[ResolvedOperation, ...] = ()
@@ -101,8 +101,10 @@ class EditPlan:
         if not self.spans:
             return self.before != self.after
         old, new = self.before.data, self.after.data
-        places = range(self.spans[0].start, self.spans[-1].end, _CHUNK)  # one by one: the first mostly tells it
-        return len(old) != len(new) or not all(new.startswith(old[at : at + _CHUNK], at) for at in places)
+        places = range(
+            self.spans[0].start, self.spans[-1].end, _COMPARED_BYTES
+        )  # one by one: the first mostly tells it
+        return len(old) != len(new) or not all(new.startswith(old[at : at + _COMPARED_BYTES], at) for at in places)
 
     @property
     def horizon(self) -> Horizon | None:
@@ -113,7 +115,7 @@ class EditPlan:
         first = self.after.line_number(_first_difference(changed, self.before))
         return Horizon(anchors_valid_through=first - 1, must_refresh_from_line=first)
 
-    def offsets(self) -> list[tuple[int, int, int, int]]:
+    def span_offsets(self) -> list[tuple[int, int, int, int]]:
         """List every span as (before start, before end, after start, after end)."""
         shift, rows = 0, list[tuple[int, int, int, int]]()
         for span in self.spans:
@@ -127,15 +129,15 @@ class EditPlan:
         old, new = LineCounter(self.before), LineCounter(self.after)
         if self.spans and not (self.before.needs_table or self.after.needs_table):
             same = self.spans[0].start  # up to here both are the same text, which is counted once
-            new = LineCounter(self.after, at=same, line=old.line(same))
+            new = LineCounter(self.after, at=same, line=old.line_at(same))
         return [
             LineSpan(
-                start_line=old.line(start),
-                end_line=old.line(max(start, end - 1)),
-                new_start_line=new.line(new_start),
-                new_end_line=new.line(max(new_start, new_end - 1)),
+                start_line=old.line_at(start),
+                end_line=old.line_at(max(start, end - 1)),
+                new_start_line=new.line_at(new_start),
+                new_end_line=new.line_at(max(new_start, new_end - 1)),
             )
-            for start, end, new_start, new_end in self.offsets()
+            for start, end, new_start, new_end in self.span_offsets()
         ]
 
 
@@ -155,7 +157,7 @@ class Check(Protocol):
         ...
 
 
-def splice(before: Snapshot, spans: Sequence[Span], **facts: Any) -> EditPlan:
+def splice_spans(before: Snapshot, spans: Sequence[Span], **facts: Any) -> EditPlan:
     """Build the plan that copies everything except the spans, which must be sorted and disjoint."""
     view, pieces, at = memoryview(before.data), list[bytes | memoryview](), 0
     for span in spans:
@@ -167,14 +169,14 @@ def splice(before: Snapshot, spans: Sequence[Span], **facts: Any) -> EditPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Splices:
+class SpliceSpans:
     """Replace known byte spans."""
 
     spans: tuple[Span, ...]
 
     def plan(self, before: Snapshot) -> EditPlan:
         """Apply the spans as they are."""
-        return splice(before, self.spans)
+        return splice_spans(before, self.spans)
 
 
 @dataclass(frozen=True, slots=True)

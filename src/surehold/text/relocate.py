@@ -1,38 +1,43 @@
-"""Where lines of an earlier version are now, or why that cannot be known.
+"""Where lines of an earlier version are now, and how to carry a plan over to a file that has changed since.
 
 A place counts as found only if two proofs agree:
 
 1. The alignment of both versions maps the lines, without a gap, to equal lines.
-2. The lines, with the context that is still around them, occur exactly once in both versions. In both, because the one
-   that is left of two may be the other one.
-3. The alignment must not depend on where it starts: from below it maps the lines to the same place.
-4. Where the context next to the lines was edited, equal lines that the alignment leaves over are rivals: they may be the
-   ones that remained. None may stand near by, or anywhere with the very neighbours that the lines had.
+2. The lines, with the context that is still around them, occur exactly once in both versions. In both, because the only
+   one left of two may be the other one.
+3. The alignment must not depend on where it starts: from the bottom it maps the lines to the same place.
+4. If the context next to the lines was edited, equal lines that the alignment maps to nothing are rivals: they may be
+   the ones that remained. There must be none nearby, nor anywhere with exactly the neighbours that the lines had.
+
+A plan is carried over span by span; one span that cannot be proven makes the whole plan a conflict.
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal
 
-from surehold.text.align import align
+from surehold.text.align import align_lines
+from surehold.text.plan import EditPlan, Span, splice_spans
+from surehold.text.snapshot import Snapshot
 
 Evidence = Literal["same", "block", "context", "above", "below"]
 
 _CONTEXT_STEPS = (0, 1, 2, 3, 5, 8, 13, 16)
 # With so many lines intact on both sides, other lines cannot have taken this place.
-_AMPLE_CONTEXT = 3
+_AMPLE_CONTEXT_LINES = 3
 # `}`, `else:` and blank lines are the same line only if a neighbour is the same as well.
 _TELLING_BYTES = 6
 # Of a block so long that was the only one, a second one is a copy, and the copy may be the one that kept its context.
 _LINES_OF_A_COPY = 3
 # What occurs more often than this proves nothing, and would take long to compare.
-_MOST_CANDIDATES = 256
+_MAX_CANDIDATES = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LineRange:
+class LineBlock:
     """Lines `start` to `end` (0-based, half-open); an empty range is the gap before line `start`."""
 
     start: int
@@ -40,7 +45,7 @@ class LineRange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
+class MovedLines:
     """The lines are now at `start` to `end`, which is `shift` lines further down than before."""
 
     start: int
@@ -53,64 +58,68 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
+class LostLines:
     """The lines cannot be proven to be anywhere."""
 
     reason: Literal["changed", "ambiguous", "disagree"]
     """Edited or gone; equal lines exist that could be meant; or found, but not where they belong."""
 
 
-def relocate(base: Sequence[bytes], current: Sequence[bytes], ranges: Sequence[LineRange]) -> list[Moved | Lost]:
+def relocate_lines(
+    base: Sequence[bytes], current: Sequence[bytes], ranges: Sequence[LineBlock]
+) -> list[MovedLines | LostLines]:
     """Return for every range of `base` where its lines are in `current`; the lines there are equal, byte for byte."""
     for wanted in ranges:
         if not 0 <= wanted.start <= wanted.end <= len(base):
             raise ValueError(f"{wanted} is not within {len(base)} lines.")
     if not ranges:
         return []
-    pair = _Pair(base, current)
+    pair = _VersionPair(base, current)
     if pair.base.ids == pair.current.ids:
-        return [Moved(start=each.start, end=each.end, shift=0, evidence="same", context=0) for each in ranges]
-    return [_find_gap(pair, each.start) if each.start == each.end else _find(pair, each) for each in ranges]
+        return [MovedLines(start=each.start, end=each.end, shift=0, evidence="same", context=0) for each in ranges]
+    return [_find_gap(pair, each.start) if each.start == each.end else _find_block(pair, each) for each in ranges]
 
 
-def _find_gap(pair: "_Pair", line: int) -> Moved | Lost:
+def _find_gap(pair: "_VersionPair", line: int) -> MovedLines | LostLines:
     """Find a gap by the two lines around it, which must still touch; an edge of the file stands for a missing one."""
     old, new = len(pair.base.ids), len(pair.current.ids)
     if not old:
-        return Lost(reason="changed")
-    place = _find(pair, LineRange(start=max(line - 1, 0), end=min(line + 1, old)))
-    if isinstance(place, Lost):
+        return LostLines(reason="changed")
+    place = _find_block(pair, LineBlock(start=max(line - 1, 0), end=min(line + 1, old)))
+    if isinstance(place, LostLines):
         return place
     if (line == 0 and place.start > 0) or (line == old and place.end < new):
-        return Lost(reason="changed")
+        return LostLines(reason="changed")
     here = line + place.shift
-    return Moved(start=here, end=here, shift=place.shift, evidence=place.evidence, context=place.context)
+    return MovedLines(start=here, end=here, shift=place.shift, evidence=place.evidence, context=place.context)
 
 
-def _find(pair: "_Pair", wanted: LineRange) -> Moved | Lost:
+def _find_block(pair: "_VersionPair", wanted: LineBlock) -> MovedLines | LostLines:
     start, end = wanted.start, wanted.end
-    here = pair.forward.get(start, end)
-    if pair.from_below.get(start, end) != here:
-        return Lost(reason="ambiguous")
+    here = pair.forward.mapped_start(start, end)
+    if pair.from_below.mapped_start(start, end) != here:
+        return LostLines(reason="ambiguous")
     if here is None:
-        return Lost(reason="disagree" if pair.counts(start, end) == (1, 1) else "changed")
-    place = _Place(pair=pair, start=start, end=end, here=here)
+        return LostLines(reason="disagree" if pair.count_occurrences(start, end) == (1, 1) else "changed")
+    place = _AlignedBlock(pair=pair, start=start, end=end, here=here)
     for context in _CONTEXT_STEPS:
-        up, down = min(context, place.above), min(context, place.below)
+        up, down = min(context, place.same_above), min(context, place.same_below)
         if context > max(up, down):
             break
-        counts = pair.counts(start - up, end + down)
+        counts = pair.count_occurrences(start - up, end + down)
         if counts == (1, 1) and pair.says_enough(start - up, end + down):
             if place.has_rivals():
                 break
             evidence = "block" if not context else "context" if up and down else "above" if up else "below"
-            return Moved(start=here, end=here + end - start, shift=here - start, evidence=evidence, context=context)
+            return MovedLines(
+                start=here, end=here + end - start, shift=here - start, evidence=evidence, context=context
+            )
         if counts[0] == 1 < counts[1] and up + end - start + down >= _LINES_OF_A_COPY:
             break
-    return Lost(reason="ambiguous")
+    return LostLines(reason="ambiguous")
 
 
-class _Text:
+class _IndexedLines:
     """The lines of one version as numbers, and where each number stands."""
 
     def __init__(self, ids: list[int]) -> None:
@@ -119,29 +128,29 @@ class _Text:
         for place, number in enumerate(ids):
             self.where.setdefault(number, []).append(place)
 
-    def count(self, number: int) -> int:
+    def count_line(self, number: int) -> int:
         return len(self.where.get(number, ()))
 
-    def places(self, pattern: list[int], start: int = 0, end: int | None = None) -> list[int] | None:
+    def find_pattern(self, pattern: list[int], start: int = 0, end: int | None = None) -> list[int] | None:
         """Return where the pattern begins, from `start` on and before `end`; None if that is too much to look at."""
-        rarest = min(range(len(pattern)), key=lambda index: self.count(pattern[index]))
+        rarest = min(range(len(pattern)), key=lambda index: self.count_line(pattern[index]))
         candidates = self.where.get(pattern[rarest], [])
         first = bisect_left(candidates, start + rarest)
         last = len(candidates) if end is None else bisect_left(candidates, end + rarest)
-        if last - first > _MOST_CANDIDATES:
+        if last - first > _MAX_CANDIDATES:
             return None
         begins = [place - rarest for place in candidates[first:last]]
         return [begin for begin in begins if self.ids[begin : begin + len(pattern)] == pattern]
 
 
-class _Map:
+class _AlignmentMap:
     """Where an alignment puts runs of lines."""
 
     def __init__(self, runs: list[tuple[int, int, int]]) -> None:
         self._runs = runs
         self._starts = [run[0] for run in runs]
 
-    def get(self, start: int, end: int) -> int | None:
+    def mapped_start(self, start: int, end: int) -> int | None:
         """Return where the lines went, if they went there together."""
         index = bisect_right(self._starts, start) - 1
         if index < 0:
@@ -150,34 +159,36 @@ class _Map:
         return there + start - begin if end <= begin + size else None
 
 
-class _Pair:
+class _VersionPair:
     """Both versions, indexed once for all ranges."""
 
     def __init__(self, base: Sequence[bytes], current: Sequence[bytes]) -> None:
         ids: dict[bytes, int] = {}
         self._lines = base
-        self.base = _Text([ids.setdefault(line, len(ids)) for line in base])
-        self.current = _Text([ids.setdefault(line, len(ids)) for line in current])
-        self._blocks = align(base, current)
-        self.forward = _Map([(a, b, size) for a, b, size in self._blocks])
-        self.from_below = _Map(_align_from_below(base, current))
-        self.backward = _Map([(b, a, size) for a, b, size in self._blocks])
+        self.base = _IndexedLines([ids.setdefault(line, len(ids)) for line in base])
+        self.current = _IndexedLines([ids.setdefault(line, len(ids)) for line in current])
+        self._blocks = align_lines(base, current)
+        self.forward = _AlignmentMap([(a, b, size) for a, b, size in self._blocks])
+        self.from_below = _AlignmentMap(_align_from_below(base, current))
+        self.backward = _AlignmentMap([(b, a, size) for a, b, size in self._blocks])
 
     def says_enough(self, start: int, end: int) -> bool:
         """Tell whether these lines of the base can be told from any others by what they say."""
         return end - start > 1 or len(b"".join(self._lines[start].split())) >= _TELLING_BYTES
 
-    def counts(self, start: int, end: int) -> tuple[int, int]:
+    def count_occurrences(self, start: int, end: int) -> tuple[int, int]:
         """Return how often these lines of the base occur in it, and in the current version."""
         pattern = self.base.ids[start:end]
-        places = self.base.places(pattern), self.current.places(pattern)
-        old, new = (_MOST_CANDIDATES if found is None else len(found) for found in places)
+        places = self.base.find_pattern(pattern), self.current.find_pattern(pattern)
+        old, new = (_MAX_CANDIDATES if found is None else len(found) for found in places)
         return old, new
 
     @cached_property
-    def solid(self) -> tuple[list[int], list[int]]:
+    def solid_lines(self) -> tuple[list[int], list[int]]:
         """Where the lines stand, in both versions, that occur once in both and are aligned: nothing crosses them."""
-        once = {number for number, places in self.base.where.items() if len(places) == self.current.count(number) == 1}
+        once = {
+            number for number, places in self.base.where.items() if len(places) == self.current.count_line(number) == 1
+        }
         pairs = [
             (place, block.b + place - block.a)
             for block in self._blocks
@@ -188,21 +199,21 @@ class _Pair:
 
 
 def _align_from_below(base: Sequence[bytes], current: Sequence[bytes]) -> list[tuple[int, int, int]]:
-    blocks = align(base[::-1], current[::-1])
+    blocks = align_lines(base[::-1], current[::-1])
     return [(len(base) - a - size, len(current) - b - size, size) for a, b, size in reversed(blocks)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Place:
+class _AlignedBlock:
     """Lines `start` to `end` of the base, aligned with the lines from `here` on."""
 
-    pair: _Pair
+    pair: _VersionPair
     start: int
     end: int
     here: int
 
     @cached_property
-    def above(self) -> int:
+    def same_above(self) -> int:
         """How many lines above are the same, as far as context goes."""
         old, new = self.pair.base.ids, self.pair.current.ids
         count, most = 0, min(_CONTEXT_STEPS[-1], self.start, self.here)
@@ -211,7 +222,7 @@ class _Place:
         return count
 
     @cached_property
-    def below(self) -> int:
+    def same_below(self) -> int:
         """How many lines below are the same, as far as context goes."""
         old, new = self.pair.base.ids, self.pair.current.ids
         there = self.here + self.end - self.start
@@ -231,42 +242,105 @@ class _Place:
             return False
         pair = self.pair
         return (
-            any(self._left_over(start, end) for start, end in (*suspects, (self.start, self.end)))
-            or _taken(pair.base, pair.current, pair.backward, self.start, self.end)
-            or _taken(pair.current, pair.base, pair.forward, self.here, self.here + size)
+            any(self._has_leftovers(start, end) for start, end in (*suspects, (self.start, self.end)))
+            or _occurs_unaligned(pair.base, pair.current, pair.backward, self.start, self.end)
+            or _occurs_unaligned(pair.current, pair.base, pair.forward, self.here, self.here + size)
         )
 
-    def _left_over(self, start: int, end: int) -> bool:
+    def _has_leftovers(self, start: int, end: int) -> bool:
         pair, shift = self.pair, self.here - self.start
-        old, new = pair.solid
-        return _left_over(pair.base, pair.forward, start, end, old) or _left_over(
+        old, new = pair.solid_lines
+        return _has_unaligned_equals(pair.base, pair.forward, start, end, old) or _has_unaligned_equals(
             pair.current, pair.backward, start + shift, end + shift, new
         )
 
     @property
     def _ample_above(self) -> bool:
-        return self.above >= _AMPLE_CONTEXT or self.start == self.here == self.above
+        return self.same_above >= _AMPLE_CONTEXT_LINES or self.start == self.here == self.same_above
 
     @property
     def _ample_below(self) -> bool:
         old_left = len(self.pair.base.ids) - self.end
         new_left = len(self.pair.current.ids) - self.end - self.here + self.start
-        return self.below >= _AMPLE_CONTEXT or old_left == new_left == self.below
+        return self.same_below >= _AMPLE_CONTEXT_LINES or old_left == new_left == self.same_below
 
 
-def _left_over(text: _Text, other: _Map, start: int, end: int, solid: list[int]) -> bool:
+def _has_unaligned_equals(text: _IndexedLines, other: _AlignmentMap, start: int, end: int, solid: list[int]) -> bool:
     """Tell whether lines equal to these are aligned with nothing, and no solid line stands between."""
     before, after = bisect_left(solid, start) - 1, bisect_left(solid, end)
     first = solid[before] + 1 if before >= 0 else 0
     last = solid[after] if after < len(solid) else len(text.ids)
     size = end - start
-    places = text.places(text.ids[start:end], first, last)
-    return places is None or any(place != start and other.get(place, place + size) is None for place in places)
+    places = text.find_pattern(text.ids[start:end], first, last)
+    return places is None or any(place != start and other.mapped_start(place, place + size) is None for place in places)
 
 
-def _taken(text: _Text, other: _Text, back: _Map, start: int, end: int) -> bool:
+def _occurs_unaligned(text: _IndexedLines, other: _IndexedLines, back: _AlignmentMap, start: int, end: int) -> bool:
     """Tell whether the other version has these lines with these neighbours where the alignment knows nothing of them."""
     up, down = min(1, start), min(1, len(text.ids) - end)
     size = end - start
-    places = other.places(text.ids[start - up : end + down])
-    return places is None or any(back.get(place + up, place + up + size) is None for place in places)
+    places = other.find_pattern(text.ids[start - up : end + down])
+    return places is None or any(back.mapped_start(place + up, place + up + size) is None for place in places)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanMove:
+    """Where one span of a plan went."""
+
+    from_line: int
+    to_line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebaseConflict:
+    """Lines of the plan that cannot be proven to be where they would have to be."""
+
+    line: int
+    """1-based, in the version that the plan was made for."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebasedPlan:
+    """A plan for the file as it is now."""
+
+    plan: EditPlan
+    moves: tuple[SpanMove, ...]
+
+
+def rebase_plan(plan: EditPlan, onto: Snapshot) -> RebasedPlan | tuple[RebaseConflict, ...]:
+    """Carry every span of a plan to another version of the file, or say which lines stand in the way."""
+    base = plan.before
+    ranges = [_touched_lines(base, span) for span in plan.spans]
+    found = relocate_lines(base.lines.raw, onto.lines.raw, ranges)
+    conflicts, spans, moves = list[RebaseConflict](), list[Span](), list[SpanMove]()
+    for span, lines, place in zip(plan.spans, ranges, found, strict=True):
+        match place:
+            case LostLines(reason=reason):
+                conflicts.append(RebaseConflict(line=lines.start + 1, reason=reason))
+            case MovedLines(start=start):
+                shift = onto.lines.starts[start] - base.lines.starts[lines.start]
+                spans.append(Span(start=span.start + shift, end=span.end + shift, new=span.new))
+                moves.append(SpanMove(from_line=lines.start + 1, to_line=start + 1))
+    if conflicts:
+        return tuple(conflicts)
+    if _is_disordered(spans):
+        return (RebaseConflict(line=ranges[0].start + 1, reason="reordered"),)
+    return RebasedPlan(plan=splice_spans(onto, spans), moves=tuple(moves))
+
+
+def _touched_lines(base: Snapshot, span: Span) -> LineBlock:
+    """Return the lines that a span touches; a gap between lines touches none."""
+    lines = base.lines
+    first = lines.index_at(span.start) if len(lines) else 0
+    if span.start == span.end:
+        if len(lines) == 0 or span.start == lines.starts[first]:
+            return LineBlock(start=first, end=first)
+        if span.start == base.size and lines.final_newline:
+            return LineBlock(start=len(lines), end=len(lines))
+        return LineBlock(start=first, end=first + 1)
+    return LineBlock(start=first, end=lines.index_at(span.end - 1) + 1)
+
+
+def _is_disordered(spans: list[Span]) -> bool:
+    return any(later.start < earlier.end for earlier, later in pairwise(spans))

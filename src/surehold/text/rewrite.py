@@ -1,11 +1,10 @@
-"""Whole contents: create and overwrite."""
+"""Edits that replace the whole content of a file: create and overwrite."""
 
 import re
 from dataclasses import dataclass
 
-from surehold.text.align import align
-from surehold.text.encoding import Encoding, contradictions, for_new_text
-from surehold.text.ends import common_prefix, common_suffix
+from surehold.text.align import align_lines, shared_prefix_length, shared_suffix_length
+from surehold.text.encoding import Encoding, declaration_warnings, encoding_for_new_text
 from surehold.text.plan import Correction, EditPlan, Span
 from surehold.text.snapshot import Snapshot
 
@@ -20,7 +19,7 @@ class WriteBytes:
 
     def plan(self, before: Snapshot) -> EditPlan:
         """Plan the bytes as they are, as one minimal span."""
-        return _replace_all(before, self.data)
+        return _plan_replacement(before, self.data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,25 +30,25 @@ class WriteText:
 
     def plan(self, before: Snapshot) -> EditPlan:
         """Plan the text; a new file gets it as it was sent."""
-        encoding = before.encoding if before.data else for_new_text(self.text, before.encoding)
+        encoding = before.encoding if before.data else encoding_for_new_text(self.text, before.encoding)
         text = self.text.removeprefix("\ufeff") if encoding.bom else self.text
         if not before.data:
-            return _replace_all(before, encoding.bom + encoding.encode(text), encoding)
-        adapted = _adapt(before, text)
+            return _plan_replacement(before, encoding.bom + encoding.encode(text), encoding)
+        adapted = _adapt_terminators(before, text)
         corrections = ()
         if adapted != encoding.encode(text):
             corrections = (
                 Correction(type="line_endings_kept", detail=f"Line endings follow the file ({before.lines.style})."),
             )
-        return _replace_all(before, encoding.bom + adapted, encoding, corrections)
+        return _plan_replacement(before, encoding.bom + adapted, encoding, corrections)
 
 
-def _adapt(before: Snapshot, text: str) -> bytes:
+def _adapt_terminators(before: Snapshot, text: str) -> bytes:
     """Give the text's lines the terminators that the file uses."""
     lines, encoding = before.lines, before.encoding
     if lines.style == "none" or (lines.style == "lf" and "\r" not in text):
         return encoding.encode(text)
-    rows = [encoding.encode(row) for row in _rows(text, lone_cr_breaks=lines.style == "cr")]
+    rows = [encoding.encode(row) for row in _split_rows(text, lone_cr_breaks=lines.style == "cr")]
     last = rows.pop()  # what stands behind the final break; empty when the text ends with one
     if lines.style != "mixed":
         return b"".join(row + lines.dominant for row in rows) + last
@@ -61,7 +60,7 @@ def _keep_terminators(before: Snapshot, rows: list[bytes]) -> list[bytes]:
     lines = before.lines
     known: dict[int, bytes] = {}
     ended = lines.contents if lines.final_newline else lines.contents[:-1]
-    for block in align(ended, rows):
+    for block in align_lines(ended, rows):
         known.update((block.b + k, lines.terminator(block.a + k)) for k in range(block.size))
     out, current = list[bytes](), known[min(known)] if known else lines.dominant
     for number, row in enumerate(rows):
@@ -70,23 +69,23 @@ def _keep_terminators(before: Snapshot, rows: list[bytes]) -> list[bytes]:
     return out
 
 
-def _rows(text: str, *, lone_cr_breaks: bool) -> list[str]:
+def _split_rows(text: str, *, lone_cr_breaks: bool) -> list[str]:
     if lone_cr_breaks:
         return _BREAK.split(text)
     return text.replace("\r\n", "\n").split("\n")
 
 
-def _replace_all(
+def _plan_replacement(
     before: Snapshot, data: bytes, encoding: Encoding | None = None, corrections: tuple[Correction, ...] = ()
 ) -> EditPlan:
     if not before.exists:
         return EditPlan(before=before, after=Snapshot(data, encoding=encoding), corrections=corrections)
     old = before.data
-    head = common_prefix(old, data)
-    tail = common_suffix(old, data, limit=min(len(old), len(data)) - head)
+    head = shared_prefix_length(old, data)
+    tail = shared_suffix_length(old, data, limit=min(len(old), len(data)) - head)
     span = Span(start=head, end=len(old) - tail, new=data[head : len(data) - tail])
     if span.start == span.end and not span.new:
         return EditPlan(before=before, after=before, corrections=corrections)
     after = Snapshot(data, meta=before.meta, encoding=encoding)
-    warnings = contradictions(old, data, encoding) if encoding and old else ()
+    warnings = declaration_warnings(old, data, encoding) if encoding and old else ()
     return EditPlan(before=before, after=after, spans=(span,), corrections=corrections, warnings=warnings)

@@ -1,13 +1,35 @@
-"""One file at one moment."""
+"""One file at one moment: its bytes, its metadata, and what can be computed from them."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 from surehold.errors import BinaryFile
-from surehold.text.encoding import Detector, Encoding, Hint, detect
-from surehold.text.hashing import line_digests, sha256
+from surehold.text.encoding import Encoding, EncodingDetector, EncodingHint, detect_encoding
+from surehold.text.hashing import line_digests, sha256_hex
 from surehold.text.lines import Lines
-from surehold.text.version import Meta, Version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meta:
+    """The facts about a file that are not its bytes."""
+
+    mode: int
+    """Permission bits only, as in `0o644`."""
+    uid: int = 0
+    gid: int = 0
+    mtime_ns: int = 0
+    xattrs: tuple[tuple[str, bytes], ...] = ()
+    """Extended attributes in name order; access control lists are among them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """One version of a file: the name of its bytes, their number, and the facts around them."""
+
+    sha256: str
+    size: int
+    meta: Meta | None = None
 
 
 class Snapshot:
@@ -22,8 +44,8 @@ class Snapshot:
         *,
         meta: Meta | None = None,
         encoding: Encoding | str | None = None,
-        configured: Hint | None = None,
-        detector: Detector | None = None,
+        configured: EncodingHint | None = None,
+        detector: EncodingDetector | None = None,
         name: Callable[[], str] | None = None,
     ) -> None:
         self.data = data if data is not None else b""
@@ -50,7 +72,7 @@ class Snapshot:
         """The name of the bytes; empty for a missing file."""
         if not self.exists:
             return ""
-        return self._name() if self._name else sha256(self.data)
+        return self._name() if self._name else sha256_hex(self.data)
 
     @property
     def size(self) -> int:
@@ -67,7 +89,9 @@ class Snapshot:
         """How the bytes spell characters; `BinaryFile` when they do not."""
         if isinstance(self._encoding, Encoding):
             return self._encoding
-        return detect(self.data, requested=self._encoding, configured=self._configured, detector=self._detector)
+        return detect_encoding(
+            self.data, requested=self._encoding, configured=self._configured, detector=self._detector
+        )
 
     @property
     def is_text(self) -> bool:
@@ -103,7 +127,7 @@ class Snapshot:
 
     def line_number(self, offset: int) -> int:
         """Return the 1-based number of the line that holds this offset, without building the table for it."""
-        return LineCounter(self).line(offset)
+        return LineCounter(self).line_at(offset)
 
     @property
     def needs_table(self) -> bool:
@@ -118,21 +142,21 @@ class LineCounter:
         self._snapshot, self._data, self._at, self._line = snapshot, snapshot.data, at, line
         self._table = snapshot.lines if snapshot.needs_table else None
 
-    def line(self, offset: int) -> int:
+    def line_at(self, offset: int) -> int:
         """Return the 1-based line of an offset that is not before the last one asked for."""
         if self._table is not None:
             return self._table.index_at(offset) + 1
         if not self._at:
-            return self._begin(offset)
+            return self._count_to_first(offset)
         self._line += self._data.count(b"\n", self._at, offset)
         self._at = max(self._at, offset)
         return self._line
 
-    def skip(self, offset: int, line: int) -> None:
+    def skip_to(self, offset: int, line: int) -> None:
         """Go on at an offset whose line is known already."""
         self._at, self._line = offset, line
 
-    def _begin(self, offset: int) -> int:
+    def _count_to_first(self, offset: int) -> int:
         """Count up to the first offset, which every counter of a version is asked for: once for all of them."""
         mark = self._snapshot.mark
         if mark[0] != offset:

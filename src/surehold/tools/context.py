@@ -1,20 +1,20 @@
-"""What surrounds a call: who calls, how much fits into the answer, and how to speak with the caller meanwhile."""
+"""What surrounds one tool call: the session, the size limits of the answer, progress reports and cancellation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from surehold.errors import Cancelled
-from surehold.workspace.gate import Gate
 from surehold.workspace.session import Session
+from surehold.workspace.settings import ReadGateSettings
 
 _CHARACTERS_PER_TOKEN = 4
-_AROUND = 500
+_SURROUNDING_CHARS = 500
 """Characters of an answer that its page leaves for the line above and the notices below."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class AnswerBudget:
     """How much of an answer reaches a model in one piece."""
 
     lines: int = 2_000
@@ -32,15 +32,15 @@ class Budget:
     @property
     def page_characters(self) -> int:
         """How many characters a page may have: its own limit, and no more than an answer with what is said around it."""
-        return self.page_beside("")
+        return self.page_characters_beside("")
 
-    def page_beside(self, notice: str) -> int:
+    def page_characters_beside(self, notice: str) -> int:
         """Return how many characters a page may have, so that a notice reaches the model too."""
         answer = self.answer_characters
-        return min(self.characters, max(answer - _AROUND - len(notice), answer // 2))
+        return min(self.characters, max(answer - _SURROUNDING_CHARS - len(notice), answer // 2))
 
 
-class Progress(Protocol):
+class ProgressListener(Protocol):
     """Hears how far a long call has come."""
 
     def __call__(self, done: float, total: float | None = None, message: str = "") -> None:
@@ -48,30 +48,30 @@ class Progress(Protocol):
         ...
 
 
-def _silent(done: float, total: float | None = None, message: str = "") -> None:
+def _ignore_progress(done: float, total: float | None = None, message: str = "") -> None:
     """Report to nobody."""
 
 
-def _never() -> bool:
+def _never_cancelled() -> bool:
     return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class CallContext:
     """One call's surroundings."""
 
     session: Session
-    budget: Budget = Budget()
+    budget: AnswerBudget = AnswerBudget()
     unchecked: bool = False
     """Changes are accepted without the sha256 that proves what the caller saw."""
     deprecated_names: bool = True
     """Names of arguments that are on their way out still work, with a warning."""
-    gate: Gate | None = None
+    gate: ReadGateSettings | None = None
     """What a session must have seen of a file before Write, Edit and NotebookEdit change it; None: as the workspace says."""
-    progress: Progress = _silent
-    cancelled: Callable[[], bool] = _never
+    progress: ProgressListener = _ignore_progress
+    cancelled: Callable[[], bool] = _never_cancelled
 
-    def go_on(self) -> None:
+    def raise_if_cancelled(self) -> None:
         """Raise `Cancelled` when the caller took the call back; asked before anything is written."""
         if self.cancelled():
             raise Cancelled("The call was cancelled.")

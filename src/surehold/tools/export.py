@@ -1,4 +1,4 @@
-"""Tool lists as other programs want them, from the one definition of each tool."""
+"""Tool lists in the formats of other programs, generated from the one definition of each tool."""
 
 from collections.abc import Callable, Iterable
 
@@ -42,6 +42,6 @@ def anthropic_tool(tool: AnyTool) -> Json:
 FORMATS: dict[str, Callable[[AnyTool], Json]] = {"openai": openai_tool, "anthropic": anthropic_tool, "mcp": mcp_tool}
 
 
-def exported(tools: Iterable[AnyTool], format: str) -> list[Json]:  # noqa: A002 - the word that people type
+def export_tools(tools: Iterable[AnyTool], format: str) -> list[Json]:  # noqa: A002 - the word that people type
     """Return a tool list in one of the formats."""
     return [FORMATS[format](tool) for tool in tools]

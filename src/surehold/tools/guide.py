@@ -1,11 +1,11 @@
-"""The text that teaches a model to use the tools: for a server's instructions, a prompt, or somebody's own system prompt."""
+"""The text that teaches a model to use the tools: for server instructions, a prompt or a system prompt."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from surehold.tools.spec import Tool
 
-_WAYS = (
+_WAYS_TO_CHANGE = (
     ("edit_file", "`edit_file` for quoted passages"),
     ("edit", "`edit` for lines named by their anchors"),
     ("write_file", "`write_file` for the whole content"),
@@ -13,22 +13,24 @@ _WAYS = (
 )
 
 
-def guidance(tools: Iterable[Tool[Any, Any]], *, roots: Sequence[str] = (), lean: bool = False) -> str:
+def build_guidance(tools: Iterable[Tool[Any, Any]], *, roots: Sequence[str] = (), lean: bool = False) -> str:
     """Return everything: how the tools go together, and what each of them has to say for itself."""
     found = list(tools)
     sections = (tool.brief if lean else tool.guide for tool in found)
-    return "\n\n".join([protocol([tool.name for tool in found], roots=roots, lean=lean), *filter(None, sections)])
+    return "\n\n".join(
+        [describe_protocol([tool.name for tool in found], roots=roots, lean=lean), *filter(None, sections)]
+    )
 
 
-def protocol(names: Sequence[str], *, roots: Sequence[str] = (), lean: bool = False) -> str:
+def describe_protocol(names: Sequence[str], *, roots: Sequence[str] = (), lean: bool = False) -> str:
     """Return how the tools go together, in at most twelve lines."""
     place = f" Workspace: {', '.join(roots)}" if roots else ""
     lines = [f"Surehold: file tools that never lose an edit.{place}"]
     if not all(name.endswith("_text_file") for name in names):  # that family takes absolute paths, and says so
         lines.append("Paths are relative to the first directory, or absolute below any of them.")
-    ways = [text for name, text in _WAYS if name in names]
+    ways = [text for name, text in _WAYS_TO_CHANGE if name in names]
     if "read_file" in names and ways:
-        lines += _steps(ways)
+        lines += _numbered_steps(ways)
     if not lean and ways:
         lines.append("A call happens completely or not at all, also when it changes several files.")
         lines.append("Long answers come in pages; the answer names the next call.")
@@ -39,7 +41,7 @@ def protocol(names: Sequence[str], *, roots: Sequence[str] = (), lean: bool = Fa
     return "\n".join(lines)
 
 
-def _steps(ways: Sequence[str]) -> list[str]:
+def _numbered_steps(ways: Sequence[str]) -> list[str]:
     return [
         "1. Read before you change: `read_file` shows the text and its sha256.",
         f"2. Change it with {', '.join(ways)}. Where a tool takes `expectedSha256`, pass that sha256.",

@@ -17,21 +17,21 @@ from pydantic.fields import FieldInfo
 
 Json = dict[str, Any]
 
-_TYPES: dict[Any, str] = {str: "string", int: "integer", bool: "boolean", float: "number"}
-_SILENT = (None, "", (), False)
+_JSON_TYPES: dict[Any, str] = {str: "string", int: "integer", bool: "boolean", float: "number"}
+_UNSTATED_DEFAULTS = (None, "", (), False)
 """Defaults that go without saying."""
-_LIMITS = {"ge": "minimum", "le": "maximum"}
+_LIMIT_KEYWORDS = {"ge": "minimum", "le": "maximum"}
 """Limits that a schema names; how long a text or list may be stands in its description where that matters."""
 
 
-def slim_schema(model: type[BaseModel]) -> Json:
+def params_schema(model: type[BaseModel]) -> Json:
     """Return the schema of what a model takes."""
     own = [name for name in model.model_fields if name in model.__annotations__]
     names = [*own, *(name for name in model.model_fields if name not in own)]  # inherited ones come last
     fields = {name: model.model_fields[name] for name in names}
     required = [info.alias or name for name, info in fields.items() if info.is_required()]
     schema: Json = {
-        "properties": {info.alias or name: _property(model, name, info) for name, info in fields.items()},
+        "properties": {info.alias or name: _property_schema(model, name, info) for name, info in fields.items()},
         "required": [*required, *getattr(model, "DEMANDED", ())],
         "type": "object",
     }
@@ -40,48 +40,48 @@ def slim_schema(model: type[BaseModel]) -> Json:
     return {"additionalProperties": False, **schema} if model.model_config.get("extra") == "forbid" else schema
 
 
-def bare_schema(model: type[BaseModel]) -> Json:
+def result_schema(model: type[BaseModel]) -> Json:
     """Return the fields of a result and their types; nothing is required, since parts may be left out."""
     fields = {info.serialization_alias or info.alias or name: info for name, info in model.model_fields.items()}
-    return {"type": "object", "properties": {name: _type(info.annotation) for name, info in fields.items()}}
+    return {"type": "object", "properties": {name: _type_schema(info.annotation) for name, info in fields.items()}}
 
 
-def _property(model: type[BaseModel], name: str, info: FieldInfo) -> Json:
+def _property_schema(model: type[BaseModel], name: str, info: FieldInfo) -> Json:
     row: Json = {}
-    if info.default_factory is None and not info.is_required() and info.default not in _SILENT:
+    if info.default_factory is None and not info.is_required() and info.default not in _UNSTATED_DEFAULTS:
         row["default"] = info.default
-    if text := _docstring(model, name):
+    if text := _field_docstring(model, name):
         row["description"] = text
-    row |= _type(info.annotation, write=slim_schema)
+    row |= _type_schema(info.annotation, write=params_schema)
     for limit in info.metadata:
-        row |= {word: getattr(limit, mark) for mark, word in _LIMITS.items() if hasattr(limit, mark)}
+        row |= {word: getattr(limit, mark) for mark, word in _LIMIT_KEYWORDS.items() if hasattr(limit, mark)}
     return row
 
 
-def _type(annotation: Any, write: Any = None) -> Json:
+def _type_schema(annotation: Any, write: Any = None) -> Json:
     """Return the schema of a type; null need not be named, since leaving an argument out says the same."""
     origin, inner = get_origin(annotation), [one for one in get_args(annotation) if one is not type(None)]
     if origin in (Union, types.UnionType):
-        options = [_type(one, write) for one in inner]
+        options = [_type_schema(one, write) for one in inner]
         return options[0] if len(options) == 1 else {"anyOf": options}
     if origin is Literal:
-        return {"enum": inner, "type": _TYPES[type(inner[0])]} if write else {"type": _TYPES[type(inner[0])]}
+        return {"enum": inner, "type": _JSON_TYPES[type(inner[0])]} if write else {"type": _JSON_TYPES[type(inner[0])]}
     if origin in (list, tuple):
-        return {"items": _type(inner[0], write), "type": "array"} if write else {"type": "array"}
+        return {"items": _type_schema(inner[0], write), "type": "array"} if write else {"type": "array"}
     if origin is dict and write:
-        return {"additionalProperties": _type(inner[1], write), "type": "object"}
+        return {"additionalProperties": _type_schema(inner[1], write), "type": "object"}
     if write and isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return write(annotation)
-    return {"type": _TYPES.get(annotation, "object")}
+    return {"type": _JSON_TYPES.get(annotation, "object")}
 
 
-def _docstring(model: type[BaseModel], name: str) -> str:
-    found = (_docstrings(base.__module__).get((base.__name__, name), "") for base in model.__mro__[:-2])
+def _field_docstring(model: type[BaseModel], name: str) -> str:
+    found = (_field_docstrings(base.__module__).get((base.__name__, name), "") for base in model.__mro__[:-2])
     return next((text for text in found if text), "")
 
 
 @cache
-def _docstrings(module: str) -> dict[tuple[str, str], str]:
+def _field_docstrings(module: str) -> dict[tuple[str, str], str]:
     """Return the docstring below each annotated name of each class of a module."""
     loaded = sys.modules.get(module)
     file = getattr(loaded, "__file__", None)

@@ -23,21 +23,21 @@ from pydantic_core import ErrorDetails
 
 from surehold.errors import InvalidArgument, SureholdError
 from surehold.stores.base import Operation
-from surehold.tools.context import Budget, Context
-from surehold.tools.schema import slim_schema
+from surehold.tools.context import AnswerBudget, CallContext
+from surehold.tools.schema import params_schema
 
 Kind = Literal["read", "edit", "delete", "move", "search", "other"]
 Json = dict[str, Any]
 
 
-_CONFIG = ConfigDict(frozen=True, populate_by_name=True, defer_build=True)
+_MODEL_CONFIG = ConfigDict(frozen=True, populate_by_name=True, defer_build=True)
 """Built when first used: a server starts in the time that it takes to build what `tools/list` needs."""
 
 
 class _Arguments(BaseModel):
     """What callers send; an attribute's docstring is its description."""
 
-    model_config = _CONFIG
+    model_config = _MODEL_CONFIG
 
     ALIASES: ClassVar[Mapping[str, str]] = {}
     """Other names that callers use, and the arguments they mean."""
@@ -49,7 +49,7 @@ class _Arguments(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _rename(cls, values: Any) -> Any:
+    def _rename_aliases(cls, values: Any) -> Any:
         if not cls.ALIASES or not isinstance(values, Mapping):
             return values
         given = dict(cast("Mapping[str, Any]", values))
@@ -59,7 +59,7 @@ class _Arguments(BaseModel):
         return given
 
     @classmethod
-    def known(cls) -> frozenset[str]:
+    def known_names(cls) -> frozenset[str]:
         """Return every spelling of every argument."""
         named = {name for key, info in cls.model_fields.items() for name in (key, info.alias) if name}
         return frozenset(named | set(cls.ALIASES))
@@ -69,7 +69,7 @@ class Params(_Arguments):
     """The arguments of a tool."""
 
 
-class Part(_Arguments):
+class NestedParams(_Arguments):
     """An object nested in the arguments; foreign keys are refused."""
 
     model_config = ConfigDict(extra="forbid")
@@ -78,17 +78,17 @@ class Part(_Arguments):
 class Result(BaseModel):
     """What a tool returns when it succeeds."""
 
-    model_config = _CONFIG
+    model_config = _MODEL_CONFIG
 
-    def text(self, budget: Budget) -> str:
+    def text(self, budget: AnswerBudget) -> str:
         """Say it to a model, within the budget; what does not fit is named, with the call that shows it."""
         raise NotImplementedError
 
-    def blocks(self) -> tuple[Json, ...]:
+    def content_blocks(self) -> tuple[Json, ...]:
         """Return what it shows beside its text: images and the like, as MCP spells them."""
         return ()
 
-    def fitted(self, budget: Budget) -> Self:  # noqa: ARG002 - most results are small
+    def cut_to_budget(self, budget: AnswerBudget) -> Self:  # noqa: ARG002 - most results are small
         """Return it in a size that a model is given in one piece."""
         return self
 
@@ -97,7 +97,7 @@ class Result(BaseModel):
         """Whether all of it was done."""
         return True
 
-    def trouble(self) -> Json:
+    def failure_details(self) -> Json:
         """Return what went wrong, when not all of it was done."""
         return {}
 
@@ -166,44 +166,46 @@ class Tool(Generic[P, R]):
     result: type[R]
     hints: Hints
     wire: Wire = field(repr=False)
-    run: Callable[[Context, P], R] = field(repr=False)
+    run: Callable[[CallContext, P], R] = field(repr=False)
     guide: str = field(default="", repr=False)
     """What a model should know beyond the description."""
     brief: str = field(default="", repr=False)
     """The same in a third of the words."""
 
-    def __call__(self, context: Context, params: P) -> R:
+    def __call__(self, context: CallContext, params: P) -> R:
         """Call it from Python, with types."""
         return self.run(context, params)
 
     @cached_property
     def input_schema(self) -> Json:
         """What it takes."""
-        return slim_schema(self.params)
+        return params_schema(self.params)
 
     @cached_property
     def output_schema(self) -> Json | None:
         """What it answers, success or failure; None for tools that only look, whose answer is text."""
         return None if self.hints.read_only else self.wire.output_schema(self.result)
 
-    def call(self, context: Context, arguments: Mapping[str, Any]) -> Answer:
+    def call(self, context: CallContext, arguments: Mapping[str, Any]) -> Answer:
         """Call it with plain data; a refusal is an answer too, and the ledger hears of it."""
         try:
-            context.go_on()
-            params, warnings = self.parse(arguments, deprecated_names=context.deprecated_names)
+            context.raise_if_cancelled()
+            params, warnings = self.parse_arguments(arguments, deprecated_names=context.deprecated_names)
             result = self.run(context, params)
         except SureholdError as error:
-            return self._refused(context, arguments, error)
+            return self._record_refusal(context, arguments, error)
         text = "\n".join([result.text(context.budget), *(f"Warning: {warning}" for warning in warnings)])
         data = self.wire.success(result, warnings)
-        fitted = result.fitted(context.budget)
+        fitted = result.cut_to_budget(context.budget)
         shown = None if self.hints.read_only else data if fitted is result else self.wire.success(fitted, warnings)
-        blocks = result.blocks()
+        blocks = result.content_blocks()
         return Answer(ok=result.ok, text=text, data=data, structured=shown, warnings=warnings, content=blocks)
 
-    def parse(self, arguments: Mapping[str, Any], *, deprecated_names: bool = True) -> tuple[P, tuple[str, ...]]:
+    def parse_arguments(
+        self, arguments: Mapping[str, Any], *, deprecated_names: bool = True
+    ) -> tuple[P, tuple[str, ...]]:
         """Turn plain data into Params, with a warning for every unknown argument."""
-        known = self.params.known()
+        known = self.params.known_names()
         given, warnings = dict(arguments), list[str]()
         for name in sorted(set(arguments) - known):
             instead = self.params.DEPRECATED.get(name) if deprecated_names else None
@@ -218,15 +220,15 @@ class Tool(Generic[P, R]):
         except ValidationError as invalid:
             raise _invalid_argument(self.name, self.params, invalid) from None
 
-    def _refused(self, context: Context, arguments: Mapping[str, Any], error: SureholdError) -> Answer:
+    def _record_refusal(self, context: CallContext, arguments: Mapping[str, Any], error: SureholdError) -> Answer:
         hints = self.hints
         if hints.operation and not error.recorded and not (arguments.get("dryRun") or arguments.get("dry_run")):
-            named = next((str(arguments[name]) for name in _PATHS if isinstance(arguments.get(name), str)), "")
-            path = (named or error.path or "")[:_LONGEST_PATH]
+            named = next((str(arguments[name]) for name in _PATH_ARGUMENTS if isinstance(arguments.get(name), str)), "")
+            path = (named or error.path or "")[:_MAX_PATH_CHARS]
             context.session.record_refusal(path, tool=self.name, operation=hints.operation, error=error)
-        return self.refusal(error)
+        return self.refusal_answer(error)
 
-    def refusal(self, error: SureholdError) -> Answer:
+    def refusal_answer(self, error: SureholdError) -> Answer:
         """Spell an error as the answer to a call; after a bug nobody knows whether something was written."""
         changes = not self.hints.read_only
         text = self.wire.failure_text(error, wrote_nothing=changes and error.reason != "bug")
@@ -236,18 +238,18 @@ class Tool(Generic[P, R]):
 
 AnyTool = Tool[Any, Any]
 
-_MOST_PROBLEMS = 20
-_LONGEST_PATH = 4_096
-_PATHS = ("path", "file_path", "fromPath", "notebook_path", "trashedPath", "trashId")
+_MAX_PROBLEMS = 20
+_MAX_PATH_CHARS = 4_096
+_PATH_ARGUMENTS = ("path", "file_path", "fromPath", "notebook_path", "trashedPath", "trashId")
 """Where a call names the file it is about, for the ledger."""
 
 
 def tool(
     name: str, *, hints: Hints, wire: Wire, guide: str = "", brief: str = ""
-) -> Callable[[Callable[[Context, P], R]], Tool[P, R]]:
+) -> Callable[[Callable[[CallContext, P], R]], Tool[P, R]]:
     """Make a tool of a function whose types and docstring say the rest."""
 
-    def make(run: Callable[[Context, P], R]) -> Tool[P, R]:
+    def make_tool(run: Callable[[CallContext, P], R]) -> Tool[P, R]:
         types = get_type_hints(run)
         return Tool(
             name=name,
@@ -261,13 +263,13 @@ def tool(
             brief=brief,
         )
 
-    return make
+    return make_tool
 
 
 def _invalid_argument(name: str, params: type[Params], invalid: ValidationError) -> InvalidArgument:
     problems = [
-        {"argument": ".".join(map(str, error["loc"])) or "(arguments)", "problem": _problem(params, error)}
-        for error in invalid.errors()[:_MOST_PROBLEMS]
+        {"argument": ".".join(map(str, error["loc"])) or "(arguments)", "problem": _describe_problem(params, error)}
+        for error in invalid.errors()[:_MAX_PROBLEMS]
     ]
     first = problems[0]
     return InvalidArgument(
@@ -277,16 +279,16 @@ def _invalid_argument(name: str, params: type[Params], invalid: ValidationError)
     )
 
 
-def _problem(params: type[Params], error: ErrorDetails) -> str:
+def _describe_problem(params: type[Params], error: ErrorDetails) -> str:
     if error["type"] == "missing":
         return "it is required and was not sent"
     if error["type"] != "extra_forbidden":
         return error["msg"]
-    allowed = _keys_at(slim_schema(params), error["loc"][:-1])
+    allowed = _allowed_keys_at(params_schema(params), error["loc"][:-1])
     return f"Unknown key; allowed are {', '.join(allowed)}" if allowed else "Unknown key"
 
 
-def _keys_at(schema: Json, location: tuple[int | str, ...]) -> list[str]:
+def _allowed_keys_at(schema: Json, location: tuple[int | str, ...]) -> list[str]:
     """Return the keys that an object at this place of the arguments may have."""
     for step in location:
         inner = schema.get("items") if isinstance(step, int) else schema.get("properties", {}).get(step)

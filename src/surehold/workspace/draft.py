@@ -1,4 +1,4 @@
-"""One proposal worked out in memory: steps 3 to 6 of a write. Nothing here changes anything."""
+"""Works one proposal out in memory: steps 3 to 6 of a write. Nothing here changes a file."""
 
 from dataclasses import dataclass, replace
 
@@ -6,24 +6,23 @@ from surehold.disk.base import Create, Remove, Rename, Replace, Step, Target
 from surehold.errors import StaleFile, SureholdError
 from surehold.stores.base import Blob, Change, Sighting
 from surehold.text.plan import EditPlan
-from surehold.text.snapshot import Snapshot
-from surehold.text.version import Version
-from surehold.workspace.policy import Standing
+from surehold.text.snapshot import Snapshot, Version
+from surehold.workspace.access.policy import PathRules
 from surehold.workspace.proposal import Proposal
 
-_COMPARED = 8 << 20
-_SINCE = 8 * 1024
+_MAX_COMPARED_BYTES = 8 << 20
+_CHANGES_SINCE_BYTES = 8 * 1024
 """A refusal shows what changed meanwhile: for files up to this size together, up to so many bytes of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ResolvedProposal:
     """A proposal whose paths were resolved."""
 
     proposal: Proposal
     target: Target
     to: Target | None = None
-    standings: tuple[Standing, ...] = ()
+    standings: tuple[PathRules, ...] = ()
     """What the rules say about each path."""
 
     @property
@@ -36,7 +35,7 @@ class Place:
 class Draft:
     """What a proposal comes to, given the files as they are now."""
 
-    place: Place
+    place: ResolvedProposal
     plan: EditPlan
     displaced: Snapshot
     change: Change
@@ -46,14 +45,14 @@ class Draft:
     already_applied: bool = False
 
     @property
-    def changes(self) -> bool:
+    def changes_anything(self) -> bool:
         """Whether there is anything to do."""
         return self.plan.changes_bytes or self.place.to is not None or self.change.before != self.change.after
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """What the disk has to do."""
-        return _steps(self)
+        return _disk_steps(self)
 
     @property
     def blobs(self) -> tuple[Blob, ...]:
@@ -65,8 +64,8 @@ class Draft:
         return tuple(kept)
 
 
-def draft(
-    place: Place,
+def make_draft(
+    place: ResolvedProposal,
     current: Snapshot,
     displaced: Snapshot,
     *,
@@ -84,7 +83,7 @@ def draft(
         if stale.reason != "hash_mismatch":
             raise
         if place.to is not None or not _already_applied(proposal, current, base):
-            raise _with_verdict(stale, place, current, base if _was_shown(stale, seen) else None) from None
+            raise _with_retry_details(stale, place, current, base if _was_shown(stale, seen) else None) from None
         already = True
     if place.to is not None:
         proposal.to_proof.check(place.to.key, displaced, ())
@@ -95,7 +94,7 @@ def draft(
         raise
     warnings = tuple(w for check in proposal.checks for w in check(plan))
     replaces = place.to is None and plan.before.exists and plan.after.exists
-    change = replace(_change(place, plan, displaced, trash_id), in_place=in_place and replaces)
+    change = replace(_build_change(place, plan, displaced, trash_id), in_place=in_place and replaces)
     return Draft(
         place=place,
         plan=plan,
@@ -114,10 +113,10 @@ def _already_applied(proposal: Proposal, current: Snapshot, base: bytes | None) 
             return True
         return base is not None and proposal.edit.plan(Snapshot(base, encoding=current.encoding)).after == current
     except SureholdError:
-        return base is not None and _replays(proposal, base, current)
+        return base is not None and _replays_from_base(proposal, base, current)
 
 
-def _replays(proposal: Proposal, base: bytes, current: Snapshot) -> bool:
+def _replays_from_base(proposal: Proposal, base: bytes, current: Snapshot) -> bool:
     try:
         return proposal.edit.plan(Snapshot(base)).after == current
     except SureholdError:
@@ -129,7 +128,7 @@ def _was_shown(stale: StaleFile, seen: tuple[Sighting, ...]) -> bool:
     return any(sighting.sha256 == stale.details.get("expected_sha256") for sighting in seen)
 
 
-def _with_verdict(stale: StaleFile, place: Place, current: Snapshot, base: bytes | None) -> StaleFile:
+def _with_retry_details(stale: StaleFile, place: ResolvedProposal, current: Snapshot, base: bytes | None) -> StaleFile:
     """Say whether the same edits would apply to the file as it is now, and what changed since the caller saw it."""
     try:
         plan = place.proposal.edit.plan(current)
@@ -140,22 +139,22 @@ def _with_verdict(stale: StaleFile, place: Place, current: Snapshot, base: bytes
     stale.details["edits_still_apply"] = still_apply
     if still_apply:
         stale.details["retry_with_sha256"] = current.sha256
-    if base is not None and len(base) + current.size <= _COMPARED:
+    if base is not None and len(base) + current.size <= _MAX_COMPARED_BYTES:
         from surehold.text.plan_diff import diff_between
 
         old, name = Snapshot(base, encoding=current.encoding if current.is_text else None), place.target.key
-        since = diff_between(old, current, from_name=name, to_name=name, limit=_SINCE)
+        since = diff_between(old, current, from_name=name, to_name=name, limit=_CHANGES_SINCE_BYTES)
         stale.details["changes_since"] = since.text
         stale.details["changes_since_truncated"] = since.truncated
     return stale
 
 
-def _change(place: Place, plan: EditPlan, displaced: Snapshot, trash_id: str) -> Change:
-    from surehold.text.plan_diff import diff_of
+def _build_change(place: ResolvedProposal, plan: EditPlan, displaced: Snapshot, trash_id: str) -> Change:
+    from surehold.text.plan_diff import diff_of_plan
 
     proposal, to = place.proposal, place.to
     removes = not plan.after.exists or displaced.exists
-    diff = diff_of(plan, from_name=place.target.key, to_name=to.key if to else place.target.key)
+    diff = diff_of_plan(plan, from_name=place.target.key, to_name=to.key if to else place.target.key)
     return Change(
         path=place.target.key,
         to_path=to.key if to else "",
@@ -179,7 +178,7 @@ def _after_version(plan: EditPlan, proposal: Proposal) -> Version | None:
     return replace(version, meta=meta)
 
 
-def _steps(draft: Draft) -> tuple[Step, ...]:
+def _disk_steps(draft: Draft) -> tuple[Step, ...]:
     place, plan, proposal = draft.place, draft.plan, draft.place.proposal
     target, to = place.target, place.to
     before, after = plan.before, plan.after

@@ -9,13 +9,13 @@ number, which every sign of the glob moves on. That takes one pass over the glob
 
 from dataclasses import replace
 
-from surehold.disk.base import Reader, Target
+from surehold.disk.base import DiskReader, Target
 from surehold.errors import SureholdError
 
 _MAX_BYTES = 1 << 20
-_MAX_SECTION = 1024
+_MAX_SECTION_CHARS = 1024
 """A longer section names nothing."""
-_CODECS = {
+_CODEC_OF_CHARSET = {
     "latin1": "latin-1",
     "utf-8": "utf-8",
     "utf-8-bom": "utf-8-sig",
@@ -24,7 +24,7 @@ _CODECS = {
 }
 
 
-def charset_of(disk: Reader, target: Target) -> str | None:
+def charset_of(disk: DiskReader, target: Target) -> str | None:
     """Return the codec that is declared for this file, or None."""
     for depth in range(len(target.parts) - 1, -1, -1):
         config = replace(target, parts=(*target.parts[:depth], ".editorconfig"))
@@ -34,17 +34,17 @@ def charset_of(disk: Reader, target: Target) -> str | None:
             continue
         if stored is None:
             continue
-        is_root, charset = _parse(stored.data.decode("utf-8", "replace"), "/".join(target.parts[depth:]))
+        is_root, charset = _parse_config(stored.data.decode("utf-8", "replace"), "/".join(target.parts[depth:]))
         if charset is not None:
-            return _CODECS.get(charset)
+            return _CODEC_OF_CHARSET.get(charset)
         if is_root:
             break
     return None
 
 
-def _parse(text: str, name: str) -> tuple[bool, str | None]:
+def _parse_config(text: str, name: str) -> tuple[bool, str | None]:
     """Return whether this is the topmost file, and the last charset of a section that names the file."""
-    is_root, charset, section, places = False, None, None, _Places(name)
+    is_root, charset, section, places = False, None, None, _NamePositions(name)
     for line in text.splitlines():
         row = line.strip()
         if not row or row[0] in "#;":
@@ -55,12 +55,12 @@ def _parse(text: str, name: str) -> tuple[bool, str | None]:
         key, _, value = (part.strip().lower() for part in row.partition("="))
         if section is None and key == "root":
             is_root = value == "true"
-        elif section is not None and key == "charset" and _matches(section, places):
+        elif section is not None and key == "charset" and _section_matches(section, places):
             charset = None if value == "unset" else value
     return is_root, charset
 
 
-class _Places:
+class _NamePositions:
     """Sets of places in a name, each as the bits of a number: bit i stands before character i."""
 
     def __init__(self, name: str) -> None:
@@ -71,7 +71,7 @@ class _Places:
         self._slash = self._of.get("/", 0)
         self._inside = self.end - 1 & ~self._slash
 
-    def after(self, sign: str, reached: int) -> int:
+    def after_character(self, sign: str, reached: int) -> int:
         """Go over this character."""
         return (reached & self._of.get(sign, 0)) << 1
 
@@ -106,8 +106,8 @@ class _Places:
         return reached | (self.after_anything(reached) & self._slash) << 1
 
 
-def _matches(section: str, places: _Places) -> bool:
-    if len(section) > _MAX_SECTION:
+def _section_matches(section: str, places: _NamePositions) -> bool:
+    if len(section) > _MAX_SECTION_CHARS:
         return False
     glob = section.lstrip("/") if "/" in section else f"**/{section}"
     reached, at, braces = 1, 0, list[tuple[int, int]]()  # of each open brace: where it began, what it has reached
@@ -122,12 +122,12 @@ def _matches(section: str, places: _Places) -> bool:
         elif sign == "}" and braces:
             reached |= braces.pop()[1]
         else:
-            reached, width = _over(glob, at, places, reached)
+            reached, width = _step_over(glob, at, places, reached)
         at += width
     return not braces and reached & places.end != 0
 
 
-def _over(glob: str, at: int, places: _Places, reached: int) -> tuple[int, int]:
+def _step_over(glob: str, at: int, places: _NamePositions, reached: int) -> tuple[int, int]:
     """Return what the sign at this place of the glob reaches, and how long it is."""
     if glob.startswith("**/", at):
         return places.after_directories(reached), 3
@@ -139,4 +139,4 @@ def _over(glob: str, at: int, places: _Places, reached: int) -> tuple[int, int]:
         return places.after_one(reached), 1
     if glob[at] == "[" and (close := glob.find("]", at)) > 0:
         return places.after_class(glob[at + 1 : close], reached), close + 1 - at
-    return places.after(glob[at], reached), 1
+    return places.after_character(glob[at], reached), 1

@@ -1,4 +1,4 @@
-"""Finding files in a workspace: listing, globbing, searching, within its rules and limits."""
+"""Finds files in a workspace: listing, globbing and searching, within its rules and limits."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -6,43 +6,47 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from surehold.disk.base import Reader, Stored, Target
+from surehold.disk.base import DiskReader, StoredFile, Target
 from surehold.errors import InvalidArgument, InvalidPattern, NotAFile, NotFound, PermissionDenied, SureholdError
-from surehold.search.budget import SECONDS, Budget, Progress
-from surehold.search.complaints import needs_look_around
+from surehold.search.content import SnapshotOf, grep_file, grep_tree
+from surehold.search.deadline import DEFAULT_SECONDS, Deadline, Progress
 from surehold.search.engine import Engine, Scope
-from surehold.search.fallback import PythonEngine
-from surehold.search.glob import Filter, is_glob
+from surehold.search.file_types import canonical_type
+from surehold.search.glob import GlobFilter, is_glob
 from surehold.search.grep import search_one, search_text
-from surehold.search.listing import Place, find_glob, list_directory
-from surehold.search.marks import Marks, marks_of
-from surehold.search.newest import find_newest
-from surehold.search.paths import search_paths
-from surehold.search.ripgrep import Ripgrep, TooManyRules, binary
-from surehold.search.sweep import SnapshotOf, sweep_one, sweep_tree
-from surehold.search.types import canonical
-from surehold.search.values import GlobResult, Listing, NewestResult, Search, SearchResult, Sought, SweepResult
-from surehold.text.encoding import Detector
+from surehold.search.listing import SearchRoot, find_glob, find_newest, list_directory, search_paths
+from surehold.search.literal_engine import LiteralEngine
+from surehold.search.query import GlobResult, GrepResult, Listing, NewestResult, ResultWindow, Search, SearchResult
+from surehold.search.result_page import Highlights, highlight_matches
+from surehold.search.ripgrep.engine import Ripgrep, TooManyExclusions, find_binary
+from surehold.search.ripgrep.errors import needs_look_around
+from surehold.text.encoding import EncodingDetector
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.editorconfig import charset_of
 
 if TYPE_CHECKING:
-    from surehold.workspace.read_path import ReadPath
+    from surehold.workspace.reader import WorkspaceReader
 
-_MAX_QUERY = 10_000
+_MAX_QUERY_CHARS = 10_000
 _MAX_FILE_BYTES = 1 << 28
-_MAX_CONTEXT = 100
-_SIGNS = re.compile(r"[\\.+*?()|\[\]{}^$]")
-VERSION_CONTROL = (".git", ".svn", ".hg", ".jj", ".bzr", ".sl")
+_MAX_CONTEXT_LINES = 100
+_REGEX_SIGNS = re.compile(r"[\\.+*?()|\[\]{}^$]")
+VERSION_CONTROL_DIRECTORIES = (".git", ".svn", ".hg", ".jj", ".bzr", ".sl")
 """Directories of other programs' own data, never of interest."""
-BUILD = ("node_modules", "target", "__pycache__")
+BUILD_DIRECTORIES = ("node_modules", "target", "__pycache__")
 """Directories of what is made from other files."""
 
 
 class Finder:
     """Finds files, and places in them. What a rule denies is neither listed, nor matched, nor read."""
 
-    def __init__(self, workspace: "ReadPath", *, detector: Detector | None = None, seconds: float = SECONDS) -> None:
+    def __init__(
+        self,
+        workspace: "WorkspaceReader",
+        *,
+        detector: EncodingDetector | None = None,
+        seconds: float = DEFAULT_SECONDS,
+    ) -> None:
         self._workspace = workspace
         self._disk = workspace.disk
         self._policy = workspace.policy
@@ -68,7 +72,7 @@ class Finder:
         _check_count("limit", limit, least=1)
         _check_count("max_depth", max_depth, least=1)
         return list_directory(
-            self._place(path),
+            self._resolve_root(path),
             recursive=recursive,
             max_depth=max_depth,
             hidden=hidden,
@@ -92,9 +96,9 @@ class Finder:
     ) -> GlobResult:
         """Return the files and directories that a pattern matches, from `root` on, in path order."""
         _check_count("limit", limit, least=1)
-        budget = Budget(self._seconds, progress=progress, cancelled=cancelled)
+        budget = Deadline(self._seconds, progress=progress, cancelled=cancelled)
         return find_glob(
-            self._place(root), pattern, exclude=exclude, limit=limit, hidden=hidden, ignore=ignore, budget=budget
+            self._resolve_root(root), pattern, exclude=exclude, limit=limit, hidden=hidden, ignore=ignore, budget=budget
         )
 
     def search(
@@ -110,28 +114,28 @@ class Finder:
         _check_count("limit", limit, least=1)
         _check_query(search)
         search = _with_any_line_end(search)
-        budget = Budget(self._seconds, progress=progress, cancelled=cancelled)
+        budget = Deadline(self._seconds, progress=progress, cancelled=cancelled)
         if search.mode == "path":
-            return search_paths(self._place(search.root), search, limit=limit, after=after, budget=budget)
+            return search_paths(self._resolve_root(search.root), search, limit=limit, after=after, budget=budget)
         target = self._workspace.target(search.root)
         if self._is_file(target):
             return self._search_file(search, target, limit=limit, after=after, budget=budget)
-        scope = self._scope(search, self._place(search.root))
+        scope = self._make_scope(search, self._resolve_root(search.root))
         try:
             return search_text(
-                scope, self._engine(), snapshot_of=self._snapshot, limit=limit, after=after, budget=budget
+                scope, self._choose_engine(), snapshot_of=self._make_snapshot, limit=limit, after=after, budget=budget
             )
-        except TooManyRules:
+        except TooManyExclusions:
             return search_text(
-                scope, PythonEngine(), snapshot_of=self._snapshot, limit=limit, after=after, budget=budget
+                scope, LiteralEngine(), snapshot_of=self._make_snapshot, limit=limit, after=after, budget=budget
             )
 
-    def newest(
+    def glob_newest(
         self,
         pattern: str,
         *,
         root: str = ".",
-        closed: Sequence[str] = VERSION_CONTROL,
+        closed: Sequence[str] = VERSION_CONTROL_DIRECTORIES,
         limit: int = 250,
         hidden: bool = True,
         ignore: bool = True,
@@ -141,118 +145,118 @@ class Finder:
         """Return the files that a pattern matches, newest first; an absolute pattern says itself where to begin."""
         _check_count("limit", limit, least=1)
         if pattern.startswith("/"):
-            root, pattern = _split(pattern)
-        budget = Budget(self._seconds, progress=progress, cancelled=cancelled)
+            root, pattern = _split_pattern(pattern)
+        budget = Deadline(self._seconds, progress=progress, cancelled=cancelled)
         return find_newest(
-            self._place(root), pattern, closed=closed, limit=limit, hidden=hidden, ignore=ignore, budget=budget
+            self._resolve_root(root), pattern, closed=closed, limit=limit, hidden=hidden, ignore=ignore, budget=budget
         )
 
     def grep(
         self,
         search: Search,
-        sought: Sought,
+        sought: ResultWindow,
         *,
         progress: Progress | None = None,
         cancelled: Callable[[], bool] | None = None,
-    ) -> SweepResult:
+    ) -> GrepResult:
         """Return one page of the files, counts or lines that match, and the totals of the whole tree.
 
         An expression with look-around is matched by PCRE2. One that cannot be read is refused; if its characters stand in
         files as they are, the refusal says how to find them.
         """
         _check_query(search)
-        _check_sought(sought)
-        budget = Budget(self._seconds, progress=progress, cancelled=cancelled)
+        _check_window(sought)
+        budget = Deadline(self._seconds, progress=progress, cancelled=cancelled)
         try:
-            return self._sweep(search, sought, budget)
+            return self._run_grep(search, sought, budget)
         except InvalidPattern as error:
             if needs_look_around(error):
-                return self._sweep(replace(search, look_around=True), sought, budget)
+                return self._run_grep(replace(search, look_around=True), sought, budget)
             if error.reason == "invalid_regex":
                 self._add_hint(error, search, budget)
             raise
 
-    def marked(self, search: Search, found: SweepResult) -> Marks:
+    def mark_matches(self, search: Search, found: GrepResult) -> Highlights:
         """Return which characters of each matching row match."""
         search = replace(search, look_around=found.look_around)
-        return marks_of(search, self._engine(), found.rows, Budget(self._seconds))
+        return highlight_matches(search, self._choose_engine(), found.rows, Deadline(self._seconds))
 
-    def _add_hint(self, error: InvalidPattern, search: Search, budget: Budget) -> None:
+    def _add_hint(self, error: InvalidPattern, search: Search, budget: Deadline) -> None:
         """Say how to find the characters of an expression themselves, if they stand anywhere."""
         with suppress(SureholdError):
-            found = self._sweep(replace(search, mode="text", multiline=False), Sought(limit=1), budget)
+            found = self._run_grep(replace(search, mode="text", multiline=False), ResultWindow(limit=1), budget)
             if found.total_files:
-                literal = _SIGNS.sub(r"\\\g<0>", search.query)
+                literal = _REGEX_SIGNS.sub(r"\\\g<0>", search.query)
                 places = "1 file" if found.total_files == 1 else f"{found.total_files} files"
                 error.action = f"These characters as they are stand in {places}: send `{literal}`."
                 error.details |= {"as_text": literal, "files_with_text": found.total_files}
 
-    def _sweep(self, search: Search, sought: Sought, budget: Budget) -> SweepResult:
+    def _run_grep(self, search: Search, sought: ResultWindow, budget: Deadline) -> GrepResult:
         target = self._workspace.target(search.root)
-        engine = self._engine()
+        engine = self._choose_engine()
         if self._is_file(target):
-            snapshot = self._whole(target)
-            return sweep_one(search, engine, sought, target=target, snapshot=snapshot, budget=budget)
-        place = self._place(search.root)
+            snapshot = self._read_whole(target)
+            return grep_file(search, engine, sought, target=target, snapshot=snapshot, budget=budget)
+        place = self._resolve_root(search.root)
         closed = tuple(name for name in search.closed if name not in place.directory.parts)
-        scope = self._scope(replace(search, closed=closed), place)
+        scope = self._make_scope(replace(search, closed=closed), place)
         try:
-            return sweep_tree(scope, engine, sought, snapshot_of=self._snapshots(), budget=budget)
-        except TooManyRules:
-            return sweep_tree(scope, PythonEngine(), sought, snapshot_of=self._snapshots(), budget=budget)
+            return grep_tree(scope, engine, sought, snapshot_of=self._snapshot_factory(), budget=budget)
+        except TooManyExclusions:
+            return grep_tree(scope, LiteralEngine(), sought, snapshot_of=self._snapshot_factory(), budget=budget)
 
-    def _scope(self, search: Search, place: Place) -> Scope:
+    def _make_scope(self, search: Search, place: SearchRoot) -> Scope:
         above = "/".join((place.directory.root, *place.directory.parts))
         return Scope(
             disk=self._disk,
             directory=place.directory,
             search=replace(
                 search,
-                include=tuple(_below(above, pattern) for pattern in search.include),
-                exclude=tuple(_below(above, pattern) for pattern in search.exclude),
+                include=tuple(_relative_pattern(above, pattern) for pattern in search.include),
+                exclude=tuple(_relative_pattern(above, pattern) for pattern in search.exclude),
             ),
             allowed=place.allowed,
-            max_file_bytes=self._most,
+            max_file_bytes=self._max_file_bytes,
         )
 
     @property
-    def _most(self) -> int:
+    def _max_file_bytes(self) -> int:
         return min(_MAX_FILE_BYTES, self._workspace.limits.max_file_bytes)
 
-    def _whole(self, target: Target) -> Snapshot:
-        stored = self._disk.read(target, limit=self._most)
+    def _read_whole(self, target: Target) -> Snapshot:
+        stored = self._disk.read(target, limit=self._max_file_bytes)
         if stored is None:
             raise NotFound(f"`{target}` is gone.", path=target.key)
-        return self._snapshot(target, stored)
+        return self._make_snapshot(target, stored)
 
-    def _search_file(self, search: Search, target: Target, *, limit: int, after: str, budget: Budget) -> SearchResult:
+    def _search_file(self, search: Search, target: Target, *, limit: int, after: str, budget: Deadline) -> SearchResult:
         return search_one(
             search,
-            self._engine(),
+            self._choose_engine(),
             target=target,
-            snapshot=self._whole(target),
+            snapshot=self._read_whole(target),
             limit=limit,
             after=after,
             budget=budget,
         )
 
-    def _engine(self) -> Engine:
-        path = binary()
-        with self._disk.held(self._disk.resolve(".")) as fd:
+    def _choose_engine(self) -> Engine:
+        path = find_binary()
+        with self._disk.open_directory(self._disk.resolve(".")) as fd:
             is_on_this_machine = fd is not None
-        return Ripgrep(path=path) if path and is_on_this_machine else PythonEngine()
+        return Ripgrep(path=path) if path and is_on_this_machine else LiteralEngine()
 
-    def _place(self, path: str) -> Place:
+    def _resolve_root(self, path: str) -> SearchRoot:
         directory = self._workspace.target(path)
         name = "/".join(directory.parts)
         if name:
             self._policy.check_read(name + "/", name, key=directory.key)
-        return Place(disk=self._disk, directory=directory, allowed=self._allowed if self._has_rules() else None)
+        return SearchRoot(disk=self._disk, directory=directory, allowed=self._may_read if self._has_rules() else None)
 
     def _has_rules(self) -> bool:
         return bool(self._policy.deny or self._policy.state_dir)
 
-    def _allowed(self, target: Target, directory: bool) -> bool:
+    def _may_read(self, target: Target, directory: bool) -> bool:
         name = "/".join(target.parts)
         try:
             self._policy.check_read(name + "/" if directory else name, name, key=target.key)
@@ -263,8 +267,8 @@ class Finder:
     def _is_file(self, target: Target) -> bool:
         if not target.parts:
             return False
-        above = self._disk.below(self._disk.resolve(target.root), target.parts[:-1])
-        look = self._disk.looks(above, target.parts[-1:])[0]
+        above = self._disk.target_below(self._disk.resolve(target.root), target.parts[:-1])
+        look = self._disk.stat_entries(above, target.parts[-1:])[0]
         if look is None:
             raise NotFound(
                 f"There is no file or directory `{target}`.",
@@ -275,27 +279,27 @@ class Finder:
             raise NotAFile(f"`{target}` is neither a file nor a directory.", path=target.key, reason="not_a_file")
         return look.type == "file"
 
-    def _snapshot(self, target: Target, stored: Stored) -> Snapshot:
-        return self._snapshots()(target, stored)
+    def _make_snapshot(self, target: Target, stored: StoredFile) -> Snapshot:
+        return self._snapshot_factory()(target, stored)
 
-    def _snapshots(self) -> SnapshotOf:
+    def _snapshot_factory(self) -> SnapshotOf:
         """Return what makes snapshots of many files; what configures them is read once."""
-        configs = _Configs(self._disk)
+        configs = _ConfigCache(self._disk)
 
-        def snapshot(target: Target, stored: Stored) -> Snapshot:
+        def make_snapshot(target: Target, stored: StoredFile) -> Snapshot:
             return Snapshot(
                 stored.data, meta=stored.meta, configured=lambda: configs.charset_of(target), detector=self._detector
             )
 
-        return snapshot
+        return make_snapshot
 
 
-class _Configs:
+class _ConfigCache:
     """What configures many files, read once and remembered, also when it is not there; for one call."""
 
-    def __init__(self, disk: Reader) -> None:
+    def __init__(self, disk: DiskReader) -> None:
         self._disk = disk
-        self._known = dict[tuple[str, ...], Stored | None]()
+        self._known = dict[tuple[str, ...], StoredFile | None]()
         self._found = 0
         self._plain = set[tuple[str, ...]]()
         """Directories in which nothing is configured."""
@@ -305,12 +309,12 @@ class _Configs:
         if directory in self._plain:
             return None
         before = self._found
-        charset = charset_of(cast("Reader", self), target)
+        charset = charset_of(cast("DiskReader", self), target)
         if self._found == before:
             self._plain.add(directory)
         return charset
 
-    def read(self, target: Target, *, limit: int) -> Stored | None:
+    def read(self, target: Target, *, limit: int) -> StoredFile | None:
         place = (target.root, *target.parts)
         if place not in self._known:
             self._known[place] = self._disk.read(target, limit=limit)
@@ -323,22 +327,22 @@ def _check_count(name: str, value: int, *, least: int) -> None:
         raise InvalidArgument(f"`{name}` is {value}; it must be at least {least}.", reason="bad_limit")
 
 
-def _check_sought(sought: Sought) -> None:
+def _check_window(sought: ResultWindow) -> None:
     _check_count("offset", sought.offset, least=0)
     if sought.limit is not None:
         _check_count("limit", sought.limit, least=1)
-    if not 0 <= min(sought.before, sought.after) <= max(sought.before, sought.after) <= _MAX_CONTEXT:
-        raise InvalidArgument(f"The lines around a match must be 0 to {_MAX_CONTEXT}.", reason="bad_limit")
+    if not 0 <= min(sought.before, sought.after) <= max(sought.before, sought.after) <= _MAX_CONTEXT_LINES:
+        raise InvalidArgument(f"The lines around a match must be 0 to {_MAX_CONTEXT_LINES}.", reason="bad_limit")
 
 
-def _split(pattern: str) -> tuple[str, str]:
+def _split_pattern(pattern: str) -> tuple[str, str]:
     """Split an absolute pattern into the directory that it names and the rest, which is at least one name."""
     names = pattern.split("/")
     fixed = next((at for at, name in enumerate(names) if is_glob(name) or "\\" in name), len(names) - 1)
     return "/".join(names[:fixed]) or "/", "/".join(names[fixed:])
 
 
-def _below(directory: str, pattern: str) -> str:
+def _relative_pattern(directory: str, pattern: str) -> str:
     """Return an absolute pattern as it reads from a directory that it begins with, any other as it is."""
     rest = pattern.removeprefix(directory)
     return rest if rest.startswith("/") and rest.strip("/") else pattern
@@ -355,13 +359,13 @@ def _with_any_line_end(search: Search) -> Search:
 def _check_query(search: Search) -> None:
     if not search.query:
         raise InvalidArgument("There is nothing to search for.", reason="empty_query")
-    if len(search.query) > _MAX_QUERY:
-        raise InvalidArgument(f"The query has more than {_MAX_QUERY} characters.", reason="query_too_long")
+    if len(search.query) > _MAX_QUERY_CHARS:
+        raise InvalidArgument(f"The query has more than {_MAX_QUERY_CHARS} characters.", reason="query_too_long")
     if "\0" in search.query or any("\ud800" <= sign <= "\udfff" for sign in search.query):
         raise InvalidPattern("The query holds a character that text cannot hold.", reason="invalid_query")
     _ = (
-        Filter(search.include, search.exclude),
-        [canonical(name) for name in search.types],
+        GlobFilter(search.include, search.exclude),
+        [canonical_type(name) for name in search.types],
     )  # refuses what makes no sense
-    if not 0 <= search.context <= _MAX_CONTEXT:
-        raise InvalidArgument(f"`context` must be 0 to {_MAX_CONTEXT}.", reason="bad_limit")
+    if not 0 <= search.context <= _MAX_CONTEXT_LINES:
+        raise InvalidArgument(f"`context` must be 0 to {_MAX_CONTEXT_LINES}.", reason="bad_limit")

@@ -1,4 +1,4 @@
-"""What a caller wants, and what it offers as evidence that it saw the file."""
+"""What a caller wants to change, and the proof that it has seen the file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

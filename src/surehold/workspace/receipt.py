@@ -1,4 +1,4 @@
-"""What a caller gets back."""
+"""What a caller gets back after a change."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ class FileReceipt:
     """Permission bits that the change sets; None when it leaves them alone."""
 
     @property
-    def deed(self) -> str:
+    def summary(self) -> str:
         """What happens to the path, in words for the person who is asked; nothing in it is escaped."""
         change = self.change
         meta = change.before.meta if change.before else None

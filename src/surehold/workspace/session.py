@@ -1,4 +1,4 @@
-"""One agent's conversation with one workspace: what it is shown, and what it asks for."""
+"""One agent's session in a workspace: what it was shown, and what it changes."""
 
 from collections.abc import Iterable, Sequence
 from copy import copy
@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Self
 
 from surehold.errors import InvalidArgument, SureholdError
 from surehold.stores.base import Blob, Call, Operation, SessionRow, Sighting
-from surehold.text.line_spans import merged
-from surehold.text.page import Page
+from surehold.text.line_ranges import merge_ranges
+from surehold.text.page import FilePage
 from surehold.text.plan import Delete, Keep
+from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteText
 from surehold.text.snapshot import Snapshot
-from surehold.text.string_edits import SnapshotEdits, StringEdit
+from surehold.workspace.access.permission import Approver, Permission
 from surehold.workspace.history import History
-from surehold.workspace.permission import Approver, Permission
 from surehold.workspace.proposal import Absent, Exact, Proof, Proposal, Seen, Sha256
 from surehold.workspace.receipt import Receipt
-from surehold.workspace.write_path import WritePath
+from surehold.workspace.writer import WorkspaceWriter
 
 if TYPE_CHECKING:
     from surehold.workspace.finder import Finder
 
-_KEPT_OF_HITS = 256 * 1024
+_MAX_MATCHED_VERSION_BYTES = 256 * 1024
 """Versions up to this size are kept when a search shows lines of them: there may be many."""
 
 
@@ -33,7 +33,7 @@ class Session:
 
     def __init__(
         self,
-        workspace: WritePath,
+        workspace: WorkspaceWriter,
         *,
         id: str,  # noqa: A002 - it is the id
         agent: str = "",
@@ -46,10 +46,10 @@ class Session:
         self.history = History(workspace, permission=self.permission)
         workspace.store.open_session(SessionRow(id=id, agent=agent, opened=workspace.clock().isoformat()))
 
-    def asking(self, approver: Approver | None) -> Self:
+    def with_approver(self, approver: Approver | None) -> Self:
         """Return the same conversation, in which somebody else is asked."""
         other = copy(self)
-        other.permission = self.permission.asking(approver)
+        other.permission = self.permission.with_approver(approver)
         other.history = History(self.workspace, permission=other.permission)
         return other
 
@@ -62,22 +62,24 @@ class Session:
         """Return a file as it is now; the session has then seen all of it."""
         snapshot = self.workspace.read(path, encoding=encoding)
         total = snapshot.line_count if snapshot.is_text else 0
-        self.saw(path, snapshot, spans=((1, total),) if total else (), whole=True)
+        self.record_shown_lines(path, snapshot, spans=((1, total),) if total else (), whole=True)
         return snapshot
 
-    def page(self, path: str, *, start: int = 1, count: int = 2000) -> Page:
+    def page(self, path: str, *, start: int = 1, count: int = 2000) -> FilePage:
         """Return some lines of a file of any size; the session has then seen those."""
         page = self.workspace.page(path, start=start, count=count)
-        self.saw_page(path, page)
+        self.record_shown_page(path, page)
         return page
 
-    def saw_page(self, path: str, page: Page, *, anchored: bool = False, snapshot: Snapshot | None = None) -> None:
+    def record_shown_page(
+        self, path: str, page: FilePage, *, anchored: bool = False, snapshot: Snapshot | None = None
+    ) -> None:
         """Remember that a page was shown; lines that were cut were not. All pages of a version make it whole."""
         shown = len(page.rows) - page.cut
         spans = ((page.start, page.start + shown - 1),) if shown else ()
         key = self.workspace.target(path).key
-        earlier = next((s for s in self.workspace.store.sightings(self.id, key) if s.sha256 == page.sha256), None)
-        together = merged([*spans, *(earlier.spans if earlier else ())])
+        earlier = next((s for s in self.workspace.store.list_sightings(self.id, key) if s.sha256 == page.sha256), None)
+        together = merge_ranges([*spans, *(earlier.spans if earlier else ())])
         everything = ((1, page.line_count),) if page.line_count else ()
         sighting = Sighting(
             session=self.id,
@@ -87,9 +89,9 @@ class Session:
             whole=not page.cut and together == everything,
             anchored=spans if anchored else (),
         )
-        self.workspace.store.see([sighting], self._kept(snapshot))
+        self.workspace.store.record_sightings([sighting], self._blobs_to_keep(snapshot))
 
-    def saw(
+    def record_shown_lines(
         self,
         path: str,
         snapshot: Snapshot,
@@ -108,19 +110,19 @@ class Session:
             whole=whole,
             anchored=spans if anchored else (),
         )
-        self.workspace.store.see([sighting], self._kept(snapshot))
+        self.workspace.store.record_sightings([sighting], self._blobs_to_keep(snapshot))
 
-    def saw_hits(self, hits: Iterable[tuple[str, Snapshot, tuple[tuple[int, int], ...]]]) -> None:
+    def record_shown_matches(self, hits: Iterable[tuple[str, Snapshot, tuple[tuple[int, int], ...]]]) -> None:
         """Remember lines that a search showed, of many files at once; paths are the workspace's own."""
         sightings, blobs = list[Sighting](), list[Blob]()
         for key, snapshot, spans in hits:
-            sightings.append(Sighting(session=self.id, path=key, sha256=snapshot.sha256, spans=merged(spans)))
-            if snapshot.size <= _KEPT_OF_HITS:
-                blobs += self._kept(snapshot)
+            sightings.append(Sighting(session=self.id, path=key, sha256=snapshot.sha256, spans=merge_ranges(spans)))
+            if snapshot.size <= _MAX_MATCHED_VERSION_BYTES:
+                blobs += self._blobs_to_keep(snapshot)
         if sightings:
-            self.workspace.store.see(sightings, blobs)
+            self.workspace.store.record_sightings(sightings, blobs)
 
-    def _kept(self, snapshot: Snapshot | None) -> list[Blob]:
+    def _blobs_to_keep(self, snapshot: Snapshot | None) -> list[Blob]:
         """Return the version that was shown, if it is small enough to be kept for rebasing."""
         if snapshot is None or snapshot.size > self.workspace.limits.sighting_bytes:
             return []
@@ -129,14 +131,14 @@ class Session:
     def create(self, path: str, text: str, *, reason: str = "", dry_run: bool = False) -> Receipt:
         """Make a new file; one that exists is never overwritten."""
         proposal = Proposal(path=path, edit=WriteText(text), proof=Absent())
-        return self._write("create", proposal, reason=reason, dry_run=dry_run)
+        return self._submit_operation("create", proposal, reason=reason, dry_run=dry_run)
 
     def write(
         self, path: str, text: str, *, expected_sha256: str = "", reason: str = "", dry_run: bool = False
     ) -> Receipt:
         """Overwrite a file that this session has read, or whose sha256 it names. Encoding and line endings stay."""
         proof: Proof = Sha256(expected_sha256) if expected_sha256 else Seen(whole=True)
-        return self._write(
+        return self._submit_operation(
             "write", Proposal(path=path, edit=WriteText(text), proof=proof), reason=reason, dry_run=dry_run
         )
 
@@ -151,12 +153,14 @@ class Session:
         """Replace quoted texts, each standing exactly once; all of them or none."""
         proof: Proof = Sha256(expected_sha256) if expected_sha256 else Exact()
         proposal = Proposal(path=path, edit=SnapshotEdits(_string_edits(edits)), proof=proof)
-        return self._write("edit", proposal, reason=reason, dry_run=dry_run)
+        return self._submit_operation("edit", proposal, reason=reason, dry_run=dry_run)
 
     def delete(self, path: str, *, expected_sha256: str = "", reason: str = "", dry_run: bool = False) -> Receipt:
         """Move a file to the trash."""
         proof: Proof = Sha256(expected_sha256) if expected_sha256 else Seen()
-        return self._write("delete", Proposal(path=path, edit=Delete(), proof=proof), reason=reason, dry_run=dry_run)
+        return self._submit_operation(
+            "delete", Proposal(path=path, edit=Delete(), proof=proof), reason=reason, dry_run=dry_run
+        )
 
     def move(
         self, path: str, to_path: str, *, expected_sha256: str = "", reason: str = "", dry_run: bool = False
@@ -166,11 +170,11 @@ class Session:
             raise InvalidArgument("The new name is empty.", path=path, reason="no_destination")
         proof: Proof = Sha256(expected_sha256) if expected_sha256 else Exact()
         proposal = Proposal(path=path, to_path=to_path, edit=Keep(), proof=proof)
-        return self._write("move", proposal, reason=reason, dry_run=dry_run)
+        return self._submit_operation("move", proposal, reason=reason, dry_run=dry_run)
 
     def apply(self, *proposals: Proposal, reason: str = "", dry_run: bool = False) -> Receipt:
         """Make several proposals happen as one change, all or none."""
-        return self._write("patch", *proposals, reason=reason, dry_run=dry_run)
+        return self._submit_operation("patch", *proposals, reason=reason, dry_run=dry_run)
 
     def restore(self, trash_id: str, *, to_path: str = "") -> Receipt:
         """Bring a deleted file back."""
@@ -188,18 +192,18 @@ class Session:
         self, *proposals: Proposal, tool: str, operation: Operation, reason: str = "", dry_run: bool = False
     ) -> Receipt:
         """Make proposals happen on behalf of a tool, all or none."""
-        call = self.call(tool, operation, reason=reason)
+        call = self.make_call(tool, operation, reason=reason)
         return self.workspace.write(*proposals, call=call, dry_run=dry_run, permission=self.permission)
 
-    def call(self, tool: str, operation: Operation, *, reason: str = "") -> Call:
+    def make_call(self, tool: str, operation: Operation, *, reason: str = "") -> Call:
         """Name who asks: this session, by this tool."""
         return Call(tool=tool, operation=operation, writer=tool, agent=self.agent, session=self.id, reason=reason)
 
     def record_refusal(self, path: str, *, tool: str, operation: Operation, error: SureholdError) -> None:
         """Write a call into the ledger that was refused before any file was looked at."""
-        self.workspace.record_refusal([(path, "")], self.call(tool, operation), self.workspace.new_id(), error)
+        self.workspace.record_refusal([(path, "")], self.make_call(tool, operation), self.workspace.new_id(), error)
 
-    def _write(self, operation: Operation, *proposals: Proposal, reason: str, dry_run: bool) -> Receipt:
+    def _submit_operation(self, operation: Operation, *proposals: Proposal, reason: str, dry_run: bool) -> Receipt:
         return self.submit(*proposals, tool=operation, operation=operation, reason=reason, dry_run=dry_run)
 
 

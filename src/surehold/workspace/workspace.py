@@ -1,19 +1,19 @@
-"""What a user holds. Its parts are loaded when they are first asked for: a command needs one of them."""
+"""The workspace as library users see it. Its parts are loaded on first use, because most commands need only one of them."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from surehold.workspace.write_path import WritePath
+from surehold.workspace.writer import WorkspaceWriter
 
 if TYPE_CHECKING:
+    from surehold.workspace.access.permission import Approver
     from surehold.workspace.history import History
-    from surehold.workspace.mode import Mode
-    from surehold.workspace.permission import Approver
     from surehold.workspace.session import Session
-    from surehold.workspace.views import CheckpointManager, FileWriteTracker
+    from surehold.workspace.settings import Mode
+    from surehold.workspace.tracking import CheckpointManager, FileWriteTracker
 
 
-class Workspace(WritePath):
+class Workspace(WorkspaceWriter):
     """One or several directories that we may edit, with their memory and their rules."""
 
     def session(
@@ -39,13 +39,13 @@ class Workspace(WritePath):
     @property
     def checkpoints(self) -> "CheckpointManager":
         """The writes that are under way."""
-        from surehold.workspace.views import CheckpointManager
+        from surehold.workspace.tracking import CheckpointManager
 
         return CheckpointManager(self)
 
     @property
     def writers(self) -> "FileWriteTracker":
         """Which tool family last wrote a file."""
-        from surehold.workspace.views import FileWriteTracker
+        from surehold.workspace.tracking import FileWriteTracker
 
         return FileWriteTracker(self)

@@ -4,9 +4,9 @@ from front.mcp.client import StdioClient, surehold
 from front.shell import Shell
 from spec.marks import requirement
 from surehold.dialects.anchored.edit import edit
-from surehold.dialects.anchored.guide import BRIEF, GUIDE
-from surehold.dialects.families import tools_of
-from surehold.tools.guide import guidance
+from surehold.dialects.anchored.wire import BRIEF, GUIDE
+from surehold.library.families import tools_of
+from surehold.tools.guide import build_guidance
 
 
 @requirement("anchored:guidance:freshness")
@@ -64,7 +64,7 @@ def test_the_guidance_stands_where_models_look(tmp_path: Path, shell: Shell) -> 
     assert BRIEF in instructions
     assert GUIDE in prompt
     assert GUIDE in shell("prompt").out
-    assert shell.json("prompt")["prompt"] == guidance(tools_of())
+    assert shell.json("prompt")["prompt"] == build_guidance(tools_of())
     for word in ("distinctive", "one file completely after the other", "start_hash", "advisory", "fresh anchors"):
         assert word in edit.description
 

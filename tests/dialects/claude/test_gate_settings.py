@@ -10,11 +10,11 @@ from dialects.claude.desk import numbered
 from spec.marks import requirement
 from surehold.dialects.claude.edit import edit
 from surehold.dialects.claude.write import write
-from surehold.tools.context import Context
+from surehold.tools.context import CallContext
 from surehold.tools.spec import Answer
-from surehold.workspace.gate import Gate
-from surehold.workspace.permission import Approval, Approver, PermissionRequest
+from surehold.workspace.access.permission import Approval, Approver, PermissionRequest
 from surehold.workspace.session import Session
+from surehold.workspace.settings import ReadGateSettings
 from surehold.workspace.workspace import Workspace
 from workspaces import real_workspace
 
@@ -32,13 +32,15 @@ def workspace(root: Path) -> Iterator[Workspace]:
         yield opened
 
 
-def editing(session: Session, old: str, new: str, *, gate: Gate | None = None, **arguments: Any) -> Answer:
-    context = Context(session=session, gate=gate or Gate())
+def editing(session: Session, old: str, new: str, *, gate: ReadGateSettings | None = None, **arguments: Any) -> Answer:
+    context = CallContext(session=session, gate=gate or ReadGateSettings())
     return edit.call(context, {"file_path": "file.txt", "old_string": old, "new_string": new, **arguments})
 
 
-def writing(session: Session, content: str, *, gate: Gate | None = None) -> Answer:
-    return write.call(Context(session=session, gate=gate or Gate()), {"file_path": "file.txt", "content": content})
+def writing(session: Session, content: str, *, gate: ReadGateSettings | None = None) -> Answer:
+    return write.call(
+        CallContext(session=session, gate=gate or ReadGateSettings()), {"file_path": "file.txt", "content": content}
+    )
 
 
 def kind(answer: Answer) -> str:
@@ -48,14 +50,16 @@ def kind(answer: Answer) -> str:
 
 @requirement("claude:gate:settings")
 def test_the_gate_is_strict_and_rejects_unless_it_is_told_otherwise(workspace: Workspace) -> None:
-    context = Context(session=workspace.session())
+    context = CallContext(session=workspace.session())
 
-    assert (context.gate or context.session.workspace.gate) == Gate(require_read="strict", on_stale="reject")
+    assert (context.gate or context.session.workspace.gate) == ReadGateSettings(
+        require_read="strict", on_stale="reject"
+    )
 
 
 @requirement("claude:gate:settings")
 def test_matched_lets_an_exact_and_unique_text_of_an_unread_file_be_edited(workspace: Workspace, root: Path) -> None:
-    session, gate = workspace.session(), Gate(require_read="matched")
+    session, gate = workspace.session(), ReadGateSettings(require_read="matched")
 
     assert kind(editing(session, "line 1", "x", gate=gate)) == "not_unique"
     assert kind(editing(session, "line 1", "x", gate=gate, replace_all=True)) == "not_read"
@@ -68,12 +72,15 @@ def test_matched_lets_an_exact_and_unique_text_of_an_unread_file_be_edited(works
 def test_matched_wants_the_exact_text(workspace: Workspace, root: Path) -> None:
     (root / "file.txt").write_text("it’s here\n")
 
-    assert kind(editing(workspace.session(), "it's here", "x", gate=Gate(require_read="matched"))) == "not_read"
+    assert (
+        kind(editing(workspace.session(), "it's here", "x", gate=ReadGateSettings(require_read="matched")))
+        == "not_read"
+    )
 
 
 @requirement("claude:gate:settings")
 def test_off_asks_nothing(workspace: Workspace, root: Path) -> None:
-    session, gate = workspace.session(), Gate(require_read="off")
+    session, gate = workspace.session(), ReadGateSettings(require_read="off")
 
     assert editing(session, "line 2\n", "two\n", gate=gate).ok
     (root / "file.txt").write_text("changed\n")
@@ -84,7 +91,7 @@ def test_off_asks_nothing(workspace: Workspace, root: Path) -> None:
 
 @requirement("claude:gate:settings")
 def test_rebase_goes_on_in_lines_that_are_provably_the_same(workspace: Workspace, root: Path) -> None:
-    session, gate = workspace.session(), Gate(on_stale="rebase")
+    session, gate = workspace.session(), ReadGateSettings(on_stale="rebase")
     session.read("file.txt")
     changed = "first\n" + numbered(40).replace("line 20\n", "twenty\n")
     (root / "file.txt").write_text(changed)
@@ -99,7 +106,7 @@ def test_rebase_goes_on_in_lines_that_are_provably_the_same(workspace: Workspace
 
 @requirement("claude:gate:settings")
 def test_rebase_refuses_lines_that_changed_or_that_could_be_others(workspace: Workspace, root: Path) -> None:
-    session, gate = workspace.session(), Gate(on_stale="rebase")
+    session, gate = workspace.session(), ReadGateSettings(on_stale="rebase")
     (root / "file.txt").write_text("a block\n}\nanother block\n}\n")
     session.read("file.txt")
     (root / "file.txt").write_text("another block\n}\n")
@@ -117,7 +124,7 @@ def test_rebase_is_for_edits_alone(workspace: Workspace, root: Path) -> None:
     session.read("file.txt")
     (root / "file.txt").write_text("first\n" + numbered(40))
 
-    assert kind(writing(session, "x\n", gate=Gate(on_stale="rebase"))) == "stale"
+    assert kind(writing(session, "x\n", gate=ReadGateSettings(on_stale="rebase"))) == "stale"
 
 
 def test_another_session_that_wrote_the_file_is_not_taken_for_a_formatter(workspace: Workspace) -> None:
@@ -180,7 +187,7 @@ def test_what_a_person_wrote_instead_is_told(workspace: Workspace, root: Path) -
     session.read("file.txt")
     edited = editing(session, "line 2\n", "two\n")
     (root / "new").mkdir()
-    written = write.call(Context(session=session), {"file_path": "new/file.txt", "content": "mine\n"})
+    written = write.call(CallContext(session=session), {"file_path": "new/file.txt", "content": "mine\n"})
 
     assert edited.data["userModified"] is True
     assert "A person changed the content" in edited.text

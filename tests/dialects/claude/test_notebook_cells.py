@@ -7,8 +7,13 @@ from typing import Any
 import pytest
 
 from spec.marks import requirement
-from surehold.dialects.claude.cell_outputs import Gallery, plain, shown_outputs
-from surehold.dialects.claude.cells import ShownNotebook, shown_cells
+from surehold.dialects.claude.notebook_cells import (
+    ImageCollector,
+    ShownNotebook,
+    render_cells,
+    render_outputs,
+    strip_terminal_codes,
+)
 from surehold.errors import NotebookInvalid
 from surehold.text.snapshot import Snapshot
 from text.notebook_scenes import Hand, Json, code, printed, prose
@@ -23,7 +28,7 @@ def encoded(data: bytes) -> str:
 
 
 def shown(cells: list[Json], **options: Any) -> ShownNotebook:
-    return shown_cells(Snapshot(HAND.written(cells)), **options)
+    return render_cells(Snapshot(HAND.written(cells)), **options)
 
 
 def display(**bundle: Any) -> Json:
@@ -31,7 +36,7 @@ def display(**bundle: Any) -> Json:
 
 
 def outputs(*listed: Json) -> list[Json]:
-    return [one.as_dict() for one in shown_outputs(list(listed), Gallery(most=20), cell=0)]
+    return [one.as_dict() for one in render_outputs(list(listed), ImageCollector(most=20), cell=0)]
 
 
 @requirement("claude:read:notebook")
@@ -52,7 +57,7 @@ def test_cells_are_shown_with_what_they_say_and_said() -> None:
         },
         {"id": "cell-2", "index": 2, "cell_type": "raw", "source": "raw"},
     ]
-    assert notebook.text() == (
+    assert notebook.text_for_model() == (
         "notebook · 3 cells · python\n"
         "### m · markdown · index 0\n# T\n"
         "### x · code · index 1 · ran as [2]\na\nb\n--- output\none\n"
@@ -92,7 +97,7 @@ def test_terminal_codes_are_stripped_and_lines_drawn_over_are_not_repeated() -> 
     ],
 )
 def test_what_steers_a_terminal_or_a_reader_does_not_arrive(text: str, expected: str) -> None:
-    assert plain(text) == expected
+    assert strip_terminal_codes(text) == expected
 
 
 def test_an_error_without_a_traceback_says_its_name() -> None:
@@ -124,7 +129,7 @@ def test_forty_megabytes_of_outputs_make_a_small_answer() -> None:
 
     notebook = shown(cells)
 
-    assert len(notebook.text()) < 60_000
+    assert len(notebook.text_for_model()) < 60_000
     assert notebook.next_offset == 4
     assert [cell.id for cell in shown(cells, offset=4).cells] == ["c3", "c4"]
 
@@ -150,7 +155,7 @@ def test_images_are_handed_over_as_bytes_of_their_real_kind() -> None:
         {"kind": "image", "mime": "image/png", "size": len(PNG), "image": 1},
         {"kind": "image", "mime": "image/jpeg", "size": len(JPEG), "image": 2},
     ]
-    assert "[image 1: image/png, 14 bytes]\n[image 2: image/jpeg, 10 bytes]" in notebook.text()
+    assert "[image 1: image/png, 14 bytes]\n[image 2: image/jpeg, 10 bytes]" in notebook.text_for_model()
 
 
 @pytest.mark.parametrize(
@@ -175,7 +180,7 @@ def test_more_images_than_an_answer_takes_are_counted_out() -> None:
     notebook = shown(cells, images=2)
 
     assert len(notebook.images) == 2
-    assert "the answer has 2 images already" in notebook.text()
+    assert "the answer has 2 images already" in notebook.text_for_model()
 
 
 def test_images_of_a_cell_that_did_not_fit_come_with_it() -> None:
@@ -211,9 +216,9 @@ def test_other_types_are_named_with_their_size_and_never_in_their_own_words() ->
     ],
 )
 def test_outputs_of_any_shape_do_no_harm(strange: Any) -> None:
-    for one in shown_outputs([strange, printed("fine")], Gallery(most=1), cell=0)[-1:]:
+    for one in render_outputs([strange, printed("fine")], ImageCollector(most=1), cell=0)[-1:]:
         assert one.text == "fine"
-    assert shown_outputs(strange, Gallery(most=1), cell=0) == () or isinstance(strange, list)
+    assert render_outputs(strange, ImageCollector(most=1), cell=0) == () or isinstance(strange, list)
 
 
 def test_cells_are_paged_and_every_page_says_where_it_goes_on() -> None:
@@ -236,13 +241,13 @@ def test_a_source_that_is_too_long_is_cut_and_does_not_count_as_shown() -> None:
 
     assert (notebook.cells[0].truncated, len(notebook.cells[0].source)) == (True, 1_000)
     assert notebook.lines == ()
-    assert "not all of it is shown" in notebook.text()
+    assert "not all of it is shown" in notebook.text_for_model()
 
 
 def test_the_lines_of_the_shown_sources_are_told() -> None:
     data = HAND.written([code("a\nb", "x"), code("c", "y")])
 
-    lines = shown_cells(Snapshot(data), limit=1).lines
+    lines = render_cells(Snapshot(data), limit=1).lines
 
     rows = data.decode().split("\n")
     assert [rows[first - 1 : last] for first, last in lines] == [['   "source": [', '    "a\\n",', '    "b"', "   ]"]]
@@ -258,4 +263,4 @@ def test_nothing_to_show_is_said(cells: list[Json], offset: int, notice: str) ->
 
 def test_what_is_no_notebook_is_refused() -> None:
     with pytest.raises(NotebookInvalid):
-        shown_cells(Snapshot(b"[]"))
+        render_cells(Snapshot(b"[]"))

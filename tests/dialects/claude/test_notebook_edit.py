@@ -17,7 +17,7 @@ from front.mcp.client import StdioClient, surehold
 from spec.marks import requirement
 from surehold import open_workspace
 from surehold.app import Settings
-from surehold.workspace.permission import Approval, PermissionRequest
+from surehold.workspace.access.permission import Approval, PermissionRequest
 from text.notebook_scenes import COLAB, Hand, Json, code, printed, prose
 
 HAND = Hand()

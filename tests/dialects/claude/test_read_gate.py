@@ -10,8 +10,8 @@ import pytest
 from dialects.claude.read_place import Desk, desk_at
 from spec.marks import requirement
 from surehold import Settings, open_workspace
-from surehold.dialects.agent_session import AgentSession
-from surehold.dialects.shared.deliveries import Deliveries
+from surehold.dialects.shared.delivery_record import DeliveryRecord
+from surehold.library.session import AgentSession
 
 HUNDRED = b"".join(b"line %d\n" % number for number in range(1, 101))
 
@@ -97,7 +97,7 @@ class Relay(AgentSession):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self.deliveries = Deliveries()
+        self.deliveries = DeliveryRecord()
 
 
 @pytest.fixture
@@ -182,5 +182,5 @@ def test_a_notebook_is_never_seen_as_a_whole_since_not_all_of_it_is_shown(relay:
 
     assert kind(relay, path) == "notebook"
 
-    (seen,) = relay.workspace.store.sightings(relay.id, relay.workspace.target(path).key)
+    (seen,) = relay.workspace.store.list_sightings(relay.id, relay.workspace.target(path).key)
     assert (seen.whole, len(seen.spans)) == (False, 1)

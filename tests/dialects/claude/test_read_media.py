@@ -12,7 +12,7 @@ from media.samples import bomb, decoded, encoded, image, noise, pdf, turned
 from spec.marks import requirement
 from surehold import Settings, open_workspace
 from surehold.dialects.claude.read import FileReadParams, read
-from surehold.tools.context import Context
+from surehold.tools.context import CallContext
 
 TWELVE = [f"this is page {number}" for number in range(1, 13)]
 
@@ -231,15 +231,15 @@ def test_a_host_that_takes_documents_gets_the_small_ones_as_they_are(tmp_path: P
     relay = Relay(workspace, id="one", agent="ada")
     relay.deliveries.raw_documents = True
 
-    found = read(Context(session=relay), FileReadParams(file_path="a.pdf"))
+    found = read(CallContext(session=relay), FileReadParams(file_path="a.pdf"))
 
     assert (found.type, found.count, found.original_size) == ("pdf", 1, len(data))
     assert base64.b64decode(found.base64 or "") == data
-    (block,) = found.blocks()
+    (block,) = found.content_blocks()
     assert base64.b64decode(block["resource"]["blob"]) == data
-    (spelled,) = read(Context(session=relay), FileReadParams(file_path="a #1.pdf")).blocks()
+    (spelled,) = read(CallContext(session=relay), FileReadParams(file_path="a #1.pdf")).content_blocks()
     assert spelled["resource"]["uri"] == (tmp_path / "root" / "a #1.pdf").as_uri()
-    assert read(Context(session=relay), FileReadParams(file_path="a.pdf", pages="1")).type == "parts"
+    assert read(CallContext(session=relay), FileReadParams(file_path="a.pdf", pages="1")).type == "parts"
 
 
 def notebook(*cells: dict[str, Any]) -> bytes:

@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surehold.dialects.claude.read_rows import laid_out
-from surehold.text.page import page_of
+from surehold.dialects.claude.read_text import number_lines
+from surehold.text.page import page_from_snapshot
 from surehold.text.snapshot import Snapshot
 
 LINES = st.lists(st.tuples(st.text("aé€😀\t \r\f\u2028", max_size=12), st.sampled_from(["\n", "\r\n"])), max_size=30)
@@ -14,7 +14,7 @@ def test_rows_are_the_lines_that_fit_with_their_numbers(lines: list[tuple[str, s
     snapshot = Snapshot((text if ended else text.removesuffix("\n").removesuffix("\r")).encode())
     contents = [snapshot.encoding.decode(line) for line in snapshot.lines.contents]
 
-    found = laid_out(page_of(snapshot), 1, room)
+    found = number_lines(page_from_snapshot(snapshot), 1, room)
 
     expected, left = list[str](), room
     for number, line in enumerate(contents, 1):
@@ -30,18 +30,18 @@ def test_rows_are_the_lines_that_fit_with_their_numbers(lines: list[tuple[str, s
 
 
 def test_a_line_that_fits_is_one_row_also_in_little_room() -> None:
-    found = laid_out(page_of(Snapshot(b"x" * 80 + b"\n" + b"y" * 3_000 + b"\n")), 1, 100)
+    found = number_lines(page_from_snapshot(Snapshot(b"x" * 80 + b"\n" + b"y" * 3_000 + b"\n")), 1, 100)
 
     assert (found.rows, found.lines) == (("1→" + "x" * 80,), 1)
 
 
 @given(st.text("ab€", min_size=1, max_size=9_000), st.integers(2_100, 5_000))
 def test_the_parts_of_a_long_line_are_the_line(line: str, room: int) -> None:
-    page = page_of(Snapshot(line.encode() + b"\n"))
+    page = page_from_snapshot(Snapshot(line.encode() + b"\n"))
 
     parts, column = list[str](), 1
     while column:
-        found = laid_out(page, column, room)
+        found = number_lines(page, column, room)
         assert sum(map(len, found.rows)) + len(found.rows) <= room
         assert all(len(row.partition("→")[2]) <= 2_000 for row in found.rows)
         parts += [row.partition("→")[2] for row in found.rows]

@@ -10,8 +10,8 @@ from dialects.place import sha256
 from spec.marks import requirement
 from surehold.dialects.claude.edit import edit
 from surehold.dialects.claude.write import write
-from surehold.tools.context import Context
-from surehold.workspace.limits import Limits
+from surehold.tools.context import CallContext
+from surehold.workspace.settings import Limits
 from workspaces import real_workspace
 
 
@@ -155,11 +155,11 @@ def test_equal_content_is_success_and_the_file_is_not_touched(desk: Desk) -> Non
 def test_a_file_above_the_limit_is_refused(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     with real_workspace(tmp_path / "root", limits=Limits(max_file_bytes=1_000)) as workspace:
-        answer = write.call(Context(session=workspace.session()), {"file_path": "big.txt", "content": "x" * 1_001})
+        answer = write.call(CallContext(session=workspace.session()), {"file_path": "big.txt", "content": "x" * 1_001})
 
         assert answer.data["error"]["kind"] == "file_too_large"
         assert not (tmp_path / "root" / "big.txt").exists()
-        assert write.call(Context(session=workspace.session()), {"file_path": "ok.txt", "content": "x" * 1_000}).ok
+        assert write.call(CallContext(session=workspace.session()), {"file_path": "ok.txt", "content": "x" * 1_000}).ok
     assert Limits().max_file_bytes == 1 << 30
 
 
@@ -327,7 +327,7 @@ def test_41_what_may_not_be_read_is_neither_edited_nor_made(tmp_path: Path) -> N
     (root / "secret.env").write_text("key\n")
     (root / "link.txt").symlink_to("secret.env")
     with real_workspace(root, deny=("*.env",)) as workspace:
-        context = Context(session=workspace.session())
+        context = CallContext(session=workspace.session())
         for name in ("secret.env", "link.txt", "new.env"):
             for answer in (
                 write.call(context, {"file_path": name, "content": "x"}),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from dialects.multi_edit.ways import Desk
 from spec.marks import requirement
-from surehold.dialects.families import tool_named
+from surehold.library.families import tool_named
 
 CONFIG = '[server]\nhost = "localhost"\nport = 8080\n\n[app]\ndebug = false\n'
 

@@ -13,9 +13,9 @@ import pytest
 
 from dialects.multi_edit.ways import Desk, Library, Way
 from spec.marks import requirement
-from surehold.stores.base import Query
-from surehold.text.staged import Staged
-from surehold.workspace.permission import Approval, PermissionRequest
+from surehold.stores.base import LedgerQuery
+from surehold.text.quoted.sequential import StagedText
+from surehold.workspace.access.permission import Approval, PermissionRequest
 
 OUTSIDE = "/etc/hostname"
 
@@ -319,7 +319,7 @@ def test_every_refusal_is_in_the_ledger_once(ways: dict[str, tuple[Way, Path]]) 
     desk.way.call("multi_edit_text_file", {"path": "noted.txt", "edits": []})
 
     assert isinstance(way, Library)
-    kinds = [entry.error_kind for entry in way.workspace.store.entries(Query(limit=3))]
+    kinds = [entry.error_kind for entry in way.workspace.store.list_entries(LedgerQuery(limit=3))]
     assert kinds == ["command_failed", "command_failed", "old_text_not_found"]
 
 
@@ -329,13 +329,13 @@ def test_a_file_that_another_program_changes_meanwhile_keeps_what_that_program_w
     way, root = ways["library"]
     file = root / "shared.txt"
     file.write_text("one two\n")
-    splice = Staged.splice
+    splice = StagedText.replace_bytes
 
-    def meddled(staged: Staged, start: int, end: int, new: bytes, *, index: int) -> None:
+    def meddled(staged: StagedText, start: int, end: int, new: bytes, *, index: int) -> None:
         file.write_text("theirs\n")
         splice(staged, start, end, new, index=index)
 
-    monkeypatch.setattr(Staged, "splice", meddled)
+    monkeypatch.setattr(StagedText, "replace_bytes", meddled)
 
     reply = Desk(way, root).multi_edit("shared.txt", ("one", "1"), ("two", "2"))
 

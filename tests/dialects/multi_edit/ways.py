@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 from dialects.place import sha256
 from front.mcp.client import RpcFailed, StdioClient
-from surehold.dialects.agent import AgentWorkspace
-from surehold.dialects.agent_session import AgentSession
+from surehold.library.session import AgentSession
+from surehold.library.workspace import AgentWorkspace
 
 Json = dict[str, Any]
 

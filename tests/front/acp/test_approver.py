@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from surehold.errors import Cancelled, PermissionRequired
-from surehold.front.acp.approver import EditorApprover
-from surehold.front.acp.halt import Halt
+from surehold.front.acp.cancel import CancelToken
+from surehold.front.acp.client import EditorApprover
 from surehold.stores.base import Call
-from surehold.workspace.permission import Approval, PermissionRequest
+from surehold.workspace.access.permission import Approval, PermissionRequest
 
 REQUEST = PermissionRequest(call=Call(tool="edit", operation="edit", writer="edit"), files=(), why="Because.")
 
@@ -28,7 +28,7 @@ async def ask(approver: EditorApprover) -> Approval:
 
 def test_an_answer_reaches_the_thread_that_asked() -> None:
     async def scenario() -> None:
-        approver = EditorApprover(yes, loop=asyncio.get_running_loop(), halt=Halt(), patience=10)
+        approver = EditorApprover(yes, loop=asyncio.get_running_loop(), halt=CancelToken(), patience=10)
         assert (await ask(approver)).allowed
 
     asyncio.run(scenario())
@@ -36,11 +36,11 @@ def test_an_answer_reaches_the_thread_that_asked() -> None:
 
 def test_a_pulled_brake_withdraws_the_question() -> None:
     async def scenario() -> None:
-        halt = Halt()
+        halt = CancelToken()
         approver = EditorApprover(never, loop=asyncio.get_running_loop(), halt=halt, patience=10)
         asked = asyncio.ensure_future(ask(approver))
         await asyncio.sleep(0.05)
-        halt.pull()
+        halt.cancel()
         with pytest.raises(Cancelled):
             await asked
 
@@ -50,8 +50,8 @@ def test_a_pulled_brake_withdraws_the_question() -> None:
 @pytest.mark.parametrize("answer", [yes, never])
 def test_after_the_brake_was_pulled_even_a_yes_is_no_approval(answer: object) -> None:
     async def scenario() -> None:
-        halt = Halt()
-        halt.pull()
+        halt = CancelToken()
+        halt.cancel()
         approver = EditorApprover(answer, loop=asyncio.get_running_loop(), halt=halt, patience=10)  # pyright: ignore[reportArgumentType]
         with pytest.raises(Cancelled):
             await ask(approver)
@@ -61,7 +61,7 @@ def test_after_the_brake_was_pulled_even_a_yes_is_no_approval(answer: object) ->
 
 def test_silence_ends_after_the_patience() -> None:
     async def scenario() -> None:
-        approver = EditorApprover(never, loop=asyncio.get_running_loop(), halt=Halt(), patience=0.01)
+        approver = EditorApprover(never, loop=asyncio.get_running_loop(), halt=CancelToken(), patience=0.01)
         with pytest.raises(PermissionRequired) as refusal:
             await ask(approver)
         assert refusal.value.reason == "approval_timeout"
@@ -74,5 +74,5 @@ def test_a_loop_that_has_ended_is_no_approval() -> None:
     loop.close()
 
     with pytest.raises(PermissionRequired) as refusal:
-        EditorApprover(yes, loop=loop, halt=Halt(), patience=10)(REQUEST)
+        EditorApprover(yes, loop=loop, halt=CancelToken(), patience=10)(REQUEST)
     assert refusal.value.reason == "client_gone"

@@ -8,15 +8,12 @@ from acp.schema import SessionNotification
 
 from spec.marks import requirement
 from surehold import Settings, open_workspace
-from surehold.dialects.families import tool_named
-from surehold.front.acp.cuts import cut
-from surehold.front.acp.diffs import shown
-from surehold.front.acp.event import FileDiff, Location, ToolEvent
-from surehold.front.acp.places import asked_places, changed_places
-from surehold.front.acp.spelling import canonical, contract
-from surehold.front.acp.titles import title
-from surehold.front.acp.witness import Witness
-from surehold.workspace.permission import Approval, PermissionRequest
+from surehold.front.acp.events import FileDiff, FileLocation, ToolEvent, cut_texts, to_acp_update, to_contract_update
+from surehold.front.acp.file_diffs import preview_changes
+from surehold.front.acp.locations import call_title, changed_locations, requested_locations
+from surehold.front.acp.recording_session import RecordingSession
+from surehold.library.families import tool_named
+from surehold.workspace.access.permission import Approval, PermissionRequest
 from surehold.workspace.session import Session
 
 ROOT = "/project"
@@ -63,7 +60,7 @@ TITLES: list[tuple[str, Json, str]] = [
 
 @pytest.mark.parametrize(("tool", "arguments", "expected"), TITLES)
 def test_a_title_says_what_is_about_to_happen(tool: str, arguments: Json, expected: str) -> None:
-    assert title(tool_named(tool), arguments, roots=(ROOT,)) == expected
+    assert call_title(tool_named(tool), arguments, roots=(ROOT,)) == expected
 
 
 @pytest.mark.parametrize(
@@ -85,37 +82,37 @@ def test_a_title_says_what_is_about_to_happen(tool: str, arguments: Json, expect
     ],
 )
 def test_the_places_of_a_call_are_absolute(tool: str, arguments: Json, expected: list[tuple[str, int | None]]) -> None:
-    found = asked_places(tool_named(tool), arguments, root=ROOT)
+    found = requested_locations(tool_named(tool), arguments, root=ROOT)
 
-    assert found == tuple(Location(path=path, line=line) for path, line in expected)
+    assert found == tuple(FileLocation(path=path, line=line) for path, line in expected)
 
 
 def test_a_small_file_is_shown_whole(session: Session) -> None:
     session.create("a.txt", "one\ntwo\n")
     receipt = session.edit("a.txt", ("two", "three"))
 
-    assert shown(receipt.files, root=ROOT).diffs == (
+    assert preview_changes(receipt.files, root=ROOT).diffs == (
         FileDiff(path="/project/a.txt", old="one\ntwo\n", new="one\nthree\n"),
     )
-    assert changed_places(receipt.files, root=ROOT) == (Location(path="/project/a.txt", line=2),)
+    assert changed_locations(receipt.files, root=ROOT) == (FileLocation(path="/project/a.txt", line=2),)
 
 
 def test_a_new_file_has_no_old_text_and_a_deleted_one_no_new(session: Session) -> None:
     made = session.create("a.txt", "one\n")
     gone = session.delete("a.txt", expected_sha256=made.files[0].after_sha256 or "")
 
-    assert shown(made.files, root=ROOT).diffs == (FileDiff(path="/project/a.txt", old=None, new="one\n"),)
-    assert shown(gone.files, root=ROOT).diffs == (FileDiff(path="/project/a.txt", old="one\n", new=""),)
+    assert preview_changes(made.files, root=ROOT).diffs == (FileDiff(path="/project/a.txt", old=None, new="one\n"),)
+    assert preview_changes(gone.files, root=ROOT).diffs == (FileDiff(path="/project/a.txt", old="one\n", new=""),)
 
 
 def test_a_file_that_only_moved_has_no_difference_and_two_places(session: Session) -> None:
     session.create("a.txt", "one\n")
     receipt = session.move("a.txt", "b.txt")
 
-    assert shown(receipt.files, root=ROOT).diffs == ()
-    assert changed_places(receipt.files, root=ROOT) == (
-        Location(path="/project/a.txt"),
-        Location(path="/project/b.txt"),
+    assert preview_changes(receipt.files, root=ROOT).diffs == ()
+    assert changed_locations(receipt.files, root=ROOT) == (
+        FileLocation(path="/project/a.txt"),
+        FileLocation(path="/project/b.txt"),
     )
 
 
@@ -126,7 +123,7 @@ def test_a_large_file_is_shown_as_its_hunks(session: Session, tmp_path: Path, en
     path.write_bytes("\n".join([*rows, ""]).encode(encoding))
     receipt = session.edit("a.txt", ("line 10 ü", "line ten"), ("line 4000 ü\n", ""))
 
-    first, second = shown(receipt.files, root=ROOT).diffs
+    first, second = preview_changes(receipt.files, root=ROOT).diffs
     assert first == FileDiff(
         path="/project/a.txt",
         old="".join(f"line {number} ü\n" for number in range(7, 14)),
@@ -143,21 +140,21 @@ def test_the_first_line_of_a_large_file_is_shown_without_its_byte_order_mark(ses
     (tmp_path / "root" / "a.txt").write_bytes(("one\n" + "x\n" * 20_000).encode("utf-8-sig"))
     receipt = session.edit("a.txt", ("one", "two"))
 
-    (diff,) = shown(receipt.files, root=ROOT).diffs
+    (diff,) = preview_changes(receipt.files, root=ROOT).diffs
     assert (diff.old, diff.new) == ("one\nx\nx\nx\n", "two\nx\nx\nx\n")
 
 
 def test_a_difference_that_is_too_large_is_said_in_words(session: Session) -> None:
     receipt = session.create("a.txt", "x" * 600_000)
 
-    found = shown(receipt.files, root=ROOT)
+    found = preview_changes(receipt.files, root=ROOT)
     assert (found.diffs, found.notes) == ((), ("The difference in a.txt is too large to be shown here.",))
 
 
 def test_the_differences_in_many_files_fit_into_one_message(session: Session) -> None:
     made = [session.create(f"{number}.txt", "x" * 500_000).files[0] for number in range(10)]
 
-    found = shown(made, root=ROOT)
+    found = preview_changes(made, root=ROOT)
     assert len(found.diffs) == 8
     assert found.notes == ("The differences in 2 more files are too many to be shown here.",)
 
@@ -167,13 +164,13 @@ def test_bytes_that_are_no_text_are_said_in_words(session: Session, tmp_path: Pa
     sha256 = session.read("a.bin").sha256
     receipt = session.delete("a.bin", expected_sha256=sha256)
 
-    found = shown(receipt.files, root=ROOT)
+    found = preview_changes(receipt.files, root=ROOT)
     assert (found.diffs, found.notes) == ((), ("The bytes of a.bin are no text: 3 before, 0 after.",))
 
 
 def test_a_witness_keeps_what_its_session_did_and_what_it_brought_back(session: Session) -> None:
     free = list[str]()
-    witness = Witness(session, yes, on_free=lambda: free.append("free"))
+    witness = RecordingSession(session, yes, on_free=lambda: free.append("free"))
     made = witness.create("a.txt", "one\n")
     gone = witness.delete("a.txt", expected_sha256=made.files[0].after_sha256 or "")
     back = witness.restore(gone.files[0].change.trash_id)
@@ -194,7 +191,7 @@ def test_a_witness_keeps_what_its_session_did_and_what_it_brought_back(session: 
     ],
 )
 def test_long_texts_are_cut_and_marked(value: Any, expected: Any) -> None:
-    assert cut(value, 10) == expected
+    assert cut_texts(value, 10) == expected
 
 
 EVENTS = [
@@ -203,14 +200,14 @@ EVENTS = [
         status="pending",
         title="multi_edit_text_file (3 edits)",
         kind="edit",
-        locations=(Location(path="/test/config.toml", line=3),),
+        locations=(FileLocation(path="/test/config.toml", line=3),),
         raw_input={"path": "/test/config.toml", "edits": []},
     ),
     ToolEvent(call_id="call-1", status="in_progress"),
     ToolEvent(
         call_id="call-1",
         status="completed",
-        locations=(Location(path="/test/config.toml", line=2),),
+        locations=(FileLocation(path="/test/config.toml", line=2),),
         raw_output={
             "success": True,
             "diff": "--- config.toml\n",
@@ -231,7 +228,7 @@ EVENTS = [
 @requirement("multi_edit:acp:v1_schema")
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.status)
 def test_every_event_survives_the_schema_of_version_1_unchanged(event: ToolEvent) -> None:
-    update = canonical(event)
+    update = to_acp_update(event)
 
     read = SessionNotification.model_validate({"sessionId": "s", "update": update})
     spelled = read.model_dump(mode="json", by_alias=True, exclude_unset=True)["update"]
@@ -240,7 +237,7 @@ def test_every_event_survives_the_schema_of_version_1_unchanged(event: ToolEvent
 
 @requirement("multi_edit:acp:contract_dialect")
 def test_the_contract_spelling_is_that_of_the_contract() -> None:
-    begin, running, end, failed = map(contract, EVENTS)
+    begin, running, end, failed = map(to_contract_update, EVENTS)
 
     assert begin == {
         "type": "toolCall",
@@ -273,7 +270,7 @@ def test_the_contract_spelling_is_that_of_the_contract() -> None:
 
 
 def test_what_leaves_is_valid_utf_8_whatever_a_file_is_called() -> None:
-    event = ToolEvent(call_id="1", status="pending", title="x", locations=(Location(path="/a\udcff"),))
+    event = ToolEvent(call_id="1", status="pending", title="x", locations=(FileLocation(path="/a\udcff"),))
 
-    for spell in (canonical, contract):
+    for spell in (to_acp_update, to_contract_update):
         assert spell(event)["locations"] == [{"path": "/a\\xff"}]

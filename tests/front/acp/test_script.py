@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from surehold.dialects.families import tools_of
-from surehold.front.acp.script import Reader, Unreadable
+from surehold.front.acp_agent.script import ScriptError, ScriptParser
+from surehold.library.families import tools_of
 
-READER = Reader({one.name: one for one in tools_of("all")}, root="/project")
+READER = ScriptParser({one.name: one for one in tools_of("all")}, root="/project")
 READ = ("read_file", {"path": "a.txt"})
 
 
 def calls(prompt: str) -> list[tuple[str, dict[str, Any]]]:
-    return [(one.tool.name, one.arguments) for one in READER.read(prompt)]
+    return [(one.tool.name, one.arguments) for one in READER.parse_prompt(prompt)]
 
 
 @pytest.mark.parametrize(
@@ -104,14 +104,14 @@ def test_a_prompt_that_asks_for_help_has_no_calls(prompt: str) -> None:
     ],
 )
 def test_what_cannot_be_read_is_named(prompt: str, why: str) -> None:
-    with pytest.raises(Unreadable) as trouble:
+    with pytest.raises(ScriptError) as trouble:
         calls(prompt)
     assert str(trouble.value) == why
 
 
 def test_commands_whose_tool_is_not_served_do_not_exist() -> None:
-    reader = Reader({one.name: one for one in tools_of("anchored")}, root="/project")
+    reader = ScriptParser({one.name: one for one in tools_of("anchored")}, root="/project")
 
     assert [one.name for one in reader.shortcuts] == ["read"]
-    with pytest.raises(Unreadable, match="There is no command /ls"):
-        reader.read("/ls")
+    with pytest.raises(ScriptError, match="There is no command /ls"):
+        reader.parse_prompt("/ls")

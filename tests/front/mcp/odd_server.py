@@ -10,12 +10,12 @@ from pathlib import Path
 from surehold.app import Settings, open_workspace
 from surehold.dialects.shared.wire import WIRE
 from surehold.front.mcp.adapter import Adapter
-from surehold.front.mcp.binding import Bound, make_server
-from surehold.front.mcp.door import Door
-from surehold.front.mcp.http import listen, serve_http
-from surehold.front.mcp.pipes import divert
+from surehold.front.mcp.http import open_port, serve_http
+from surehold.front.mcp.options import HttpSettings
+from surehold.front.mcp.server import BoundServer, make_server
 from surehold.front.mcp.stdio import serve_stdio
-from surehold.tools.context import Budget, Context
+from surehold.front.shared.stdio_lines import claim_stdio
+from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, Params, Result, tool
 
 LOOKS = Hints(kind="other", title="Odd", read_only=True)
@@ -25,7 +25,7 @@ CHANGES = Hints(kind="edit", title="Odd", operation="create")
 class Said(Result):
     said: str
 
-    def text(self, budget: Budget) -> str:
+    def text(self, budget: AnswerBudget) -> str:
         return self.said
 
 
@@ -46,7 +46,7 @@ class Name(Params):
 
 
 @tool("noisy", hints=LOOKS, wire=WIRE)
-def noisy(context: Context, params: Nothing) -> Said:
+def noisy(context: CallContext, params: Nothing) -> Said:
     """Print where a protocol stands, and read from where one comes."""
     print("a stray print")
     sys.stdout.flush()
@@ -55,31 +55,31 @@ def noisy(context: Context, params: Nothing) -> Said:
 
 
 @tool("broken", hints=LOOKS, wire=WIRE)
-def broken(context: Context, params: Nothing) -> Said:
+def broken(context: CallContext, params: Nothing) -> Said:
     """Fail in a way that nobody foresaw."""
     raise ZeroDivisionError("\udcff")
 
 
 @tool("long_answer", hints=LOOKS, wire=WIRE)
-def long_answer(context: Context, params: Size) -> Said:
+def long_answer(context: CallContext, params: Size) -> Said:
     """Ignore every budget."""
     return Said(said="0123456789\n" * (params.characters // 11))
 
 
 @tool("long_change", hints=CHANGES, wire=WIRE)
-def long_change(context: Context, params: Size) -> Said:
+def long_change(context: CallContext, params: Size) -> Said:
     """Ignore every budget, in structured content."""
     return Said(said="x" * params.characters)
 
 
 @tool("surrogates", hints=LOOKS, wire=WIRE)
-def surrogates(context: Context, params: Nothing) -> Said:
+def surrogates(context: CallContext, params: Nothing) -> Said:
     """Answer with what UTF-8 cannot spell."""
     return Said.model_construct(said="name-\udcff half \ud83d whole \U0001f600")
 
 
 @tool("stepwise", hints=LOOKS, wire=WIRE)
-def stepwise(context: Context, params: Steps) -> Said:
+def stepwise(context: CallContext, params: Steps) -> Said:
     """Report progress much too often."""
     for step in range(params.steps):
         context.progress(step, params.steps, f"step {step}")
@@ -87,7 +87,7 @@ def stepwise(context: Context, params: Steps) -> Said:
 
 
 @tool("endless", hints=LOOKS, wire=WIRE)
-def endless(context: Context, params: Name) -> Said:
+def endless(context: CallContext, params: Name) -> Said:
     """Look until cancelled, and leave a note then."""
     note = Path(context.session.workspace.roots[0]) / params.path
     (note.with_suffix(".began")).touch()
@@ -98,29 +98,29 @@ def endless(context: Context, params: Name) -> Said:
 
 
 @tool("late_write", hints=CHANGES, wire=WIRE)
-def late_write(context: Context, params: Name) -> Said:
+def late_write(context: CallContext, params: Name) -> Said:
     """Begin, wait for a sign, and only then ask whether to go on, and write."""
     _wait_for_sign(context, params.path)
-    context.go_on()
+    context.raise_if_cancelled()
     return _written(context, params.path)
 
 
 @tool("stubborn_write", hints=CHANGES, wire=WIRE)
-def stubborn_write(context: Context, params: Name) -> Said:
+def stubborn_write(context: CallContext, params: Name) -> Said:
     """Be past the point of asking, wait for a sign, and write."""
-    context.go_on()
+    context.raise_if_cancelled()
     _wait_for_sign(context, params.path)
     return _written(context, params.path)
 
 
-def _wait_for_sign(context: Context, name: str) -> None:
+def _wait_for_sign(context: CallContext, name: str) -> None:
     place = Path(context.session.workspace.roots[0]) / name
     place.with_suffix(".began").touch()
     while not place.with_suffix(".go").exists():
         time.sleep(0.01)
 
 
-def _written(context: Context, name: str) -> Said:
+def _written(context: CallContext, name: str) -> Said:
     context.session.create(name, "whole\n" * 100_000)
     return Said(said="written")
 
@@ -129,17 +129,17 @@ TOOLS = (*(noisy, broken, long_answer, long_change, surrogates, stepwise, endles
 
 
 def main(root: str, state: str, way: str = "") -> int:
-    pipes = divert()
+    pipes = claim_stdio()
     with open_workspace(root, settings=Settings(state_dir=Path(state))) as workspace:
         bound = make_server(Adapter(workspace=workspace, tools=TOOLS))
         try:
             return over_http(bound) if way else serve_stdio(bound, pipes)
         finally:
-            bound.calls.settle(30)
+            bound.calls.wait_for_changes(30)
 
 
-def over_http(bound: Bound) -> int:
-    place, door = listen(Door(port=0))
+def over_http(bound: BoundServer) -> int:
+    place, door = open_port(HttpSettings(port=0))
     print(f"http://{door.address}/mcp", file=sys.stderr, flush=True)
     return serve_http(bound, place, door)
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from front.mcp.client import MODERN, PATIENCE, Json, StdioClient, Version, surehold
 from surehold import Settings, Workspace, open_workspace
-from surehold.stores.base import Query
+from surehold.stores.base import LedgerQuery
 
 ODD = Path(__file__).parent / "odd_server.py"
 
@@ -69,7 +69,10 @@ class Site:
     def log(self, name: str) -> list[tuple[str, bool]]:
         """Return what the ledger says about a file, oldest first: operation, and whether it happened."""
         with self.open() as workspace:
-            return [(entry.call.operation, entry.ok) for entry in reversed(workspace.store.entries(Query(path=name)))]
+            return [
+                (entry.call.operation, entry.ok)
+                for entry in reversed(workspace.store.list_entries(LedgerQuery(path=name)))
+            ]
 
 
 class HttpServer:

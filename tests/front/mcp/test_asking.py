@@ -11,7 +11,7 @@ from front.mcp.conftest import make_site
 from front.mcp.person import Era, Host, Person, Way, always, no, yes
 from front.mcp.site import Site
 from spec.marks import requirement
-from surehold.dialects.families import tools_of
+from surehold.library.families import tools_of
 
 ERAS = pytest.mark.parametrize("era", get_args(Era))
 WAYS = pytest.mark.parametrize("way", get_args(Way))

@@ -10,7 +10,7 @@ from front.mcp.client import PATIENCE, RpcFailed, StdioClient, surehold
 from front.mcp.site import Site, data_of, text_of
 from spec.marks import requirement
 from surehold import __version__
-from surehold.dialects.families import tools_of
+from surehold.library.families import tools_of
 
 
 def started(*words: str | Path, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:

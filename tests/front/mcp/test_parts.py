@@ -16,20 +16,17 @@ from mcp_types import JSONRPCRequest
 from front.mcp.site import Site, data_of
 from spec.marks import requirement
 from surehold import Workspace
-from surehold.dialects.families import tools_of
-from surehold.front.mcp.adapter import Adapter
-from surehold.front.mcp.answers import Answers
-from surehold.front.mcp.budgets import budget_for
-from surehold.front.mcp.caller import Caller, RpcError
-from surehold.front.mcp.calls import Calls
-from surehold.front.mcp.files_shelf import path_of, uri_of
-from surehold.front.mcp.mending import received
-from surehold.front.mcp.profile import Profile
-from surehold.front.mcp.results import fitting_data, fitting_text
-from surehold.front.mcp.strings import has_surrogates, shown_data, valid, without_surrogates
-from surehold.front.mcp.watch import Watch
-from surehold.text.visible import safe_rows
-from surehold.tools.context import Progress
+from surehold.front.mcp.adapter import Adapter, budget_for
+from surehold.front.mcp.call_threads import CallThreads
+from surehold.front.mcp.options import ServerOptions
+from surehold.front.mcp.resources import ResourceWatcher, SavedAnswers, path_of, uri_of
+from surehold.front.mcp.results import cut_data_to_fit, cut_text_to_fit
+from surehold.front.mcp.sessions import Caller, RpcError
+from surehold.front.mcp.stdio import parse_line
+from surehold.front.shared.sanitize import ensure_utf8, escape_data, has_surrogates, without_surrogates
+from surehold.library.families import tools_of
+from surehold.text.escape import escape_lines
+from surehold.tools.context import ProgressListener
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=50)
 PLAIN_DATA = st.recursive(
@@ -48,7 +45,7 @@ def workspace(site: Site) -> Iterator[Workspace]:
 @requirement("host:text:valid_utf8")
 @given(PLAIN_DATA)
 def test_whatever_goes_out_can_be_spelled_in_utf8(value: Any) -> None:
-    for cleaned in (valid(value), shown_data(value), without_surrogates(value)):
+    for cleaned in (ensure_utf8(value), escape_data(value), without_surrogates(value)):
         json.dumps(cleaned, ensure_ascii=False).encode()
         assert not has_surrogates(cleaned)
 
@@ -56,13 +53,13 @@ def test_whatever_goes_out_can_be_spelled_in_utf8(value: Any) -> None:
 @requirement("host:text:valid_utf8")
 @given(st.text(max_size=200))
 def test_what_utf8_can_spell_stays_as_it_is(text: str) -> None:
-    assert valid(text) == without_surrogates(text) == text
+    assert ensure_utf8(text) == without_surrogates(text) == text
 
 
 @requirement("host:text:escaped")
 def test_text_for_models_has_no_steering_characters_but_line_ends_and_tabs() -> None:
-    assert safe_rows("a\tb\r\nc\n\x1b[2J\u202e\x9b\udcff") == "a\tb\r\nc\n" + r"\x1b[2J\u202e\x9b\xff"
-    assert shown_data({"diff": "+\x1b\u202e\n"}) == {"diff": "+\x1b\\u202e\n"}  # JSON escapes the rest itself
+    assert escape_lines("a\tb\r\nc\n\x1b[2J\u202e\x9b\udcff") == "a\tb\r\nc\n" + r"\x1b[2J\u202e\x9b\xff"
+    assert escape_data({"diff": "+\x1b\u202e\n"}) == {"diff": "+\x1b\\u202e\n"}  # JSON escapes the rest itself
 
 
 @pytest.mark.parametrize(
@@ -79,7 +76,7 @@ def test_text_for_models_has_no_steering_characters_but_line_ends_and_tabs() -> 
     ],
 )
 def test_halves_of_characters_are_mended_and_the_rest_is_left_alone(escapes: str, content: str) -> None:
-    found = received(b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"x":"%s"}}' % escapes.encode()).message
+    found = parse_line(b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"x":"%s"}}' % escapes.encode()).message
 
     assert isinstance(found, JSONRPCRequest)
     assert (found.params or {})["x"] == content
@@ -88,7 +85,7 @@ def test_halves_of_characters_are_mended_and_the_rest_is_left_alone(escapes: str
 
 @given(st.binary(max_size=200))
 def test_no_line_can_break_the_reader(line: bytes) -> None:
-    found = received(line)
+    found = parse_line(line)
     assert found.message is None or found.replies == ()
 
 
@@ -103,30 +100,30 @@ def test_budgets_follow_the_name_of_the_client_and_what_was_set_by_hand() -> Non
 @requirement("host:budget:never_cut")
 @given(st.lists(st.text(max_size=80), max_size=80), st.integers(300, 2000))
 def test_text_that_is_shortened_fits_and_can_be_had_in_full(rows: list[str], limit: int) -> None:
-    answers, text = Answers(), "\n".join(rows)
-    fitted = fitting_text(text, limit, answers.keep)
+    answers, text = SavedAnswers(), "\n".join(rows)
+    fitted = cut_text_to_fit(text, limit, answers.keep_text)
 
     assert len(fitted) <= limit
     if fitted != text:
         uri = fitted.rpartition(" ")[2].rstrip("]")
-        assert (answers.read(uri) or [{}])[0]["text"] == text
+        assert (answers.read_resource(uri) or [{}])[0]["text"] == text
 
 
 @requirement("host:budget:never_cut")
 def test_long_lists_in_data_are_shortened_too() -> None:
-    answers = Answers()
+    answers = SavedAnswers()
     data = {"ok": True, "data": {"files": [{"path": f"{n}.txt", "sha256": "0" * 64} for n in range(5000)]}}
-    fitted = fitting_data(data, 12_000, answers.keep)
+    fitted = cut_data_to_fit(data, 12_000, answers.keep_text)
 
     assert len(json.dumps(fitted)) <= 12_000
     assert 5 <= len(fitted["data"]["files"]) < 5000
-    assert json.loads((answers.read(fitted["answerSavedAs"]) or [{}])[0]["text"]) == data
+    assert json.loads((answers.read_resource(fitted["answerSavedAs"]) or [{}])[0]["text"]) == data
 
 
 def test_the_oldest_answers_go_first() -> None:
-    answers = Answers(limit=250)
-    uris = [answers.keep(str(n) * 100, "text/plain") for n in range(3)]
-    assert [answers.read(uri) is not None for uri in uris] == [False, True, True]
+    answers = SavedAnswers(limit=250)
+    uris = [answers.keep_text(str(n) * 100, "text/plain") for n in range(3)]
+    assert [answers.read_resource(uri) is not None for uri in uris] == [False, True, True]
 
 
 @given(st.binary(min_size=1, max_size=40).filter(lambda name: b"\0" not in name))
@@ -143,7 +140,7 @@ def test_addresses_of_other_things_are_no_paths() -> None:
 
 @requirement("front:mcp:error_planes")
 def test_a_tool_with_a_contract_of_its_own_refuses_with_its_code(site: Site, workspace: Workspace) -> None:
-    profile = Profile(contract_errors=frozenset({"read_file"}))
+    profile = ServerOptions(contract_errors=frozenset({"read_file"}))
     adapter = Adapter(workspace=workspace, tools=tools_of("files"), profile=profile)
     with pytest.raises(RpcError) as refused:
         adapter.call_tool("read_file", {"path": "missing.txt"}, Caller())
@@ -165,20 +162,20 @@ def test_an_adapter_takes_halves_of_characters_from_a_transport_that_lets_them_t
 def test_a_change_ends_although_nobody_waits_any_more() -> None:
     began, go, ended = threading.Event(), threading.Event(), threading.Event()
 
-    def work(progress: Progress, cancelled: Any) -> None:
+    def work(progress: ProgressListener, cancelled: Any) -> None:
         began.set()
         go.wait(10)
         assert cancelled()
         ended.set()
 
     async def run() -> bool:
-        calls = Calls()
+        calls = CallThreads()
         with anyio.move_on_after(0.2) as scope:
             async with anyio.create_task_group() as group:
-                group.start_soon(lambda: calls.run(work, changes=True))
+                group.start_soon(lambda: calls.run_in_thread(work, changes=True))
                 await anyio.to_thread.run_sync(began.wait)
                 threading.Timer(0.5, go.set).start()
-        return scope.cancelled_caught and calls.settle(5)
+        return scope.cancelled_caught and calls.wait_for_changes(5)
 
     assert anyio.run(run)
     assert ended.is_set()
@@ -187,7 +184,7 @@ def test_a_change_ends_although_nobody_waits_any_more() -> None:
 def test_a_look_is_given_up_at_once() -> None:
     noticed = threading.Event()
 
-    def work(progress: Progress, cancelled: Any) -> None:
+    def work(progress: ProgressListener, cancelled: Any) -> None:
         while not cancelled():
             time.sleep(0.005)
         noticed.set()
@@ -195,7 +192,7 @@ def test_a_look_is_given_up_at_once() -> None:
     async def run() -> float:
         began = anyio.current_time()
         with anyio.move_on_after(0.1):
-            await Calls().run(work, changes=False)
+            await CallThreads().run_in_thread(work, changes=False)
         return anyio.current_time() - began
 
     assert anyio.run(run) < 2
@@ -213,19 +210,19 @@ def test_a_watch_tells_only_of_changes_and_stops_when_nobody_cares() -> None:
         told.append(uri)
 
     async def run() -> int:
-        watch, before = Watch(mark, tell, every=0.02), 0
+        watch, before = ResourceWatcher(mark, tell, every=0.02), 0
         async with anyio.create_task_group() as group:
-            group.start_soon(watch.run)
-            await watch.add("a")
-            await watch.add("a")
-            await watch.add("b")
+            group.start_soon(watch.run_forever)
+            await watch.add_uri("a")
+            await watch.add_uri("a")
+            await watch.add_uri("b")
             marks["a"] = "2"
             await anyio.sleep(0.2)
-            watch.drop("a")
-            watch.drop("b")
+            watch.drop_uri("a")
+            watch.drop_uri("b")
             marks["a"] = "3"
             await anyio.sleep(0.2)
-            watch.drop("a")
+            watch.drop_uri("a")
             await anyio.sleep(0.1)
             before = len(looked)
             await anyio.sleep(0.2)
@@ -248,5 +245,5 @@ def test_no_address_can_break_reading_watching_or_completing(
     uri = start.replace("ROOT", str(site.root)) + name
     with suppress(RpcError):
         assert adapter.read_resource(uri, Caller())["contents"]
-    assert isinstance(adapter.mark(uri), str)
-    assert adapter.complete("file:///{+path}", name)["completion"]["total"] >= 0
+    assert isinstance(adapter.resource_mark(uri), str)
+    assert adapter.complete_template("file:///{+path}", name)["completion"]["total"] >= 0

@@ -11,10 +11,16 @@ from front.mcp.site import Site, data_of, wait_until
 from spec.marks import requirement
 from surehold import Workspace
 from surehold.errors import Cancelled, PermissionRequired, StaleFile
-from surehold.front.mcp.asking import Desk
-from surehold.front.mcp.questions import ONCE, Question, Reply, approval_in, question_about
-from surehold.front.mcp.rounds import Rounds
-from surehold.workspace.permission import Approval, PermissionRequest
+from surehold.front.mcp.approval_form import (
+    ONCE,
+    ElicitationForm,
+    ElicitationReply,
+    approval_from_reply,
+    form_for_request,
+)
+from surehold.front.mcp.approval_rounds import ApprovalRounds
+from surehold.front.shared.approval_queue import ApprovalQueue
+from surehold.workspace.access.permission import Approval, PermissionRequest
 
 FORMS: Json = {"elicitation": {"form": {}}}
 NEW: Json = {"path": "new.txt", "content": "new\n"}
@@ -212,7 +218,7 @@ def test_a_long_difference_is_kept_whole_and_the_question_says_where(workspace: 
         return "surehold://answer/x"
 
     (request,) = requests_of(workspace, **{"long.txt": "0123456789\n" * 4_000})
-    question = question_about(request, keep=keep)
+    question = form_for_request(request, keep=keep)
 
     assert len(question.message) <= 8_000
     assert question.message.endswith("All of it is the resource surehold://answer/x]")
@@ -222,7 +228,7 @@ def test_a_long_difference_is_kept_whole_and_the_question_says_where(workspace: 
 def test_nothing_in_a_question_steers_what_shows_it(workspace: Workspace) -> None:
     name = "a\n\x1b[2J\u202e.txt"
     (request,) = requests_of(workspace, **{name: "\u2066hidden\x9b\n"})
-    message = question_about(request, keep=lambda text, kind: "").message
+    message = form_for_request(request, keep=lambda text, kind: "").message
 
     assert not {"\x1b", "\u202e", "\u2066", "\x9b"} & set(message)
     assert "- create a\\n\\x1b[2J\\u202e.txt" in message.splitlines()
@@ -232,9 +238,11 @@ def test_other_content_is_offered_for_one_text_only(workspace: Workspace) -> Non
     (request,) = requests_of(workspace, **{"a.txt": "x\n"})
     many = PermissionRequest(call=request.call, files=request.files * 2, why=request.why)
     offered = [
-        "content" in question_about(one, keep=lambda text, kind: "").schema["properties"] for one in (request, many)
+        "content" in form_for_request(one, keep=lambda text, kind: "").schema["properties"] for one in (request, many)
     ]
-    sneaked = approval_in(Reply(action="accept", content={"decision": ONCE, "content": "mine\n"}), many)
+    sneaked = approval_from_reply(
+        ElicitationReply(action="accept", content={"decision": ONCE, "content": "mine\n"}), many
+    )
 
     assert offered == [True, False]
     assert (sneaked.allowed, sneaked.contents) == (True, {})
@@ -242,18 +250,18 @@ def test_other_content_is_offered_for_one_text_only(workspace: Workspace) -> Non
 
 def test_questions_do_not_stay_open_forever_and_the_oldest_go_first(workspace: Workspace) -> None:
     now = [0.0]
-    rounds = Rounds(seconds=10, clock=lambda: now[0])
+    rounds = ApprovalRounds(seconds=10, clock=lambda: now[0])
     (request,) = requests_of(workspace, **{"a.txt": "x\n"})
-    states = [rounds.keep(request, tool="t", handle="") for _ in range(300)]
+    states = [rounds.keep_request(request, tool="t", handle="") for _ in range(300)]
 
-    assert rounds.take(states[0]) is None
-    assert rounds.take(states[-1]) is not None
+    assert rounds.take_round(states[0]) is None
+    assert rounds.take_round(states[-1]) is not None
     now[0] = 11
-    assert rounds.take(states[-2]) is None
+    assert rounds.take_round(states[-2]) is None
 
 
 def test_a_question_about_another_version_is_stale_and_shows_the_difference(workspace: Workspace, site: Site) -> None:
-    rounds = Rounds(seconds=10)
+    rounds = ApprovalRounds(seconds=10)
     site.put("a.txt", "one\n")
     seen = list[PermissionRequest]()
 
@@ -267,33 +275,33 @@ def test_a_question_about_another_version_is_stale_and_shows_the_difference(work
         session.read("a.txt")
         with pytest.raises(Exception, match="was not allowed"):
             session.write("a.txt", "two\n")
-    asked = rounds.take(rounds.keep(seen[0], tool="t", handle=""))
+    asked = rounds.take_round(rounds.keep_request(seen[0], tool="t", handle=""))
     assert asked
-    asked.must_be(seen[0])
+    asked.check_same_change(seen[0])
     with pytest.raises(StaleFile) as stale:
-        asked.must_be(seen[1])
+        asked.check_same_change(seen[1])
     assert "+outside" in stale.value.details["changes_since"]
 
 
 def test_only_some_questions_wait_at_once_and_closing_the_desk_ends_them() -> None:
     async def run() -> tuple[str, str]:
-        desk, never = Desk(most=1), asyncio.Event()
+        desk, never = ApprovalQueue(most=1), asyncio.Event()
         begun = asyncio.Event()
 
-        async def deliver(_: Question) -> Reply:
+        async def deliver(_: ElicitationForm) -> ElicitationReply:
             begun.set()
             await never.wait()
             raise AssertionError("nobody answers")
 
-        question = Question(message="?", schema={})
+        question = ElicitationForm(message="?", schema={})
         with ThreadPoolExecutor(2) as pool:
-            first = pool.submit(desk.open(deliver), question)
+            first = pool.submit(desk.open_channel(deliver), question)
             await begun.wait()
-            second = pool.submit(desk.open(deliver), question)
+            second = pool.submit(desk.open_channel(deliver), question)
             refused = await asyncio.to_thread(second.exception)
             desk.close()
             ended = await asyncio.to_thread(first.exception)
-        late = desk.open(deliver)
+        late = desk.open_channel(deliver)
         with pytest.raises(Cancelled):
             await asyncio.to_thread(late, question)
         assert isinstance(refused, PermissionRequired)

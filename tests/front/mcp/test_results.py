@@ -10,10 +10,10 @@ from jsonschema import Draft202012Validator
 from front.mcp.client import Json, RpcFailed, StdioClient
 from front.mcp.site import Site, data_of, sha_of, text_of
 from spec.marks import requirement
-from surehold.dialects.families import tools_of
 from surehold.front.mcp.adapter import Adapter
-from surehold.front.mcp.caller import Caller
-from surehold.front.mcp.profile import Profile
+from surehold.front.mcp.options import ServerOptions
+from surehold.front.mcp.sessions import Caller
+from surehold.library.families import tools_of
 
 
 @pytest.fixture(scope="module")
@@ -210,14 +210,14 @@ def test_structured_content_that_does_not_fit_is_kept_and_named(odd: StdioClient
 @pytest.mark.parametrize(
     ("client", "profile", "least", "most"),
     [
-        ("claude-code", Profile(), 35_000, 41_000),
-        ("codex-mcp-client", Profile(), 9_000, 12_000),
-        ("claude-code", Profile(max_chars=5000), 4_000, 6_000),
-        ("claude-code", Profile(max_tokens=2000), 6_000, 8_000),
+        ("claude-code", ServerOptions(), 35_000, 41_000),
+        ("codex-mcp-client", ServerOptions(), 9_000, 12_000),
+        ("claude-code", ServerOptions(max_chars=5000), 4_000, 6_000),
+        ("claude-code", ServerOptions(max_tokens=2000), 6_000, 8_000),
     ],
 )
 def test_a_page_fits_its_host_and_the_next_one_goes_on(
-    site: Site, client: str, profile: Profile, least: int, most: int
+    site: Site, client: str, profile: ServerOptions, least: int, most: int
 ) -> None:
     rows = [f"line {number:06d} " + "x" * 60 for number in range(1, 1501)]
     site.put("long.txt", "\n".join(rows) + "\n")

@@ -10,14 +10,13 @@ from front.mcp.site import Site
 from spec.marks import requirement
 from surehold import Session, Workspace
 from surehold.errors import InvalidArgument
-from surehold.front.mcp.caller import Caller
-from surehold.front.mcp.sessions import Sessions, session_id
-from surehold.stores.base import Query
+from surehold.front.mcp.sessions import Caller, SessionRegistry, session_id
+from surehold.stores.base import LedgerQuery
 
 
 def sessions_of(site: Site) -> dict[str, tuple[str, str]]:
     with site.open() as workspace:
-        return {e.change.path: (e.call.session, e.call.agent) for e in workspace.store.entries(Query())}
+        return {e.change.path: (e.call.session, e.call.agent) for e in workspace.store.list_entries(LedgerQuery())}
 
 
 @requirement("session:stdio:process")
@@ -50,7 +49,7 @@ def test_what_a_session_saw_survives_the_server(site: Site) -> None:
         assert fresh != handle
         assert read(second, handle) == handle
     with site.open() as workspace:
-        (sighting,) = workspace.store.sightings(session_id(handle), "a.txt")
+        (sighting,) = workspace.store.list_sightings(session_id(handle), "a.txt")
         workspace.session(id=session_id(handle)).write("a.txt", "two\n")  # allowed, since that session read it
 
     assert sighting.whole
@@ -63,15 +62,15 @@ def workspace(site: Site) -> Iterator[Workspace]:
         yield opened
 
 
-def id_of(sessions: Sessions, caller: Caller, handle: str = "") -> str:
-    session: Session = sessions.seat(caller, handle=handle).session
+def id_of(sessions: SessionRegistry, caller: Caller, handle: str = "") -> str:
+    session: Session = sessions.find_session(caller, handle=handle).session
     return session.id
 
 
 @requirement("session:http:handle", "session:http:principal", "session:http:session_id", "session:stdio:process")
 def test_handle_before_connection_before_principal_before_a_new_session(workspace: Workspace) -> None:
-    sessions = Sessions(workspace)
-    alone = sessions.seat(Caller(era="stateless"))
+    sessions = SessionRegistry(workspace)
+    alone = sessions.find_session(Caller(era="stateless"))
     by_token = Caller(principal="p")
     by_both = Caller(principal="p", connection="c")
 
@@ -80,28 +79,28 @@ def test_handle_before_connection_before_principal_before_a_new_session(workspac
     assert id_of(sessions, by_both, alone.handle) == alone.session.id
     assert id_of(sessions, Caller(connection="c", handle=alone.handle)) == alone.session.id
     assert id_of(sessions, Caller()) != id_of(sessions, Caller())
-    assert sessions.seat(by_token).handle == ""
+    assert sessions.find_session(by_token).handle == ""
 
 
 def test_the_word_new_begins_a_session_and_guesses_do_not(workspace: Workspace) -> None:
-    sessions = Sessions(workspace)
-    first, second = (sessions.seat(Caller(connection="c", handle="new")) for _ in range(2))
+    sessions = SessionRegistry(workspace)
+    first, second = (sessions.find_session(Caller(connection="c", handle="new")) for _ in range(2))
 
     assert first.session.id != second.session.id
-    assert workspace.store.session(first.session.id) is not None
+    assert workspace.store.find_session(first.session.id) is not None
     for guess in ("guess", first.session.id, "principal p"):
         with pytest.raises(InvalidArgument, match="No session has this handle"):
-            sessions.seat(Caller(), handle=guess)
+            sessions.find_session(Caller(), handle=guess)
 
 
 def test_handles_are_long_and_never_twice(workspace: Workspace) -> None:
-    handles = {Sessions(workspace).seat(Caller()).handle for _ in range(100)}
+    handles = {SessionRegistry(workspace).find_session(Caller()).handle for _ in range(100)}
     assert len(handles) == 100
     assert min(map(len, handles)) >= 32
 
 
 def test_the_store_keeps_no_handle(workspace: Workspace, site: Site) -> None:
-    handle = Sessions(workspace).seat(Caller()).handle
+    handle = SessionRegistry(workspace).find_session(Caller()).handle
     files = [path for path in Path(site.state).rglob("*") if path.is_file()]
     assert files
     assert not any(handle.encode() in path.read_bytes() for path in files)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from surehold.errors import Cancelled, NotFound, PermissionRequired, SureholdError
-from surehold.front.review.questions import Question, Questions
-from surehold.workspace.permission import Approval, PermissionRequest
+from surehold.front.review.pending_approvals import PendingApproval, PendingApprovals
+from surehold.workspace.access.permission import Approval, PermissionRequest
 from surehold.workspace.workspace import Workspace
 from workspaces import real_workspace
 
@@ -38,10 +38,10 @@ class Writer(threading.Thread):
             self.error = error
 
 
-def asked(questions: Questions) -> Question:
+def asked(questions: PendingApprovals) -> PendingApproval:
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
-        if found := questions.open():
+        if found := questions.list_open():
             return found[0]
         time.sleep(0.01)
     raise AssertionError("nobody asked")
@@ -52,29 +52,29 @@ def content(workspace: Workspace) -> bytes:
 
 
 def test_an_answer_ends_the_wait(workspace: Workspace) -> None:
-    questions = Questions()
+    questions = PendingApprovals()
     writer = Writer(workspace, questions)
 
     question = asked(questions)
     assert content(workspace) == b"old\n"
-    questions.answer(question.id, Approval(allowed=True))
+    questions.answer_question(question.id, Approval(allowed=True))
     writer.join(PATIENCE)
 
-    assert (writer.error, content(workspace), questions.open()) == (None, b"new\n", ())
+    assert (writer.error, content(workspace), questions.list_open()) == (None, b"new\n", ())
 
 
 def test_a_question_that_nobody_answers_is_given_up(workspace: Workspace) -> None:
-    questions = Questions(patience=0.3)
+    questions = PendingApprovals(patience=0.3)
     writer = Writer(workspace, questions)
     writer.join(PATIENCE)
 
     assert isinstance(writer.error, PermissionRequired)
     assert writer.error.reason == "approval_timeout"
-    assert (content(workspace), questions.open()) == (b"old\n", ())
+    assert (content(workspace), questions.list_open()) == (b"old\n", ())
 
 
 def test_a_server_that_ends_gives_up_what_waits(workspace: Workspace) -> None:
-    questions = Questions()
+    questions = PendingApprovals()
     writer = Writer(workspace, questions)
     asked(questions)
     questions.close()
@@ -87,10 +87,10 @@ def test_a_server_that_ends_gives_up_what_waits(workspace: Workspace) -> None:
 
 
 def test_a_cancelled_call_is_not_waited_for(workspace: Workspace) -> None:
-    questions, gone = Questions(), threading.Event()
+    questions, gone = PendingApprovals(), threading.Event()
 
     def ask(request: PermissionRequest) -> Approval:
-        return questions.ask(request, cancelled=gone.is_set)
+        return questions.ask_person(request, cancelled=gone.is_set)
 
     writer = Writer(workspace, ask)
     asked(questions)
@@ -102,26 +102,26 @@ def test_a_cancelled_call_is_not_waited_for(workspace: Workspace) -> None:
 
 
 def test_a_question_is_answered_once(workspace: Workspace) -> None:
-    questions = Questions()
+    questions = PendingApprovals()
     writer = Writer(workspace, questions)
     question = asked(questions)
-    questions.answer(question.id, Approval(allowed=False))
+    questions.answer_question(question.id, Approval(allowed=False))
     writer.join(PATIENCE)
 
     with pytest.raises(NotFound):
-        questions.answer(question.id, Approval(allowed=True))
+        questions.answer_question(question.id, Approval(allowed=True))
     assert content(workspace) == b"old\n"
 
 
 def test_an_answer_that_comes_while_a_question_is_given_up_counts(workspace: Workspace) -> None:
-    questions = Questions()
+    questions = PendingApprovals()
 
     def answered_meanwhile() -> bool:
-        for question in questions.open():
-            questions.answer(question.id, Approval(allowed=True))
+        for question in questions.list_open():
+            questions.answer_question(question.id, Approval(allowed=True))
         return True
 
-    writer = Writer(workspace, lambda request: questions.ask(request, cancelled=answered_meanwhile))  # type: ignore[arg-type]
+    writer = Writer(workspace, lambda request: questions.ask_person(request, cancelled=answered_meanwhile))  # type: ignore[arg-type]
     writer.join(PATIENCE)
 
     assert writer.error is None

@@ -1,31 +1,30 @@
-"""`edit`: operations on lines that are named by the hash of their content."""
+"""`edit`: change lines that are identified by the hash of their content."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, Self, cast
 
 from pydantic import Field
 
-from surehold.dialects.anchored.guide import BRIEF, GUIDE
 from surehold.dialects.anchored.operations import LineOperation
-from surehold.dialects.anchored.wire import WIRE
+from surehold.dialects.anchored.wire import BRIEF, GUIDE, WIRE
 from surehold.errors import LineEditError, SureholdError
 from surehold.stores.base import Sighting
-from surehold.syntax.languages import readings
-from surehold.text.anchored_diff import anchored_diff
-from surehold.text.line_edits import AnchoredEdits, Shown, Unkept
-from surehold.text.line_spans import merged
+from surehold.syntax.languages import parsers_for
+from surehold.text.anchored.diff import anchored_diff
+from surehold.text.anchored.edits import AnchoredEdits, ShownVersion, UnstoredVersion
+from surehold.text.escape import escape_lines, escape_text
+from surehold.text.line_ranges import merge_ranges
 from surehold.text.plan import EditPlan
-from surehold.text.sanity import Report, Sanity
+from surehold.text.sanity.check import SanityCheck, SanityReport
 from surehold.text.snapshot import Snapshot
-from surehold.text.visible import safe, safe_rows
-from surehold.tools.context import Budget, Context
+from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, Json, Params, Result, tool
 from surehold.workspace.proposal import Exact, Proposal, Sha256
 from surehold.workspace.receipt import Receipt
 from surehold.workspace.session import Session
 
-_DIFF_CHARACTERS = 64 * 1024
-_MOST_ROWS = 100
+_DIFF_CHARS = 64 * 1024
+_MAX_ROWS = 100
 """More anchors and operations are for programs alone."""
 
 
@@ -76,24 +75,24 @@ class LineEditResult(Result):
     change_id: str
     dry_run: bool | None = None
 
-    def fitted(self, budget: Budget) -> Self:
+    def cut_to_budget(self, budget: AnswerBudget) -> Self:
         """Return it with as many rows of the diff as fit into an answer."""
         room = budget.page_characters // 2
-        if len(self.diff) <= room and len(self.new_anchors) <= _MOST_ROWS and len(self.operations) <= _MOST_ROWS:
+        if len(self.diff) <= room and len(self.new_anchors) <= _MAX_ROWS and len(self.operations) <= _MAX_ROWS:
             return self
         cut = self.diff[: self.diff.rfind("\n", 0, room)] if len(self.diff) > room else self.diff
-        anchors, operations = self.new_anchors[:_MOST_ROWS], self.operations[:_MOST_ROWS]
+        anchors, operations = self.new_anchors[:_MAX_ROWS], self.operations[:_MAX_ROWS]
         update = {"diff": cut, "diff_truncated": True, "new_anchors": anchors, "operations": operations}
         return self.model_copy(update=update)
 
-    def text(self, budget: Budget) -> str:
+    def text(self, budget: AnswerBudget) -> str:
         """Say what was done, then show the changed lines with their new anchors."""
-        shown = self.fitted(budget)
+        shown = self.cut_to_budget(budget)
         count = self.operations_applied
         done = f"{count} {'operation' if count == 1 else 'operations'} {'would be ' if self.dry_run else ''}applied"
         lines = f"{self.lines_before} -> {self.lines_after} lines ({self.net_line_change:+d})"
         rows = [
-            f"{done} to {safe(self.path)}: {lines}.",
+            f"{done} to {escape_text(self.path)}: {lines}.",
             "Dry run, nothing was written." if self.dry_run else "",
             f"Anchors hold through line {self.anchors_valid_through}; from line {self.must_refresh_from_line} on use these.",
             f"sha256: {self.sha256}",
@@ -115,7 +114,7 @@ class LineEditResult(Result):
     guide=GUIDE,
     brief=BRIEF,
 )
-def edit(context: Context, params: LineEditParams) -> LineEditResult:
+def edit(context: CallContext, params: LineEditParams) -> LineEditResult:
     """Change lines by the anchors (`N#HASH`) that read_file shows with hashes: true. The hash is the line's identity; the number is advisory.
 
     Operations: replace_line, insert_after, insert_before, delete_line take hash (repeated lines: copy the anchor with its .K);
@@ -126,54 +125,54 @@ def edit(context: Context, params: LineEditParams) -> LineEditResult:
     """
     session = context.session
     key = session.workspace.target(params.path).key
-    seen = _shown(session, key)
-    watched = _Watched(Sanity(path=key, mode=params.safety_check, parse=readings))
+    seen = _shown_versions(session, key)
+    watched = _SanityRecorder(SanityCheck(path=key, mode=params.safety_check, parse=parsers_for))
     proposal = Proposal(
         path=params.path,
         edit=AnchoredEdits(
-            operations=tuple(one.parsed(index) for index, one in enumerate(params.operations)),
-            shown=tuple(one for one in seen if isinstance(one, Shown)),
-            unkept=tuple(one for one in seen if isinstance(one, Unkept)),
+            operations=tuple(one.to_operation(index) for index, one in enumerate(params.operations)),
+            shown=tuple(one for one in seen if isinstance(one, ShownVersion)),
+            unkept=tuple(one for one in seen if isinstance(one, UnstoredVersion)),
             strict_order=params.strict_order,
             allow_rebase=not params.expected_sha256,
         ),
         proof=Sha256(params.expected_sha256.strip().lower()) if params.expected_sha256 else Exact(),
         checks=(watched,),
     )
-    past = _Past.of(session, params.path)
+    past = _WriterHistory.read_for(session, params.path)
     try:
         receipt = session.submit(proposal, tool="edit", operation="edit", reason=params.reason, dry_run=params.dry_run)
     except LineEditError as error:
-        _fit(error.details, context.budget.page_characters)
-        _remember_rows(session, params.path, error)
+        _cut_fresh_rows(error.details, context.budget.page_characters)
+        _remember_shown_rows(session, params.path, error)
         raise
-    return _result(context, receipt, watched.report, past)
+    return _build_result(context, receipt, watched.report, past)
 
 
 @dataclass(slots=True)
-class _Watched:
+class _SanityRecorder:
     """Sanity, and what it found: the result tells that too."""
 
-    sanity: Sanity
-    report: Report = Report(status="off")  # noqa: RUF009 - a frozen value
+    sanity: SanityCheck
+    report: SanityReport = SanityReport(status="off")  # noqa: RUF009 - a frozen value
 
     def __call__(self, plan: EditPlan) -> tuple[str, ...]:
-        self.report = self.sanity.report(plan)
+        self.report = self.sanity.report_on(plan)
         if self.report.status == "suspicious":
             self.sanity(plan)  # refuses, unless it was told to warn only
         return self.report.warnings
 
 
 @dataclass(frozen=True, slots=True)
-class _Past:
+class _WriterHistory:
     """Who wrote the file before this edit."""
 
     continuity: Literal["clean", "mixed"]
     writers: tuple[str, ...]
 
     @classmethod
-    def of(cls, session: Session, path: str) -> "_Past":
-        from surehold.workspace.views import FileWriteTracker
+    def read_for(cls, session: Session, path: str) -> "_WriterHistory":
+        from surehold.workspace.tracking import FileWriteTracker
 
         tracker = FileWriteTracker(session.workspace)
         try:
@@ -182,21 +181,23 @@ class _Past:
             return cls("clean", ())
 
 
-def _shown(session: Session, key: str) -> tuple[Shown | Unkept, ...]:
+def _shown_versions(session: Session, key: str) -> tuple[ShownVersion | UnstoredVersion, ...]:
     """Return the versions that this session was shown, newest first, with their bytes where those were kept."""
-    sightings = session.workspace.store.sightings(session.id, key)
-    return tuple(_kept(session, one) for one in sightings if one.sha256)  # without one it was seen to be gone
+    sightings = session.workspace.store.list_sightings(session.id, key)
+    return tuple(
+        _load_shown_version(session, one) for one in sightings if one.sha256
+    )  # without one it was seen to be gone
 
 
-def _kept(session: Session, sighting: Sighting) -> Shown | Unkept:
+def _load_shown_version(session: Session, sighting: Sighting) -> ShownVersion | UnstoredVersion:
     try:
-        data = session.workspace.store.blob(sighting.sha256)
+        data = session.workspace.store.read_blob(sighting.sha256)
     except SureholdError:
-        return Unkept(sha256=sighting.sha256, spans=sighting.spans, anchored=sighting.anchored)
-    return Shown(snapshot=Snapshot(data), spans=sighting.spans, anchored=sighting.anchored)
+        return UnstoredVersion(sha256=sighting.sha256, spans=sighting.spans, anchored=sighting.anchored)
+    return ShownVersion(snapshot=Snapshot(data), spans=sighting.spans, anchored=sighting.anchored)
 
 
-def _fit(details: Any, room: int) -> int:
+def _cut_fresh_rows(details: Any, room: int) -> int:
     """Leave only as many fresh rows in a refusal as reach the caller; return the room that is left."""
     if isinstance(details, dict):
         facts = cast("Json", details)
@@ -209,40 +210,44 @@ def _fit(details: Any, room: int) -> int:
                 kept.append(row)
             facts["fresh_rows"] = kept
         for value in facts.values():
-            room = _fit(value, room)
+            room = _cut_fresh_rows(value, room)
     elif isinstance(details, list):
         for value in cast("list[Any]", details):
-            room = _fit(value, room)
+            room = _cut_fresh_rows(value, room)
     return room
 
 
-def _remember_rows(session: Session, path: str, error: LineEditError) -> None:
+def _remember_shown_rows(session: Session, path: str, error: LineEditError) -> None:
     """Count the lines that a refusal shows as shown, so that a plain retry works."""
-    numbers = sorted({int(row.partition("#")[0]) for row in _rows_in(error.details)})  # rows and candidates alike
+    numbers = sorted({int(row.partition("#")[0]) for row in _fresh_rows_in(error.details)})  # rows and candidates alike
     if not numbers:
         return
     snapshot = session.workspace.read(path)
     if snapshot.sha256 == error.details.get("sha256"):
-        session.saw(path, snapshot, spans=merged([(number, number) for number in numbers]), anchored=True)
+        session.record_shown_lines(
+            path, snapshot, spans=merge_ranges([(number, number) for number in numbers]), anchored=True
+        )
 
 
-def _rows_in(value: Any) -> list[str]:
+def _fresh_rows_in(value: Any) -> list[str]:
     """Return every fresh row in some details."""
     if isinstance(value, dict):
         facts = cast("Json", value)
         anchor = [facts["anchor"]] if "occurrence" in facts and "anchor" in facts else []
         own = [*facts.get("fresh_rows", ()), *anchor, *facts.get("neighbor_anchors", ())]
-        return [*own, *(row for inner in facts.values() for row in _rows_in(inner))]
-    return [row for inner in cast("list[Any]", value) for row in _rows_in(inner)] if isinstance(value, list) else []
+        return [*own, *(row for inner in facts.values() for row in _fresh_rows_in(inner))]
+    return (
+        [row for inner in cast("list[Any]", value) for row in _fresh_rows_in(inner)] if isinstance(value, list) else []
+    )
 
 
-def _result(context: Context, receipt: Receipt, report: Report, past: _Past) -> LineEditResult:
+def _build_result(context: CallContext, receipt: Receipt, report: SanityReport, past: _WriterHistory) -> LineEditResult:
     (one,) = receipt.files
     plan = one.plan
-    diff = anchored_diff(plan, limit=min(_DIFF_CHARACTERS, context.budget.page_characters // 2))
+    diff = anchored_diff(plan, limit=min(_DIFF_CHARS, context.budget.page_characters // 2))
     if receipt.change_id:  # what does not reach the caller was not shown
-        spans = merged([(number, number) for number in diff.shown])
-        context.session.saw(one.path, plan.after, spans=spans, anchored=True)
+        spans = merge_ranges([(number, number) for number in diff.shown])
+        context.session.record_shown_lines(one.path, plan.after, spans=spans, anchored=True)
     horizon = plan.horizon
     before, after = plan.before.line_count, plan.after.line_count
     return LineEditResult(
@@ -254,10 +259,10 @@ def _result(context: Context, receipt: Receipt, report: Report, past: _Past) -> 
         anchors_valid_through=horizon.anchors_valid_through if horizon else after,
         must_refresh_from_line=horizon.must_refresh_from_line if horizon else after + 1,
         line_shift=after - before,
-        diff=safe_rows(diff.text),
+        diff=escape_lines(diff.text),
         diff_truncated=diff.truncated,
         new_anchors=tuple(row.anchor for row in diff.new),
-        operations=tuple(_operation(plan, index) for index in range(len(plan.resolutions))),
+        operations=tuple(_resolved_operation(plan, index) for index in range(len(plan.resolutions))),
         baseline_continuity=past.continuity,
         writers=past.writers,
         safety_status=report.status,
@@ -271,5 +276,5 @@ def _result(context: Context, receipt: Receipt, report: Report, past: _Past) -> 
     )
 
 
-def _operation(plan: EditPlan, index: int) -> Json:
+def _resolved_operation(plan: EditPlan, index: int) -> Json:
     return {name: value for name, value in asdict(plan.resolutions[index]).items() if value is not None}

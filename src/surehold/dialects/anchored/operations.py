@@ -1,9 +1,9 @@
-"""Operations as a caller sends them, and as the text core takes them."""
+"""Line operations as a caller sends them, converted to the operations of the text core."""
 
 from typing import ClassVar, Literal
 
 from surehold.errors import SchemaInvalid
-from surehold.text.line_edits import (
+from surehold.text.anchored.edits import (
     DeleteLine,
     DeleteRange,
     InsertAfter,
@@ -12,14 +12,14 @@ from surehold.text.line_edits import (
     ReplaceLine,
     ReplaceRange,
 )
-from surehold.tools.spec import Part
+from surehold.tools.spec import NestedParams
 
-_KINDS: dict[str, type[Operation]] = {
+_OPERATION_CLASSES: dict[str, type[Operation]] = {
     kind.op: kind for kind in (ReplaceLine, InsertAfter, InsertBefore, DeleteLine, ReplaceRange, DeleteRange)
 }
-_SINGLE = ("hash", "occurrence", "line")
-_DOUBLE = ("start_hash", "end_hash", "start_line", "end_line")
-_INSTEAD = {
+_SINGLE_LINE_FIELDS = ("hash", "occurrence", "line")
+_RANGE_FIELDS = ("start_hash", "end_hash", "start_line", "end_line")
+_FIELD_TO_USE_INSTEAD = {
     "start_hash": "hash",
     "end_hash": "hash",
     "hash": "start_hash and end_hash",
@@ -31,7 +31,7 @@ _INSTEAD = {
 }
 
 
-class LineOperation(Part):
+class LineOperation(NestedParams):
     """One operation on lines."""
 
     ALIASES: ClassVar = {"operation": "op", "text": "content", "new_content": "content", "anchor": "hash"}
@@ -50,19 +50,22 @@ class LineOperation(Part):
     content: str | None = None
     """New lines, without anchors."""
 
-    def parsed(self, index: int) -> Operation:
+    def to_operation(self, index: int) -> Operation:
         """Return it as the text core takes it; refuse fields that belong to another kind of operation."""
-        kind = _KINDS[self.op]
-        own = (*(_DOUBLE if issubclass(kind, (ReplaceRange, DeleteRange)) else _SINGLE), *_content(kind))
+        kind = _OPERATION_CLASSES[self.op]
+        own = (
+            *(_RANGE_FIELDS if issubclass(kind, (ReplaceRange, DeleteRange)) else _SINGLE_LINE_FIELDS),
+            *_content_fields(kind),
+        )
         sent = {name: value for name in type(self).model_fields if (value := getattr(self, name)) is not None}
         for name in sent:
             if name != "op" and name not in own:
-                raise _foreign(index, self.op, name)
+                raise _foreign_field_error(index, self.op, name)
         for name in ("hash",) if "hash" in own else ("start_hash", "end_hash"):
             if name not in sent:
-                raise _missing(index, self.op, name)
+                raise _missing_field_error(index, self.op, name)
         if "content" in own and "content" not in sent:
-            raise _missing(index, self.op, "content")
+            raise _missing_field_error(index, self.op, "content")
         if "\0" in str(sent.get("content", "")):
             raise SchemaInvalid(
                 f"Operation {index}: `content` holds a zero byte, which no text file holds.",
@@ -74,13 +77,13 @@ class LineOperation(Part):
         return kind(**{name: value for name, value in sent.items() if name != "op"})
 
 
-def _content(kind: type[Operation]) -> tuple[str, ...]:
+def _content_fields(kind: type[Operation]) -> tuple[str, ...]:
     return () if issubclass(kind, (DeleteLine, DeleteRange)) else ("content",)
 
 
-def _foreign(index: int, op: str, name: str) -> SchemaInvalid:
+def _foreign_field_error(index: int, op: str, name: str) -> SchemaInvalid:
     return SchemaInvalid(
-        f"Operation {index}: `{op}` takes no `{name}`; use {_INSTEAD[name]}.",
+        f"Operation {index}: `{op}` takes no `{name}`; use {_FIELD_TO_USE_INSTEAD[name]}.",
         reason="foreign_field",
         operation_index=index,
         op=op,
@@ -88,7 +91,7 @@ def _foreign(index: int, op: str, name: str) -> SchemaInvalid:
     )
 
 
-def _missing(index: int, op: str, name: str) -> SchemaInvalid:
+def _missing_field_error(index: int, op: str, name: str) -> SchemaInvalid:
     return SchemaInvalid(
         f"Operation {index}: `{op}` needs `{name}`.",
         reason="missing_field",

@@ -1,32 +1,31 @@
-"""`Edit`: one quoted text becomes another."""
+"""`Edit`: replace one quoted text by another."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
-from surehold.dialects.claude.gate import Wish, submit
-from surehold.dialects.claude.guide import BRIEF, GUIDE
-from surehold.dialects.claude.read_names import place_of
-from surehold.dialects.claude.wire import WIRE
-from surehold.dialects.claude.written import FileParams, FileResult, facts
-from surehold.dialects.shared.changes import check_text
+from surehold.dialects.claude.change_result import FileChangeParams, FileChangeResult, change_fields
+from surehold.dialects.claude.gate import GatedChange, submit_gated
+from surehold.dialects.claude.located_file import locate_file
+from surehold.dialects.claude.wire import BRIEF, GUIDE, WIRE
+from surehold.dialects.shared.params import check_text
 from surehold.errors import UseNotebookEdit
 from surehold.text.plan import EditPlan
-from surehold.text.styled_edit import StyledEdit
-from surehold.tools.context import Context
+from surehold.text.quoted.styled_edit import StyledEdit
+from surehold.tools.context import CallContext
 from surehold.tools.spec import Hints, tool
 
-_TIERS = {
+_TIER_NOTES = {
     "line_endings": "The file's own line endings were kept.",
     "quotes": "Curly and straight quotes were taken for each other; the file's own were kept where the text is the same.",
 }
-_LISTED = 10
+_MAX_LISTED_LINES = 10
 
 
-class FileEditParams(FileParams):
+class FileEditParams(FileChangeParams):
     """What to replace."""
 
     ALIASES: ClassVar = {
-        **FileParams.PATHS,
+        **FileChangeParams.PATHS,
         "old_str": "old_string",
         "oldText": "old_string",
         "old_text": "old_string",
@@ -44,7 +43,7 @@ class FileEditParams(FileParams):
     replace_all: bool = False
 
 
-class FileEditResult(FileResult):
+class FileEditResult(FileChangeResult):
     """What was replaced."""
 
     REPEATED: ClassVar = ("old_string", "new_string")
@@ -62,15 +61,15 @@ class FileEditResult(FileResult):
     def headline(self) -> str:
         """Say what was done."""
         if self.unchanged:
-            return f"{self.name} is as it should be already; nothing was written."
+            return f"{self.display_path} is as it should be already; nothing was written."
         count = f"{self.replacements} {'replacement' if self.replacements == 1 else 'replacements'}"
         where = f" at line {', '.join(map(str, self.lines))}" if self.lines else ""
         more = " and more" if len(self.lines) < self.replacements else ""
-        return f"Edited {self.name}: {count}{where}{more}."
+        return f"Edited {self.display_path}: {count}{where}{more}."
 
-    def notes(self) -> Iterator[str]:
+    def extra_notes(self) -> Iterator[str]:
         """Say how the text was found, when it was not exact."""
-        if note := _TIERS.get(self.match_tier):
+        if note := _TIER_NOTES.get(self.match_tier):
             yield note
 
 
@@ -81,7 +80,7 @@ class FileEditResult(FileResult):
     guide=GUIDE,
     brief=BRIEF,
 )
-def edit(context: Context, params: FileEditParams) -> FileEditResult:
+def edit(context: CallContext, params: FileEditParams) -> FileEditResult:
     """Replace old_string by new_string in an existing file, exactly and literally.
 
     old_string must stand exactly once in the file, unless replace_all. Curly and straight quotes, and line endings, match
@@ -90,10 +89,10 @@ def edit(context: Context, params: FileEditParams) -> FileEditResult:
     """
     wanted = StyledEdit(old=params.old_string, new=params.new_string, replace_all=params.replace_all)
     check_text(params.new_string, "new_string", path=params.file_path)
-    place = place_of(context.session, params.file_path, head=0)
+    place = locate_file(context.session, params.file_path, head=0)
     if place.target.key.lower().endswith(".ipynb"):
         raise UseNotebookEdit(f"`{params.file_path}` is a notebook.", path=params.file_path)
-    wish = Wish(
+    wish = GatedChange(
         path=place.path,
         edit=wanted,
         needs="lines",
@@ -101,15 +100,15 @@ def edit(context: Context, params: FileEditParams) -> FileEditResult:
         reason=params.reason,
         dry_run=params.dry_run,
     )
-    receipt = submit(context, wish, tool="Edit", operation="edit")
+    receipt = submit_gated(context, wish, tool="Edit", operation="edit")
     return FileEditResult(
         replace_all=params.replace_all,
-        **_done(params, receipt.files[0].plan),
-        **facts(context, place, receipt),
+        **_edit_fields(params, receipt.files[0].plan),
+        **change_fields(context, place, receipt),
     )
 
 
-def _done(params: FileEditParams, plan: EditPlan) -> dict[str, Any]:
+def _edit_fields(params: FileEditParams, plan: EditPlan) -> dict[str, Any]:
     """Return what was found and written; what was sent, where a person wrote something else."""
     if not plan.applied or not plan.spans:
         return {"old_string": params.old_string, "new_string": params.new_string, "replacements": 0}
@@ -119,5 +118,5 @@ def _done(params: FileEditParams, plan: EditPlan) -> dict[str, Any]:
         "new_string": plan.after.encoding.decode(first.new),
         "replacements": applied.occurrences,
         "match_tier": applied.tier,
-        "lines": tuple(row.new_start_line for row in applied.ranges[:_LISTED]),
+        "lines": tuple(row.new_start_line for row in applied.ranges[:_MAX_LISTED_LINES]),
     }

@@ -1,19 +1,25 @@
-"""`Glob`: files by a pattern of their path, newest first."""
+"""`Glob`: find files by a path pattern, newest first."""
 
 import time
 from typing import Any, ClassVar
 
 from pydantic import Field
 
-from surehold.dialects.claude.finding import HEADING, counted, in_words, not_looked_at, page_text
 from surehold.dialects.claude.wire import WIRE
-from surehold.dialects.shared.camel import CamelResult
-from surehold.search.values import NewestResult
-from surehold.text.visible import safe
-from surehold.tools.context import Budget, Context
+from surehold.dialects.shared.listing_text import (
+    HEADING_CHARS,
+    count_with_noun,
+    not_looked_at_counts,
+    not_looked_at_text,
+    page_with_facts,
+)
+from surehold.dialects.shared.params import CamelResult
+from surehold.search.query import NewestResult
+from surehold.text.escape import escape_text
+from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, Params, tool
 
-_MOST = 10_000
+_MAX_FILES = 10_000
 
 
 class ClaudeGlobParams(Params):
@@ -28,7 +34,7 @@ class ClaudeGlobParams(Params):
     include_ignored: bool = False
     """Also files that .gitignore names."""
     include_hidden: bool = True
-    limit: int = Field(default=250, ge=1, le=_MOST)
+    limit: int = Field(default=250, ge=1, le=_MAX_FILES)
     """Files returned at most."""
 
 
@@ -49,25 +55,25 @@ class ClaudeGlobResult(CamelResult):
     """For `**/pattern`; known only when the pattern has no slash and nothing matches."""
     notes: tuple[str, ...] = ()
 
-    def text(self, budget: Budget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
+    def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
         """Put one file on a line."""
-        total = counted(self.total_matches, "file") + ("" if self.count_is_complete else " so far")
+        total = count_with_noun(self.total_matches, "file") + ("" if self.count_is_complete else " so far")
         facts = (
             f"{total}, newest first" if self.total_matches else "No files match",
             f"{self.num_files} shown; narrow the pattern or path, or raise limit" if self.truncated else "",
-            in_words(self.not_looked_at),
+            not_looked_at_text(self.not_looked_at),
         )
-        return page_text(facts, self.notes, self.filenames)
+        return page_with_facts(facts, self.notes, self.filenames)
 
 
 @tool("Glob", hints=Hints(kind="search", title="Find files by name", read_only=True, idempotent=True), wire=WIRE)
-def glob(context: Context, params: ClaudeGlobParams) -> ClaudeGlobResult:
+def glob(context: CallContext, params: ClaudeGlobParams) -> ClaudeGlobResult:
     """Find files by a pattern of their path, most recently modified first; at most 250 unless `limit` says otherwise.
 
     Files only. Ignored files and version control directories are left out, and said to be; links are not followed.
     """
     began = time.monotonic()
-    found = context.session.finder.newest(
+    found = context.session.finder.glob_newest(
         params.pattern,
         root=params.path or ".",
         limit=params.limit,
@@ -76,7 +82,7 @@ def glob(context: Context, params: ClaudeGlobParams) -> ClaudeGlobResult:
         progress=context.progress,
         cancelled=context.cancelled,
     )
-    names = _fitting(found, context.budget.page_characters - HEADING)
+    names = _names_that_fit(found, context.budget.page_characters - HEADING_CHARS)
     facts: dict[str, Any] = {"ignored_matches": found.elsewhere, "matches_below": found.below}
     return ClaudeGlobResult(
         filenames=names,
@@ -85,17 +91,17 @@ def glob(context: Context, params: ClaudeGlobParams) -> ClaudeGlobResult:
         duration_ms=round((time.monotonic() - began) * 1000),
         total_matches=found.total,
         count_is_complete=found.complete,
-        root=safe(found.directory),
-        not_looked_at=not_looked_at(found.skipped),
-        notes=tuple(map(safe, found.notes)),
+        root=escape_text(found.directory),
+        not_looked_at=not_looked_at_counts(found.skipped),
+        notes=tuple(map(escape_text, found.notes)),
         **{name: value for name, value in facts.items() if value is not None},
     )
 
 
-def _fitting(found: NewestResult, room: int) -> tuple[str, ...]:
+def _names_that_fit(found: NewestResult, room: int) -> tuple[str, ...]:
     names = list[str]()
     for file in found.files:
-        name = safe(file.key)
+        name = escape_text(file.key)
         room -= len(name) + 1
         if room < 0 and names:
             break

@@ -1,4 +1,4 @@
-"""`Grep`: regular expressions in many files, as files, lines or counts."""
+"""`Grep`: search many files with a regular expression; shows files, lines or counts."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -6,18 +6,24 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from surehold.dialects.claude.finding import HEADING, counted, in_words, not_looked_at, page_text
 from surehold.dialects.claude.wire import WIRE
-from surehold.dialects.shared.camel import CamelResult
+from surehold.dialects.shared.listing_text import (
+    HEADING_CHARS,
+    count_with_noun,
+    not_looked_at_counts,
+    not_looked_at_text,
+    page_with_facts,
+)
+from surehold.dialects.shared.params import CamelResult
 from surehold.search.glob import is_glob
-from surehold.search.values import Row, Search, Sought, SweepResult, Want
-from surehold.text.visible import safe
-from surehold.tools.context import Budget, Context
+from surehold.search.query import GrepResult, MatchedLine, ResultWindow, Search, Want
+from surehold.text.escape import escape_text
+from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, Params, tool
-from surehold.workspace.finder import BUILD, VERSION_CONTROL
+from surehold.workspace.finder import BUILD_DIRECTORIES, VERSION_CONTROL_DIRECTORIES
 
 OutputMode = Literal["files_with_matches", "content", "count"]
-_WANTED: dict[OutputMode, Want] = {"files_with_matches": "files", "content": "lines", "count": "counts"}
+_WANT_BY_MODE: dict[OutputMode, Want] = {"files_with_matches": "files", "content": "lines", "count": "counts"}
 
 
 class ClaudeGrepParams(Params):
@@ -83,48 +89,51 @@ class ClaudeGrepResult(CamelResult):
     engine: str
     notes: tuple[str, ...] = ()
 
-    def text(self, budget: Budget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
+    def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
         """Put the totals first, then a row for each file or line."""
         searched = self.files_searched
         facts = (
-            self._total(),
+            self._total_text(),
             f"goes on: offset={self.next_offset}" if self.next_offset else "",
-            f"{counted(searched, 'file')} searched" if searched is not None else "",
-            in_words(self.not_looked_at),
+            f"{count_with_noun(searched, 'file')} searched" if searched is not None else "",
+            not_looked_at_text(self.not_looked_at),
             f"left out: {', '.join(self.left_out)}" if self.left_out and not self.total_files else "",
         )
         rows = self.filenames if self.content is None else (self.content,) if self.content else ()
-        return page_text(facts, self.notes, rows)
+        return page_with_facts(facts, self.notes, rows)
 
-    def _total(self) -> str:
-        files = counted(self.total_files, "file") + ("" if self.complete else " so far")
+    def _total_text(self) -> str:
+        files = count_with_noun(self.total_files, "file") + ("" if self.complete else " so far")
         if not self.total_files:
             return "No matches"
         if self.total_lines is not None:
-            return f"{counted(self.total_lines, 'matching line')} in {files}"
+            return f"{count_with_noun(self.total_lines, 'matching line')} in {files}"
         if self.total_matches is not None:
-            return f"{counted(self.total_matches, 'match', 'matches')} in {files}"
+            return f"{count_with_noun(self.total_matches, 'match', 'matches')} in {files}"
         return f"{files} with matches"
 
 
 @tool("Grep", hints=Hints(kind="search", title="Search file contents", read_only=True, idempotent=True), wire=WIRE)
-def grep(context: Context, params: ClaudeGrepParams) -> ClaudeGrepResult:
+def grep(context: CallContext, params: ClaudeGrepParams) -> ClaudeGrepResult:
     """Search file contents for a regular expression; at most 250 files or lines a page, in path order.
 
     Left out, and said to be: ignored files, .git and its like, node_modules, target, __pycache__, binary files. Naming such a
     directory or file as `path` searches it. Lines over 500 characters are shown around the match.
     """
     found = context.session.finder.grep(
-        _search(params), _sought(params, context.budget), progress=context.progress, cancelled=context.cancelled
+        _search_query(params),
+        _result_window(params, context.budget),
+        progress=context.progress,
+        cancelled=context.cancelled,
     )
-    context.session.saw_hits(
+    context.session.record_shown_matches(
         (file.path, file.snapshot, tuple((row.line, row.line) for row in rows if row.is_whole))
-        for file, rows in _by_file(found)
+        for file, rows in _rows_by_file(found)
     )
     shown = len(found.rows) if found.want == "lines" else len(found.counts)
     following = params.offset + shown
     facts: dict[str, Any] = {
-        **_shown(params, found),
+        **_mode_fields(params, found),
         "total_lines": found.total_lines,
         "total_matches": found.total_matches,
         "applied_limit": shown if found.further else None,
@@ -136,20 +145,20 @@ def grep(context: Context, params: ClaudeGrepParams) -> ClaudeGrepResult:
     return ClaudeGrepResult(
         mode=params.output_mode,
         num_files=len(found.counts),
-        filenames=tuple(safe(path) for path, _ in found.counts),
+        filenames=tuple(escape_text(path) for path, _ in found.counts),
         total_files=found.total_files,
         truncated=found.further,
         complete=found.complete,
-        not_looked_at=not_looked_at(found.skipped),
-        left_out=_left_out(params),
+        not_looked_at=not_looked_at_counts(found.skipped),
+        left_out=_left_out_kinds(params),
         engine="ripgrep with PCRE2" if found.look_around and found.engine == "ripgrep" else found.engine,
-        notes=(*map(safe, found.notes), *_notices(params, found, shown)),
+        notes=(*map(escape_text, found.notes), *_page_notices(params, found, shown)),
         **{name: value for name, value in facts.items() if value is not None},
     )
 
 
-def _search(params: ClaudeGrepParams) -> Search:
-    globs = _globs(params.glob or "")
+def _search_query(params: ClaudeGrepParams) -> Search:
+    globs = _split_globs(params.glob or "")
     return Search(
         query=params.pattern,
         mode="regex",
@@ -162,68 +171,70 @@ def _search(params: ClaudeGrepParams) -> Search:
         hidden=params.include_hidden,
         ignore=not params.include_ignored,
         types=(params.type,) if params.type else (),
-        closed=VERSION_CONTROL if params.include_ignored else (*VERSION_CONTROL, *BUILD),
+        closed=VERSION_CONTROL_DIRECTORIES
+        if params.include_ignored
+        else (*VERSION_CONTROL_DIRECTORIES, *BUILD_DIRECTORIES),
     )
 
 
-def _globs(text: str) -> list[str]:
+def _split_globs(text: str) -> list[str]:
     """Read one glob, or several with blanks between them; a blank in a name is a blank when what is beside it is no glob."""
     pieces = text.split()
     several = len(pieces) > 1 and all(is_glob(piece) or piece[0] == "!" for piece in pieces)
     return pieces if several else [text] if pieces else []
 
 
-def _sought(params: ClaudeGrepParams, budget: Budget) -> Sought:
+def _result_window(params: ClaudeGrepParams, budget: AnswerBudget) -> ResultWindow:
     around = params.around if params.around is not None else params.context or 0
-    return Sought(
-        want=_WANTED[params.output_mode],
+    return ResultWindow(
+        want=_WANT_BY_MODE[params.output_mode],
         before=around if params.before is None else params.before,
         after=around if params.after is None else params.after,
         offset=params.offset,
         limit=min(params.head_limit or budget.lines, budget.lines),
-        room=budget.page_characters - HEADING,
+        room=budget.page_characters - HEADING_CHARS,
     )
 
 
-def _by_file(found: SweepResult) -> Iterator[tuple[Any, list[Row]]]:
+def _rows_by_file(found: GrepResult) -> Iterator[tuple[Any, list[MatchedLine]]]:
     files = {file.path: file for file in found.files}
     for path, rows in groupby(found.rows, key=lambda row: row.path):
         if path in files:
             yield files[path], list(rows)
 
 
-def _shown(params: ClaudeGrepParams, found: SweepResult) -> dict[str, Any]:
+def _mode_fields(params: ClaudeGrepParams, found: GrepResult) -> dict[str, Any]:
     """Return what a mode has beside the names of the files."""
     if found.want == "lines":
         around = any((params.after, params.before, params.around, params.context))
-        rows = _rows(found.rows, numbers=params.line_numbers, groups=around)
+        rows = _format_rows(found.rows, numbers=params.line_numbers, groups=around)
         return {"content": "\n".join(rows), "num_lines": len(found.rows)}
     if found.want == "counts":
-        rows = (f"{safe(path)}:{count}" for path, count in found.counts)
+        rows = (f"{escape_text(path)}:{count}" for path, count in found.counts)
         return {"content": "\n".join(rows), "num_matches": found.total_matches}
     return {}
 
 
-def _rows(rows: Sequence[Row], *, numbers: bool, groups: bool) -> Iterator[str]:
+def _format_rows(rows: Sequence[MatchedLine], *, numbers: bool, groups: bool) -> Iterator[str]:
     """Lay rows out as grep does: `path:line:text` for a match, `path-line-text` beside it, `--` between groups."""
-    before: Row | None = None
+    before: MatchedLine | None = None
     for row in rows:
         if groups and before and (row.path != before.path or row.line != before.line + 1):
             yield "--"
         sign = ":" if row.is_match else "-"
-        yield safe(row.path) + sign + (f"{row.line}{sign}" if numbers else "") + row.text
+        yield escape_text(row.path) + sign + (f"{row.line}{sign}" if numbers else "") + row.text
         before = row
 
 
-def _left_out(params: ClaudeGrepParams) -> tuple[str, ...]:
+def _left_out_kinds(params: ClaudeGrepParams) -> tuple[str, ...]:
     return (
-        *(() if params.include_ignored else ("ignored files", *BUILD)),
+        *(() if params.include_ignored else ("ignored files", *BUILD_DIRECTORIES)),
         *(() if params.include_hidden else ("hidden files",)),
-        *VERSION_CONTROL,
+        *VERSION_CONTROL_DIRECTORIES,
     )
 
 
-def _notices(params: ClaudeGrepParams, found: SweepResult, shown: int) -> Iterator[str]:
+def _page_notices(params: ClaudeGrepParams, found: GrepResult, shown: int) -> Iterator[str]:
     if found.total_files and not shown and params.offset:
         entries = "lines" if found.want == "lines" else "files"
         total = found.total_lines if found.want == "lines" else found.total_files

@@ -1,4 +1,4 @@
-"""`NotebookEdit`: one cell of a notebook, and nothing else of its file."""
+"""`NotebookEdit`: change one cell of a notebook and no other byte of its file."""
 
 import hashlib
 from contextlib import suppress
@@ -7,29 +7,29 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
-from surehold.dialects.claude.gate import Wish, submit
-from surehold.dialects.claude.read_names import Place, place_of
+from surehold.dialects.claude.gate import GatedChange, submit_gated
+from surehold.dialects.claude.located_file import LocatedFile, locate_file
 from surehold.dialects.claude.wire import WIRE
 from surehold.errors import InvalidArgument, NotebookInvalid, SureholdError
 from surehold.text.diff import UnifiedDiff
 from surehold.text.encoding import UTF8
-from surehold.text.notebook import read_notebook
-from surehold.text.notebook_edit import CellChange, CellEdit, CellKind, CellRequest, EditMode, Position
+from surehold.text.escape import escape_lines, escape_text
+from surehold.text.notebook.edit import CellChange, CellEdit, CellKind, CellRequest, EditMode, InsertPosition
+from surehold.text.notebook.model import read_notebook
 from surehold.text.plan import EditPlan
 from surehold.text.plan_diff import diff_between
 from surehold.text.snapshot import ABSENT, Snapshot
-from surehold.text.visible import safe, safe_rows
-from surehold.tools.context import Budget, Context
+from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, Params, Result, tool
 from surehold.workspace.receipt import Receipt
 
-_WHOLE_FILE = 20 * 1024
+_MAX_RETURNED_FILE_BYTES = 20 * 1024
 """Files up to this size are sent back; of larger ones only the hash."""
-_KNOWN = ("original_file", "updated_file", "old_source", "new_source")
-_REPEATED = 1_000
+_FIELDS_KNOWN_TO_CALLER = ("original_file", "updated_file", "old_source", "new_source")
+_MAX_REPEATED_CHARS = 1_000
 """Longer texts that the caller knows are for programs alone."""
-_DIFF = 4 * 1024
-_MOST_RENAMED = 20
+_DIFF_CHARS = 4 * 1024
+_MAX_LISTED_RENAMES = 20
 """So many new names are told to a model one by one."""
 
 
@@ -47,7 +47,7 @@ class NotebookEditParams(Params):
     """The cell as Read names it: its id, or cell-N (from 0) where it has none. An insert goes after it."""
     cell_type: CellKind | None = None
     """Of a new cell, by default code. With replace the cell becomes this type."""
-    position: Position | None = None
+    position: InsertPosition | None = None
     """Of an insert: before or after cell_id, or the start or end of the notebook."""
     expected_sha256: str = ""
     """Refuse unless the file is exactly this version."""
@@ -91,21 +91,25 @@ class NotebookEditResult(Result):
     dry_run: bool = False
     warnings: tuple[str, ...] = ()
 
-    def fitted(self, budget: Budget) -> Self:
+    def cut_to_budget(self, budget: AnswerBudget) -> Self:
         """Return it without long texts that the caller knows, and with as much of the rest as fits."""
-        known = {name for name in _KNOWN if len(getattr(self, name) or "") > _REPEATED}
+        known = {name for name in _FIELDS_KNOWN_TO_CALLER if len(getattr(self, name) or "") > _MAX_REPEATED_CHARS}
         values: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set - known}
         room = budget.page_characters // 2
         if len(self.diff) > room:
             values |= {"diff": self.diff[: self.diff.rfind("\n", 0, room) + 1], "diff_truncated": True}
-        if len(self.renamed) > _MOST_RENAMED:
-            values["renamed"] = dict(list(self.renamed.items())[:_MOST_RENAMED])
+        if len(self.renamed) > _MAX_LISTED_RENAMES:
+            values["renamed"] = dict(list(self.renamed.items())[:_MAX_LISTED_RENAMES])
         return self.model_construct(set(values), **values)
 
-    def text(self, budget: Budget) -> str:
+    def text(self, budget: AnswerBudget) -> str:
         """Say what was done, how the cell is called now, and what is different."""
-        shown = self.fitted(budget)
-        head = f"Dry run, nothing was written. Would do: {self._headline()}" if self.dry_run else self._headline()
+        shown = self.cut_to_budget(budget)
+        head = (
+            f"Dry run, nothing was written. Would do: {self._headline_text()}"
+            if self.dry_run
+            else self._headline_text()
+        )
         rest = f": surehold show {self.change_id}" if self.change_id else ""
         rows = [
             head,
@@ -119,8 +123,8 @@ class NotebookEditResult(Result):
         ]
         return "\n".join(row for row in rows if row)
 
-    def _headline(self) -> str:
-        cell = f"{safe(self.notebook_path)}: {self.cell_type} cell `{safe(self.cell_id)}` (index {self.index})"
+    def _headline_text(self) -> str:
+        cell = f"{escape_text(self.notebook_path)}: {self.cell_type} cell `{escape_text(self.cell_id)}` (index {self.index})"
         if self.unchanged:
             return f"{cell} is so already; nothing was written."
         done = {"replace": "replaced", "insert": "inserted", "delete": "deleted"}[self.edit_mode]
@@ -128,7 +132,10 @@ class NotebookEditResult(Result):
 
     def _renamed_row(self) -> str:
         """Tell the new names; those of all cells behind are moved alike, so the first ones show it."""
-        told = [f"{safe(old)} is now {safe(new)}" for old, new in list(self.renamed.items())[:_MOST_RENAMED]]
+        told = [
+            f"{escape_text(old)} is now {escape_text(new)}"
+            for old, new in list(self.renamed.items())[:_MAX_LISTED_RENAMES]
+        ]
         rest = len(self.renamed) - len(told)
         more = [f"{rest} more moved in the same way"] if rest else []
         return f"Cells without an id have new names: {', '.join(told + more)}." if told else ""
@@ -139,7 +146,7 @@ class NotebookEditResult(Result):
     hints=Hints(kind="edit", title="Edit a notebook cell", destructive=True, operation="edit"),
     wire=WIRE,
 )
-def notebook_edit(context: Context, params: NotebookEditParams) -> NotebookEditResult:
+def notebook_edit(context: CallContext, params: NotebookEditParams) -> NotebookEditResult:
     """Replace, insert or delete one cell of a Jupyter notebook (.ipynb); no other byte of the file changes.
 
     The notebook must have been read with Read in this session, and that cell shown. new_source is the whole new source.
@@ -147,9 +154,9 @@ def notebook_edit(context: Context, params: NotebookEditParams) -> NotebookEditR
     cell_id; without cell_id at the start, or where position says (before, start, end). Ids of new cells are made where the
     notebook has ids; cells without an id are called cell-0, cell-1 and so on, and the result tells their new names.
     """
-    edit = CellEdit(_request(params))
-    place = place_of(context.session, params.notebook_path, head=0)
-    wish = Wish(
+    edit = CellEdit(_cell_request(params))
+    place = locate_file(context.session, params.notebook_path, head=0)
+    wish = GatedChange(
         path=place.path,
         edit=edit,
         needs="lines",
@@ -157,17 +164,17 @@ def notebook_edit(context: Context, params: NotebookEditParams) -> NotebookEditR
         reason=params.reason,
         dry_run=params.dry_run,
     )
-    receipt = submit(context, wish, tool="NotebookEdit", operation="edit")
-    return _result(place, edit, receipt)
+    receipt = submit_gated(context, wish, tool="NotebookEdit", operation="edit")
+    return _build_result(place, edit, receipt)
 
 
-def _seed(params: NotebookEditParams) -> int:
+def _cell_id_seed(params: NotebookEditParams) -> int:
     """Return where ids of new cells begin: the same call means the same bytes, so that an approval of it holds."""
     asked = repr((params.notebook_path, params.cell_id, params.position, params.new_source))
     return int.from_bytes(hashlib.sha256(asked.encode("utf-8", "surrogatepass")).digest()[:4])
 
 
-def _request(params: NotebookEditParams) -> CellRequest:
+def _cell_request(params: NotebookEditParams) -> CellRequest:
     if params.new_source is None and params.edit_mode != "delete":
         raise InvalidArgument(
             f"`new_source` is missing: {params.edit_mode} needs it.",
@@ -181,17 +188,17 @@ def _request(params: NotebookEditParams) -> CellRequest:
         source=params.new_source or "",
         kind=params.cell_type,
         position=params.position,
-        seed=_seed(params),
+        seed=_cell_id_seed(params),
     )
 
 
-def _result(place: Place, edit: CellEdit, receipt: Receipt) -> NotebookEditResult:
+def _build_result(place: LocatedFile, edit: CellEdit, receipt: Receipt) -> NotebookEditResult:
     plan = receipt.files[0].plan
-    change = edit.change(plan.before)
-    new_source = _as_allowed(plan.after, change) if receipt.user_modified else change.new_source
-    more = receipt.user_modified and not _is_only(edit, plan, new_source)
+    change = edit.change_for(plan.before)
+    new_source = _source_as_approved(plan.after, change) if receipt.user_modified else change.new_source
+    more = receipt.user_modified and not _changed_only_source(edit, plan, new_source)
     diff = (
-        diff_between(plan.before, plan.after, from_name=place.path, to_name=place.path, limit=_DIFF)
+        diff_between(plan.before, plan.after, from_name=place.path, to_name=place.path, limit=_DIFF_CHARS)
         if more
         else _source_diff(change, new_source)
     )
@@ -204,7 +211,7 @@ def _result(place: Place, edit: CellEdit, receipt: Receipt) -> NotebookEditResul
         "warnings": tuple(dict.fromkeys(filter(None, (place.notice, *receipt.files[0].warnings)))),
     }
     return NotebookEditResult(
-        notebook_path=place.absolute,
+        notebook_path=place.absolute_path,
         cell_id=change.name,
         edit_mode=change.mode,
         cell_type=change.kind,
@@ -212,35 +219,35 @@ def _result(place: Place, edit: CellEdit, receipt: Receipt) -> NotebookEditResul
         index=change.index,
         old_source=change.old_source,
         new_source=new_source,
-        original_file=_whole(plan.before),
-        updated_file=_whole(plan.after),
+        original_file=_text_if_small(plan.before),
+        updated_file=_text_if_small(plan.after),
         original_file_sha256=plan.before.sha256,
         sha256=plan.after.sha256,
-        diff=safe_rows(diff.text),
+        diff=escape_lines(diff.text),
         user_modified=receipt.user_modified,
         change_id=receipt.change_id,
         **{name: value for name, value in extras.items() if value},
     )
 
 
-def _whole(snapshot: Snapshot) -> str | None:
-    return snapshot.data.decode(errors="replace") if snapshot.size <= _WHOLE_FILE else None
+def _text_if_small(snapshot: Snapshot) -> str | None:
+    return snapshot.data.decode(errors="replace") if snapshot.size <= _MAX_RETURNED_FILE_BYTES else None
 
 
 def _source_diff(change: CellChange, new_source: str | None) -> UnifiedDiff:
     """Return the difference of the source: that of the file would be full of outputs that went away."""
     ended = any(source and source.endswith("\n") for source in (change.old_source, new_source))
-    old, new = (_text_of(source, "" if ended else "\n") for source in (change.old_source, new_source))
-    name = safe(change.name)
-    return diff_between(old, new, from_name=name, to_name=name, limit=_DIFF)
+    old, new = (_source_snapshot(source, "" if ended else "\n") for source in (change.old_source, new_source))
+    name = escape_text(change.name)
+    return diff_between(old, new, from_name=name, to_name=name, limit=_DIFF_CHARS)
 
 
-def _text_of(source: str | None, end: str) -> Snapshot:
+def _source_snapshot(source: str | None, end: str) -> Snapshot:
     """Return a source as a file; most sources end without a line end, which is not worth a word."""
     return Snapshot((source + end).encode(errors="backslashreplace"), encoding=UTF8) if source is not None else ABSENT
 
 
-def _as_allowed(after: Snapshot, change: CellChange) -> str | None:
+def _source_as_approved(after: Snapshot, change: CellChange) -> str | None:
     """Return the source that the person who allowed the change made of it; None when that cell is not there."""
     try:
         cells = read_notebook(after.data).cells
@@ -249,7 +256,7 @@ def _as_allowed(after: Snapshot, change: CellChange) -> str | None:
     return next((cell.source for cell in cells if cell.name == change.name), None) if change.mode != "delete" else None
 
 
-def _is_only(edit: CellEdit, plan: EditPlan, new_source: str | None) -> bool:
+def _changed_only_source(edit: CellEdit, plan: EditPlan, new_source: str | None) -> bool:
     """Tell whether the person changed nothing but the source that was asked for."""
     if new_source is None:
         return False

@@ -1,19 +1,19 @@
-"""`Read`: a file as it can be shown. Text as numbered lines, images as images, documents by pages, notebooks by cells."""
+"""`Read`: show a file: text as numbered lines, images as images, PDF documents by page, notebooks by cell."""
 
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from surehold.dialects.claude.read_names import Place, place_of
+from surehold.dialects.claude.located_file import LocatedFile, locate_file
 from surehold.dialects.claude.read_result import FileReadResult
-from surehold.dialects.claude.read_text import Wanted, read_text
+from surehold.dialects.claude.read_text import RequestedRange, read_text
 from surehold.dialects.claude.wire import WIRE
 from surehold.errors import BinaryFile, FileTooLarge, ImageInvalid, InvalidArgument, NotebookInvalid, PdfInvalid
-from surehold.media.magic import HEAD, FileKind, kind_of
-from surehold.tools.context import Context
+from surehold.media.magic import HEAD_BYTES, FileKind, kind_of
+from surehold.tools.context import CallContext
 from surehold.tools.spec import Hints, Params, tool
 
-_LINES = 2_000
+_DEFAULT_LINES = 2_000
 _IMAGE_NAMES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".ico", ".avif", ".heic")
 
 
@@ -26,7 +26,7 @@ class FileReadParams(Params):
     """Absolute path of the file; a relative one begins at the first root."""
     offset: int | None = 1
     """First line, from 1; in a notebook the first cell."""
-    limit: int | None = _LINES
+    limit: int | None = _DEFAULT_LINES
     """How many lines, at most 2000 at once; in a notebook cells."""
     pages: Annotated[str | None, Field(coerce_numbers_to_str=True)] = None
     """PDF only: such as "3", "1-5" or "1,4,7-9", at most 20."""
@@ -39,34 +39,34 @@ class FileReadParams(Params):
 
 
 @tool("Read", hints=Hints(kind="read", title="Read", read_only=True, idempotent=True), wire=WIRE)
-def read(context: Context, params: FileReadParams) -> FileReadResult:
+def read(context: CallContext, params: FileReadParams) -> FileReadResult:
     """Read a file of any kind: text, an image, a PDF document or a Jupyter notebook.
 
     Text comes as numbered lines, `N→text`; the number and the arrow are not part of the line. At most 2,000 lines and 40,000
     characters come back at once, and the end says how to go on. A line above 2,000 characters continues as `N.2→`.
     A PDF above 10 pages needs `pages`. Write, Edit and NotebookEdit want a file to be read first.
     """
-    wanted = _wanted(params)
-    place = place_of(context.session, params.file_path, head=HEAD)
+    wanted = _requested_range(params)
+    place = locate_file(context.session, params.file_path, head=HEAD_BYTES)
     kind, name = kind_of(place.head), place.target.parts[-1].casefold() if place.target.parts else ""
-    _refuse_pretence(place, kind, name)
+    _check_extension(place, kind, name)
     if kind and kind.family != "other":
         from surehold.dialects.claude.read_media import read_document, read_image
 
         is_image = kind.family == "image"
         return read_image(context, place, kind) if is_image else read_document(context, place, params.pages or "")
-    place = place.noted(
+    place = place.with_notices(
         "its name is that of an image, but it is text" if name.endswith(_IMAGE_NAMES) else "",
         "`pages` is for PDF documents and was ignored" if params.pages else "",
     )
     if name.endswith(".ipynb"):
-        return _notebook(context, place, wanted)
-    return _text(context, place, wanted, kind)
+        return _read_as_notebook(context, place, wanted)
+    return _read_as_text(context, place, wanted, kind)
 
 
-def _wanted(params: FileReadParams) -> Wanted:
+def _requested_range(params: FileReadParams) -> RequestedRange:
     offset, column = params.offset or 1, params.column or 1
-    limit = _LINES if params.limit is None else params.limit
+    limit = _DEFAULT_LINES if params.limit is None else params.limit
     if offset < 1 or limit < 1 or column < 1:
         raise InvalidArgument(
             f"{limit} lines from line {offset}, column {column} cannot be read.",
@@ -74,7 +74,7 @@ def _wanted(params: FileReadParams) -> Wanted:
             reason="bad_lines",
             action="Lines and columns are counted from 1, and at least one line is asked for.",
         )
-    return Wanted(
+    return RequestedRange(
         offset=offset,
         limit=limit,
         limited="limit" in params.model_fields_set and params.limit is not None,
@@ -84,7 +84,7 @@ def _wanted(params: FileReadParams) -> Wanted:
     )
 
 
-def _refuse_pretence(place: Place, kind: FileKind | None, name: str) -> None:
+def _check_extension(place: LocatedFile, kind: FileKind | None, name: str) -> None:
     """Refuse a document or an image that is none; what is text under such a name is told by its first line."""
     if place.look.type != "file" or (kind and kind.family != "other"):
         return
@@ -100,28 +100,32 @@ def _refuse_pretence(place: Place, kind: FileKind | None, name: str) -> None:
         raise ImageInvalid(f"The image `{place.path}` is empty.", path=place.path, reason="empty")
 
 
-def _notebook(context: Context, place: Place, wanted: Wanted) -> FileReadResult:
+def _read_as_notebook(context: CallContext, place: LocatedFile, wanted: RequestedRange) -> FileReadResult:
     """Show cells; a file that is no notebook is shown as text, so that it can be seen what is wrong with it."""
     from surehold.dialects.claude.read_media import read_notebook
 
     try:
         return read_notebook(context, place, offset=wanted.offset, limit=wanted.limit)
     except NotebookInvalid as invalid:
-        return _text(context, place.noted(f"not a notebook: {invalid.message.rstrip('.')}"), wanted, None)
+        return _read_as_text(
+            context, place.with_notices(f"not a notebook: {invalid.message.rstrip('.')}"), wanted, None
+        )
     except FileTooLarge:
-        return _text(context, place.noted("too large to be shown as a notebook"), wanted, None)
+        return _read_as_text(context, place.with_notices("too large to be shown as a notebook"), wanted, None)
 
 
-def _text(context: Context, place: Place, wanted: Wanted, kind: FileKind | None) -> FileReadResult:
+def _read_as_text(
+    context: CallContext, place: LocatedFile, wanted: RequestedRange, kind: FileKind | None
+) -> FileReadResult:
     if kind and kind.certain and not wanted.encoding:
-        raise _binary(place, kind)
+        raise _binary_file_error(place, kind)
     try:
         return read_text(context, place, wanted)
     except BinaryFile:
-        raise _binary(place, kind) from None
+        raise _binary_file_error(place, kind) from None
 
 
-def _binary(place: Place, kind: FileKind | None) -> BinaryFile:
+def _binary_file_error(place: LocatedFile, kind: FileKind | None) -> BinaryFile:
     what = f" ({kind.name})" if kind else ""
     return BinaryFile(
         f"`{place.path}` is a binary file{what}, neither text nor an image nor a PDF document.",

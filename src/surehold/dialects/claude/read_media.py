@@ -1,35 +1,34 @@
-"""Images, documents and notebooks as `Read` shows them."""
+"""Show images, PDF documents and notebooks for `Read`."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from surehold.dialects.claude.read_names import Place
-from surehold.dialects.claude.read_result import Dimensions, FileReadResult, ImagePart, PagePart, encoded
-from surehold.dialects.shared.deliveries import deliveries_of
+from surehold.dialects.claude.located_file import LocatedFile
+from surehold.dialects.claude.read_result import Dimensions, FileReadResult, ImagePart, PagePart, encode_base64
+from surehold.dialects.shared.delivery_record import deliveries_of
 from surehold.errors import FileTooLarge, ImageTooLarge, MediaError, PdfInvalid, PdfPagesRequired
 from surehold.media import documents, pictures
-from surehold.media.documents import Document, DocumentPage, Facts
+from surehold.media.documents import Document, DocumentFacts, DocumentPage, page_numbers, page_ranges
 from surehold.media.magic import PDF, FileKind, kind_of
-from surehold.media.page_range import page_numbers, page_ranges
-from surehold.media.workers import Patience
+from surehold.media.workers import DecodeDeadline
 from surehold.stores.base import Sighting
 from surehold.text.snapshot import Snapshot
-from surehold.tools.context import Context
+from surehold.tools.context import CallContext
 
-_UNASKED_PAGES = 10
+_MAX_UNASKED_PAGES = 10
 """A longer document is shown only by pages."""
-_RAW_BYTES = 3 << 20
-_NOTEBOOK_BYTES = 100 << 20
-_PATIENCE = 60.0
-_HEADING = 160
+_MAX_RAW_BYTES = 3 << 20
+_MAX_NOTEBOOK_BYTES = 100 << 20
+_DECODE_SECONDS = 60.0
+_PAGE_HEADING_CHARS = 160
 """Characters for what stands above the text of a page, at most."""
 
 
-def read_image(context: Context, place: Place, kind: FileKind) -> FileReadResult:
+def read_image(context: CallContext, place: LocatedFile, kind: FileKind) -> FileReadResult:
     """Return an image that every host can show."""
-    snapshot = _loaded(context, place, pictures.MOST_BYTES, ImageTooLarge)
-    found = pictures.picture(snapshot.data, kind, path=place.path, patience=_patience(context))
-    _remember(context, place, snapshot, whole=True)
+    snapshot = _load_media(context, place, pictures.MAX_IMAGE_FILE_BYTES, ImageTooLarge)
+    found = pictures.decode_picture(snapshot.data, kind, path=place.path, patience=_decode_patience(context))
+    _remember_shown(context, place, snapshot, whole=True)
     original, display = found.original, found.display
     factor = max(original.width, original.height) / max(display.width, display.height)
     notices = [
@@ -41,10 +40,10 @@ def read_image(context: Context, place: Place, kind: FileKind) -> FileReadResult
     ]
     return FileReadResult(
         type="image",
-        file_path=place.absolute,
+        file_path=place.absolute_path,
         sha256=snapshot.sha256,
         notice="; ".join(filter(None, notices)),
-        base64=encoded(found.data),
+        base64=encode_base64(found.data),
         content_index=1,
         mime_type=found.mime,
         original_size=snapshot.size,
@@ -58,54 +57,58 @@ def read_image(context: Context, place: Place, kind: FileKind) -> FileReadResult
     )
 
 
-def read_document(context: Context, place: Place, pages: str) -> FileReadResult:
+def read_document(context: CallContext, place: LocatedFile, pages: str) -> FileReadResult:
     """Return pages of a PDF document as text and pictures, or all of it where the host can take that."""
-    snapshot = _loaded(context, place, documents.MOST_BYTES, PdfInvalid)
+    snapshot = _load_media(context, place, documents.MAX_DOCUMENT_BYTES, PdfInvalid)
     pages = pages.strip()
-    raw = deliveries_of(context.session).raw_documents and not pages and snapshot.size <= _RAW_BYTES
+    raw = deliveries_of(context.session).raw_documents and not pages and snapshot.size <= _MAX_RAW_BYTES
 
-    def choose(facts: Facts) -> Sequence[int]:
-        if not pages and facts.count > _UNASKED_PAGES:
-            raise _pages_required(place, facts)
+    def choose_pages(facts: DocumentFacts) -> Sequence[int]:
+        if not pages and facts.count > _MAX_UNASKED_PAGES:
+            raise _pages_required_error(place, facts)
         if raw:
             return ()
         return page_numbers(pages, facts.count, path=place.path) if pages else range(1, facts.count + 1)
 
-    found = documents.document(
+    found = documents.decode_document(
         snapshot.data,
-        choose,
+        choose_pages,
         path=place.path,
-        density_above=None if pages else _UNASKED_PAGES,
-        patience=_patience(context),
+        density_above=None if pages else _MAX_UNASKED_PAGES,
+        patience=_decode_patience(context),
     )
     if raw:
-        _remember(context, place, snapshot, whole=True)
-        return _whole(place, snapshot, found.facts)
-    return _parts(context, place, snapshot, found)
+        _remember_shown(context, place, snapshot, whole=True)
+        return _whole_document(place, snapshot, found.facts)
+    return _pages_result(context, place, snapshot, found)
 
 
-def read_notebook(context: Context, place: Place, *, offset: int, limit: int) -> FileReadResult:
+def read_notebook(context: CallContext, place: LocatedFile, *, offset: int, limit: int) -> FileReadResult:
     """Return cells with their outputs; `NotebookInvalid` when it is none."""
-    from surehold.dialects.claude.cells import shown_cells
+    from surehold.dialects.claude.notebook_cells import render_cells
 
-    snapshot = context.session.workspace.read(place.path, limit=_NOTEBOOK_BYTES)
-    room = context.budget.page_beside(place.notice)
-    found = shown_cells(snapshot, offset=offset, limit=limit, characters=room)
-    context.session.saw(place.path, snapshot, spans=found.lines)  # never whole: metadata and much output is not shown
+    snapshot = context.session.workspace.read(place.path, limit=_MAX_NOTEBOOK_BYTES)
+    room = context.budget.page_characters_beside(place.notice)
+    found = render_cells(snapshot, offset=offset, limit=limit, characters=room)
+    context.session.record_shown_lines(
+        place.path, snapshot, spans=found.lines
+    )  # never whole: metadata and much output is not shown
     images, problems = list[ImagePart](), list[str]()
     for number, image in enumerate(found.images, 1):
         kind = kind_of(image.data)
         assert kind is not None  # its first bytes were looked at
         try:
-            shown = pictures.picture(image.data, kind, path=f"image {number}", patience=_patience(context))
+            shown = pictures.decode_picture(
+                image.data, kind, path=f"image {number}", patience=_decode_patience(context)
+            )
         except MediaError as error:
             problems.append(f"image {number} is not shown: {error.details.get('cause', error.kind)}")
             continue
         images.append(_image_part(shown.data, shown.mime, shown.display, len(images) + 1, number))
     notices = [place.notice, found.notice or "", *problems]
-    return FileReadResult.of(
+    return FileReadResult.from_known(
         type="notebook",
-        file_path=place.absolute,
+        file_path=place.absolute_path,
         sha256=snapshot.sha256,
         cells=tuple(cell.as_dict() for cell in found.cells),
         total_cells=found.cell_count,
@@ -113,30 +116,30 @@ def read_notebook(context: Context, place: Place, *, offset: int, limit: int) ->
         images=tuple(images),
         truncated=bool(found.next_offset) or any(cell.truncated for cell in found.cells),
         notice="; ".join(filter(None, notices)) or None,
-        shown=replace(found, next_offset=None).text() if found.cells else "",
+        shown=replace(found, next_offset=None).text_for_model() if found.cells else "",
         next_offset=found.next_offset,
     )
 
 
-def _loaded(context: Context, place: Place, limit: int, error: type[MediaError]) -> Snapshot:
+def _load_media(context: CallContext, place: LocatedFile, limit: int, error: type[MediaError]) -> Snapshot:
     try:
         return context.session.workspace.read(place.path, limit=limit)
     except FileTooLarge as large:
         raise error(large.message, path=large.path, reason="size_limit", **large.details) from None
 
 
-def _remember(context: Context, place: Place, snapshot: Snapshot, *, whole: bool) -> None:
+def _remember_shown(context: CallContext, place: LocatedFile, snapshot: Snapshot, *, whole: bool) -> None:
     """Record that it was shown. The bytes are not kept: nothing of them is ever rebased."""
     session = context.session
     sighting = Sighting(session=session.id, path=place.target.key, sha256=snapshot.sha256, spans=(), whole=whole)
-    session.workspace.store.see([sighting])
+    session.workspace.store.record_sightings([sighting])
 
 
-def _patience(context: Context) -> Patience:
-    return Patience(seconds=_PATIENCE, cancelled=context.cancelled)
+def _decode_patience(context: CallContext) -> DecodeDeadline:
+    return DecodeDeadline(seconds=_DECODE_SECONDS, cancelled=context.cancelled)
 
 
-def _pages_required(place: Place, facts: Facts) -> PdfPagesRequired:
+def _pages_required_error(place: LocatedFile, facts: DocumentFacts) -> PdfPagesRequired:
     outline = [
         f"{'  ' * entry.level}{entry.title}" + (f" · page {entry.page}" if entry.page else "")
         for entry in facts.outline
@@ -150,12 +153,12 @@ def _pages_required(place: Place, facts: Facts) -> PdfPagesRequired:
     )
 
 
-def _whole(place: Place, snapshot: Snapshot, facts: Facts) -> FileReadResult:
+def _whole_document(place: LocatedFile, snapshot: Snapshot, facts: DocumentFacts) -> FileReadResult:
     return FileReadResult(
         type="pdf",
-        file_path=place.absolute,
+        file_path=place.absolute_path,
         sha256=snapshot.sha256,
-        base64=encoded(snapshot.data),
+        base64=encode_base64(snapshot.data),
         content_index=1,
         mime_type=PDF.mime,
         original_size=snapshot.size,
@@ -164,20 +167,20 @@ def _whole(place: Place, snapshot: Snapshot, facts: Facts) -> FileReadResult:
     )
 
 
-def _parts(context: Context, place: Place, snapshot: Snapshot, found: Document) -> FileReadResult:
+def _pages_result(context: CallContext, place: LocatedFile, snapshot: Snapshot, found: Document) -> FileReadResult:
     """Return the pages that fit; the first one in any case, its text cut when it is too long alone."""
-    room = context.budget.page_beside(place.notice)
+    room = context.budget.page_characters_beside(place.notice)
     kept, images = list[PagePart](), 0
     for page in found.pages:
-        if kept and len(page.text) + _HEADING > room:
+        if kept and len(page.text) + _PAGE_HEADING_CHARS > room:
             break
         images += page.image is not None
-        kept.append(_part(page, images, max(room - _HEADING, _HEADING)))
+        kept.append(_page_part(page, images, max(room - _PAGE_HEADING_CHARS, _PAGE_HEADING_CHARS)))
         room -= len(_page_text(kept[-1])) + 1
     rest = tuple(page.number for page in found.pages[len(kept) :]) + found.unfinished
     facts = found.facts
     is_all = len(kept) == facts.count and not any(part.notice for part in kept)
-    _remember(context, place, snapshot, whole=is_all)
+    _remember_shown(context, place, snapshot, whole=is_all)
     shown = page_ranges(tuple(part.page for part in kept))
     notices = [
         place.notice,
@@ -185,9 +188,9 @@ def _parts(context: Context, place: Place, snapshot: Snapshot, found: Document) 
         f"took too long: {page_ranges(found.unfinished)}" if found.unfinished else "",
         f"goes on: pages={page_ranges(rest)}" if rest else "",
     ]
-    return FileReadResult.of(
+    return FileReadResult.from_known(
         type="parts",
-        file_path=place.absolute,
+        file_path=place.absolute_path,
         sha256=snapshot.sha256,
         original_size=snapshot.size,
         count=facts.count,
@@ -199,7 +202,7 @@ def _parts(context: Context, place: Place, snapshot: Snapshot, found: Document) 
     )
 
 
-def _part(page: DocumentPage, index: int, room: int) -> PagePart:
+def _page_part(page: DocumentPage, index: int, room: int) -> PagePart:
     notices = [
         page.problem,
         "its picture is left out: the answer has no room for more" if page.left_out else "",
@@ -207,7 +210,7 @@ def _part(page: DocumentPage, index: int, room: int) -> PagePart:
     ]
     image = _image_part(page.image, "image/jpeg", page.display, index) if page.image and page.display else None
     notice = "; ".join(filter(None, notices)) or None
-    return PagePart.of(page=page.number, text=page.text[:room], image=image, notice=notice)
+    return PagePart.from_known(page=page.number, text=page.text[:room], image=image, notice=notice)
 
 
 def _page_text(part: PagePart) -> str:
@@ -216,10 +219,10 @@ def _page_text(part: PagePart) -> str:
     return f"### page {part.page}{picture}{notice}\n{part.text}".rstrip()
 
 
-def _image_part(data: bytes, mime: str, size: pictures.Size, index: int, number: int | None = None) -> ImagePart:
-    return ImagePart.of(
+def _image_part(data: bytes, mime: str, size: pictures.PictureSize, index: int, number: int | None = None) -> ImagePart:
+    return ImagePart.from_known(
         mime_type=mime,
-        base64=encoded(data),
+        base64=encode_base64(data),
         content_index=index,
         width=size.width,
         height=size.height,

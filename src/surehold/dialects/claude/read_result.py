@@ -1,4 +1,4 @@
-"""What `Read` returns, for every kind of file."""
+"""The result of `Read`, for every kind of file."""
 
 import os
 from base64 import b64encode
@@ -8,29 +8,29 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from surehold.dialects.shared.camel import CamelResult
+from surehold.dialects.shared.params import CamelResult
+from surehold.text.escape import escape_text
 from surehold.text.lines import NewlineStyle
-from surehold.text.visible import safe
-from surehold.tools.context import Budget
+from surehold.tools.context import AnswerBudget
 from surehold.tools.spec import Json
 
 
-class _Sayings(BaseModel):
+class _SparseModel(BaseModel):
     """Says only what there is to say."""
 
     @classmethod
-    def of(cls, **facts: Any) -> Self:
+    def from_known(cls, **facts: Any) -> Self:
         """Make it of what is known; `total_lines` says also that it is not."""
         return cls(**{name: value for name, value in facts.items() if value is not None or name == "total_lines"})
 
 
-class _Part(_Sayings):
+class _ReadResultPart(_SparseModel):
     """A part of a result, in camelCase."""
 
     model_config = ConfigDict(alias_generator=to_camel, frozen=True, populate_by_name=True, defer_build=True)
 
 
-class Dimensions(_Part):
+class Dimensions(_ReadResultPart):
     """Pixels of an image as it is meant to be seen, and as it is shown."""
 
     original_width: int
@@ -39,7 +39,7 @@ class Dimensions(_Part):
     display_height: int
 
 
-class ImagePart(_Part):
+class ImagePart(_ReadResultPart):
     """An image inside of something else."""
 
     mime_type: str
@@ -51,12 +51,12 @@ class ImagePart(_Part):
     image: int | None = None
     """Its number in the text of a notebook."""
 
-    def block(self) -> Json:
+    def to_content_block(self) -> Json:
         """Return it as MCP shows images."""
         return {"type": "image", "data": self.base64, "mimeType": self.mime_type}
 
 
-class PagePart(_Part):
+class PagePart(_ReadResultPart):
     """One page of a document."""
 
     page: int
@@ -65,7 +65,7 @@ class PagePart(_Part):
     notice: str | None = None
 
 
-class FileReadResult(CamelResult, _Sayings):
+class FileReadResult(CamelResult, _SparseModel):
     """A file as it is shown. Which fields there are depends on its type."""
 
     type: Literal["text", "image", "notebook", "pdf", "parts", "file_unchanged"]
@@ -106,13 +106,13 @@ class FileReadResult(CamelResult, _Sayings):
     shown: str = Field(default="", exclude=True, repr=False)
     """What stands in the text above the notice, where that is not the content."""
 
-    def text(self, budget: Budget) -> str:  # noqa: ARG002 - it was cut to the budget when it was read
+    def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - it was cut to the budget when it was read
         """Say it to a model: the content, then what should be known about it."""
         body = self.content or self.shown
-        notice = f"[{safe(self.notice)}]" if self.notice else ""
-        return "\n".join(part for part in (body, notice) if part) or f"[{safe(self.file_path)} is empty]"
+        notice = f"[{escape_text(self.notice)}]" if self.notice else ""
+        return "\n".join(part for part in (body, notice) if part) or f"[{escape_text(self.file_path)} is empty]"
 
-    def blocks(self) -> tuple[Json, ...]:
+    def content_blocks(self) -> tuple[Json, ...]:
         """Return the pictures, in the order of their `content_index`."""
         if self.type == "image":
             return ({"type": "image", "data": self.base64, "mimeType": self.mime_type},)
@@ -124,9 +124,9 @@ class FileReadResult(CamelResult, _Sayings):
             }
             return ({"type": "resource", "resource": resource},)
         pictures = [page.image for page in self.pages or ()] + list(self.images or ())
-        return tuple(one.block() for one in pictures if one)
+        return tuple(one.to_content_block() for one in pictures if one)
 
 
-def encoded(data: bytes) -> str:
+def encode_base64(data: bytes) -> str:
     """Return bytes as base64."""
     return b64encode(data).decode("ascii")

@@ -1,32 +1,227 @@
-"""Text as `Read` shows it, and what the session has then seen of it.
+"""Show text for `Read` as numbered lines, `N→text`, and record which lines the session has seen.
 
-A file above 256 MiB is read only as far as it must be: its sha256 and line count are then unknown, so that the session
-cannot prove to have seen it, and it is not edited before it was read with `sha256: true`. So is one that another program
-writes without a pause, such as a log.
+A very long line continues as `N.2→`. A file above 256 MiB is read only up to the end of the requested page: its sha256 and line
+count are then unknown, so it cannot be edited until it was read with `sha256: true`. The same applies to a file that another
+program keeps writing, such as a log.
 """
 
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
+from itertools import accumulate
+from operator import add
 
-from surehold.dialects.claude.read_glimpse import glimpsed
-from surehold.dialects.claude.read_names import Place
+from surehold.dialects.claude.located_file import LocatedFile, read_head
 from surehold.dialects.claude.read_result import FileReadResult
-from surehold.dialects.claude.read_rows import Rows, bare, laid_out
-from surehold.dialects.shared.deliveries import deliveries_of
-from surehold.dialects.shared.source import source_of
+from surehold.dialects.shared.delivery_record import deliveries_of
 from surehold.errors import StaleFile
-from surehold.text.page import Page
+from surehold.text.encoding import Encoding, detect_encoding
+from surehold.text.page import FilePage, read_page
 from surehold.text.snapshot import Snapshot
-from surehold.tools.context import Context
+from surehold.tools.context import CallContext
+from surehold.workspace.editorconfig import charset_of
+from surehold.workspace.file_source import open_source
+from surehold.workspace.session import Session
 
-_WHOLE = 256 << 20
+ARROW = "→"
+_ROW_CHARS = 2_000
+"""Characters of a line in one row."""
+_PREFIX_CHARS = 24
+"""Characters that a row has besides, at most."""
+_FIRST_PAGE_LINES = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberedRows:
+    """Lines laid out for reading, as many as fit."""
+
+    rows: tuple[str, ...]
+    lines: int
+    """Lines that are shown, the last one perhaps in part."""
+    next_column: int | None = None
+    """Where the only line goes on that is here."""
+    characters: int | None = None
+    """How many the line has, when it is shown in part and that is known."""
+
+
+def number_lines(page: FilePage, column: int, room: int) -> NumberedRows:
+    """Lay lines out with their numbers, as many as fit; the first one is shown in part when it alone is too long."""
+    if column == 1 and (plain := _number_short_lines(page, room)):
+        return plain
+    rows, short = list[str](), min(_ROW_CHARS, max(room - _PREFIX_CHARS, 1))
+    for lines, row in enumerate(page.rows):
+        text = strip_terminator(page.encoding.decode(row), page)
+        is_cut = page.cut and lines == len(page.rows) - 1
+        if column > max(len(text), 1):
+            return NumberedRows(rows=(), lines=0, characters=None if is_cut else len(text))
+        number, rest = page.start + lines, text[column - 1 :]
+        pieces = _split_line(number, rest, column, _ROW_CHARS)
+        size = sum(map(len, pieces)) + len(pieces)
+        if size > room or is_cut:
+            pieces = _split_line(number, rest, column, short)
+            shown = _pieces_that_fit(pieces[:-1] if is_cut else pieces, room)
+            if rows or not shown:
+                return NumberedRows(rows=tuple(rows), lines=lines)
+            total = None if is_cut else len(text)
+            return NumberedRows(rows=tuple(shown), lines=1, next_column=column + len(shown) * short, characters=total)
+        room -= size
+        rows += pieces
+    return NumberedRows(rows=tuple(rows), lines=len(page.rows))
+
+
+def _number_short_lines(page: FilePage, room: int) -> NumberedRows | None:
+    """Lay out lines of which none is long, all at once; None when it is not that simple."""
+    if page.cut or page.style == "cr" or not page.rows:
+        return None
+    text = page.text
+    lines = text.removesuffix("\n").split("\n")
+    if "\r" in text:
+        ended = len(lines) - (not text.endswith("\n"))
+        lines = [*(line.removesuffix("\r") for line in lines[:ended]), *lines[ended:]]
+    if len(lines) != len(page.rows) or max(map(len, lines)) > _ROW_CHARS:
+        return None
+    rows = list(map(add, _line_prefixes(page.start, len(lines)), lines))
+    sizes = list(accumulate(map(len, rows)))
+    kept = bisect_right(range(len(rows)), room, key=lambda index: sizes[index] + index + 1)
+    return NumberedRows(rows=tuple(rows[:kept]), lines=kept) if kept else None
+
+
+def _line_prefixes(first: int, count: int) -> Sequence[str]:
+    """Return what stands in front of so many lines; those of the first page of a file are made only once."""
+    if first == 1 and count <= _FIRST_PAGE_LINES:
+        return _first_prefixes()
+    return [f"{number}{ARROW}" for number in range(first, first + count)]
+
+
+@cache
+def _first_prefixes() -> tuple[str, ...]:
+    return tuple(f"{number}{ARROW}" for number in range(1, _FIRST_PAGE_LINES + 1))
+
+
+def _pieces_that_fit(pieces: list[str], room: int) -> list[str]:
+    """Return the first pieces of a line that fit; one in any case."""
+    fitting = sum(length <= room for length in accumulate(len(piece) + 1 for piece in pieces))
+    return pieces[: max(fitting, 1)]
+
+
+def _split_line(number: int, text: str, column: int, size: int) -> list[str]:
+    """Return a line, or what is left of it from a column on, in rows of at most so many characters."""
+    if column == 1 and len(text) <= size:
+        return [f"{number}{ARROW}{text}"]
+    found = list[str]()
+    for start in range(0, len(text), size):
+        part = (column - 1 + start) // _ROW_CHARS + 1
+        found.append(f"{number}{f'.{part}' if part > 1 else ''}{ARROW}{text[start : start + size]}")
+    return found
+
+
+def strip_terminator(text: str, page: FilePage) -> str:
+    """Return a line without its terminator; a CR that ends no line is content."""
+    if page.style == "cr":
+        return text.removesuffix("\r")
+    bare = text.removesuffix("\n")
+    return bare.removesuffix("\r") if len(bare) < len(text) else text
+
+
+_HEAD_BYTES = 192 << 10
+"""How much of the beginning of such a file is looked at first: more than a page can hold."""
+
+
+def read_until_page_end(
+    session: Session, place: LocatedFile, *, start: int, count: int, max_bytes: int, encoding: str | None
+) -> tuple[FilePage, bool]:
+    """Return a page, and whether the file was read to its end: only then the facts about all of it are true."""
+    workspace = session.workspace
+
+    def choose_encoding(head: bytes) -> Encoding:
+        configured = partial(charset_of, workspace.disk, place.target)
+        return detect_encoding(head, requested=encoding, configured=configured)
+
+    if page := _page_in_head(read_head(session, place.target, _HEAD_BYTES), start, count, max_bytes, choose_encoding):
+        return page, False
+    chunks = _PageChunks(workspace.disk.read_chunks(place.target), start, count, max_bytes)
+
+    def choose_stream_encoding(head: bytes) -> Encoding:
+        found = choose_encoding(head)
+        chunks.stops = found.width == 1  # a byte like LF ends no line where characters have several bytes
+        return found
+
+    page = read_page(iter(chunks), start=start, count=count, max_bytes=max_bytes, decide=choose_stream_encoding)
+    return page, not chunks.stopped
+
+
+def _page_in_head(
+    head: bytes, start: int, count: int, max_bytes: int, decide: Callable[[bytes], Encoding]
+) -> FilePage | None:
+    """Take a page out of the beginning of a file; None when it does not lie there completely."""
+    if start > len(head):
+        return None
+    lines = head.split(b"\n", start + count - 1)
+    begin = sum(map(len, lines[: start - 1])) + start - 1
+    end = len(head) - len(lines[-1])
+    is_full = end - begin > max_bytes
+    if is_full:
+        end = head.rfind(b"\n", begin, begin + max_bytes) + 1
+    elif len(lines) < start + count:
+        return None
+    encoding = decide(head[: head.rfind(b"\n") + 1])
+    if end <= begin or encoding.width > 1 or encoding.bom:
+        return None
+    body = head[begin:end]
+    ended = body.count(b"\r\n")
+    rows = tuple([line + b"\n" for line in (body[:-1].split(b"\n") if is_full else lines[start - 1 : -1])])
+    return FilePage(
+        start=start,
+        rows=rows,
+        cut=False,
+        line_count=start + len(rows),
+        size=0,
+        sha256="",
+        style="mixed" if 0 < ended < len(rows) else "crlf" if ended else "lf",
+        final_newline=True,
+        encoding=encoding,
+        file_encoding=encoding,
+    )
+
+
+class _PageChunks:
+    """The chunks of a file, up to the one in which a page ends."""
+
+    def __init__(self, chunks: Iterator[bytes], start: int, count: int, max_bytes: int) -> None:
+        self._chunks = chunks
+        self._start = start
+        self._end = start + count - 1
+        self._max_bytes = max_bytes
+        self.stops = True
+        self.stopped = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        lines = taken = 0
+        chunk = next(self._chunks, None)
+        while chunk is not None:
+            yield chunk
+            taken += len(chunk) if lines >= self._start - 1 else 0
+            lines += chunk.count(b"\n")
+            try:
+                chunk = next(self._chunks, None)
+            except StaleFile:  # what was read is shown; that it is the file as it is now is not claimed
+                self.stopped = True
+                return
+            if self.stops and (lines >= self._end or taken > self._max_bytes):
+                self.stopped = chunk is not None
+                return
+
+
+_MAX_WHOLE_BYTES = 256 << 20
 """Larger files are not read to their end unless that is asked for."""
-_LINE_BYTES = 64 << 20
+_MAX_LINE_BYTES = 64 << 20
 """How far into a line a column may lie."""
 _BYTES_PER_CHARACTER = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class RequestedRange:
     """Which part of a text is asked for."""
 
     offset: int
@@ -39,10 +234,10 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Taken:
+class _TakenPage:
     """A page, and how far it can be trusted."""
 
-    page: Page
+    page: FilePage
     complete: bool
     """The facts are of the whole file."""
     changing: bool = False
@@ -50,34 +245,38 @@ class _Taken:
     snapshot: Snapshot | None = None
 
 
-def read_text(context: Context, place: Place, wanted: Wanted) -> FileReadResult:
+def read_text(context: CallContext, place: LocatedFile, wanted: RequestedRange) -> FileReadResult:
     """Return some lines of a text, and remember that they were shown."""
-    room = context.budget.page_beside(place.notice)
-    taken = _taken(context, place, wanted, room)
+    room = context.budget.page_characters_beside(place.notice)
+    taken = _take_page(context, place, wanted, room)
     page, key = taken.page, place.target.key
-    rows = laid_out(page, wanted.column, room)
+    rows = number_lines(page, wanted.column, room)
     asked = (key, wanted.offset, wanted.limit, wanted.column, wanted.encoding or "")
     if taken.complete:
-        _remember(context, place, taken, rows, wanted.column)
+        _remember_lines(context, place, taken, rows, wanted.column)
         if deliveries_of(context.session).is_repeated(asked, page.sha256):
             note = "nothing changed since these lines were delivered"
-            return FileReadResult(type="file_unchanged", file_path=place.absolute, sha256=page.sha256, notice=note)
-    return _result(place, taken, rows, wanted)
+            return FileReadResult(type="file_unchanged", file_path=place.absolute_path, sha256=page.sha256, notice=note)
+    return _build_result(place, taken, rows, wanted)
 
 
-def _taken(context: Context, place: Place, wanted: Wanted, room: int) -> _Taken:
+def _take_page(context: CallContext, place: LocatedFile, wanted: RequestedRange, room: int) -> _TakenPage:
     count = min(wanted.limit, context.budget.lines) if wanted.column == 1 else 1
     reach = wanted.column - 1 + room
-    max_bytes = min(reach * _BYTES_PER_CHARACTER, _LINE_BYTES) if wanted.column > 1 else reach * _BYTES_PER_CHARACTER
-    large = place.look.size > _WHOLE
+    max_bytes = (
+        min(reach * _BYTES_PER_CHARACTER, _MAX_LINE_BYTES) if wanted.column > 1 else reach * _BYTES_PER_CHARACTER
+    )
+    large = place.look.size > _MAX_WHOLE_BYTES
     if not large or wanted.sha256:
         try:
-            source = source_of(context.session, place.path, wanted.encoding)
-            return _Taken(page=source.page(wanted.offset, count, max_bytes), complete=True, snapshot=source.snapshot)
+            source = open_source(context.session, place.path, wanted.encoding)
+            return _TakenPage(
+                page=source.read_page(wanted.offset, count, max_bytes), complete=True, snapshot=source.snapshot
+            )
         except StaleFile:
             if wanted.sha256:
                 raise
-    page, complete = glimpsed(
+    page, complete = read_until_page_end(
         context.session,
         place,
         start=wanted.offset,
@@ -85,33 +284,35 @@ def _taken(context: Context, place: Place, wanted: Wanted, room: int) -> _Taken:
         max_bytes=max_bytes,
         encoding=wanted.encoding,
     )
-    return _Taken(page=page, complete=complete, changing=not large)
+    return _TakenPage(page=page, complete=complete, changing=not large)
 
 
-def _remember(context: Context, place: Place, taken: _Taken, rows: Rows, column: int) -> None:
+def _remember_lines(
+    context: CallContext, place: LocatedFile, taken: _TakenPage, rows: NumberedRows, column: int
+) -> None:
     """Record what was shown; a line that is shown in part counts when all of its parts were."""
     page = replace(taken.page, rows=taken.page.rows[: rows.lines], cut=False)
     if page.rows and (column > 1 or rows.next_column):
-        length = len(bare(page.text, page))
+        length = len(strip_terminator(page.text, page))
         line = (place.target.key, page.sha256, page.start)
         last = rows.next_column - 1 if rows.next_column else length
         deliveries = deliveries_of(context.session)
         page = replace(
             page, cut=not deliveries.saw_columns(line, column, last, total=None if rows.next_column else length)
         )
-    context.session.saw_page(place.path, page, snapshot=taken.snapshot)
+    context.session.record_shown_page(place.path, page, snapshot=taken.snapshot)
 
 
-def _result(place: Place, taken: _Taken, rows: Rows, wanted: Wanted) -> FileReadResult:
+def _build_result(place: LocatedFile, taken: _TakenPage, rows: NumberedRows, wanted: RequestedRange) -> FileReadResult:
     page = taken.page
     following = page.start if rows.next_column else page.start + rows.lines
     is_more = bool(rows.next_column) or not taken.complete or following <= page.line_count
     next_offset = following if is_more and rows.lines else None
     is_end = taken.complete and not next_offset
-    notices = [place.notice, _notice(taken, rows, wanted, next_offset), *_facts(page, is_end=is_end)]
-    return FileReadResult.of(
+    notices = [place.notice, _page_notice(taken, rows, wanted, next_offset), *_format_facts(page, is_end=is_end)]
+    return FileReadResult.from_known(
         type="text",
-        file_path=place.absolute,
+        file_path=place.absolute_path,
         content="\n".join(rows.rows),
         num_lines=rows.lines,
         start_line=page.start if rows.lines else 0,
@@ -126,7 +327,7 @@ def _result(place: Place, taken: _Taken, rows: Rows, wanted: Wanted) -> FileRead
     )
 
 
-def _notice(taken: _Taken, rows: Rows, wanted: Wanted, next_offset: int | None) -> str:
+def _page_notice(taken: _TakenPage, rows: NumberedRows, wanted: RequestedRange, next_offset: int | None) -> str:
     page = taken.page
     last = page.start + rows.lines - 1
     if rows.next_column:
@@ -158,7 +359,7 @@ def _notice(taken: _Taken, rows: Rows, wanted: Wanted, next_offset: int | None) 
     return "" if page.start == 1 else f"lines {page.start}-{last} of {page.line_count:,}, up to the end"
 
 
-def _facts(page: Page, *, is_end: bool) -> list[str]:
+def _format_facts(page: FilePage, *, is_end: bool) -> list[str]:
     """Say what the numbered lines do not show."""
     if not page.rows:
         return []

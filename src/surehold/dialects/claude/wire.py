@@ -1,8 +1,8 @@
-"""The claude family's spelling: plain results, and `{error: {kind, message, suggested_action, details}}`."""
+"""The claude family's output: plain results, errors as `{error: {kind, message, suggested_action, details}}`, and its guide for models."""
 
 from typing import get_args
 
-from surehold.dialects.shared.details import detail_rows
+from surehold.dialects.shared.wire import detail_rows
 from surehold.errors import (
     AlreadyExists,
     BinaryFile,
@@ -24,8 +24,24 @@ from surehold.errors import (
     StaleFile,
     SureholdError,
 )
-from surehold.tools.schema import Json, bare_schema
+from surehold.tools.schema import Json, result_schema
 from surehold.tools.spec import Result
+
+GUIDE = """\
+Changing files with Read, Write, Edit and NotebookEdit:
+- Read before you change. `Edit` wants the lines that it touches to have been shown in this conversation, `Write` the whole file.
+  Pages of Read, rows of Grep, and the lines that a result or a refusal shows add up; your own changes keep counting.
+- Copy `old_string` exactly from the file, without the `N→` in front of each line, with enough lines around it to stand once.
+- `stale` means that somebody changed the file since you saw it. The refusal shows what changed, and that counts as reading it:
+  look whether your change is still right, and send it again. `partially_read` shows or names what is missing.
+- Notebooks (.ipynb) are changed cell by cell with `NotebookEdit`; Read shows the ids of the cells.
+- Glob and Grep say what they did not look at. No hit is no proof where ignored or binary files were left out.
+- Every refusal says what to do next; "Nothing was written." means just that. A person can take every change back."""
+
+BRIEF = """\
+Read before you change: Edit wants the lines that it touches shown in this conversation (Read, Grep, earlier answers), Write the
+whole file. `stale`: somebody changed it; the refusal shows what, so look and send the call again. Notebooks: NotebookEdit."""
+
 
 _BY_REASON = {
     "not_read": "not_read",
@@ -82,7 +98,7 @@ class ClaudeWire:
 
     def output_schema(self, result: type[Result]) -> Json:
         """Return a schema that both forms fit: nothing is always there, and what may be null says so."""
-        rows = zip(bare_schema(result)["properties"].items(), result.model_fields.values(), strict=True)
+        rows = zip(result_schema(result)["properties"].items(), result.model_fields.values(), strict=True)
         properties = {
             name: {**row, "type": [row["type"], "null"]} if type(None) in get_args(info.annotation) else row
             for (name, row), info in rows

@@ -1,38 +1,38 @@
-"""`Write`: a new file, or new content for one that was read."""
+"""`Write`: create a file, or replace the content of one that was read."""
 
 import re
 from typing import Any, ClassVar, Literal
 
-from surehold.dialects.claude.gate import Wish, submit
-from surehold.dialects.claude.read_names import Place, place_of
+from surehold.dialects.claude.change_result import FileChangeParams, FileChangeResult, change_fields
+from surehold.dialects.claude.gate import GatedChange, submit_gated
+from surehold.dialects.claude.located_file import LocatedFile, locate_file
 from surehold.dialects.claude.wire import WIRE
-from surehold.dialects.claude.written import FileParams, FileResult, facts
-from surehold.dialects.shared.changes import check_text
-from surehold.disk.base import Look
+from surehold.dialects.shared.params import check_text
+from surehold.disk.base import EntryStat
 from surehold.errors import InvalidArgument, NotebookInvalid, NotFound, UseNotebookEdit
-from surehold.text.notebook import read_notebook
+from surehold.text.notebook.model import read_notebook
 from surehold.text.rewrite import WriteText
 from surehold.text.snapshot import Snapshot
-from surehold.tools.context import Context
+from surehold.tools.context import CallContext
 from surehold.tools.spec import Hints, tool
 
 _ORIGINAL_BYTES = 20 * 1024
 """Larger originals are named by their hash."""
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_NOTHING = Look("other", 0, 0, 0)
+_NO_FILE_YET = EntryStat("other", 0, 0, 0)
 """The facts about a file that is still to be made."""
 
 
-class FileWriteParams(FileParams):
+class FileWriteParams(FileChangeParams):
     """What to write."""
 
-    ALIASES: ClassVar = {**FileParams.PATHS, "file_text": "content", "text": "content", "contents": "content"}
+    ALIASES: ClassVar = {**FileChangeParams.PATHS, "file_text": "content", "text": "content", "contents": "content"}
 
     content: str
     """The whole text of the file."""
 
 
-class FileWriteResult(FileResult):
+class FileWriteResult(FileChangeResult):
     """What was written, and what was there before."""
 
     REPEATED: ClassVar = ("original_file",)
@@ -45,13 +45,13 @@ class FileWriteResult(FileResult):
     def headline(self) -> str:
         """Say what was done."""
         if self.unchanged:
-            return f"{self.name} has this content already; nothing was written."
+            return f"{self.display_path} has this content already; nothing was written."
         if self.type == "create":
-            return f"Created {self.name}."
+            return f"Created {self.display_path}."
         if self.structured_patch_truncated:
-            return f"Updated {self.name}."
+            return f"Updated {self.display_path}."
         signs = [line[:1] for hunk in self.structured_patch for line in hunk.lines]
-        return f"Updated {self.name}: +{signs.count('+')} -{signs.count('-')} lines."
+        return f"Updated {self.display_path}: +{signs.count('+')} -{signs.count('-')} lines."
 
 
 @tool(
@@ -59,7 +59,7 @@ class FileWriteResult(FileResult):
     hints=Hints(kind="edit", title="Write a file", destructive=True, idempotent=True, operation="write"),
     wire=WIRE,
 )
-def write(context: Context, params: FileWriteParams) -> FileWriteResult:
+def write(context: CallContext, params: FileWriteParams) -> FileWriteResult:
     """Create a file, or overwrite one completely; parent directories are made.
 
     An existing file must have been read completely in this session (Read, in pages if it is long) and not have changed since.
@@ -67,10 +67,10 @@ def write(context: Context, params: FileWriteParams) -> FileWriteResult:
     (.ipynb) are changed with NotebookEdit.
     """
     check_text(params.content, "content", path=params.file_path)
-    place = _place(context, params.file_path)
+    place = _locate_destination(context, params.file_path)
     if place.target.key.lower().endswith(".ipynb"):
         _check_new_notebook(params, place)
-    wish = Wish(
+    wish = GatedChange(
         path=place.path,
         edit=WriteText(params.content),
         needs="whole",
@@ -78,19 +78,19 @@ def write(context: Context, params: FileWriteParams) -> FileWriteResult:
         reason=params.reason,
         dry_run=params.dry_run,
     )
-    receipt = submit(context, wish, tool="Write", operation="write")
+    receipt = submit_gated(context, wish, tool="Write", operation="write")
     plan = receipt.files[0].plan
     if not receipt.files[0].changed:  # the caller sent all of it, so it knows all of it
         total = plan.after.line_count
-        context.session.saw(place.path, plan.after, spans=((1, total),) if total else (), whole=True)
+        context.session.record_shown_lines(place.path, plan.after, spans=((1, total),) if total else (), whole=True)
     return FileWriteResult(
         type="update" if plan.before.exists else "create",
-        **_original(plan.before),
-        **facts(context, place, receipt),
+        **_original_fields(plan.before),
+        **change_fields(context, place, receipt),
     )
 
 
-def _original(before: Snapshot) -> dict[str, Any]:
+def _original_fields(before: Snapshot) -> dict[str, Any]:
     if not before.exists:
         return {"original_file": None}
     if before.size > _ORIGINAL_BYTES:
@@ -98,14 +98,14 @@ def _original(before: Snapshot) -> dict[str, Any]:
     return {"original_file": before.text, "original_file_sha256": before.sha256}
 
 
-def _place(context: Context, path: str) -> Place:
+def _locate_destination(context: CallContext, path: str) -> LocatedFile:
     """Return the file that a path means, or the place where it will be."""
     try:
-        return place_of(context.session, path, head=0)
+        return locate_file(context.session, path, head=0)
     except NotFound:
         target = context.session.workspace.target(path)
         _check_new_name(path)
-        return Place(path=path, target=target, look=_NOTHING, head=b"")
+        return LocatedFile(path=path, target=target, look=_NO_FILE_YET, head=b"")
 
 
 def _check_new_name(path: str) -> None:
@@ -119,9 +119,9 @@ def _check_new_name(path: str) -> None:
         )
 
 
-def _check_new_notebook(params: FileWriteParams, place: Place) -> None:
+def _check_new_notebook(params: FileWriteParams, place: LocatedFile) -> None:
     """Let only a whole new notebook through: an existing one is changed cell by cell."""
-    if place.look is not _NOTHING:
+    if place.look is not _NO_FILE_YET:
         raise UseNotebookEdit(f"`{params.file_path}` is a notebook.", path=params.file_path)
     try:
         read_notebook(params.content.encode(errors="surrogatepass"))

@@ -1,4 +1,4 @@
-"""`apply_patch`: many files as one change."""
+"""`apply_patch`: apply a patch to many files as one change."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,15 +6,13 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
-from surehold.dialects.files.trash_name import trash_name
-from surehold.dialects.shared.camel import CamelResult
-from surehold.dialects.shared.changes import ChangeParams, ChangeResult, common
-from surehold.dialects.shared.details import detail_rows
-from surehold.dialects.shared.wire import WIRE
+from surehold.dialects.files.trash import trash_name
+from surehold.dialects.shared.params import CamelResult, ChangeParams, ChangeResult, receipt_fields
+from surehold.dialects.shared.wire import WIRE, detail_rows
 from surehold.errors import PatchApplyError, StaleFile, SureholdError
-from surehold.text.patch import FilePatch, Patch, parse_patch
-from surehold.text.visible import safe, safe_rows
-from surehold.tools.context import Budget, Context
+from surehold.text.escape import escape_lines, escape_text
+from surehold.text.patch.parse import FilePatch, Patch, parse_patch
+from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, Json, tool
 from surehold.workspace.proposal import Absent, Exact, Proof, Proposal, Sha256
 from surehold.workspace.receipt import FileReceipt, Receipt
@@ -48,9 +46,9 @@ class ChangedFile(CamelResult):
     diff: str = ""
     trashed_to: str | None = None
 
-    def line(self) -> str:
+    def summary_line(self) -> str:
         """Say it in one line."""
-        name = safe(self.path) + (f" -> {safe(self.to_path)}" if self.to_path else "")
+        name = escape_text(self.path) + (f" -> {escape_text(self.to_path)}" if self.to_path else "")
         after = f" sha256 {self.after_sha256}" if self.after_sha256 else f" {self.trashed_to or ''}"
         return f"{_SIGNS[self.operation]} {name}{after}"
 
@@ -77,7 +75,7 @@ class PatchResult(ChangeResult):
         """Whether every file was changed."""
         return not self.failed_files
 
-    def trouble(self) -> Json:
+    def failure_details(self) -> Json:
         """Return the first failure, in the name of all."""
         failed = self.failed_files or ()
         total = len(failed) + len(self.changed_files)
@@ -86,15 +84,15 @@ class PatchResult(ChangeResult):
 
     def headline(self) -> str:
         """Say what was done."""
-        files = _files(len(self.changed_files))
+        files = _count_files(len(self.changed_files))
         if failed := len(self.failed_files or ()):
-            return f"{files} changed; {_files(failed)} failed and stayed as before."
+            return f"{files} changed; {_count_files(failed)} failed and stayed as before."
         if not self.change_id and not self.change_ids and not self.dry_run:
             return f"Nothing had to be written: {files} already so."
         hunks = f"{self.hunk_count} {'hunk' if self.hunk_count == 1 else 'hunks'}"
         return f"Patch applied: {files}, {hunks} ({self.format})."
 
-    def fitted(self, budget: Budget) -> Self:
+    def cut_to_budget(self, budget: AnswerBudget) -> Self:
         """Return it with the diff of each file once, as far as all of them fit."""
         room = budget.page_characters // 2
         rows = list[ChangedFile]()
@@ -106,22 +104,22 @@ class PatchResult(ChangeResult):
         update = {"changed_files": tuple(rows), "diff": "", "diff_truncated": self.diff_truncated or cut}
         return self.model_copy(update=update)
 
-    def text(self, budget: Budget) -> str:
+    def text(self, budget: AnswerBudget) -> str:
         """List the files; the caller wrote the difference itself, so that only a dry run shows it."""
         rows = [f"Dry run, nothing was written. {self.headline()}" if self.dry_run else self.headline()]
-        rows += [row.line() for row in self.changed_files]
+        rows += [row.summary_line() for row in self.changed_files]
         for row in self.failed_files or ():
-            rows += [f"! {safe(row.path)}: {row.error['message']}", row.error["suggestedNextAction"]]
+            rows += [f"! {escape_text(row.path)}: {row.error['message']}", row.error["suggestedNextAction"]]
             rows += detail_rows(row.error["details"])
         rows += [f"changeId: {name}" for name in (self.change_ids or (self.change_id,)) if name]
         rows += [f"Warning: {warning}" for warning in self.warnings]
         if self.dry_run:
-            rows += [row.diff.rstrip("\n") for row in self.fitted(budget).changed_files if row.diff]
+            rows += [row.diff.rstrip("\n") for row in self.cut_to_budget(budget).changed_files if row.diff]
         return "\n".join(rows)
 
 
 @tool("apply_patch", hints=Hints(kind="edit", title="Apply a patch", destructive=True, operation="patch"), wire=WIRE)
-def apply_patch(context: Context, params: PatchParams) -> PatchResult:
+def apply_patch(context: CallContext, params: PatchParams) -> PatchResult:
     """Apply a patch to many files: all of them or none, also when the machine dies in the middle.
 
     Three notations: `*** Begin Patch` … `*** End Patch` with `*** Add File: p`, `*** Update File: p` (then `*** Move to: q`),
@@ -129,35 +127,37 @@ def apply_patch(context: Context, params: PatchParams) -> PatchResult:
     and stand once; line numbers only decide between equal places.
     """
     patch = parse_patch(params.patch, format=params.format)
-    proposals = _Expected(context.session, params.expected_sha256_by_path).proposals(patch)
+    proposals = _ExpectedVersions(context.session, params.expected_sha256_by_path).build_proposals(patch)
     context.progress(0, len(proposals), "applying")
     if params.atomic:
-        receipt = _submit(context, params, *proposals)
+        receipt = _submit_patch(context, params, *proposals)
         return PatchResult(
-            **common(receipt),
+            **receipt_fields(receipt),
             format=patch.format,
             hunk_count=patch.hunk_count,
             changed_files=_changed_files(patch.files, receipt),
         )
-    return _one_by_one(context, params, patch, proposals)
+    return _apply_one_by_one(context, params, patch, proposals)
 
 
-def _files(count: int) -> str:
+def _count_files(count: int) -> str:
     return f"{count} {'file' if count == 1 else 'files'}"
 
 
-def _submit(context: Context, params: PatchParams, *proposals: Proposal) -> Receipt:
+def _submit_patch(context: CallContext, params: PatchParams, *proposals: Proposal) -> Receipt:
     return context.session.submit(
         *proposals, tool="apply_patch", operation="patch", reason=params.reason, dry_run=params.dry_run
     )
 
 
-def _one_by_one(context: Context, params: PatchParams, patch: Patch, proposals: list[Proposal]) -> PatchResult:
+def _apply_one_by_one(
+    context: CallContext, params: PatchParams, patch: Patch, proposals: list[Proposal]
+) -> PatchResult:
     changed, failed, receipts = list[ChangedFile](), list[FailedFile](), list[Receipt]()
     for number, (file, proposal) in enumerate(zip(patch.files, proposals, strict=True), start=1):
-        context.go_on()
+        context.raise_if_cancelled()
         try:
-            receipt = _submit(context, params, proposal)
+            receipt = _submit_patch(context, params, proposal)
         except SureholdError as error:
             failed.append(FailedFile(path=file.path, error=WIRE.failure(error)["error"]))
         else:
@@ -177,16 +177,16 @@ def _one_by_one(context: Context, params: PatchParams, patch: Patch, proposals: 
 
 
 @dataclass(frozen=True, slots=True)
-class _Expected:
+class _ExpectedVersions:
     """What the caller says about the files, by whatever spelling of their paths."""
 
     session: Session
     by_path: Mapping[str, str]
 
-    def proposals(self, patch: Patch) -> list[Proposal]:
+    def build_proposals(self, patch: Patch) -> list[Proposal]:
         """Turn every file of a patch into a proposal."""
-        expected = {self._key(path): value for path, value in self.by_path.items()}
-        touched = {self._key(name) for file in patch.files for name in (file.path, file.to_path) if name}
+        expected = {self._target_key(path): value for path, value in self.by_path.items()}
+        touched = {self._target_key(name) for file in patch.files for name in (file.path, file.to_path) if name}
         if foreign := sorted(set(expected) - touched):
             raise PatchApplyError(
                 f"`expectedSha256ByPath` names `{foreign[0]}`, which the patch does not touch.",
@@ -200,14 +200,16 @@ class _Expected:
                 path=file.path,
                 to_path=file.to_path,
                 edit=file.edit,
-                proof=_proof(file, expected.get(self._key(file.path))),
-                to_proof=_absence(file.to_path, expected.get(self._key(file.to_path)) if file.to_path else None),
-                mode=self._mode(file),
+                proof=_source_proof(file, expected.get(self._target_key(file.path))),
+                to_proof=_absence_proof(
+                    file.to_path, expected.get(self._target_key(file.to_path)) if file.to_path else None
+                ),
+                mode=self._requested_mode(file),
             )
             for file in patch.files
         ]
 
-    def _mode(self, file: FilePatch) -> int | None:
+    def _requested_mode(self, file: FilePatch) -> int | None:
         """Return the permission bits that a patch asks for: it knows only whether a file can be run, the rest stays."""
         if file.mode is None or file.operation == "add":
             return file.mode
@@ -216,13 +218,13 @@ class _Expected:
             return file.mode
         return meta.mode | (meta.mode & 0o444) >> 2 if file.mode & 0o111 else meta.mode & ~0o111
 
-    def _key(self, path: str) -> str:
+    def _target_key(self, path: str) -> str:
         return self.session.workspace.target(path).key
 
 
-def _proof(file: FilePatch, expected: str | None) -> Proof:
+def _source_proof(file: FilePatch, expected: str | None) -> Proof:
     if file.operation == "add":
-        return _absence(file.path, expected)
+        return _absence_proof(file.path, expected)
     if expected is None:
         return Exact()
     if not expected:
@@ -235,7 +237,7 @@ def _proof(file: FilePatch, expected: str | None) -> Proof:
     return Sha256(expected.strip().lower())
 
 
-def _absence(path: str, expected: str | None) -> Proof:
+def _absence_proof(path: str, expected: str | None) -> Proof:
     if expected:
         raise StaleFile(
             f"The patch makes `{path}` new, so no version of it can have been seen.",
@@ -262,6 +264,6 @@ def _changed_file(file: FilePatch, one: FileReceipt, *, written: bool) -> Change
         to_path=one.change.to_path or None,
         before_sha256=one.before_sha256,
         after_sha256=one.after_sha256,
-        diff=safe_rows(one.change.diff),
+        diff=escape_lines(one.change.diff),
         trashed_to=trash_name(trash_id) if trash_id else None,
     )

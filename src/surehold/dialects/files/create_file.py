@@ -1,12 +1,12 @@
-"""`create_file`: a file where nothing is."""
+"""`create_file`: create a file that does not exist yet."""
 
 from typing import ClassVar
 
-from surehold.dialects.shared.changes import SHORT_DIFF, ChangeParams, ChangeResult, check_text, common
+from surehold.dialects.shared.params import SHORT_DIFF_CHARS, ChangeParams, ChangeResult, check_text, receipt_fields
 from surehold.dialects.shared.wire import WIRE
+from surehold.text.escape import escape_text
 from surehold.text.rewrite import WriteText
-from surehold.text.visible import safe
-from surehold.tools.context import Context
+from surehold.tools.context import CallContext
 from surehold.tools.spec import Hints, tool
 from surehold.workspace.proposal import Absent, Proposal
 
@@ -38,15 +38,15 @@ class CreateResult(ChangeResult):
 
     def headline(self) -> str:
         """Say what was done."""
-        return f"{safe(self.path)} created, {self.size_bytes} bytes."
+        return f"{escape_text(self.path)} created, {self.size_bytes} bytes."
 
-    def facts(self) -> tuple[tuple[str, str | None], ...]:
+    def next_call_facts(self) -> tuple[tuple[str, str | None], ...]:
         """List what the next call needs."""
         return (("sha256", self.sha256),)
 
 
 @tool("create_file", hints=Hints(kind="edit", title="Create a file", operation="create"), wire=WIRE)
-def create_file(context: Context, params: CreateParams) -> CreateResult:
+def create_file(context: CallContext, params: CreateParams) -> CreateResult:
     """Create a new file; one that exists is never overwritten (already_exists)."""
     check_text(params.content, "content", path=params.path)
     proposal = Proposal(
@@ -57,7 +57,7 @@ def create_file(context: Context, params: CreateParams) -> CreateResult:
     )
     one = receipt.files[0]
     return CreateResult(
-        **common(receipt, diff_room=SHORT_DIFF),
+        **receipt_fields(receipt, diff_room=SHORT_DIFF_CHARS),
         created=not receipt.dry_run,
         path=one.path,
         sha256=one.after_sha256 or "",

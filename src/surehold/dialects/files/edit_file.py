@@ -1,20 +1,27 @@
-"""`edit_file`: exact-string edits that all look at the same version."""
+"""`edit_file`: exact-string edits that are all matched against the same version of the file."""
 
 from typing import Any, ClassVar
 
 from pydantic import Field
 
-from surehold.dialects.shared.camel import CamelPart, CamelResult
-from surehold.dialects.shared.changes import ChangeResult, CheckedParams, check_text, common, proof
+from surehold.dialects.shared.params import (
+    CamelPart,
+    CamelResult,
+    ChangeResult,
+    CheckedParams,
+    check_text,
+    receipt_fields,
+    required_proof,
+)
 from surehold.dialects.shared.wire import WIRE
-from surehold.text.plan import Applied
-from surehold.text.string_edits import SnapshotEdits, StringEdit
-from surehold.text.visible import safe
-from surehold.tools.context import Context
+from surehold.text.escape import escape_text
+from surehold.text.plan import EditOutcome
+from surehold.text.quoted.edits import SnapshotEdits, StringEdit
+from surehold.tools.context import CallContext
 from surehold.tools.spec import Hints, tool
 from surehold.workspace.proposal import Proposal
 
-_MOST_RANGES = 100
+_MAX_RANGES = 100
 
 
 class TextEdit(CamelPart):
@@ -60,7 +67,7 @@ class EditedRange(CamelResult):
     new_end_line: int
 
 
-class AppliedEdit(CamelResult):
+class AppliedTextEdit(CamelResult):
     """What one edit did."""
 
     edit_index: int
@@ -74,23 +81,23 @@ class EditResult(ChangeResult):
     path: str
     before_sha256: str
     after_sha256: str
-    applied_edits: tuple[AppliedEdit, ...]
+    applied_edits: tuple[AppliedTextEdit, ...]
 
     def headline(self) -> str:
         """Say what was done."""
         places = sum(edit.occurrences for edit in self.applied_edits)
         count = len(self.applied_edits)
-        return f"{safe(self.path)}: {count} {'edit' if count == 1 else 'edits'} applied in {places} " + (
+        return f"{escape_text(self.path)}: {count} {'edit' if count == 1 else 'edits'} applied in {places} " + (
             "place." if places == 1 else "places."
         )
 
-    def facts(self) -> tuple[tuple[str, str | None], ...]:
+    def next_call_facts(self) -> tuple[tuple[str, str | None], ...]:
         """List what the next call needs."""
         return (("sha256", self.after_sha256), ("beforeSha256", self.before_sha256))
 
 
 @tool("edit_file", hints=Hints(kind="edit", title="Edit a file", destructive=True, operation="edit"), wire=WIRE)
-def edit_file(context: Context, params: EditParams) -> EditResult:
+def edit_file(context: CallContext, params: EditParams) -> EditResult:
     """Replace exact texts in a file: all edits or none, all matched against the file as it is now.
 
     oldText must stand exactly once, unless replaceAll or expectedOccurrences. Untouched bytes stay as they are.
@@ -98,7 +105,7 @@ def edit_file(context: Context, params: EditParams) -> EditResult:
     """
     for number, edit in enumerate(params.edits):
         check_text(edit.new_text, f"edits.{number}.newText", path=params.path)
-    evidence = proof(context, params.expected_sha256, path=params.path)
+    evidence = required_proof(context, params.expected_sha256, path=params.path)
     edits = tuple(
         StringEdit(
             old=edit.old_text,
@@ -117,15 +124,15 @@ def edit_file(context: Context, params: EditParams) -> EditResult:
     )
     one = receipt.files[0]
     return EditResult(
-        **common(receipt),
+        **receipt_fields(receipt),
         path=one.path,
         before_sha256=one.before_sha256 or "",
         after_sha256=one.after_sha256 or "",
-        applied_edits=tuple(AppliedEdit(**_applied(edit)) for edit in one.plan.applied),
+        applied_edits=tuple(AppliedTextEdit(**_applied_edit_fields(edit)) for edit in one.plan.applied),
     )
 
 
-def _applied(edit: Applied) -> dict[str, Any]:
+def _applied_edit_fields(edit: EditOutcome) -> dict[str, Any]:
     return {
         "edit_index": edit.index,
         "occurrences": edit.occurrences,
@@ -136,6 +143,6 @@ def _applied(edit: Applied) -> dict[str, Any]:
                 new_start_line=span.new_start_line,
                 new_end_line=span.new_end_line,
             )
-            for span in edit.ranges[:_MOST_RANGES]
+            for span in edit.ranges[:_MAX_RANGES]
         ),
     }

@@ -1,13 +1,20 @@
-"""`glob`: files and directories by a pattern of their path."""
+"""`glob`: find files and directories by a path pattern."""
 
 from typing import ClassVar
 
 from pydantic import Field
 
-from surehold.dialects.files.finding import entry_line, fitting, mtime, page_text, skipped_counts, skipped_text
-from surehold.dialects.shared.camel import CamelParams, CamelResult
+from surehold.dialects.shared.listing_text import (
+    count_that_fit,
+    entry_line,
+    mtime_text,
+    page_with_heading,
+    skipped_counts,
+    skipped_text,
+)
+from surehold.dialects.shared.params import CamelParams, CamelResult
 from surehold.dialects.shared.wire import WIRE
-from surehold.tools.context import Budget, Context
+from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, tool
 
 
@@ -32,7 +39,7 @@ class GlobMatch(CamelResult):
     size: int
     mtime: str
 
-    def line(self) -> str:
+    def summary_line(self) -> str:
         """Say it in one line."""
         return entry_line(self.path, self.type, self.size)
 
@@ -48,18 +55,20 @@ class FilesGlobResult(CamelResult):
     skipped: dict[str, int] = Field(default_factory=dict[str, int])
     notes: tuple[str, ...] = ()
 
-    def text(self, budget: Budget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
+    def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
         """Put one match on a line."""
         facts = [
             f"{self.total} matches",
             f"the first {len(self.matches)} are shown; narrow the pattern or root" if self.truncated else "",
             f"left out: {left_out}" if (left_out := skipped_text(self.skipped)) else "",
         ]
-        return page_text(" · ".join(fact for fact in facts if fact), self.notes, (row.line() for row in self.matches))
+        return page_with_heading(
+            " · ".join(fact for fact in facts if fact), self.notes, (row.summary_line() for row in self.matches)
+        )
 
 
 @tool("glob", hints=Hints(kind="search", title="Find files by name", read_only=True, idempotent=True), wire=WIRE)
-def glob(context: Context, params: GlobParams) -> FilesGlobResult:
+def glob(context: CallContext, params: GlobParams) -> FilesGlobResult:
     """Find files and directories by a pattern, in path order; ignored and hidden ones are left out."""
     found = context.session.finder.glob(
         params.pattern,
@@ -70,8 +79,10 @@ def glob(context: Context, params: GlobParams) -> FilesGlobResult:
         progress=context.progress,
         cancelled=context.cancelled,
     )
-    matches = tuple(GlobMatch(path=row.key, type=row.type, size=row.size, mtime=mtime(row)) for row in found.matches)
-    count = fitting((row.line() for row in matches), context.budget.page_characters) if matches else 0
+    matches = tuple(
+        GlobMatch(path=row.key, type=row.type, size=row.size, mtime=mtime_text(row)) for row in found.matches
+    )
+    count = count_that_fit((row.summary_line() for row in matches), context.budget.page_characters) if matches else 0
     return FilesGlobResult(
         pattern=params.pattern,
         root=found.directory,

@@ -1,16 +1,22 @@
-"""`list_directory`: what is in a directory."""
+"""`list_directory`: list the entries of a directory."""
 
 from typing import ClassVar
 
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
-from surehold.dialects.files.finding import entry_line, mtime, page_text, skipped_counts, skipped_text
-from surehold.dialects.shared.camel import CamelParams, CamelResult
+from surehold.dialects.shared.listing_text import (
+    entry_line,
+    mtime_text,
+    page_with_heading,
+    skipped_counts,
+    skipped_text,
+)
+from surehold.dialects.shared.params import CamelParams, CamelResult
 from surehold.dialects.shared.wire import WIRE
-from surehold.search.values import ListedEntry
-from surehold.text.visible import safe
-from surehold.tools.context import Budget, Context
+from surehold.search.query import ListedEntry
+from surehold.text.escape import escape_text
+from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, tool
 
 
@@ -53,20 +59,20 @@ class ListResult(CamelResult):
     skipped: dict[str, int] = Field(default_factory=dict[str, int])
     notes: tuple[str, ...] = ()
 
-    def text(self, budget: Budget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
+    def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
         """Put one entry on a line: `dir/`, `link@`, `file  size`."""
         facts = [
-            safe(self.path),
+            escape_text(self.path),
             f"{len(self.entries)} entries",
             f"left out: {left_out}" if (left_out := skipped_text(self.skipped)) else "",
             f"goes on: cursor={self.next_cursor}" if self.next_cursor else "",
         ]
         rows = (entry_line(row["relativePath"], row["type"], row["size"]) for row in self.entries)
-        return page_text(" · ".join(fact for fact in facts if fact), self.notes, rows)
+        return page_with_heading(" · ".join(fact for fact in facts if fact), self.notes, rows)
 
 
 @tool("list_directory", hints=Hints(kind="read", title="List a directory", read_only=True, idempotent=True), wire=WIRE)
-def list_directory(context: Context, params: ListParams) -> ListResult:
+def list_directory(context: CallContext, params: ListParams) -> ListResult:
     """List a directory: name, type, size and time of each entry, in path order. Links are listed, never followed."""
     listing = context.session.finder.list(
         params.path,
@@ -80,7 +86,7 @@ def list_directory(context: Context, params: ListParams) -> ListResult:
     )
     return ListResult.model_construct(
         path=listing.directory,
-        entries=tuple(_entry(row) for row in listing.entries),
+        entries=tuple(_listed_file(row) for row in listing.entries),
         truncated=listing.truncated,
         next_cursor=listing.next or None,
         skipped=skipped_counts(listing.skipped),
@@ -88,7 +94,7 @@ def list_directory(context: Context, params: ListParams) -> ListResult:
     )
 
 
-def _entry(row: ListedEntry) -> ListedFile:
+def _listed_file(row: ListedEntry) -> ListedFile:
     return ListedFile(
-        name=row.name, relativePath=row.relative, type=row.type, size=row.size, mtime=mtime(row), depth=row.depth
+        name=row.name, relativePath=row.relative, type=row.type, size=row.size, mtime=mtime_text(row), depth=row.depth
     )

@@ -1,18 +1,18 @@
-"""`move_file`: another name for a file."""
+"""`move_file`: move or rename a file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from surehold.dialects.files.trash_name import trash_name
-from surehold.dialects.shared.changes import ChangeResult, CheckedParams, common, proof
+from surehold.dialects.files.trash import trash_name
+from surehold.dialects.shared.params import ChangeResult, CheckedParams, receipt_fields, required_proof
 from surehold.dialects.shared.wire import WIRE
 from surehold.errors import AlreadyExists, InvalidArgument, StaleFile
 from surehold.stores.base import Sighting
+from surehold.text.escape import escape_text
 from surehold.text.plan import Keep
 from surehold.text.snapshot import Snapshot
-from surehold.text.visible import safe
-from surehold.tools.context import Context
+from surehold.tools.context import CallContext
 from surehold.tools.spec import Hints, tool
 from surehold.workspace.proposal import Absent, Proof, Proposal, Sha256, Unproven
 
@@ -41,15 +41,15 @@ class MoveResult(ChangeResult):
 
     def headline(self) -> str:
         """Say what was done."""
-        return f"{safe(self.from_path)} moved to {safe(self.to_path)}."
+        return f"{escape_text(self.from_path)} moved to {escape_text(self.to_path)}."
 
-    def facts(self) -> tuple[tuple[str, str | None], ...]:
+    def next_call_facts(self) -> tuple[tuple[str, str | None], ...]:
         """List what the next call needs."""
         return (("sha256", self.sha256), ("overwroteTrashedTo", self.overwrote_trashed_to))
 
 
 @dataclass(frozen=True, slots=True)
-class _Overwritten:
+class _ExpectedDestination:
     """Nothing is at the destination, or what the caller says it saw there."""
 
     proof: Proof | None
@@ -76,7 +76,7 @@ class _Overwritten:
             ) from None
 
 
-class _Free(Absent):
+class _AbsentDestination(Absent):
     """Nothing is at the destination."""
 
     def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:
@@ -93,7 +93,7 @@ class _Free(Absent):
 @tool(
     "move_file", hints=Hints(kind="move", title="Move or rename a file", destructive=True, operation="move"), wire=WIRE
 )
-def move_file(context: Context, params: MoveParams) -> MoveResult:
+def move_file(context: CallContext, params: MoveParams) -> MoveResult:
     """Move or rename a file; missing directories are made. An existing destination is refused, unless overwrite."""
     workspace = context.session.workspace
     if not params.to_path:
@@ -106,8 +106,8 @@ def move_file(context: Context, params: MoveParams) -> MoveResult:
         path=params.from_path,
         to_path=params.to_path,
         edit=Keep(),
-        proof=proof(context, params.expected_sha256, path=params.from_path),
-        to_proof=_destination(context, params),
+        proof=required_proof(context, params.expected_sha256, path=params.from_path),
+        to_proof=_destination_proof(context, params),
     )
     receipt = context.session.submit(
         proposal, tool="move_file", operation="move", reason=params.reason, dry_run=params.dry_run
@@ -115,7 +115,7 @@ def move_file(context: Context, params: MoveParams) -> MoveResult:
     one = receipt.files[0]
     displaced = one.change.trash_id if one.change.displaced and receipt.change_id else ""
     return MoveResult(
-        **common(receipt),
+        **receipt_fields(receipt),
         moved=not receipt.dry_run,
         from_path=one.path,
         to_path=one.change.to_path,
@@ -124,9 +124,9 @@ def move_file(context: Context, params: MoveParams) -> MoveResult:
     )
 
 
-def _destination(context: Context, params: MoveParams) -> Proof:
+def _destination_proof(context: CallContext, params: MoveParams) -> Proof:
     if not params.overwrite:
-        return _Free()
+        return _AbsentDestination()
     if params.expected_dest_sha256:
-        return _Overwritten(Sha256(params.expected_dest_sha256.strip().lower()))
-    return _Overwritten(Unproven() if context.unchecked else None)
+        return _ExpectedDestination(Sha256(params.expected_dest_sha256.strip().lower()))
+    return _ExpectedDestination(Unproven() if context.unchecked else None)

@@ -1,4 +1,4 @@
-"""`search_files`: names, texts and patterns in many files."""
+"""`search_files`: search file names, literal text or regular expressions in many files."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -6,15 +6,15 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from surehold.dialects.files.finding import page_text, skipped_counts, skipped_text
-from surehold.dialects.shared.camel import CamelParams, CamelResult
+from surehold.dialects.shared.listing_text import page_with_heading, skipped_counts, skipped_text
+from surehold.dialects.shared.params import CamelParams, CamelResult
 from surehold.dialects.shared.wire import WIRE
-from surehold.search.values import Hit, Search, SearchResult
-from surehold.text.visible import safe
-from surehold.tools.context import Budget, Context
+from surehold.search.query import Hit, Search, SearchResult
+from surehold.text.escape import escape_text
+from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, tool
 
-_HASH = 80
+_HASH_CHARS = 80
 """What the sha256 adds to the line about a file."""
 
 
@@ -41,7 +41,7 @@ class SearchParams(CamelParams):
     """nextCursor of the page before."""
 
 
-class Match(CamelResult):
+class SearchMatch(CamelResult):
     """One match."""
 
     path: str
@@ -51,7 +51,7 @@ class Match(CamelResult):
     before: tuple[str, ...] | None = None
     after: tuple[str, ...] | None = None
 
-    def lines(self) -> Iterator[str]:
+    def grep_lines(self) -> Iterator[str]:
         """Lay it out as `grep` does: `12:5: text`, and `11- text` around it."""
         if self.line is None:
             return
@@ -75,7 +75,7 @@ class SearchFilesResult(CamelResult):
     mode: str
     query: str
     root: str
-    matches: tuple[Match, ...]
+    matches: tuple[SearchMatch, ...]
     files: tuple[MatchedFile, ...]
     total_matches: int
     files_scanned: int
@@ -85,7 +85,7 @@ class SearchFilesResult(CamelResult):
     engine: str
     notes: tuple[str, ...] = ()
 
-    def text(self, budget: Budget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
+    def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
         """Group the matches by file, each with the sha256 that an edit of it needs."""
         facts = [
             f"{self.total_matches} {'match' if self.total_matches == 1 else 'matches'}",
@@ -94,20 +94,20 @@ class SearchFilesResult(CamelResult):
             f"skipped: {left_out}" if (left_out := skipped_text(self.files_skipped)) else "",
             f"goes on: cursor={self.next_cursor}" if self.next_cursor else "",
         ]
-        rows = _rows(self.matches, {file.path: file.sha256 for file in self.files})
-        return page_text(" · ".join(fact for fact in facts if fact), self.notes, rows)
+        rows = _rows_by_file(self.matches, {file.path: file.sha256 for file in self.files})
+        return page_with_heading(" · ".join(fact for fact in facts if fact), self.notes, rows)
 
 
 @tool("search_files", hints=Hints(kind="search", title="Search files", read_only=True, idempotent=True), wire=WIRE)
-def search_files(context: Context, params: SearchParams) -> SearchFilesResult:
+def search_files(context: CallContext, params: SearchParams) -> SearchFilesResult:
     """Search names (path), literal text or regular expressions in many files; ignored, hidden and binary ones are left out.
 
     Each file comes with its sha256, so that an edit needs no read before. Order: path, line, column.
     """
-    found = _search(context, params, params.max_results)
-    if (count := _fitting(found.matches, context.budget)) < len(found.matches):
-        found = _search(context, params, count)
-    context.session.saw_hits(
+    found = _run_search(context, params, params.max_results)
+    if (count := _count_that_fit(found.matches, context.budget)) < len(found.matches):
+        found = _run_search(context, params, count)
+    context.session.record_shown_matches(
         (
             file.path,
             file.snapshot,
@@ -119,7 +119,7 @@ def search_files(context: Context, params: SearchParams) -> SearchFilesResult:
         mode=params.mode,
         query=params.query,
         root=params.root,
-        matches=tuple(map(_match, found.matches)),
+        matches=tuple(map(_search_match, found.matches)),
         files=tuple(
             MatchedFile(path=file.path, sha256=file.sha256, match_count=file.match_count) for file in found.files
         ),
@@ -133,7 +133,7 @@ def search_files(context: Context, params: SearchParams) -> SearchFilesResult:
     )
 
 
-def _search(context: Context, params: SearchParams, limit: int) -> SearchResult:
+def _run_search(context: CallContext, params: SearchParams, limit: int) -> SearchResult:
     return context.session.finder.search(
         Search(
             query=params.query,
@@ -152,8 +152,8 @@ def _search(context: Context, params: SearchParams, limit: int) -> SearchResult:
     )
 
 
-def _match(hit: Hit) -> Match:
-    return Match(
+def _search_match(hit: Hit) -> SearchMatch:
+    return SearchMatch(
         path=hit.path,
         line=hit.line,
         column=hit.column,
@@ -163,20 +163,20 @@ def _match(hit: Hit) -> Match:
     )
 
 
-def _fitting(hits: Sequence[Hit], budget: Budget) -> int:
+def _count_that_fit(hits: Sequence[Hit], budget: AnswerBudget) -> int:
     """Return how many matches fit into a page, with the lines about their files."""
     room, path = budget.page_characters, ""
     for number, hit in enumerate(hits):
-        room -= sum(len(row) + 1 for row in _match(hit).lines())
-        room -= len(hit.path) + _HASH if hit.path != path else 0
+        room -= sum(len(row) + 1 for row in _search_match(hit).grep_lines())
+        room -= len(hit.path) + _HASH_CHARS if hit.path != path else 0
         path = hit.path
         if room < 0:
             return max(number, 1)
     return len(hits)
 
 
-def _rows(matches: Sequence[Match], hashes: dict[str, str]) -> Iterator[str]:
+def _rows_by_file(matches: Sequence[SearchMatch], hashes: dict[str, str]) -> Iterator[str]:
     for path, group in groupby(matches, key=lambda match: match.path):
-        yield safe(path) + (f" · sha256 {hashes[path]}" if path in hashes else "")
+        yield escape_text(path) + (f" · sha256 {hashes[path]}" if path in hashes else "")
         for match in group:
-            yield from match.lines()
+            yield from match.grep_lines()

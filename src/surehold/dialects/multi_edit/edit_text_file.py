@@ -1,23 +1,29 @@
-"""`edit_text_file`: one replacement in one file."""
+"""`edit_text_file`: replace one text in one file."""
 
 from typing import ClassVar
 
-from surehold.dialects.multi_edit.changes import OLD_AND_NEW, ChangeParams, DiffResult, diff_by_name, meta_of, proof_of
-from surehold.dialects.multi_edit.wire import WIRE
-from surehold.dialects.multi_edit.words import Words
-from surehold.dialects.shared.changes import check_text
+from surehold.dialects.multi_edit.change_result import (
+    OLD_AND_NEW_ALIASES,
+    TextChangeParams,
+    TextDiffResult,
+    diff_by_name,
+    meta_of,
+    proof_of,
+)
+from surehold.dialects.multi_edit.wire import WIRE, ContractMessages
+from surehold.dialects.shared.params import check_text
 from surehold.errors import InvalidArgument
-from surehold.text.string_edits import SnapshotEdits, StringEdit
-from surehold.tools.context import Context
+from surehold.text.quoted.edits import SnapshotEdits, StringEdit
+from surehold.tools.context import CallContext
 from surehold.tools.spec import Hints, Result, tool
 from surehold.workspace.proposal import Proposal
 from surehold.workspace.receipt import Receipt
 
 
-class EditTextParams(ChangeParams):
+class EditTextParams(TextChangeParams):
     """What to edit."""
 
-    ALIASES: ClassVar = {**ChangeParams.ALIASES, **OLD_AND_NEW}
+    ALIASES: ClassVar = {**TextChangeParams.ALIASES, **OLD_AND_NEW_ALIASES}
 
     path: str
     """Absolute path to the file."""
@@ -27,17 +33,17 @@ class EditTextParams(ChangeParams):
     """Replacement."""
 
 
-class LineRange(Result):
+class ReplacedLines(Result):
     """Lines from 1, inclusive."""
 
     start: int
     end: int
 
 
-class EditTextResult(DiffResult):
+class EditTextResult(TextDiffResult):
     """The edit, and its diff."""
 
-    line_range: LineRange
+    line_range: ReplacedLines
 
     def headline(self) -> str:
         """Say what was done."""
@@ -51,12 +57,12 @@ class EditTextResult(DiffResult):
     hints=Hints(kind="edit", title="Edit a file", destructive=True, operation="edit"),
     wire=WIRE,
 )
-def edit_text_file(context: Context, params: EditTextParams) -> EditTextResult:
+def edit_text_file(context: CallContext, params: EditTextParams) -> EditTextResult:
     """Replace one text that stands exactly once in a file; everything else stays as it is, byte by byte.
 
     path is absolute. multi_edit_text_file makes several edits of a file at once.
     """
-    with Words(path=params.path, verb="edit", old_strings=[params.old_string]).spoken():
+    with ContractMessages(path=params.path, verb="edit", old_strings=[params.old_string]).translate_errors():
         if params.old_string == params.new_string:  # needs no file to be said
             raise InvalidArgument("There is nothing to change.", reason="same_text")
         check_text(params.new_string, "new_string", path=params.path)
@@ -66,11 +72,13 @@ def edit_text_file(context: Context, params: EditTextParams) -> EditTextResult:
             tool="edit_text_file",
             operation="edit",
         )
-    return EditTextResult(diff=diff_by_name(receipt, params.path), line_range=_lines(receipt), meta=meta_of(receipt))
+    return EditTextResult(
+        diff=diff_by_name(receipt, params.path), line_range=_replaced_lines(receipt), meta=meta_of(receipt)
+    )
 
 
-def _lines(receipt: Receipt) -> LineRange:
+def _replaced_lines(receipt: Receipt) -> ReplacedLines:
     """Return the lines that were replaced; a person who was asked may have changed others than the edit would."""
     plan = receipt.files[0].plan
     spans = [span for one in plan.applied for span in one.ranges] or plan.line_spans()
-    return LineRange(start=spans[0].start_line, end=spans[-1].end_line) if spans else LineRange(start=0, end=0)
+    return ReplacedLines(start=spans[0].start_line, end=spans[-1].end_line) if spans else ReplacedLines(start=0, end=0)

@@ -1,25 +1,30 @@
-"""`multi_edit_text_file`: many replacements in one file, one after the other, written once."""
+"""`multi_edit_text_file`: apply many replacements to one file in order, and write it once."""
 
 from typing import ClassVar
 
 from pydantic import Field
 
-from surehold.dialects.multi_edit.changes import OLD_AND_NEW, ChangeParams, DiffResult, diff_by_name, meta_of, proof_of
-from surehold.dialects.multi_edit.guide import BRIEF, GUIDE
-from surehold.dialects.multi_edit.wire import WIRE
-from surehold.dialects.multi_edit.words import Words
-from surehold.dialects.shared.changes import check_text
+from surehold.dialects.multi_edit.change_result import (
+    OLD_AND_NEW_ALIASES,
+    TextChangeParams,
+    TextDiffResult,
+    diff_by_name,
+    meta_of,
+    proof_of,
+)
+from surehold.dialects.multi_edit.wire import BRIEF, GUIDE, WIRE, ContractMessages
+from surehold.dialects.shared.params import check_text
 from surehold.errors import InvalidArgument
-from surehold.text.string_edits import SequentialEdits, StringEdit
-from surehold.tools.context import Context
-from surehold.tools.spec import Hints, Part, Result, tool
+from surehold.text.quoted.edits import SequentialEdits, StringEdit
+from surehold.tools.context import CallContext
+from surehold.tools.spec import Hints, NestedParams, Result, tool
 from surehold.workspace.proposal import Proposal
 
 
-class EditOp(Part):
+class EditOp(NestedParams):
     """One replacement."""
 
-    ALIASES: ClassVar = OLD_AND_NEW
+    ALIASES: ClassVar = OLD_AND_NEW_ALIASES
 
     old_string: str
     """Exact text to replace; must stand exactly once when its turn comes."""
@@ -27,7 +32,7 @@ class EditOp(Part):
     """Replacement."""
 
 
-class MultiEditParams(ChangeParams):
+class MultiEditParams(TextChangeParams):
     """What to edit."""
 
     path: str
@@ -44,7 +49,7 @@ class EditedLines(Result):
     end: int
 
 
-class MultiEditResult(DiffResult):
+class MultiEditResult(TextDiffResult):
     """Every edit, and one diff of them all."""
 
     applied_count: int
@@ -62,14 +67,16 @@ class MultiEditResult(DiffResult):
     guide=GUIDE,
     brief=BRIEF,
 )
-def multi_edit_text_file(context: Context, params: MultiEditParams) -> MultiEditResult:
+def multi_edit_text_file(context: CallContext, params: MultiEditParams) -> MultiEditResult:
     """Apply many string replacements to one file in order: all of them or none, with one cumulative diff.
 
     Each edit sees the text that the ones before it left; its old_string must stand there exactly once. Encoding and line
     endings stay as they are. path is absolute.
     """
-    words = Words(path=params.path, verb="edit", old_strings=[edit.old_string for edit in params.edits], numbered=True)
-    with words.spoken():
+    words = ContractMessages(
+        path=params.path, verb="edit", old_strings=[edit.old_string for edit in params.edits], numbered=True
+    )
+    with words.translate_errors():
         if not params.edits:
             raise InvalidArgument("There is no edit.", reason="no_edits", action="Send at least one edit.")
         for number, edit in enumerate(params.edits):

@@ -1,27 +1,26 @@
-"""`read_text_file`: some lines of a file, or all of them, as they are."""
+"""`read_text_file`: read some or all lines of a text file."""
 
 from typing import ClassVar
 
 from pydantic import Field
 
-from surehold.dialects.multi_edit.changes import PATHS
-from surehold.dialects.multi_edit.wire import WIRE
-from surehold.dialects.multi_edit.words import Words
-from surehold.dialects.shared.source import fitted, source_of
+from surehold.dialects.multi_edit.change_result import PATH_ALIASES
+from surehold.dialects.multi_edit.wire import WIRE, ContractMessages
 from surehold.errors import InvalidArgument
-from surehold.text.page import Page
-from surehold.text.visible import safe
-from surehold.tools.context import Budget, Context
+from surehold.text.escape import escape_text
+from surehold.text.page import FilePage
+from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, Params, Result, tool
+from surehold.workspace.file_source import cut_page_to_fit, open_source
 
-_WIDEST = 4
+_MAX_BYTES_PER_CHAR = 4
 """No character has more bytes."""
 
 
 class ReadTextParams(Params):
     """What to read."""
 
-    ALIASES: ClassVar = PATHS
+    ALIASES: ClassVar = PATH_ALIASES
 
     path: str
     """Absolute path to the file."""
@@ -52,12 +51,12 @@ class ReadTextResult(Result):
     path: str = Field(exclude=True)
     first: int = Field(exclude=True)
 
-    def text(self, budget: Budget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
+    def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
         """Put the facts in one line, and the content below it, as it is."""
         meta = self.meta
         last = self.first + meta.returned_lines - 1
         shown = f"lines {self.first}-{last} of {meta.total_lines}" if self.content else f"{meta.total_lines} lines"
-        facts = [safe(self.path), shown, f"sha256 {meta.sha256}"]
+        facts = [escape_text(self.path), shown, f"sha256 {meta.sha256}"]
         if meta.has_more:
             facts.append(f"goes on: line={meta.next_line}")
         notice = [f"[{meta.notice}]"] if meta.notice else []
@@ -65,19 +64,19 @@ class ReadTextResult(Result):
 
 
 @tool("read_text_file", hints=Hints(kind="read", title="Read a file", read_only=True, idempotent=True), wire=WIRE)
-def read_text_file(context: Context, params: ReadTextParams) -> ReadTextResult:
+def read_text_file(context: CallContext, params: ReadTextParams) -> ReadTextResult:
     """Read a text file, or `limit` lines of it from `line` on.
 
     At most 2,000 lines and 40,000 characters come back at once; next_line says where to go on. path is absolute. The
     sha256 is of the whole file.
     """
-    with Words(path=params.path, verb="read").spoken():
-        first, count = _asked(params)
-        source, room = source_of(context.session, params.path, None), context.budget.page_characters
-        page = source.page(first, min(count, context.budget.lines), room * _WIDEST)
+    with ContractMessages(path=params.path, verb="read").translate_errors():
+        first, count = _requested_lines(params)
+        source, room = open_source(context.session, params.path, None), context.budget.page_characters
+        page = source.read_page(first, min(count, context.budget.lines), room * _MAX_BYTES_PER_CHAR)
         texts = [page.encoding.decode(row) for row in page.rows]
-        page = fitted(page, [len(text) for text in texts], room)
-        context.session.saw_page(params.path, page, snapshot=source.snapshot)
+        page = cut_page_to_fit(page, [len(text) for text in texts], room)
+        context.session.record_shown_page(params.path, page, snapshot=source.snapshot)
     content = "".join(text[:room] for text in texts[: len(page.rows)])
     following = page.next_line
     meta = ReadMeta(
@@ -86,12 +85,12 @@ def read_text_file(context: Context, params: ReadTextParams) -> ReadTextResult:
         has_more=following is not None,
         next_line=following,
         sha256=page.sha256,
-        notice=_notice(page, first, len(content)),
+        notice=_page_notice(page, first, len(content)),
     )
     return ReadTextResult(content=content, meta=meta, path=params.path, first=first)
 
 
-def _notice(page: Page, first: int, shown: int) -> str | None:
+def _page_notice(page: FilePage, first: int, shown: int) -> str | None:
     """Say why less came back than was asked for, where the numbers do not."""
     if page.cut:
         how = "edits find the rest of it all the same"
@@ -101,7 +100,7 @@ def _notice(page: Page, first: int, shown: int) -> str | None:
     return None
 
 
-def _asked(params: ReadTextParams) -> tuple[int, int]:
+def _requested_lines(params: ReadTextParams) -> tuple[int, int]:
     first = 1 if params.line is None else params.line
     if first < 1:
         raise InvalidArgument(

@@ -1,11 +1,221 @@
-"""The multi_edit family's spelling: plain results with `_meta`, and `{error: {code, message, data}}`."""
+"""The multi_edit family's output: plain results with `_meta`, errors as `{error: {code, message, data}}`, and its guide for models.
 
-from surehold.dialects.shared.details import detail_rows
-from surehold.errors import RecoveryRequired, SureholdError
-from surehold.tools.schema import Json, bare_schema
+`ContractMessages` translates errors into the contract's codes and messages. A translated error keeps its class, kind, reason and
+data; only its message and, where the contract defines another, its code change.
+"""
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from surehold.dialects.shared.wire import detail_rows
+from surehold.errors import (
+    BinaryFile,
+    DiskFull,
+    InvalidArgument,
+    MultipleMatches,
+    NotAFile,
+    NotFound,
+    OldTextNotFound,
+    OutsideWorkspace,
+    OverlappingEdits,
+    PermissionDenied,
+    PermissionRequired,
+    RecoveryRequired,
+    StaleFile,
+    SureholdError,
+)
+from surehold.tools.schema import Json, result_schema
 from surehold.tools.spec import Result
 
-_SAID = frozenset({"edit_index", "prior_index", "old_string", "count"})
+GUIDE = """\
+Editing with multi_edit_text_file, edit_text_file and write_text_file:
+- Paths are absolute here.
+- The edits of one call apply in order, each to the result of the one before. Every `old_string` must stand exactly once when its
+  turn comes; copy it exactly, with enough around it. All of them are written, or none.
+- `line_ranges` are lines just before each edit; the diff goes from the original to the final text.
+- write_text_file overwrites only what was read in this conversation with read_text_file, or whose `expected_sha256` is sent.
+- An error names the edit by its number, from 0. Nothing was written then: correct that edit, and send all of them again."""
+
+BRIEF = """\
+For the *_text_file tools paths are absolute. Edits of one call apply in order, each to the result of the one before, each
+old_string standing exactly once at its turn: all of them or none. Overwrite only what was read."""
+
+
+_INVALID_REQUEST = -32600
+_DENIED_CODE = PermissionDenied.code
+_QUOTED_CHARS = 200
+"""How many characters of a quoted text a message shows."""
+_MAX_PATH_CHARS = 4_096
+_MAX_DETAIL_CHARS = 20_000
+"""How many characters of it the data holds."""
+_RELATIVE_PATH_REASON = "relative_path"
+_NO_DIRECTORY_REASONS = ("no_such_parent", "not_a_directory")
+_EXPLAINED_ERRORS = (OldTextNotFound, OverlappingEdits, OutsideWorkspace, PermissionDenied, DiskFull)
+"""Errors whose own message says more than the contract's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContractMessage:
+    """An error in the words of the contract."""
+
+    message: str
+    code: int | None = None
+    action: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContractMessages:
+    """The words for one call."""
+
+    path: str
+    verb: Literal["read", "write", "edit"]
+    old_strings: Sequence[str] = ()
+    numbered: bool = False
+    """The edits of the call have numbers."""
+    size: int | None = None
+    """How many bytes the call wants to write, when that is known."""
+
+    @property
+    def shown_path(self) -> str:
+        """The path as answers name it; one that is longer than any path can be is cut."""
+        return self.path if len(self.path) <= _MAX_PATH_CHARS else f"{self.path[:_QUOTED_CHARS]}…"
+
+    @contextmanager
+    def translate_errors(self) -> Generator[None]:
+        """Let every refusal inside speak the contract's words."""
+        if not self.path.startswith("/"):
+            raise self._translate_error(_relative_path_error(self.shown_path)) from None
+        try:
+            yield
+        except SureholdError as error:
+            raise self._translate_error(error) from None
+
+    def _translate_error(self, error: SureholdError) -> SureholdError:
+        said = self._message_for(error)
+        if said is None:
+            error.path = error.path and self.shown_path  # as it was sent, here too
+            return error
+        details = self._error_details(error)
+        if isinstance(error, _EXPLAINED_ERRORS):
+            details = {"explanation": error.message, **details}
+        told = type(error)(
+            said.message, path=self.shown_path, reason=error.reason, action=said.action or error.action, **details
+        )
+        told.recorded = error.recorded
+        if said.code is not None:
+            vars(told)["code"] = said.code  # the contract's own number for this call; the class keeps its own
+        return told
+
+    def _error_details(self, error: SureholdError) -> dict[str, Any]:
+        """Return the data of an error with the names that this family uses."""
+        details = dict(error.details)
+        details.pop("old_text", None)
+        if isinstance(error, (OldTextNotFound, MultipleMatches, OverlappingEdits)):
+            details["old_string"] = self._old_string(error)[:_MAX_DETAIL_CHARS]
+        return details
+
+    def _message_for(self, error: SureholdError) -> ContractMessage | None:
+        match error:
+            case OldTextNotFound() | MultipleMatches() | OverlappingEdits():
+                return self._about_strings(error)
+            case InvalidArgument():
+                return self._about_arguments(error)
+            case NotFound():
+                return self._about_missing(error)
+            case OutsideWorkspace() | PermissionDenied():
+                return self._about_permission(error)
+            case BinaryFile():
+                verb = "read" if self.verb == "read" else "edit"
+                return ContractMessage(
+                    message=f"Cannot {verb} binary file: {self.shown_path}", action="Leave it to another program."
+                )
+            case StaleFile():
+                return self._about_staleness(error)
+            case DiskFull():
+                what = f"cannot write {self.size} bytes to" if self.size is not None else "cannot write to"
+                return ContractMessage(message=f"Disk full: {what} {self.shown_path}")
+            case _:
+                return None
+
+    def _about_strings(self, error: SureholdError) -> ContractMessage:
+        index, old = error.details.get("edit_index", 0), _shorten_text(self._old_string(error))
+        edit = f"Edit {index}: " if self.numbered else ""
+        if isinstance(error, OverlappingEdits):
+            return ContractMessage(message=f"Edit {index} conflicts with edit {error.details.get('prior_index')}")
+        if isinstance(error, OldTextNotFound):
+            return ContractMessage(message=f"{edit}String not found{'' if edit else ' in file'}: {old}")
+        must = "" if edit else " (must be unique)"
+        more = "Include more of the lines around it in old_string, so that it stands only once."
+        return ContractMessage(message=f"{edit}String appears {error.details['count']} times{must}: {old}", action=more)
+
+    def _about_arguments(self, error: SureholdError) -> ContractMessage | None:
+        edit = f"Edit {error.details.get('edit_index')}: " if self.numbered else ""
+        messages = {
+            _RELATIVE_PATH_REASON: f"Path must be absolute: {self.shown_path}",
+            "no_edits": "Edits array cannot be empty",
+            "same_text": f"{edit}old_string and new_string are identical",
+            "empty_old_text": f"{edit}old_string cannot be empty",
+            "bad_line": error.message,
+            "bad_limit": error.message,
+        }
+        message = messages.get(error.reason)
+        return None if message is None else ContractMessage(message=message, code=_INVALID_REQUEST)
+
+    def _about_missing(self, error: SureholdError) -> ContractMessage:
+        if isinstance(error, NotAFile):
+            is_directory = error.reason == "is_a_directory" and self.verb != "read"
+            return ContractMessage(message=f"{self.shown_path} is {'a directory' if is_directory else 'not a file'}")
+        if self.verb == "write" and error.reason in _NO_DIRECTORY_REASONS:
+            parent = self.shown_path.rstrip("/").rpartition("/")[0] or "/"
+            return ContractMessage(
+                message=f"Parent directory not found: {parent}",
+                action="Check the path; this tool makes no directories.",
+            )
+        new = "leave expected_sha256 out to make" if self.verb == "write" else "write_text_file makes"
+        return ContractMessage(
+            message=f"File not found: {self.shown_path}", action=f"Check the path; {new} a new file."
+        )
+
+    def _about_permission(self, error: SureholdError) -> ContractMessage:
+        if self.verb == "write" and error.reason == "read_only_fs":
+            return ContractMessage(message=f"Read-only filesystem: {self.shown_path}")
+        action = error.action if isinstance(error, PermissionRequired) else None
+        return ContractMessage(message=f"Permission denied: {self.shown_path}", code=_DENIED_CODE, action=action)
+
+    def _about_staleness(self, error: SureholdError) -> ContractMessage:
+        if error.reason == "not_read":
+            return ContractMessage(
+                message=f"File was not read in this session: {self.shown_path}",
+                action="Read all of it with read_text_file and write again, or send its sha256 as expected_sha256.",
+            )
+        if error.reason == "partially_read":
+            return ContractMessage(
+                message=f"File was read only in part: {self.shown_path}",
+                action="Read the rest of it with read_text_file and write again, or send its sha256 as expected_sha256.",
+            )
+        if error.reason == "unsaved_changes":
+            return ContractMessage(message=f"File has unsaved changes in the editor: {self.shown_path}")
+        return ContractMessage(message=f"File changed since it was read: {self.shown_path}")
+
+    def _old_string(self, error: SureholdError) -> str:
+        return self.old_strings[int(error.details.get("edit_index", 0))]
+
+
+def _relative_path_error(path: str) -> InvalidArgument:
+    return InvalidArgument(
+        f"Path must be absolute: {path}",
+        reason=_RELATIVE_PATH_REASON,
+        action="Send the whole path, beginning with `/`.",
+    )
+
+
+def _shorten_text(text: str) -> str:
+    return text if len(text) <= _QUOTED_CHARS else text[:_QUOTED_CHARS] + "…"
+
+
+_DETAILS_IN_MESSAGE = frozenset({"edit_index", "prior_index", "old_string", "count"})
 """Details that the message says."""
 
 
@@ -29,13 +239,13 @@ class ContractWire:
     def failure_text(self, error: SureholdError, *, wrote_nothing: bool) -> str:
         """Say the message and nothing before it; then what to do next, and what is needed to do it."""
         first = "Nothing was written. " if wrote_nothing and not isinstance(error, RecoveryRequired) else ""
-        details = {key: value for key, value in error.details.items() if key not in _SAID}
+        details = {key: value for key, value in error.details.items() if key not in _DETAILS_IN_MESSAGE}
         rows = [error.message, f"{first}{error.action}".strip(), *detail_rows(details)]
         return "\n".join(row for row in rows if row)
 
     def output_schema(self, result: type[Result]) -> Json:
         """Return a schema that both forms fit: nothing is always there."""
-        fields = bare_schema(result)["properties"]
+        fields = result_schema(result)["properties"]
         named = {name: kind for name, kind in fields.items() if name != "_meta"}  # that is not shown to models
         return {"type": "object", "properties": {**named, "error": {"type": "object"}}}
 

@@ -1,17 +1,16 @@
-"""`write_text_file`: a new file, or new content for one that was read."""
+"""`write_text_file`: create a file, or replace the content of one that was read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from surehold.dialects.multi_edit.changes import ChangeParams, ChangeResult, meta_of, proof_of
-from surehold.dialects.multi_edit.wire import WIRE
-from surehold.dialects.multi_edit.words import Words
-from surehold.dialects.shared.changes import check_text
+from surehold.dialects.multi_edit.change_result import TextChangeParams, TextChangeResult, meta_of, proof_of
+from surehold.dialects.multi_edit.wire import WIRE, ContractMessages
+from surehold.dialects.shared.params import check_text
 from surehold.stores.base import Sighting
 from surehold.text.rewrite import WriteText
 from surehold.text.snapshot import Snapshot
-from surehold.tools.context import Context
+from surehold.tools.context import CallContext
 from surehold.tools.spec import Hints, tool
 from surehold.workspace.proposal import Proposal, Seen, Unproven
 
@@ -26,10 +25,10 @@ class _NewOrSeen:
             Seen(whole=True).check(path, current, seen)
 
 
-class WriteTextParams(ChangeParams):
+class WriteTextParams(TextChangeParams):
     """What to write."""
 
-    ALIASES: ClassVar = {**ChangeParams.ALIASES, "file_text": "content", "text": "content"}
+    ALIASES: ClassVar = {**TextChangeParams.ALIASES, "file_text": "content", "text": "content"}
 
     path: str
     """Absolute path to the file."""
@@ -37,7 +36,7 @@ class WriteTextParams(ChangeParams):
     """The whole text of the file."""
 
 
-class WriteTextResult(ChangeResult):
+class WriteTextResult(TextChangeResult):
     """What was written."""
 
     bytes_written: int
@@ -53,14 +52,14 @@ class WriteTextResult(ChangeResult):
     hints=Hints(kind="edit", title="Write a file", destructive=True, idempotent=True, operation="write"),
     wire=WIRE,
 )
-def write_text_file(context: Context, params: WriteTextParams) -> WriteTextResult:
+def write_text_file(context: CallContext, params: WriteTextParams) -> WriteTextResult:
     """Write the complete content of a text file: a new one, or one that read_text_file showed completely.
 
     A file that changed since it was read is not overwritten, unless expected_sha256 names what is there now. Encoding and
     line endings of an existing file stay. path is absolute, and its directory must exist.
     """
     size = len(params.content.encode("utf-8", "surrogatepass"))
-    with Words(path=params.path, verb="write", size=size).spoken():
+    with ContractMessages(path=params.path, verb="write", size=size).translate_errors():
         check_text(params.content, "content", path=params.path)
         unasked = Unproven() if context.unchecked else _NewOrSeen()
         proposal = Proposal(

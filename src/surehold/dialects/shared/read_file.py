@@ -1,21 +1,20 @@
-"""`read_file`: some lines of a file, the sha256 of all of it, and anchors when they are asked for."""
+"""`read_file`: lines of a file, the sha256 of the whole file, and anchors on request."""
 
 import base64
 import hashlib
 from typing import Any, ClassVar, Literal
 
-from surehold.dialects.shared.camel import CamelParams, CamelResult
-from surehold.dialects.shared.source import Source, anchored_rows, fitted, source_of
+from surehold.dialects.shared.params import CamelParams, CamelResult
 from surehold.dialects.shared.wire import WIRE
 from surehold.errors import BinaryFile, InvalidArgument
-from surehold.text.page import Page
-from surehold.text.quality import Quality
-from surehold.text.rows import Row, sparse
-from surehold.text.visible import safe
-from surehold.tools.context import Budget, Context
+from surehold.text.anchored.rows import AnchoredLine, Quality, render_sparse
+from surehold.text.escape import escape_text
+from surehold.text.page import FilePage
+from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, tool
+from surehold.workspace.file_source import FileSource, anchored_rows, cut_page_to_fit, open_source
 
-_NO_END = 1 << 40
+_NO_END_LINE = 1 << 40
 
 
 class ReadParams(CamelParams):
@@ -74,15 +73,17 @@ class ReadResult(CamelResult):
     """With `hashes`: the anchor and quality of every line."""
     notice: str | None = None
 
-    def text(self, budget: Budget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
+    def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
         """Put the facts in one line, and the content below it, as it is."""
         notice = [f"[{self.notice}]"] if self.notice else []
-        return "\n".join([self._heading(), *notice, *([body] if (body := self.content or self.content_base64) else [])])
+        return "\n".join(
+            [self._heading_text(), *notice, *([body] if (body := self.content or self.content_base64) else [])]
+        )
 
-    def _heading(self) -> str:
+    def _heading_text(self) -> str:
         shown = f"lines {self.start_line}-{self.end_line} of {self.line_count}" if self.content else ""
         facts = [
-            safe(self.path),
+            escape_text(self.path),
             shown or (f"{self.size_bytes} bytes" if self.content_base64 else f"{self.line_count} lines"),
             f"sha256 {self.sha256}",
             "" if self.encoding == "utf-8" else self.encoding,
@@ -95,46 +96,46 @@ class ReadResult(CamelResult):
 
 
 @tool("read_file", hints=Hints(kind="read", title="Read a file", read_only=True, idempotent=True), wire=WIRE)
-def read_file(context: Context, params: ReadParams) -> ReadResult:
+def read_file(context: CallContext, params: ReadParams) -> ReadResult:
     """Read a text file: its lines, and the sha256 that changing tools want as expectedSha256.
 
     The sha256 is of the whole file, also when only some lines are shown. At most 2,000 lines and 40,000 characters come
     back at once; nextLine says where to go on. With hashes each line carries an anchor; `!` marks a line that is a bad
     thing to point at, `~` a middling one.
     """
-    first, last = _asked(params)
-    source = source_of(context.session, params.path, params.encoding)
+    first, last = _requested_lines(params)
+    source = open_source(context.session, params.path, params.encoding)
     try:
-        page = source.page(first, min(last - first + 1, context.budget.lines), params.max_bytes)
+        page = source.read_page(first, min(last - first + 1, context.budget.lines), params.max_bytes)
     except BinaryFile:
-        return _binary(context, params, source)
+        return _read_binary(context, params, source)
     key = context.session.workspace.target(params.path).key
     if params.if_none_match and params.if_none_match.strip().lower() == page.sha256:
-        return ReadResult(**_facts(key, page), content="", not_modified=True, notice="not modified")
+        return ReadResult(**_file_facts(key, page), content="", not_modified=True, notice="not modified")
     anchored = anchored_rows(source, page) if params.hashes else ()
-    spelled = sparse(anchored) if params.anchors == "sparse" else map(str, anchored)
+    spelled = render_sparse(anchored) if params.anchors == "sparse" else map(str, anchored)
     texts = list(spelled) if anchored else [page.encoding.decode(row) for row in page.rows]
     room = context.budget.page_characters
-    page = fitted(page, [len(text) + params.hashes for text in texts], room)
+    page = cut_page_to_fit(page, [len(text) + params.hashes for text in texts], room)
     texts = [text[:room] for text in texts[: len(page.rows)]]
-    context.session.saw_page(params.path, page, anchored=params.hashes, snapshot=source.snapshot)
+    context.session.record_shown_page(params.path, page, anchored=params.hashes, snapshot=source.snapshot)
     end = first + len(page.rows) - 1
     following = page.next_line if end < last else None
     return ReadResult(
-        **_facts(key, page),
+        **_file_facts(key, page),
         content=("\n" if params.hashes else "").join(texts),
         start_line=first if page.rows else 0,
         end_line=end if page.rows else 0,
         truncated=bool(following) or page.cut,
         next_line=following,
-        lines=tuple(map(_fact, anchored[: len(page.rows)])) if params.hashes else None,
-        notice=_notice(page, first),
+        lines=tuple(map(_line_fact, anchored[: len(page.rows)])) if params.hashes else None,
+        notice=_page_notice(page, first),
     )
 
 
-def _asked(params: ReadParams) -> tuple[int, int]:
+def _requested_lines(params: ReadParams) -> tuple[int, int]:
     first = 1 if params.start_line is None else params.start_line
-    last = _NO_END if params.end_line is None else params.end_line
+    last = _NO_END_LINE if params.end_line is None else params.end_line
     if first < 1 or last < first:
         raise InvalidArgument(
             f"Lines {first} to {last} cannot be read.",
@@ -147,7 +148,7 @@ def _asked(params: ReadParams) -> tuple[int, int]:
     return first, last
 
 
-def _facts(key: str, page: Page) -> dict[str, Any]:
+def _file_facts(key: str, page: FilePage) -> dict[str, Any]:
     return {
         "path": key,
         "line_count": page.line_count,
@@ -160,7 +161,7 @@ def _facts(key: str, page: Page) -> dict[str, Any]:
     }
 
 
-def _notice(page: Page, first: int) -> str | None:
+def _page_notice(page: FilePage, first: int) -> str | None:
     if page.cut:
         return (
             f"line {first} is too long to be shown whole; search_files with mode regex shows other parts of it, "
@@ -171,17 +172,17 @@ def _notice(page: Page, first: int) -> str | None:
     return None if page.rows else f"the file has only {page.line_count} lines"
 
 
-def _fact(row: Row) -> LineFact:
+def _line_fact(row: AnchoredLine) -> LineFact:
     return LineFact(line=row.line, hash=row.hash, occurrence=row.occurrence, quality=row.quality)
 
 
-def _binary(context: Context, params: ReadParams, source: Source) -> ReadResult:
+def _read_binary(context: CallContext, params: ReadParams, source: FileSource) -> ReadResult:
     """Return base64 when that was asked for; else refuse, with the facts that are known all the same."""
     workspace = context.session.workspace
     target = workspace.target(params.path)
     room = min(params.max_bytes, context.budget.page_characters // 4 * 3)
     digest, size, head = hashlib.sha256(), 0, b""
-    for chunk in [source.snapshot.data] if source.snapshot else workspace.disk.chunks(target):
+    for chunk in [source.snapshot.data] if source.snapshot else workspace.disk.read_chunks(target):
         head += chunk[: room - len(head)]
         digest.update(chunk)
         size += len(chunk)

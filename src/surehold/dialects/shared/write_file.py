@@ -1,12 +1,12 @@
-"""`write_file`: new content for an existing file."""
+"""`write_file`: replace the whole content of an existing file."""
 
 from typing import ClassVar
 
-from surehold.dialects.shared.changes import ChangeResult, CheckedParams, check_text, common, proof
+from surehold.dialects.shared.params import ChangeResult, CheckedParams, check_text, receipt_fields, required_proof
 from surehold.dialects.shared.wire import WIRE
+from surehold.text.escape import escape_text
 from surehold.text.rewrite import WriteText
-from surehold.text.visible import safe
-from surehold.tools.context import Context
+from surehold.tools.context import CallContext
 from surehold.tools.spec import Hints, tool
 from surehold.workspace.proposal import Proposal
 
@@ -32,9 +32,9 @@ class WriteResult(ChangeResult):
 
     def headline(self) -> str:
         """Say what was done."""
-        return f"{safe(self.path)} {'is unchanged' if self.unchanged else 'written'}, {self.size_bytes} bytes."
+        return f"{escape_text(self.path)} {'is unchanged' if self.unchanged else 'written'}, {self.size_bytes} bytes."
 
-    def facts(self) -> tuple[tuple[str, str | None], ...]:
+    def next_call_facts(self) -> tuple[tuple[str, str | None], ...]:
         """List what the next call needs."""
         return (("sha256", self.after_sha256), ("beforeSha256", self.before_sha256))
 
@@ -44,21 +44,21 @@ class WriteResult(ChangeResult):
     hints=Hints(kind="edit", title="Overwrite a file", destructive=True, idempotent=True, operation="write"),
     wire=WIRE,
 )
-def write_file(context: Context, params: WriteParams) -> WriteResult:
+def write_file(context: CallContext, params: WriteParams) -> WriteResult:
     """Overwrite an existing file; encoding, byte order mark and line endings stay as they are.
 
     expectedSha256 must be the file's current sha256; otherwise the call is refused as stale_file and says what changed.
     New files: create_file.
     """
     check_text(params.content, "content", path=params.path)
-    evidence = proof(context, params.expected_sha256, path=params.path)
+    evidence = required_proof(context, params.expected_sha256, path=params.path)
     proposal = Proposal(path=params.path, edit=WriteText(params.content), proof=evidence)
     receipt = context.session.submit(
         proposal, tool="write_file", operation="write", reason=params.reason, dry_run=params.dry_run
     )
     one = receipt.files[0]
     return WriteResult(
-        **common(receipt),
+        **receipt_fields(receipt),
         path=one.path,
         before_sha256=one.before_sha256 or "",
         after_sha256=one.after_sha256 or "",

@@ -1,4 +1,7 @@
-"""Files as an ACP client holds them: `fs/read_text_file` and `fs/write_text_file`, from any thread but the loop's."""
+"""Reads and writes files through an ACP client, with `fs/read_text_file` and `fs/write_text_file`.
+
+Call it from any thread but that of the event loop.
+"""
 
 import asyncio
 import re
@@ -23,7 +26,7 @@ _NO_FILE = re.compile(
 """How clients say it that do not use the code of the protocol."""
 
 
-class Connection(Protocol):
+class EditorConnection(Protocol):
     """What is needed of a connection to a client."""
 
     async def read_text_file(self, session_id: str, path: str) -> "ReadTextFileResponse":
@@ -46,7 +49,7 @@ class AcpEditorFiles:
 
     def __init__(
         self,
-        conn: Connection,
+        conn: EditorConnection,
         session_id: str,
         loop: asyncio.AbstractEventLoop,
         *,
@@ -63,50 +66,52 @@ class AcpEditorFiles:
     def read_text(self, path: str) -> str | None:
         """Return the text of an absolute path as the user sees it; None when the editor has no such file."""
         try:
-            named = self._named(path)
-            answer = self._ask(lambda: self._conn.read_text_file(session_id=self._session, path=named), path)
+            named = self._client_path(path)
+            answer = self._ask_editor(lambda: self._conn.read_text_file(session_id=self._session, path=named), path)
         except RequestError as error:
             if _says_no_file(error):
                 return None
-            raise _refused(path, error, "hand out") from error
+            raise _refused_error(path, error, "hand out") from error
         return answer.content
 
     def write_text(self, path: str, text: str) -> None:
         """Put other text there."""
         try:
-            named = self._named(path)
-            self._ask(lambda: self._conn.write_text_file(session_id=self._session, path=named, content=text), path)
+            named = self._client_path(path)
+            self._ask_editor(
+                lambda: self._conn.write_text_file(session_id=self._session, path=named, content=text), path
+            )
         except RequestError as error:
-            raise _refused(path, error, "take new text for") from error
+            raise _refused_error(path, error, "take new text for") from error
 
-    def _named(self, path: str) -> str:
+    def _client_path(self, path: str) -> str:
         """Return a path as the client spells it; the innermost directory decides."""
         found = ((real, name) for real, name in self._names if path.startswith(f"{real}/"))
         real, name = next(found, ("", ""))
         return name + path[len(real) :]
 
-    def _ask(self, question: Callable[[], Coroutine[Any, Any, T]], path: str) -> T:
+    def _ask_editor(self, question: Callable[[], Coroutine[Any, Any, T]], path: str) -> T:
         """Run a question on the connection's loop, and wait for the answer in this thread."""
-        if _is_here(self._loop):
+        if _is_current_loop(self._loop):
             raise RuntimeError("The editor is asked from other threads than the one that must carry the answer.")
         asked = question()
         try:
             answer = asyncio.run_coroutine_threadsafe(asked, self._loop)
         except RuntimeError as error:  # the loop is closed
             asked.close()
-            raise _gone(path) from error
+            raise _disconnected_error(path) from error
         try:
             return answer.result(self._timeout)
         except TimeoutError as error:
             answer.cancel()
-            raise _silent(path, self._timeout) from error
+            raise _timeout_error(path, self._timeout) from error
         except (ConnectionError, CancelledError, asyncio.CancelledError) as error:
-            raise _gone(path) from error
+            raise _disconnected_error(path) from error
         except ValidationError as error:
-            raise _refused(path, error, "answer properly about") from error
+            raise _refused_error(path, error, "answer properly about") from error
 
 
-def _is_here(loop: asyncio.AbstractEventLoop) -> bool:
+def _is_current_loop(loop: asyncio.AbstractEventLoop) -> bool:
     try:
         return asyncio.get_running_loop() is loop
     except RuntimeError:
@@ -119,7 +124,7 @@ def _says_no_file(error: RequestError) -> bool:
     return error.code == _RESOURCE_NOT_FOUND or bool(_NO_FILE.search(f"{error} {error.data or ''}"))
 
 
-def _refused(path: str, error: RequestError | ValidationError, what: str) -> Unavailable:
+def _refused_error(path: str, error: RequestError | ValidationError, what: str) -> Unavailable:
     code = error.code if isinstance(error, RequestError) else None
     said = str(error) if isinstance(error, RequestError) else "its answer is not one of the protocol"
     return Unavailable(
@@ -131,7 +136,7 @@ def _refused(path: str, error: RequestError | ValidationError, what: str) -> Una
     )
 
 
-def _silent(path: str, seconds: float) -> Unavailable:
+def _timeout_error(path: str, seconds: float) -> Unavailable:
     return Unavailable(
         f"The editor did not answer about `{path}` within {seconds:g} s.",
         path=path,
@@ -141,7 +146,7 @@ def _silent(path: str, seconds: float) -> Unavailable:
     )
 
 
-def _gone(path: str) -> Unavailable:
+def _disconnected_error(path: str) -> Unavailable:
     return Unavailable(
         f"The connection to the editor ended before it answered about `{path}`.",
         path=path,

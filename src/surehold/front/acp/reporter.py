@@ -1,27 +1,131 @@
-"""What an agent wraps around the tools, so that its client sees every call and is asked before a change.
+"""Runs tool calls for an ACP session: the client sees every call, and is asked before a change.
 
 ```python
 reporter = Reporter(conn, session_id, workspace.session(agent="my-agent", mode="default"))
 answer = await reporter.call("multi_edit_text_file", {"path": "/project/a.py", "edits": […]})
 ```
+
+1. A call is reported as pending, then in_progress, then completed or failed; a question comes between the first two.
+2. The tool runs in a thread. A change that has begun always runs to its end, even when the client has left.
 """
 
+import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from surehold.dialects.families import tool_named
-from surehold.front.acp.call import AnyTool, ReportedCall
-from surehold.front.acp.event import Dialect
-from surehold.front.acp.halt import Halt
-from surehold.front.acp.messenger import Messenger
-from surehold.tools.context import Budget
-from surehold.tools.spec import Answer
+from surehold.front.acp.cancel import CancelToken
+from surehold.front.acp.client import ClientChannel, EditorApprover
+from surehold.front.acp.events import MAX_INPUT_BYTES, Dialect, ToolEvent, cut_texts
+from surehold.front.acp.file_diffs import preview_changes
+from surehold.front.acp.locations import call_title, changed_locations, requested_locations
+from surehold.front.acp.recording_session import RecordingSession
+from surehold.front.shared.sanitize import has_surrogates, lone_surrogate_error
+from surehold.library.families import tool_named
+from surehold.tools.context import AnswerBudget, CallContext
+from surehold.tools.spec import Answer, AnyTool
+from surehold.workspace.access.permission import Approval, PermissionRequest
 from surehold.workspace.session import Session
 
 if TYPE_CHECKING:
     from acp.interfaces import Client
 
-PATIENCE = 600.0
+
+class ReportedCall:
+    """A call whose every step is told to a client."""
+
+    def __init__(
+        self,
+        tool: AnyTool,
+        arguments: Mapping[str, Any],
+        *,
+        session: Session,
+        root: str,
+        messenger: ClientChannel,
+        halt: CancelToken,
+        patience: float,
+    ) -> None:
+        self._tool, self._arguments = tool, arguments
+        self._messenger, self._halt = messenger, halt
+        self._root = root
+        self._loop = asyncio.get_running_loop()
+        self._going: asyncio.Task[None] | None = None
+        approver = EditorApprover(self._ask_client, loop=self._loop, halt=halt, patience=patience)
+        self._witness = RecordingSession(session, approver, on_free=self._report_running_soon)
+        self._begun = ToolEvent(
+            call_id=session.workspace.new_id(),
+            status="pending",
+            title=call_title(tool, arguments, roots=(root, *session.workspace.roots)),
+            kind=tool.hints.kind,
+            locations=requested_locations(tool, arguments, root=self._root),
+            raw_input=cut_texts(dict(arguments), MAX_INPUT_BYTES),
+        )
+
+    async def run_and_report(self, *, budget: AnswerBudget, unchecked: bool) -> Answer:
+        """Announce the call, run it, and report how it ended."""
+        await self._messenger.send_event(self._begun)
+        if self._tool.hints.read_only:
+            self._report_running()
+        context = CallContext(
+            session=self._witness, budget=budget, unchecked=unchecked, cancelled=lambda: self._halt.is_cancelled
+        )
+        try:
+            answer = await asyncio.to_thread(self._run_tool, context)
+        except asyncio.CancelledError:
+            self._halt.cancel()
+            raise
+        if answer.ok:
+            self._report_running()
+        if self._going:
+            await self._going
+        await self._messenger.send_event(self._final_event(answer))
+        return answer
+
+    def _run_tool(self, context: CallContext) -> Answer:
+        tool = self._tool
+        try:
+            if not tool.hints.read_only and has_surrogates(self._arguments):
+                return tool.refusal_answer(lone_surrogate_error())
+            return tool.call(context, self._arguments)
+        except Exception as error:  # noqa: BLE001 - the last line of defence: the client must get an answer
+            from surehold.front.shared.bug_report import report_bug
+
+            return tool.refusal_answer(report_bug(error, ["acp", tool.name]))
+
+    async def _ask_client(self, request: PermissionRequest) -> Approval:
+        approval = await self._messenger.ask_approval(self._begun, request, root=self._root)
+        if approval.allowed:
+            self._report_running()
+        return approval
+
+    def _report_running(self) -> None:
+        """Report, once, that nothing stands in its way any more."""
+        if self._going is None:
+            running = ToolEvent(call_id=self._begun.call_id, status="in_progress")
+            self._going = self._loop.create_task(self._messenger.send_event(running))
+
+    def _report_running_soon(self) -> None:
+        """Report it from another thread."""
+        with suppress(RuntimeError):  # the loop has ended; the change has not
+            self._loop.call_soon_threadsafe(self._report_running)
+
+    def _final_event(self, answer: Answer) -> ToolEvent:
+        files = self._witness.files
+        seen = preview_changes(files, root=self._root)
+        return ToolEvent(
+            call_id=self._begun.call_id,
+            status="completed" if answer.ok else "failed",
+            locations=changed_locations(files, root=self._root),
+            raw_output=answer.data,
+            text="\n".join((answer.text, *seen.notes)),
+            diff=str(answer.data.get("diff") or "") or "".join(one.change.diff for one in files),
+            diffs=seen.diffs,
+            content=answer.content,
+            change_id=self._witness.change_id,
+        )
+
+
+APPROVAL_SECONDS = 600.0
 """Seconds that a person has for an answer."""
 
 
@@ -35,20 +139,22 @@ class Reporter:
         session: Session,
         *,
         dialect: Dialect = "v1",
-        patience: float = PATIENCE,
-        budget: Budget | None = None,
+        patience: float = APPROVAL_SECONDS,
+        budget: AnswerBudget | None = None,
         unchecked: bool = False,
         root: str = "",
     ) -> None:
         """`root` is the first directory of the session as the client spells it; without it, as it really is."""
         self.session = session
         self.root = root or session.workspace.roots[0]
-        self._messenger = Messenger(client, session_id, dialect=dialect)
+        self._messenger = ClientChannel(client, session_id, dialect=dialect)
         self._patience = patience
-        self._budget = budget or Budget()
+        self._budget = budget or AnswerBudget()
         self._unchecked = unchecked
 
-    async def call(self, tool: AnyTool | str, arguments: Mapping[str, Any], *, halt: Halt | None = None) -> Answer:
+    async def call(
+        self, tool: AnyTool | str, arguments: Mapping[str, Any], *, halt: CancelToken | None = None
+    ) -> Answer:
         """Call a tool; a refusal is an answer too. Pulling the brake stops it, unless a change is under way."""
         call = ReportedCall(
             tool_named(tool) if isinstance(tool, str) else tool,
@@ -56,7 +162,7 @@ class Reporter:
             session=self.session,
             root=self.root,
             messenger=self._messenger,
-            halt=halt or Halt(),
+            halt=halt or CancelToken(),
             patience=self._patience,
         )
-        return await call.run(budget=self._budget, unchecked=self._unchecked)
+        return await call.run_and_report(budget=self._budget, unchecked=self._unchecked)

@@ -1,4 +1,4 @@
-"""What every command gets, and what it is."""
+"""What a command of the command line is, and the context that every command receives."""
 
 import argparse
 import os
@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from surehold.errors import NotFound, SureholdError
-from surehold.front.cli.output import Output, safe
+from surehold.front.cli.output import Output, escape_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from surehold.workspace.past import Past
+    from surehold.workspace.history import HistoryReader
     from surehold.workspace.session import Session
     from surehold.workspace.workspace import Workspace
 
-Group = Literal["Look", "Take back", "Change files", "For agents", "Keep in order"]
-SHORT = 8
+CommandGroup = Literal["Look", "Take back", "Change files", "For agents", "Keep in order"]
+SHORT_ID_CHARS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class CommandContext:
     """Where a command works, and how it speaks."""
 
     root: str
@@ -31,36 +31,36 @@ class Context:
     out: Output
     err: Output
 
-    def open(self, *, recover: bool = True) -> "Workspace":
+    def open_workspace(self, *, recover: bool = True) -> "Workspace":
         """Open the workspace; its memory is made when there is none yet."""
         from surehold.app import Settings, open_workspace
 
         state_dir = as_path(self.state_dir) if self.state_dir else None
         return open_workspace(self.root, settings=Settings(state_dir=state_dir, recover_on_open=recover))
 
-    def look(self) -> "Past":
+    def open_history(self) -> "HistoryReader":
         """Open the history to look at it only, which is quick."""
-        from surehold.app import open_past
+        from surehold.app import open_history
 
-        return open_past(self.memory)
+        return open_history(self.state_directory)
 
-    def open_past(self) -> "Workspace":
+    def open_recorded_workspace(self) -> "Workspace":
         """Open a workspace that has a history; refuse one that has none, without leaving anything behind."""
         if self.has_history():
-            return self.open()
+            return self.open_workspace()
         raise NotFound(
             "There is no history here yet.",
             path=self.root,
             reason="no_history",
-            action=self.elsewhere()
+            action=self.parent_history_hint()
             or "Change a file through Surehold first, for example: surehold edit PATH --old A --new B",
         )
 
-    def session(self, workspace: "Workspace") -> "Session":
+    def begin_session(self, workspace: "Workspace") -> "Session":
         """Begin a conversation in the name of the person at the keyboard."""
         from surehold.workspace.session import Session
 
-        return Session(workspace, id=workspace.new_id(), agent=person())  # without the tools of agents: quicker
+        return Session(workspace, id=workspace.new_id(), agent=person_name())  # without the tools of agents: quicker
 
     def has_history(self) -> bool:
         """Tell whether anything was ever recorded here."""
@@ -71,37 +71,37 @@ class Context:
                 reason="no_such_root",
                 action="Name a directory with --root.",
             )
-        return _is_state(self.memory)
+        return _has_state_database(self.state_directory)
 
     @property
-    def memory(self) -> "Path":
+    def state_directory(self) -> "Path":
         """The state directory of this root."""
         from surehold.app import default_state_dir
 
         return as_path(self.state_dir) if self.state_dir else default_state_dir(self.root)
 
-    def elsewhere(self) -> str:
+    def parent_history_hint(self) -> str:
         """Say which directory above this one has a history; empty when none has."""
         from surehold.app import default_state_dir
 
         if self.state_dir:
             return ""
         for parent in as_path(os.path.realpath(self.root)).parents:
-            if _is_state(default_state_dir(str(parent))):
-                return f"This folder has no history; its parent {parent} has: surehold --root {quoted(str(parent))} log"
+            if _has_state_database(default_state_dir(str(parent))):
+                return f"This folder has no history; its parent {parent} has: surehold --root {quote_for_shell(str(parent))} log"
         return ""
 
-    def say(self, sentence: str, **facts: Any) -> None:
+    def print_outcome(self, sentence: str, **facts: Any) -> None:
         """Print a sentence for people, or its facts for programs."""
         if self.json:
-            self.out.json(facts)
+            self.out.print_json(facts)
         else:
-            self.out.line(sentence)
+            self.out.print_line(sentence)
 
-    def hint(self, text: str) -> None:
+    def print_hint(self, text: str) -> None:
         """Print what one could do next, on a terminal only."""
         if self.out.is_terminal and not self.json:
-            self.out.line(self.out.paint(safe(text), "dim"))
+            self.out.print_line(self.out.paint(escape_text(text), "dim"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,33 +109,33 @@ class Command:
     """One word after `surehold`."""
 
     name: str
-    group: Group
+    group: CommandGroup
     help: str
     """One sentence."""
     example: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[Context, argparse.Namespace], int]
+    run: Callable[[CommandContext, argparse.Namespace], int]
 
 
 def no_arguments(_: argparse.ArgumentParser) -> None:
     """Take nothing."""
 
 
-def person() -> str:
+def person_name() -> str:
     """Return the name under which a person's changes are recorded."""
     return os.environ.get("USER") or "person"
 
 
-def short(name: str) -> str:
+def short_id(name: str) -> str:
     """Return the end of an id: enough to name it."""
-    return name[-SHORT:]
+    return name[-SHORT_ID_CHARS:]
 
 
-def quoted(text: str) -> str:
+def quote_for_shell(text: str) -> str:
     """Return a word that can be pasted into a shell and shown on a terminal."""
     import shlex
 
-    return safe(shlex.quote(text))
+    return escape_text(shlex.quote(text))
 
 
 def with_action(error: SureholdError, action: str) -> SureholdError:
@@ -151,7 +151,7 @@ def as_path(*names: str) -> "Path":
     return Path(*names)
 
 
-def _is_state(directory: "Path") -> bool:
+def _has_state_database(directory: "Path") -> bool:
     try:
         return (directory / "state.db").exists()
     except PermissionError:

@@ -1,4 +1,4 @@
-"""`surehold doctor`: what the promises are worth on this disk."""
+"""`surehold doctor`: tests which promises hold on this disk."""
 
 import argparse
 import os
@@ -6,17 +6,17 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
 from surehold.errors import NotFound, PermissionDenied
-from surehold.front.cli.command import Command, Context, as_path, no_arguments
-from surehold.front.cli.output import Cell, Column, Style, safe
+from surehold.front.cli.command import Command, CommandContext, as_path, no_arguments
+from surehold.front.cli.output import TableCell, TableColumn, TextStyle, escape_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from surehold.disk.probe import Finding
+    from surehold.disk.probe import ProbeResult
 
-State = Literal["holds", "holds with a fallback", "does not hold"]
+PromiseState = Literal["holds", "holds with a fallback", "does not hold"]
 
-_PROMISES = (
+_PROMISE_TRIALS = (
     ("Nothing is lost", ("sync_file", "sync_directory", "state_database", "state_sync", "exchange")),
     (
         "Nothing is half done",
@@ -28,7 +28,7 @@ _PROMISES = (
 )
 """Each promise, and the trials that it rests on."""
 
-_TITLES = {
+_TRIAL_TITLES = {
     "contained_open": "opening below the root",
     "exchange": "exchanging two files",
     "no_replace": "renaming to a free name",
@@ -48,7 +48,7 @@ _TITLES = {
     "state_mount": "history: file system",
     "state_space": "history: free space",
 }
-_MARKS: dict[State, tuple[str, Style]] = {
+_STATE_MARKS: dict[PromiseState, tuple[str, TextStyle]] = {
     "holds": ("yes", "green"),
     "holds with a fallback": ("fallback", "yellow"),
     "does not hold": ("no", "red"),
@@ -60,32 +60,32 @@ class Promise:
     """What one promise is worth here."""
 
     name: str
-    state: State
+    state: PromiseState
     because: tuple[str, ...] = ()
     """The findings that are not as they should be."""
 
 
-def _doctor(context: Context, _: argparse.Namespace) -> int:
+def _run_doctor(context: CommandContext, _: argparse.Namespace) -> int:
     root = as_path(os.path.realpath(context.root))
-    findings = examine(root, context.memory)
-    promises = judge(findings)
+    findings = examine_disk(root, context.state_directory)
+    promises = judge_promises(findings)
     if context.json:
         document = {
             "root": str(root),
-            "state_dir": str(context.memory),
+            "state_dir": str(context.state_directory),
             "ok": _all_hold(promises),
             "promises": [asdict(one) for one in promises],
             "findings": [asdict(one) for one in findings],
         }
-        context.out.json(document)
+        context.out.print_json(document)
     else:
-        _print(context, root, findings, promises)
+        _print_report(context, root, findings, promises)
     return 0 if _all_hold(promises) else 1
 
 
-def examine(root: "Path", state_dir: "Path") -> tuple["Finding", ...]:
+def examine_disk(root: "Path", state_dir: "Path") -> tuple["ProbeResult", ...]:
     """Try everything, in the root and where the history is or would be."""
-    from surehold.disk.probe import probe, probe_state
+    from surehold.disk.probe import probe_directory, probe_state
 
     if not root.is_dir():
         raise NotFound(
@@ -95,9 +95,9 @@ def examine(root: "Path", state_dir: "Path") -> tuple["Finding", ...]:
             action="Name a directory with --root.",
         )
     try:
-        findings = probe(root)
+        findings = probe_directory(root)
         place = root
-        place = _nearest(state_dir)
+        place = _nearest_directory(state_dir)
         return (*findings, *probe_state(place))
     except OSError as error:
         raise PermissionDenied(
@@ -107,23 +107,23 @@ def examine(root: "Path", state_dir: "Path") -> tuple["Finding", ...]:
         ) from error
 
 
-def _nearest(directory: "Path") -> "Path":
+def _nearest_directory(directory: "Path") -> "Path":
     """Return the directory, or the nearest one above it that exists."""
     while not directory.is_dir():
         directory = directory.parent
     return directory
 
 
-def judge(findings: tuple["Finding", ...]) -> tuple[Promise, ...]:
+def judge_promises(findings: tuple["ProbeResult", ...]) -> tuple[Promise, ...]:
     """Say what every promise is worth, given the findings."""
     named = {finding.name: finding for finding in findings}
     promises = list[Promise]()
-    for promise, needs in _PROMISES:
+    for promise, needs in _PROMISE_TRIALS:
         missing = [named[need] for need in needs if need in named and not named[need].ok]
-        state: State = "holds with a fallback" if missing else "holds"
+        state: PromiseState = "holds with a fallback" if missing else "holds"
         if any(not one.fallback for one in missing):
             state = "does not hold"
-        because = tuple(f"{_TITLES[one.name]}: {one.fallback or one.detail}" for one in missing)
+        because = tuple(f"{_TRIAL_TITLES[one.name]}: {one.fallback or one.detail}" for one in missing)
         promises.append(Promise(name=promise, state=state, because=because))
     return tuple(promises)
 
@@ -132,29 +132,38 @@ def _all_hold(promises: tuple[Promise, ...]) -> bool:
     return all(one.state != "does not hold" for one in promises)
 
 
-def _print(context: Context, root: "Path", findings: tuple["Finding", ...], promises: tuple[Promise, ...]) -> None:
+def _print_report(
+    context: CommandContext, root: "Path", findings: tuple["ProbeResult", ...], promises: tuple[Promise, ...]
+) -> None:
     out = context.out
-    out.line(f"{out.paint('Workspace', 'dim')}  {safe(str(root))}")
-    out.line(f"{out.paint('History', 'dim')}    {safe(str(context.memory))}")
-    out.line()
-    columns = (Column(title="tried"), Column(title="works"), Column(title="found", least=16))
-    out.table(columns, [_finding_row(finding) for finding in findings])
-    out.line()
-    rows = [[Cell(text=one.name), Cell(text=_MARKS[one.state][0], style=_MARKS[one.state][1])] for one in promises]
-    out.table((Column(title="promise"), Column(title="holds")), rows)
+    out.print_line(f"{out.paint('Workspace', 'dim')}  {escape_text(str(root))}")
+    out.print_line(f"{out.paint('History', 'dim')}    {escape_text(str(context.state_directory))}")
+    out.print_line()
+    columns = (TableColumn(title="tried"), TableColumn(title="works"), TableColumn(title="found", least=16))
+    out.print_table(columns, [_finding_row(finding) for finding in findings])
+    out.print_line()
+    rows = [
+        [TableCell(text=one.name), TableCell(text=_STATE_MARKS[one.state][0], style=_STATE_MARKS[one.state][1])]
+        for one in promises
+    ]
+    out.print_table((TableColumn(title="promise"), TableColumn(title="holds")), rows)
     for text in dict.fromkeys(text for one in promises for text in one.because):
-        out.line(f"  {safe(text)}")
-    out.line()
-    out.line(_verdict(context, promises))
+        out.print_line(f"  {escape_text(text)}")
+    out.print_line()
+    out.print_line(_verdict_text(context, promises))
 
 
-def _finding_row(finding: "Finding") -> list[Cell]:
-    state: State = "holds" if finding.ok else "holds with a fallback" if finding.fallback else "does not hold"
-    mark, style = _MARKS[state]
-    return [Cell(text=_TITLES[finding.name]), Cell(text=mark, style=style), Cell(text=finding.detail)]
+def _finding_row(finding: "ProbeResult") -> list[TableCell]:
+    state: PromiseState = "holds" if finding.ok else "holds with a fallback" if finding.fallback else "does not hold"
+    mark, style = _STATE_MARKS[state]
+    return [
+        TableCell(text=_TRIAL_TITLES[finding.name]),
+        TableCell(text=mark, style=style),
+        TableCell(text=finding.detail),
+    ]
 
 
-def _verdict(context: Context, promises: tuple[Promise, ...]) -> str:
+def _verdict_text(context: CommandContext, promises: tuple[Promise, ...]) -> str:
     out = context.out
     broken = [one.name for one in promises if one.state == "does not hold"]
     if broken:
@@ -170,5 +179,5 @@ DOCTOR = Command(
     help="Try on your own disk what Surehold promises.",
     example="surehold doctor --root ~/project",
     add_arguments=no_arguments,
-    run=_doctor,
+    run=_run_doctor,
 )

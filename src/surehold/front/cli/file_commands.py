@@ -1,14 +1,13 @@
-"""Reading and changing files from the shell: read, edit, write, delete, move."""
+"""Commands that read and change files: read, edit, write, delete, move."""
 
 import argparse
 import sys
 from typing import TYPE_CHECKING, TextIO
 
 from surehold.errors import AlreadyExists, InvalidArgument, MultipleMatches, StaleFile
-from surehold.front.cli.command import Command, Context, as_path, quoted, with_action
-from surehold.front.cli.diff_view import paint_diff
-from surehold.front.cli.output import plural, safe, size
-from surehold.front.cli.receipts import print_receipt
+from surehold.front.cli.change_view import paint_diff, print_receipt
+from surehold.front.cli.command import Command, CommandContext, as_path, quote_for_shell, with_action
+from surehold.front.cli.output import escape_text, format_count, format_size
 
 if TYPE_CHECKING:
     from surehold.text.rewrite import WriteBytes, WriteText
@@ -18,11 +17,13 @@ if TYPE_CHECKING:
 
 def _read_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", help="the file")
-    parser.add_argument("--lines", metavar="A:B", type=_line_range, help="only lines A to B; either may be left out")
+    parser.add_argument(
+        "--lines", metavar="A:B", type=_parse_line_range, help="only lines A to B; either may be left out"
+    )
     parser.add_argument("--hashes", action="store_true", help="show each line with its anchor, as `edit` takes it")
 
 
-def _line_range(text: str) -> tuple[int, int | None]:
+def _parse_line_range(text: str) -> tuple[int, int | None]:
     first, colon, last = text.partition(":")
     if not all(part == "" or (part.isascii() and part.isdecimal()) for part in (first, last)) or not (first or last):
         raise argparse.ArgumentTypeError(f"{text!r} is not a range like 10:20")
@@ -33,37 +34,41 @@ def _line_range(text: str) -> tuple[int, int | None]:
     return start, end
 
 
-def _read(context: Context, args: argparse.Namespace) -> int:
-    with context.open() as workspace:
+def _run_read(context: CommandContext, args: argparse.Namespace) -> int:
+    with context.open_workspace() as workspace:
         snapshot = workspace.read(args.path)
     start, end = args.lines or (1, None)
     if args.lines and start > max(snapshot.line_count, 1):
         raise InvalidArgument(
-            f"`{args.path}` has {plural(snapshot.line_count, 'line')}.", path=args.path, reason="line_out_of_range"
+            f"`{args.path}` has {format_count(snapshot.line_count, 'line')}.",
+            path=args.path,
+            reason="line_out_of_range",
         )
     if args.hashes:
         _print_anchored(context, args.path, snapshot, start, end)
     elif context.json:
-        context.out.json(_read_record(args.path, snapshot, start, end))
+        context.out.print_json(_read_record(args.path, snapshot, start, end))
     elif context.out.is_terminal:
         _print_numbered(context, args.path, snapshot, start, end)
     else:
-        context.out.raw(b"".join(snapshot.lines.raw[start - 1 : end]) if args.lines else snapshot.data)
+        context.out.write_bytes(b"".join(snapshot.lines.raw[start - 1 : end]) if args.lines else snapshot.data)
     return 0
 
 
-def _print_anchored(context: Context, path: str, snapshot: "Snapshot", start: int, end: int | None) -> None:
-    from surehold.text.rows import rows
+def _print_anchored(context: CommandContext, path: str, snapshot: "Snapshot", start: int, end: int | None) -> None:
+    from surehold.text.anchored.rows import anchor_lines
 
-    found = rows(snapshot.lines.contents[start - 1 : end], [snapshot.digests], start=start, encoding=snapshot.encoding)
+    found = anchor_lines(
+        snapshot.lines.contents[start - 1 : end], [snapshot.digests], start=start, encoding=snapshot.encoding
+    )
     if context.json:
         lines = [{"line": row.line, "anchor": row.anchor, "quality": row.quality, "text": row.text} for row in found]
-        context.out.json({"path": path, "sha256": snapshot.sha256, "lines": lines})
+        context.out.print_json({"path": path, "sha256": snapshot.sha256, "lines": lines})
         return
     for row in found:
-        text = safe(str(row), keep="\t") if context.out.is_terminal else str(row)
+        text = escape_text(str(row), keep="\t") if context.out.is_terminal else str(row)
         anchor, bar, rest = text.partition("|")
-        context.out.line(f"{context.out.paint(anchor + bar, 'dim')}{rest}")
+        context.out.print_line(f"{context.out.paint(anchor + bar, 'dim')}{rest}")
 
 
 def _read_record(path: str, snapshot: "Snapshot", start: int, end: int | None) -> dict[str, object]:
@@ -83,17 +88,17 @@ def _read_record(path: str, snapshot: "Snapshot", start: int, end: int | None) -
     }
 
 
-def _print_numbered(context: Context, path: str, snapshot: "Snapshot", start: int, end: int | None) -> None:
+def _print_numbered(context: CommandContext, path: str, snapshot: "Snapshot", start: int, end: int | None) -> None:
     err, out = context.err, context.out
     rows = snapshot.lines.contents[start - 1 : end]
-    facts = f"{plural(snapshot.line_count, 'line')}, {size(snapshot.size)}"
-    err.line(err.paint(f"{safe(path)}: {facts}", "dim"))
-    err.line(err.paint(f"sha256 {snapshot.sha256}", "dim"))
+    facts = f"{format_count(snapshot.line_count, 'line')}, {format_size(snapshot.size)}"
+    err.print_line(err.paint(f"{escape_text(path)}: {facts}", "dim"))
+    err.print_line(err.paint(f"sha256 {snapshot.sha256}", "dim"))
     err.stream.flush()
     digits = len(str(start + len(rows)))
     for number, row in enumerate(rows, start):
-        text = safe(snapshot.encoding.decode(row), keep="\t")
-        out.line(f"{out.paint(f'{number:>{digits}}', 'dim')}  {text}".rstrip(" "))
+        text = escape_text(snapshot.encoding.decode(row), keep="\t")
+        out.print_line(f"{out.paint(f'{number:>{digits}}', 'dim')}  {text}".rstrip(" "))
 
 
 def _edit_arguments(parser: argparse.ArgumentParser) -> None:
@@ -113,8 +118,8 @@ def _add_sha256(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sha256", metavar="H", default="", help="refuse unless the file is exactly this version")
 
 
-def _edit(context: Context, args: argparse.Namespace) -> int:
-    from surehold.text.string_edits import StringEdit
+def _run_edit(context: CommandContext, args: argparse.Namespace) -> int:
+    from surehold.text.quoted.edits import StringEdit
 
     if args.operations is not None:
         return _edit_lines(context, args)
@@ -125,23 +130,23 @@ def _edit(context: Context, args: argparse.Namespace) -> int:
             action="Send --old and --new, or --operations FILE.",
         )
     edit = StringEdit(old=args.old, new=args.new, replace_all=args.all)
-    with context.open() as workspace:
-        session = context.session(workspace)
+    with context.open_workspace() as workspace:
+        session = context.begin_session(workspace)
         try:
             receipt = session.edit(args.path, edit, expected_sha256=args.sha256, dry_run=args.dry_run)
         except MultipleMatches as error:
             raise with_action(error, "Quote more of the surrounding text, or add --all.") from None
         except StaleFile as error:
-            raise with_action(error, f"Look at it again: surehold read {quoted(args.path)}") from None
+            raise with_action(error, f"Look at it again: surehold read {quote_for_shell(args.path)}") from None
     return print_receipt(context, receipt, "Edited")
 
 
-def _edit_lines(context: Context, args: argparse.Namespace) -> int:
+def _edit_lines(context: CommandContext, args: argparse.Namespace) -> int:
     """Apply operations on lines through the very tool that agents use."""
     import json
 
     from surehold.dialects.anchored.edit import edit
-    from surehold.tools.context import Context as CallContext
+    from surehold.tools.context import CallContext
 
     source = sys.stdin.read() if args.operations == "-" else as_path(args.operations).read_text("utf-8")
     try:
@@ -155,13 +160,13 @@ def _edit_lines(context: Context, args: argparse.Namespace) -> int:
         "safety_check": args.safety_check,
         "dry_run": args.dry_run,
     }
-    with context.open() as workspace:
-        answer = edit.call(CallContext(session=context.session(workspace)), call)
+    with context.open_workspace() as workspace:
+        answer = edit.call(CallContext(session=context.begin_session(workspace)), call)
     if context.json:
-        context.out.json(answer.data)
+        context.out.print_json(answer.data)
     else:
         head, _, diff = answer.text.partition("\n@@")
-        (context.out if answer.ok else context.err).line(safe(head, keep="\n"))
+        (context.out if answer.ok else context.err).print_line(escape_text(head, keep="\n"))
         if diff:
             paint_diff(context.out, "@@" + diff + "\n")
     return 0 if answer.ok else 1
@@ -179,14 +184,14 @@ def _add_sha256_to_overwrite(group: "argparse._MutuallyExclusiveGroup") -> None:
     group.add_argument("--sha256", metavar="H", default="", help="overwrite the file if it is exactly this version")
 
 
-def _write(context: Context, args: argparse.Namespace) -> int:
+def _run_write(context: CommandContext, args: argparse.Namespace) -> int:
     from surehold.stores.base import Call
     from surehold.workspace.proposal import Absent, Proposal, Sha256, Unproven
 
     proof: Proof = Sha256(args.sha256) if args.sha256 else Unproven() if args.force else Absent()
-    content = _content(_standard_input(context))
-    with context.open() as workspace:
-        session = context.session(workspace)
+    content = _content_edit(_read_standard_input(context))
+    with context.open_workspace() as workspace:
+        session = context.begin_session(workspace)
         exists = bool(workspace.fingerprint(args.path))
         operation = "write" if exists else "create"
         call = Call(tool=operation, operation=operation, writer=operation, agent=session.agent, session=session.id)
@@ -198,23 +203,23 @@ def _write(context: Context, args: argparse.Namespace) -> int:
             advice = f"To overwrite that version add --sha256 {seen}, or --force." if seen else error.action
             raise with_action(error, advice) from None
         except StaleFile as error:
-            raise with_action(error, f"Look at it again: surehold read {quoted(args.path)}") from None
+            raise with_action(error, f"Look at it again: surehold read {quote_for_shell(args.path)}") from None
     return print_receipt(context, receipt, "Overwritten" if exists else "Created")
 
 
-def _standard_input(context: Context) -> bytes:
+def _read_standard_input(context: CommandContext) -> bytes:
     stdin: TextIO | None = sys.stdin
     if stdin is None:
         raise InvalidArgument(
             "The standard input is closed.", reason="no_input", action="Pipe the content in: … | surehold write PATH"
         )
     if stdin.isatty():
-        context.err.line(context.err.paint("Type the content; Ctrl-D on a line of its own ends it.", "dim"))
+        context.err.print_line(context.err.paint("Type the content; Ctrl-D on a line of its own ends it.", "dim"))
         context.err.stream.flush()
     return stdin.buffer.read()
 
 
-def _content(data: bytes) -> "WriteText | WriteBytes":
+def _content_edit(data: bytes) -> "WriteText | WriteBytes":
     """Return text as text, which keeps the encoding and the line endings of the file; other bytes as they are."""
     from surehold.text.rewrite import WriteBytes, WriteText
 
@@ -229,9 +234,9 @@ def _delete_arguments(parser: argparse.ArgumentParser) -> None:
     _add_sha256(parser)
 
 
-def _delete(context: Context, args: argparse.Namespace) -> int:
-    with context.open() as workspace:
-        session = context.session(workspace)
+def _run_delete(context: CommandContext, args: argparse.Namespace) -> int:
+    with context.open_workspace() as workspace:
+        session = context.begin_session(workspace)
         if not args.sha256:
             session.read(args.path)
         receipt = session.delete(args.path, expected_sha256=args.sha256)
@@ -243,16 +248,18 @@ def _move_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", metavar="TO", help="its new path, or a directory to put it into")
 
 
-def _move(context: Context, args: argparse.Namespace) -> int:
-    with context.open() as workspace:
+def _run_move(context: CommandContext, args: argparse.Namespace) -> int:
+    with context.open_workspace() as workspace:
         target = workspace.target(args.target)
         to = args.target
         if as_path(target.root, *target.parts).is_dir():
             to = str(as_path(args.target, as_path(args.source).name))
         try:
-            receipt = context.session(workspace).move(args.source, to)
+            receipt = context.begin_session(workspace).move(args.source, to)
         except AlreadyExists as error:
-            raise with_action(error, f"Choose another path, or delete it first: surehold delete {quoted(to)}") from None
+            raise with_action(
+                error, f"Choose another path, or delete it first: surehold delete {quote_for_shell(to)}"
+            ) from None
     return print_receipt(context, receipt, "Moved")
 
 
@@ -263,7 +270,7 @@ FILE_COMMANDS = (
         help="Print a file: numbered lines on a terminal, its bytes in a pipe.",
         example="surehold read src/app.py --lines 10:40",
         add_arguments=_read_arguments,
-        run=_read,
+        run=_run_read,
     ),
     Command(
         name="edit",
@@ -271,7 +278,7 @@ FILE_COMMANDS = (
         help="Replace a text that stands exactly once in a file.",
         example="surehold edit README.md --old colour --new color",
         add_arguments=_edit_arguments,
-        run=_edit,
+        run=_run_edit,
     ),
     Command(
         name="write",
@@ -279,7 +286,7 @@ FILE_COMMANDS = (
         help="Make a file from standard input, or overwrite a version you name.",
         example="date | surehold write notes/today.txt",
         add_arguments=_write_arguments,
-        run=_write,
+        run=_run_write,
     ),
     Command(
         name="delete",
@@ -287,7 +294,7 @@ FILE_COMMANDS = (
         help="Move a file to the trash.",
         example="surehold delete notes/today.txt",
         add_arguments=_delete_arguments,
-        run=_delete,
+        run=_run_delete,
     ),
     Command(
         name="move",
@@ -295,6 +302,6 @@ FILE_COMMANDS = (
         help="Give a file another name; an existing file is never overwritten.",
         example="surehold move draft.md docs/guide.md",
         add_arguments=_move_arguments,
-        run=_move,
+        run=_run_move,
     ),
 )

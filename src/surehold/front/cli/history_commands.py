@@ -1,4 +1,4 @@
-"""Looking at the past: log, show, diff; and taking it back: undo, redo."""
+"""Commands on the history: log, show, diff, undo, redo."""
 
 import argparse
 import os
@@ -7,27 +7,32 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from surehold.errors import InvalidArgument, NotFound
-from surehold.front.cli.command import Command, Context, as_path, person, short, with_action
-from surehold.front.cli.diff_view import count, counted, hand_over, paint_diff
-from surehold.front.cli.output import Cell, Column, moment, safe, size
-from surehold.front.cli.receipts import print_receipt
-from surehold.front.cli.records import entry_record
+from surehold.front.cli.change_view import (
+    count_changed_lines,
+    entry_record,
+    format_line_counts,
+    paint_diff,
+    print_diff,
+    print_receipt,
+)
+from surehold.front.cli.command import Command, CommandContext, as_path, person_name, short_id, with_action
+from surehold.front.cli.output import TableCell, TableColumn, escape_text, format_size, parse_timestamp
 
 if TYPE_CHECKING:
-    from surehold.stores.base import Change, Entry, Query
-    from surehold.workspace.past import ChangeView, Past
+    from surehold.stores.base import Change, Entry, LedgerQuery
+    from surehold.workspace.history import ChangeView, HistoryReader
     from surehold.workspace.workspace import Workspace
 
-_PAGE = 500
-_FULL_ID = 26
+_PAGE_ENTRIES = 500
+_FULL_ID_CHARS = 26
 
 _LOG_COLUMNS = (
-    Column(title="when", rank=2),
-    Column(title="change"),
-    Column(title="who", least=8, rank=3),
-    Column(title="what", rank=1),
-    Column(title="path", least=16, keep="end"),
-    Column(title="result", least=20),
+    TableColumn(title="when", rank=2),
+    TableColumn(title="change"),
+    TableColumn(title="who", least=8, rank=3),
+    TableColumn(title="what", rank=1),
+    TableColumn(title="path", least=16, keep="end"),
+    TableColumn(title="result", least=20),
 )
 
 
@@ -35,55 +40,61 @@ def _log_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", nargs="?", metavar="PATH", help="only this file, or everything below this directory")
     parser.add_argument("--agent", metavar="A", default="", help="only what this agent or person did")
     parser.add_argument("--session", metavar="S", default="", help="only what happened in this session")
-    parser.add_argument("--limit", metavar="N", type=_positive, default=20, help="how many to show (default: 20)")
+    parser.add_argument(
+        "--limit", metavar="N", type=_positive_integer, default=20, help="how many to show (default: 20)"
+    )
     parser.add_argument("--all", action="store_true", help="show all of them")
     parser.add_argument("--failed", action="store_true", help="only what was refused")
 
 
-def _positive(text: str) -> int:
+def _positive_integer(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
     return int(text)
 
 
-def _log(context: Context, args: argparse.Namespace) -> int:
+def _run_log(context: CommandContext, args: argparse.Namespace) -> int:
     if not context.has_history():
-        return _no_log(context)
-    with context.look() as past:
+        return _print_empty_log(context)
+    with context.open_history() as past:
         limit: int = 0 if args.all else args.limit
-        entries, more = _listed(past, _query(context, past, args), limit, failed_only=args.failed)
+        entries, more = _newest_entries(past, _build_query(context, past, args), limit, failed_only=args.failed)
         undone = {name: past.undone_by(name) for name in {e.change_id for e in entries if e.ok}}
     if context.json:
         rows = [entry_record(entry, undone_by=undone.get(entry.change_id, "")) for entry in entries]
-        context.out.json({"entries": rows, "more": more})
+        context.out.print_json({"entries": rows, "more": more})
     elif not entries:
-        context.out.line("Nothing in the history matches that.")
-        context.hint("All of it: surehold log --all")
+        context.out.print_line("Nothing in the history matches that.")
+        context.print_hint("All of it: surehold log --all")
     else:
-        context.out.table(
+        context.out.print_table(
             _LOG_COLUMNS, [_log_row(context, entry, undone.get(entry.change_id, "")) for entry in entries]
         )
         if more:
-            context.hint("There is more: surehold log --all")
+            context.print_hint("There is more: surehold log --all")
     return 0
 
 
-def _no_log(context: Context) -> int:
+def _print_empty_log(context: CommandContext) -> int:
     if context.json:
-        context.out.json({"entries": [], "more": False})
+        context.out.print_json({"entries": [], "more": False})
         return 0
-    context.out.line(f"Nothing has been changed through Surehold in {safe(os.path.realpath(context.root))} yet.")
-    context.out.line(safe(context.elsewhere()) or "Try it: surehold edit PATH --old 'one text' --new 'another'")
+    context.out.print_line(
+        f"Nothing has been changed through Surehold in {escape_text(os.path.realpath(context.root))} yet."
+    )
+    context.out.print_line(
+        escape_text(context.parent_history_hint()) or "Try it: surehold edit PATH --old 'one text' --new 'another'"
+    )
     return 0
 
 
-def _query(context: Context, past: "Past", args: argparse.Namespace) -> "Query":
-    from surehold.stores.base import Query
+def _build_query(context: CommandContext, past: "HistoryReader", args: argparse.Namespace) -> "LedgerQuery":
+    from surehold.stores.base import LedgerQuery
 
-    query = Query(agent=args.agent, session=args.session, limit=_PAGE)
+    query = LedgerQuery(agent=args.agent, session=args.session, limit=_PAGE_ENTRIES)
     if not args.path:
         return query
-    with context.open() as workspace:
+    with context.open_workspace() as workspace:
         target = workspace.target(args.path.rstrip("/") or "/")
     if not target.parts:
         return query
@@ -93,10 +104,12 @@ def _query(context: Context, past: "Past", args: argparse.Namespace) -> "Query":
     return replace(query, under=target.key)
 
 
-def _listed(past: "Past", query: "Query", limit: int, *, failed_only: bool) -> tuple[list["Entry"], bool]:
+def _newest_entries(
+    past: "HistoryReader", query: "LedgerQuery", limit: int, *, failed_only: bool
+) -> tuple[list["Entry"], bool]:
     """Return the newest entries, and whether there are more; 0 is no limit."""
     found = list["Entry"]()
-    for entry in _entries(past, query):
+    for entry in _iterate_entries(past, query):
         if failed_only and entry.ok:
             continue
         if limit and len(found) == limit:
@@ -105,41 +118,41 @@ def _listed(past: "Past", query: "Query", limit: int, *, failed_only: bool) -> t
     return found, False
 
 
-def _entries(past: "Past", query: "Query") -> Iterator["Entry"]:
+def _iterate_entries(past: "HistoryReader", query: "LedgerQuery") -> Iterator["Entry"]:
     while rows := past.log(query):
         yield from rows
         query = replace(query, before_seq=rows[-1].seq)
 
 
-def _log_row(context: Context, entry: "Entry", undone_by: str) -> list[Cell]:
+def _log_row(context: CommandContext, entry: "Entry", undone_by: str) -> list[TableCell]:
     return [
-        Cell(text=context.out.when(entry.timestamp), style="dim"),
-        Cell(text=short(entry.change_id), style="yellow"),
-        Cell(text=_who(entry)),
-        Cell(text=entry.call.operation, style="cyan"),
-        Cell(text=_place(entry)),
-        Cell(text=_result(entry, undone_by), style="dim" if entry.ok else "red"),
+        TableCell(text=context.out.format_time(entry.timestamp), style="dim"),
+        TableCell(text=short_id(entry.change_id), style="yellow"),
+        TableCell(text=_author_name(entry)),
+        TableCell(text=entry.call.operation, style="cyan"),
+        TableCell(text=_changed_path(entry)),
+        TableCell(text=_result_text(entry, undone_by), style="dim" if entry.ok else "red"),
     ]
 
 
-def _who(entry: "Entry") -> str:
+def _author_name(entry: "Entry") -> str:
     call = entry.call
     if call.tool == call.operation or not call.tool:
         return call.agent or ("outside" if call.operation == "external" else "-")
     return f"{call.agent}/{call.tool}" if call.agent else call.tool
 
 
-def _place(entry: "Entry") -> str:
+def _changed_path(entry: "Entry") -> str:
     change = entry.change
     return f"{change.path} → {change.to_path}" if change.to_path else change.path
 
 
-def _result(entry: "Entry", undone_by: str) -> str:
+def _result_text(entry: "Entry", undone_by: str) -> str:
     if not entry.ok:
         return f"refused: {entry.error_kind}"
-    lines = counted(*count(entry.change.diff)) + ("…" if entry.change.diff_truncated else "")
-    of = f"of {short(entry.call.undoes)}" if entry.call.undoes else ""
-    undone = f"undone by {short(undone_by)}" if undone_by else ""
+    lines = format_line_counts(*count_changed_lines(entry.change.diff)) + ("…" if entry.change.diff_truncated else "")
+    of = f"of {short_id(entry.call.undoes)}" if entry.call.undoes else ""
+    undone = f"undone by {short_id(undone_by)}" if undone_by else ""
     return ", ".join(filter(None, (lines, _mode_change(entry), undone, of)))
 
 
@@ -153,36 +166,38 @@ def _show_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("change", metavar="CHANGE", help="a change id, or at least 4 letters of its beginning or end")
 
 
-def _show(context: Context, args: argparse.Namespace) -> int:
-    with context.open_past() as workspace:
-        view = find(workspace, args.change)
+def _run_show(context: CommandContext, args: argparse.Namespace) -> int:
+    with context.open_recorded_workspace() as workspace:
+        view = find_change(workspace, args.change)
         diff = workspace.history.diff(view.id)
     if context.json:
         entries = [entry_record(entry, undone_by=view.undone_by) for entry in view.entries]
-        context.out.json({"change_id": view.id, "undone_by": view.undone_by or None, "entries": entries, "diff": diff})
+        context.out.print_json(
+            {"change_id": view.id, "undone_by": view.undone_by or None, "entries": entries, "diff": diff}
+        )
         return 0
-    for label, text in _facts(context, view):
-        context.out.line(f"{context.out.paint(f'{label:<8}', 'dim')} {text}")
+    for label, text in _change_facts(context, view):
+        context.out.print_line(f"{context.out.paint(f'{label:<8}', 'dim')} {text}")
     if diff:
-        context.out.line()
+        context.out.print_line()
         paint_diff(context.out, diff)
     return 0
 
 
-def _facts(context: Context, view: "ChangeView") -> Iterator[tuple[str, str]]:
+def _change_facts(context: CommandContext, view: "ChangeView") -> Iterator[tuple[str, str]]:
     first, out = view.entries[0], context.out
     call = first.call
     yield "Change", out.paint(view.id, "yellow")
-    exact = moment(first.timestamp).astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
-    yield "When", f"{exact} ({out.when(first.timestamp)})" if out.is_terminal else exact
-    yield "Who", safe(_who(first)) + (f", session {safe(call.session)}" if call.session else "")
+    exact = parse_timestamp(first.timestamp).astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
+    yield "When", f"{exact} ({out.format_time(first.timestamp)})" if out.is_terminal else exact
+    yield "Who", escape_text(_author_name(first)) + (f", session {escape_text(call.session)}" if call.session else "")
     if call.reason:
-        yield "Why", safe(call.reason)
+        yield "Why", escape_text(call.reason)
     if call.undoes:
-        yield "Undoes", safe(call.undoes)
+        yield "Undoes", escape_text(call.undoes)
     for entry in view.entries:
         change = entry.change
-        yield "What", f"{out.paint(call.operation, 'cyan')} {safe(_place(entry))}{_sizes(change)}"
+        yield "What", f"{out.paint(call.operation, 'cyan')} {escape_text(_changed_path(entry))}{_size_text(change)}"
         if change.before != change.after:
             yield "Before", change.before.sha256 if change.before else "nothing there"
             yield "After", change.after.sha256 if change.after else "nothing there"
@@ -190,27 +205,27 @@ def _facts(context: Context, view: "ChangeView") -> Iterator[tuple[str, str]]:
             yield "Mode", mode.removeprefix("mode ")
         if change.trash_id:
             yield "Trash", change.trash_id
-    yield "Outcome", _outcome(context, view)
+    yield "Outcome", _outcome_text(context, view)
 
 
-def _sizes(change: "Change") -> str:
+def _size_text(change: "Change") -> str:
     before, after = change.before, change.after
     if before and after and before != after:
-        return f" ({size(before.size)} → {size(after.size)})"
+        return f" ({format_size(before.size)} → {format_size(after.size)})"
     version = after or before
-    return f" ({size(version.size)})" if version else ""
+    return f" ({format_size(version.size)})" if version else ""
 
 
-def _outcome(context: Context, view: "ChangeView") -> str:
+def _outcome_text(context: CommandContext, view: "ChangeView") -> str:
     failed = next((entry for entry in view.entries if not entry.ok), None)
     if failed:
-        return f"{context.out.paint('refused', 'red')}: {failed.error_kind}. {safe(failed.message)}"
+        return f"{context.out.paint('refused', 'red')}: {failed.error_kind}. {escape_text(failed.message)}"
     if view.undone_by:
         return f"undone by {view.undone_by}"
     return "done; it stands"
 
 
-def find(workspace: "Workspace", reference: str) -> "ChangeView":
+def find_change(workspace: "Workspace", reference: str) -> "ChangeView":
     """Return a change, or say which ones could be meant."""
     try:
         return workspace.history.show(reference)
@@ -230,36 +245,36 @@ def _diff_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _diff(context: Context, args: argparse.Namespace) -> int:
-    with context.open_past() as workspace:
+def _run_diff(context: CommandContext, args: argparse.Namespace) -> int:
+    with context.open_recorded_workspace() as workspace:
         path = _recorded_path(workspace, args.subject or "")
         if path:
             return _diff_of_file(context, workspace, path)
-        view = find(workspace, args.subject) if args.subject else _newest(workspace)
+        view = find_change(workspace, args.subject) if args.subject else _newest_change(workspace)
         diff = workspace.history.diff(view.id)
     if context.json:
-        context.out.json({"change_id": view.id, "diff": diff})
+        context.out.print_json({"change_id": view.id, "diff": diff})
     elif diff:
-        hand_over(context.out, diff)
+        print_diff(context.out, diff)
     else:
-        context.out.line(f"Change {short(view.id)} changed no bytes.")
+        context.out.print_line(f"Change {short_id(view.id)} changed no bytes.")
     return 0
 
 
 def _recorded_path(workspace: "Workspace", subject: str) -> str:
     """Return the key of a file that is meant rather than a change; empty when a change is."""
-    if not subject or (len(subject) == _FULL_ID and subject.isalnum()):
+    if not subject or (len(subject) == _FULL_ID_CHARS and subject.isalnum()):
         return ""
     target = workspace.target(subject)
-    known = workspace.store.head(target.key) is not None
+    known = workspace.store.head_of(target.key) is not None
     return target.key if known or os.path.lexists(as_path(target.root, *target.parts)) else ""
 
 
-def _diff_of_file(context: Context, workspace: "Workspace", path: str) -> int:
+def _diff_of_file(context: CommandContext, workspace: "Workspace", path: str) -> int:
     from surehold.text.plan_diff import diff_between
     from surehold.text.snapshot import ABSENT, Snapshot
 
-    head = workspace.store.head(path)
+    head = workspace.store.head_of(path)
     if head is None:
         raise NotFound(
             f"`{path}` is not in the history.",
@@ -267,25 +282,27 @@ def _diff_of_file(context: Context, workspace: "Workspace", path: str) -> int:
             reason="no_history",
             action="Surehold remembers a file from its first change on.",
         )
-    before = Snapshot(workspace.store.blob(head.version.sha256)) if head.version else ABSENT
+    before = Snapshot(workspace.store.read_blob(head.version.sha256)) if head.version else ABSENT
     try:
         after = workspace.read(path)
     except NotFound:
         after = ABSENT
     diff = diff_between(before, after, from_name=path, to_name=path).text
     if context.json:
-        context.out.json({"path": path, "before_sha256": before.sha256, "after_sha256": after.sha256, "diff": diff})
+        context.out.print_json(
+            {"path": path, "before_sha256": before.sha256, "after_sha256": after.sha256, "diff": diff}
+        )
     elif before == after:
-        context.out.line(f"{safe(path)} is as the last change in the history left it.")
+        context.out.print_line(f"{escape_text(path)} is as the last change in the history left it.")
     else:
-        hand_over(context.out, diff)
+        print_diff(context.out, diff)
     return 0
 
 
-def _newest(workspace: "Workspace") -> "ChangeView":
-    from surehold.stores.base import Query
+def _newest_change(workspace: "Workspace") -> "ChangeView":
+    from surehold.stores.base import LedgerQuery
 
-    newest = workspace.history.log(Query(ok_only=True, limit=1))
+    newest = workspace.history.log(LedgerQuery(ok_only=True, limit=1))
     if not newest:
         raise NotFound(
             "The history has no change that happened.", reason="no_such_change", action="Look at `surehold log`."
@@ -303,17 +320,17 @@ def _redo_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="show what would happen, and change nothing")
 
 
-def _undo(context: Context, args: argparse.Namespace) -> int:
-    with context.open_past() as workspace:
-        reference = find(workspace, args.change).id if args.change else ""
-        receipt = workspace.history.undo(reference, agent=person(), dry_run=args.dry_run)
+def _run_undo(context: CommandContext, args: argparse.Namespace) -> int:
+    with context.open_recorded_workspace() as workspace:
+        reference = find_change(workspace, args.change).id if args.change else ""
+        receipt = workspace.history.undo(reference, agent=person_name(), dry_run=args.dry_run)
     return print_receipt(context, receipt, "Undone")
 
 
-def _redo(context: Context, args: argparse.Namespace) -> int:
-    with context.open_past() as workspace:
-        reference = find(workspace, args.change).id if args.change else ""
-        receipt = workspace.history.redo(reference, agent=person(), dry_run=args.dry_run)
+def _run_redo(context: CommandContext, args: argparse.Namespace) -> int:
+    with context.open_recorded_workspace() as workspace:
+        reference = find_change(workspace, args.change).id if args.change else ""
+        receipt = workspace.history.redo(reference, agent=person_name(), dry_run=args.dry_run)
     return print_receipt(context, receipt, "Redone")
 
 
@@ -324,7 +341,7 @@ HISTORY_COMMANDS = (
         help="List what was changed and what was refused, newest first.",
         example="surehold log src --agent claude --limit 50",
         add_arguments=_log_arguments,
-        run=_log,
+        run=_run_log,
     ),
     Command(
         name="show",
@@ -332,7 +349,7 @@ HISTORY_COMMANDS = (
         help="Show one change: who, when, why, and its diff.",
         example="surehold show 7k2m9qxr",
         add_arguments=_show_arguments,
-        run=_show,
+        run=_run_show,
     ),
     Command(
         name="diff",
@@ -340,7 +357,7 @@ HISTORY_COMMANDS = (
         help="Show what a change did, or what happened to a file since.",
         example="surehold diff src/app.py",
         add_arguments=_diff_arguments,
-        run=_diff,
+        run=_run_diff,
     ),
     Command(
         name="undo",
@@ -348,7 +365,7 @@ HISTORY_COMMANDS = (
         help="Take back one change; later changes stay.",
         example="surehold undo 7k2m9qxr --dry-run",
         add_arguments=_undo_arguments,
-        run=_undo,
+        run=_run_undo,
     ),
     Command(
         name="redo",
@@ -356,6 +373,6 @@ HISTORY_COMMANDS = (
         help="Make a change again that was undone.",
         example="surehold redo",
         add_arguments=_redo_arguments,
-        run=_redo,
+        run=_run_redo,
     ),
 )

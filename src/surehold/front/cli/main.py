@@ -1,6 +1,6 @@
-"""`surehold …`: finds the command, runs it, and turns whatever happens into an exit code.
+"""`surehold …`: finds the command, runs it, and turns the outcome into an exit code.
 
-0 done · 1 refused · 2 wrong usage · 3 a bug of ours · 130 interrupted
+0 done · 1 refused · 2 wrong usage · 3 a bug in Surehold · 130 interrupted
 
 Nothing heavy is imported here: `surehold --help` answers before the engine is loaded.
 """
@@ -13,14 +13,13 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from surehold.errors import InvalidArgument, NotFound, SureholdError
-from surehold.front.cli.acp_command import ACP_COMMANDS
-from surehold.front.cli.command import Command, Context
+from surehold.front.cli.command import Command, CommandContext
 from surehold.front.cli.doctor import DOCTOR
 from surehold.front.cli.file_commands import FILE_COMMANDS
 from surehold.front.cli.history_commands import HISTORY_COMMANDS
-from surehold.front.cli.output import Output, OutputFailed, output_to, prepare_streams, safe
+from surehold.front.cli.output import Output, OutputFailed, escape_text, output_to, prepare_streams
 from surehold.front.cli.search_commands import SEARCH_COMMANDS
-from surehold.front.cli.server_commands import SERVER_COMMANDS
+from surehold.front.cli.server_commands import ACP_COMMANDS, SERVER_COMMANDS
 from surehold.front.cli.tool_commands import TOOL_COMMANDS
 from surehold.front.cli.trash_commands import TRASH_COMMANDS
 from surehold.front.cli.upkeep_commands import UPKEEP_COMMANDS
@@ -44,8 +43,8 @@ COMMANDS: tuple[Command, ...] = (
 _PROGRAM = "surehold"
 _INTRODUCTION = "Surehold: file tools for AI agents that never lose an edit."
 _GLOBAL_USAGE = " [--root DIR] [--state-dir DIR] [--json] [--no-color]"
-_USAGE_WIDTH = 78
-_UNKNOWN = re.compile(r"invalid choice: '(.*?)' \(choose from")
+_USAGE_COLUMNS = 78
+_UNKNOWN_CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from")
 
 
 class UsageError(Exception):
@@ -57,7 +56,7 @@ class UsageError(Exception):
         self.usage = usage
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """Raises instead of ending the process, takes no abbreviations, and has the global options everywhere."""
 
     def __init__(self, **settings: Any) -> None:
@@ -72,7 +71,7 @@ class Parser(argparse.ArgumentParser):
 
         words = " ".join(super().format_usage().split()).replace(_GLOBAL_USAGE, "")
         return (
-            textwrap.fill(words, width=_USAGE_WIDTH, break_on_hyphens=False, subsequent_indent=" " * len("usage: "))
+            textwrap.fill(words, width=_USAGE_COLUMNS, break_on_hyphens=False, subsequent_indent=" " * len("usage: "))
             + "\n"
         )
 
@@ -106,43 +105,45 @@ def run(argv: Sequence[str]) -> int:
     wants_json, no_color = "--json" in argv, "--no-color" in argv
     out, err = (output_to(stream, no_color=no_color) for stream in (sys.stdout, sys.stderr))
     try:
-        code = _run(argv, out, err, wants_json=wants_json)
+        code = _run_command(argv, out, err, wants_json=wants_json)
         out.flush()
     except BrokenPipeError:  # the reader had enough, as `head` does
         _let_go_of_stdout()
         return DONE
     except OutputFailed as error:
         _let_go_of_stdout()
-        err.line(f"The output cannot be written: {error}.")
+        err.print_line(f"The output cannot be written: {error}.")
         return REFUSED
     return code
 
 
-def _run(argv: Sequence[str], out: Output, err: Output, *, wants_json: bool) -> int:
+def _run_command(argv: Sequence[str], out: Output, err: Output, *, wants_json: bool) -> int:
     try:
-        args = parser().parse_args(_spelled(argv))
+        args = build_parser().parse_args(_expand_help(argv))
         if args.wants_help or not args.command:
-            out.line(overview())
+            out.print_line(overview_text())
             return DONE
-        context = Context(root=_root(args.root), state_dir=args.state_dir or "", json=bool(args.json), out=out, err=err)
+        context = CommandContext(
+            root=_resolve_root(args.root), state_dir=args.state_dir or "", json=bool(args.json), out=out, err=err
+        )
         command = next(one for one in COMMANDS if one.name == args.command)
         return command.run(context, args)
     except UsageError as error:
-        return _wrong_usage(error, argv, out, err, wants_json=wants_json)
+        return _report_wrong_usage(error, argv, out, err, wants_json=wants_json)
     except SureholdError as error:
-        return _refused(error, out, err, wants_json=wants_json)
+        return _report_refusal(error, out, err, wants_json=wants_json)
     except KeyboardInterrupt:
-        err.line("Interrupted.")
+        err.print_line("Interrupted.")
         return INTERRUPTED
     except SystemExit as end:  # argparse has printed a help text
         return end.code if isinstance(end.code, int) else DONE
     except (BrokenPipeError, OutputFailed):
         raise
     except Exception as error:  # noqa: BLE001 - the last line of defence: whatever it is, it is our bug
-        return _bug(error, argv, out, err, wants_json=wants_json)
+        return _report_bug(error, argv, out, err, wants_json=wants_json)
 
 
-def _root(given: str) -> str:
+def _resolve_root(given: str) -> str:
     root = given or "."
     if not os.path.isabs(root):  # noqa: PTH117 - pathlib is not loaded yet
         try:
@@ -156,25 +157,25 @@ def _root(given: str) -> str:
     return root
 
 
-def _spelled(argv: Sequence[str]) -> list[str]:
+def _expand_help(argv: Sequence[str]) -> list[str]:
     """Let `surehold help log` mean `surehold log --help`."""
     return [*argv[1:2], "--help"] if list(argv[:1]) == ["help"] else list(argv)
 
 
-def parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
-    top = Parser(prog=_PROGRAM, add_help=False)
+    top = CommandParser(prog=_PROGRAM, add_help=False)
     top.set_defaults(root="", state_dir="", json=False, no_color=False, command="")
     top.add_argument("-h", "--help", action="store_true", dest="wants_help")
     top.add_argument("--version", action="store_const", const="version", dest="command")
-    words = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+    words = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=CommandParser)
     for command in COMMANDS:
         one = words.add_parser(command.name, description=command.help, epilog=f"example:\n  {command.example}")
         command.add_arguments(one)
     return top
 
 
-def overview() -> str:
+def overview_text() -> str:
     """Return the help text of the whole program."""
     longest = max(len(command.name) for command in COMMANDS)
     parts = [_INTRODUCTION, "", "usage: surehold COMMAND [options]"]
@@ -188,22 +189,22 @@ def overview() -> str:
     return "\n".join(parts)
 
 
-def _wrong_usage(error: UsageError, argv: Sequence[str], out: Output, err: Output, *, wants_json: bool) -> int:
+def _report_wrong_usage(error: UsageError, argv: Sequence[str], out: Output, err: Output, *, wants_json: bool) -> int:
     message, action = str(error), error.usage
-    if unknown := _UNKNOWN.search(message):
-        message, action = _unknown_word(unknown[1], error)
+    if unknown := _UNKNOWN_CHOICE.search(message):
+        message, action = _explain_unknown_word(unknown[1], error)
     elif message.startswith("unrecognized"):
         word = next((word for word in argv if word in {command.name for command in COMMANDS}), "")
         action = f"See: {' '.join(filter(None, (_PROGRAM, word)))} --help"
     if wants_json:
-        out.json({"error": InvalidArgument(message, reason="usage", action=action).as_dict()})
+        out.print_json({"error": InvalidArgument(message, reason="usage", action=action).as_dict()})
     else:
-        err.line(f"{err.paint('Wrong usage', 'red', 'bold')}: {safe(message)}")
-        err.line(safe(action, keep="\n"))
+        err.print_line(f"{err.paint('Wrong usage', 'red', 'bold')}: {escape_text(message)}")
+        err.print_line(escape_text(action, keep="\n"))
     return USAGE
 
 
-def _unknown_word(word: str, error: UsageError) -> tuple[str, str]:
+def _explain_unknown_word(word: str, error: UsageError) -> tuple[str, str]:
     import difflib
 
     if error.program != _PROGRAM:
@@ -213,29 +214,31 @@ def _unknown_word(word: str, error: UsageError) -> tuple[str, str]:
     return f"`{word}` is not a command.", guess
 
 
-def _refused(error: SureholdError, out: Output, err: Output, *, wants_json: bool) -> int:
+def _report_refusal(error: SureholdError, out: Output, err: Output, *, wants_json: bool) -> int:
     if wants_json:
-        out.json({"error": error.as_dict()})
+        out.print_json({"error": error.as_dict()})
         return REFUSED
-    err.line(f"{err.paint('Refused', 'red', 'bold')}: {safe(error.message)}")
+    err.print_line(f"{err.paint('Refused', 'red', 'bold')}: {escape_text(error.message)}")
     if cause := error.details.get("cause"):
-        place = f" ({safe(error.path)})" if error.path else ""
-        err.line(f"Reason: {safe(str(cause))}{place}")
+        place = f" ({escape_text(error.path)})" if error.path else ""
+        err.print_line(f"Reason: {escape_text(str(cause))}{place}")
     if error.action:
-        err.line(f"{err.paint('Next', 'bold')}: {safe(error.action)}")
+        err.print_line(f"{err.paint('Next', 'bold')}: {escape_text(error.action)}")
     return REFUSED
 
 
-def _bug(error: Exception, argv: Sequence[str], out: Output, err: Output, *, wants_json: bool) -> int:
-    from surehold.front.report import write_report
+def _report_bug(error: Exception, argv: Sequence[str], out: Output, err: Output, *, wants_json: bool) -> int:
+    from surehold.front.shared.bug_report import write_report
 
     place = write_report(error, argv)
     message = f"Surehold itself failed ({type(error).__name__}); this is a bug."
     if wants_json:
-        out.json({"error": SureholdError(message, reason="bug", action="Please report it.", report=place).as_dict()})
+        out.print_json(
+            {"error": SureholdError(message, reason="bug", action="Please report it.", report=place).as_dict()}
+        )
     else:
-        err.line(f"{err.paint('Bug', 'red', 'bold')}: {message}")
-        err.line(f"Next: please report it, with this file: {safe(place)}")
+        err.print_line(f"{err.paint('Bug', 'red', 'bold')}: {message}")
+        err.print_line(f"Next: please report it, with this file: {escape_text(place)}")
     return BUG
 
 

@@ -1,8 +1,8 @@
-"""What people see: colours, tables, times and sizes; and text that cannot attack a terminal.
+"""Terminal output: colours, tables, times and sizes, and text that cannot attack a terminal.
 
 1. Nothing that comes from a file, a file name or an agent reaches the terminal without passing `safe`. Only `read` and
-   `diff` hand over the very bytes, and only into a pipe.
-2. Colour is an extra: every fact is also said in words or signs.
+   `diff` hand over the exact bytes, and only into a pipe.
+2. Colour is an extra: every fact is also given in words or signs.
 3. A table fits a terminal; what goes into a pipe is never cut.
 """
 
@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Literal, TextIO
 
-from surehold.text.visible import safe
+from surehold.text.escape import escape_text
 
-Style = Literal["bold", "dim", "red", "green", "yellow", "cyan", "plain"]
-_CODES: dict[Style, str] = {
+TextStyle = Literal["bold", "dim", "red", "green", "yellow", "cyan", "plain"]
+_STYLE_CODES: dict[TextStyle, str] = {
     "bold": "1",
     "dim": "2",
     "red": "31",
@@ -29,41 +29,41 @@ _CODES: dict[Style, str] = {
     "plain": "",
 }
 
-_FALLBACK_WIDTH = 80
-_GAP = "  "
+_FALLBACK_COLUMNS = 80
+_COLUMN_GAP = "  "
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
-_MONTH = 30
+_MONTH_DAYS = 30
 
 
-def width(text: str) -> int:
+def display_width(text: str) -> int:
     """Return how many columns a terminal needs for the text."""
-    return len(text) if text.isascii() else sum(_columns(c) for c in text)
+    return len(text) if text.isascii() else sum(_character_width(c) for c in text)
 
 
 @cache
-def _columns(character: str) -> int:
+def _character_width(character: str) -> int:
     if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
         return 0
     return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
 
 
-def cut(text: str, columns: int, *, keep: Literal["start", "end"] = "start") -> str:
+def cut_to_width(text: str, columns: int, *, keep: Literal["start", "end"] = "start") -> str:
     """Return the text, with `…` for what does not fit; `keep` says which end matters more."""
-    if width(text) <= columns:
+    if display_width(text) <= columns:
         return text
     if columns <= 0:
         return ""
     room, kept = columns - 1, list[str]()
     for character in text if keep == "start" else reversed(text):
-        room -= _columns(character)
+        room -= _character_width(character)
         if room < 0:
             break
         kept.append(character)
     return "".join(kept) + "…" if keep == "start" else "…" + "".join(reversed(kept))
 
 
-def size(number: int) -> str:
+def format_size(number: int) -> str:
     """Return a number of bytes as people say it."""
     if number < 1024:  # noqa: PLR2004
         return f"{number} B"
@@ -74,7 +74,7 @@ def size(number: int) -> str:
     return f"{amount:.1f} {units[0]}" if amount < 9.95 else f"{amount:.0f} {units[0]}"  # noqa: PLR2004
 
 
-def ago(then: datetime, now: datetime) -> str:
+def format_age(then: datetime, now: datetime) -> str:
     """Return a time as people say it."""
     seconds = (now - then).total_seconds()
     if seconds < -MINUTE:
@@ -85,26 +85,26 @@ def ago(then: datetime, now: datetime) -> str:
         if seconds < limit:
             return f"{seconds // unit:.0f} {name} ago"
     days = int(seconds // DAY)
-    if days < _MONTH:
+    if days < _MONTH_DAYS:
         return "1 day ago" if days == 1 else f"{days} days ago"
     return then.astimezone().strftime("%Y-%m-%d")
 
 
-def plural(number: int, one: str, many: str = "") -> str:
+def format_count(number: int, one: str, many: str = "") -> str:
     """Return `1 file`, `2 files`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class TableCell:
     """A piece of a table, with its colour."""
 
     text: str
-    style: Style = "plain"
+    style: TextStyle = "plain"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class TableColumn:
     """A column of a table."""
 
     title: str
@@ -132,31 +132,31 @@ class Output:
         self.now = now
         self.is_terminal = is_terminal
 
-    def line(self, text: str = "") -> None:
+    def print_line(self, text: str = "") -> None:
         """Print one line."""
-        with self.writing() as stream:
+        with self.guard_stream() as stream:
             print(text, file=stream)
 
-    def json(self, document: Any) -> None:
+    def print_json(self, document: Any) -> None:
         """Print one JSON document; names that are no UTF-8 are escaped, so that the document is."""
         import json
 
-        self.line(json.dumps(document, indent=2, ensure_ascii=True, default=str))
+        self.print_line(json.dumps(document, indent=2, ensure_ascii=True, default=str))
 
-    def raw(self, data: bytes) -> None:
+    def write_bytes(self, data: bytes) -> None:
         """Write bytes as they are."""
-        with self.writing() as stream:
+        with self.guard_stream() as stream:
             stream.flush()
             stream.buffer.write(data)
             stream.buffer.flush()
 
     def flush(self) -> None:
         """Hand over everything that was printed."""
-        with self.writing() as stream:
+        with self.guard_stream() as stream:
             stream.flush()
 
     @contextmanager
-    def writing(self) -> Generator[TextIO]:
+    def guard_stream(self) -> Generator[TextIO]:
         """Tell trouble with the stream from any other trouble; a reader that has gone is a case of its own."""
         try:
             yield self.stream
@@ -165,33 +165,35 @@ class Output:
         except OSError as error:
             raise OutputFailed(error.strerror or str(error)) from error
 
-    def paint(self, text: str, *styles: Style) -> str:
+    def paint(self, text: str, *styles: TextStyle) -> str:
         """Return the text in colour, where there is colour."""
-        codes = ";".join(_CODES[style] for style in styles if style != "plain")
+        codes = ";".join(_STYLE_CODES[style] for style in styles if style != "plain")
         return f"\x1b[{codes}m{text}\x1b[0m" if self.colour and codes and text else text
 
-    def when(self, timestamp: str) -> str:
+    def format_time(self, timestamp: str) -> str:
         """Return a recorded time: relative on a terminal, exact in a pipe."""
-        then = moment(timestamp)
-        return ago(then, self.now) if self.is_terminal else then.strftime("%Y-%m-%dT%H:%M:%SZ")
+        then = parse_timestamp(timestamp)
+        return format_age(then, self.now) if self.is_terminal else then.strftime("%Y-%m-%dT%H:%M:%SZ")
 
-    def table(self, columns: Sequence[Column], rows: Iterable[Sequence[Cell]]) -> None:
+    def print_table(self, columns: Sequence[TableColumn], rows: Iterable[Sequence[TableCell]]) -> None:
         """Print a table; empty columns are left out."""
-        texts = [[Cell(text=safe(cell.text), style=cell.style) for cell in row] for row in rows]
+        texts = [[TableCell(text=escape_text(cell.text), style=cell.style) for cell in row] for row in rows]
         shown = [i for i in range(len(columns)) if any(row[i].text for row in texts)]
-        widths = _fit(columns, {i: _natural(columns[i], [row[i].text for row in texts]) for i in shown}, self.columns)
-        head = [Cell(text=column.title.upper(), style="dim") for column in columns]
+        widths = _fit_widths(
+            columns, {i: _natural_width(columns[i], [row[i].text for row in texts]) for i in shown}, self.columns
+        )
+        head = [TableCell(text=column.title.upper(), style="dim") for column in columns]
         for row in [head, *texts]:
-            self.line(_GAP.join(self._padded(row[i], columns[i], widths[i]) for i in widths).rstrip())
+            self.print_line(_COLUMN_GAP.join(self._pad_cell(row[i], columns[i], widths[i]) for i in widths).rstrip())
 
-    def _padded(self, cell: Cell, column: Column, columns: int) -> str:
-        text = cut(cell.text, columns, keep=column.keep)
-        blanks = " " * (columns - width(text))
+    def _pad_cell(self, cell: TableCell, column: TableColumn, columns: int) -> str:
+        text = cut_to_width(cell.text, columns, keep=column.keep)
+        blanks = " " * (columns - display_width(text))
         painted = self.paint(text, cell.style)
         return blanks + painted if column.align == "right" else painted + blanks
 
 
-def moment(timestamp: str) -> datetime:
+def parse_timestamp(timestamp: str) -> datetime:
     """Return a recorded time in UTC."""
     then = datetime.fromisoformat(timestamp)
     return then.astimezone(UTC) if then.tzinfo else then.replace(tzinfo=UTC)
@@ -230,21 +232,21 @@ def _terminal_columns(stream: TextIO) -> int:
     if given.isdecimal() and int(given):
         return int(given)
     try:
-        return os.get_terminal_size(stream.fileno()).columns or _FALLBACK_WIDTH
+        return os.get_terminal_size(stream.fileno()).columns or _FALLBACK_COLUMNS
     except (OSError, ValueError):
-        return _FALLBACK_WIDTH
+        return _FALLBACK_COLUMNS
 
 
-def _natural(column: Column, texts: Iterable[str]) -> int:
-    return max(width(column.title), *(width(text) for text in texts))
+def _natural_width(column: TableColumn, texts: Iterable[str]) -> int:
+    return max(display_width(column.title), *(display_width(text) for text in texts))
 
 
-def _fit(columns: Sequence[Column], widths: dict[int, int], room: int) -> dict[int, int]:
+def _fit_widths(columns: Sequence[TableColumn], widths: dict[int, int], room: int) -> dict[int, int]:
     """Make the table as narrow as the terminal: cut, then leave out, then cut whatever is left."""
-    while room and _total(widths) > room:
+    while room and _total_width(widths) > room:
         least = {i: min(columns[i].least or number, number) for i, number in widths.items()}
         extra = max(widths, key=lambda i: columns[i].rank)
-        if _total(least) > room and columns[extra].rank:
+        if _total_width(least) > room and columns[extra].rank:
             widths = {i: number for i, number in widths.items() if i != extra}
             continue
         able = [i for i in widths if widths[i] > least[i]] or [i for i in widths if widths[i] > 1]
@@ -255,5 +257,5 @@ def _fit(columns: Sequence[Column], widths: dict[int, int], room: int) -> dict[i
     return widths
 
 
-def _total(widths: dict[int, int]) -> int:
-    return sum(widths.values()) + len(_GAP) * (len(widths) - 1)
+def _total_width(widths: dict[int, int]) -> int:
+    return sum(widths.values()) + len(_COLUMN_GAP) * (len(widths) - 1)

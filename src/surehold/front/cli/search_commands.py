@@ -1,24 +1,24 @@
-"""Finding from the shell: grep, glob. Finding nothing is no failure: the exit code is 0, and a sentence says so."""
+"""Commands that search: grep, glob. No match is not a failure: the exit code is 0, and a message says so."""
 
 import argparse
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from surehold.front.cli.command import Command, Context
-from surehold.front.cli.output import plural, safe
+from surehold.front.cli.command import Command, CommandContext
+from surehold.front.cli.output import escape_text, format_count
 
 if TYPE_CHECKING:
-    from surehold.search.marks import Marks
-    from surehold.search.values import NewestResult, Row, Search, SweepResult
+    from surehold.search.query import GrepResult, MatchedLine, NewestResult, Search
+    from surehold.search.result_page import Highlights
     from surehold.workspace.finder import Finder
 
-_MOST_CONTEXT = 100
-_NOT_ALL = "Time was up: not everything that was found is shown; narrow the search."
-_NO_FAILURE = "Finding nothing is no failure: the exit code is 0."
+_MAX_CONTEXT_LINES = 100
+_TIME_UP_NOTE = "Time was up: not everything that was found is shown; narrow the search."
+_EXIT_CODE_NOTE = "Finding nothing is no failure: the exit code is 0."
 
 
 def _grep_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = f"{parser.description} {_NO_FAILURE}"
+    parser.description = f"{parser.description} {_EXIT_CODE_NOTE}"
     parser.add_argument("pattern", metavar="PATTERN", help="a regular expression; look-around works too")
     parser.add_argument(
         "paths", metavar="PATH", nargs="*", default=[], help="files or directories; without any, everything"
@@ -27,7 +27,9 @@ def _grep_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-F", "--fixed", action="store_true", help="look for the very characters, not for an expression"
     )
-    parser.add_argument("-C", "--context", metavar="N", type=_lines, default=0, help="show N lines around each match")
+    parser.add_argument(
+        "-C", "--context", metavar="N", type=_parse_context_lines, default=0, help="show N lines around each match"
+    )
     parser.add_argument(
         "-t", "--type", metavar="KIND", action="append", default=[], help="only such files: py, js, rust …"
     )
@@ -38,40 +40,40 @@ def _grep_arguments(parser: argparse.ArgumentParser) -> None:
         "-l", "--files", action="store_const", dest="want", const="files", help="only the names of files"
     )
     shown.add_argument("-c", "--count", action="store_const", dest="want", const="counts", help="only how many matches")
-    _add_wider(parser)
+    _add_ignored_option(parser)
 
 
-def _add_wider(parser: argparse.ArgumentParser) -> None:
+def _add_ignored_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ignored", action="store_true", help="also what .gitignore names, and build directories")
 
 
-def _lines(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or int(text) > _MOST_CONTEXT:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to {_MOST_CONTEXT}")
+def _parse_context_lines(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or int(text) > _MAX_CONTEXT_LINES:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to {_MAX_CONTEXT_LINES}")
     return int(text)
 
 
-def _grep(context: Context, args: argparse.Namespace) -> int:
-    from surehold.search.values import Sought
+def _run_grep(context: CommandContext, args: argparse.Namespace) -> int:
+    from surehold.search.query import ResultWindow
 
-    sought = Sought(want=args.want or "lines", before=args.context, after=args.context)
+    sought = ResultWindow(want=args.want or "lines", before=args.context, after=args.context)
     documents = list[dict[str, Any]]()
-    with context.open() as workspace:
+    with context.open_workspace() as workspace:
         for path in args.paths or ["."]:
-            search = _search(args, path)
+            search = _build_search(args, path)
             found = workspace.finder.grep(search, sought)
             if context.json:
-                documents.append({"root": path, **_record(found)})
+                documents.append({"root": path, **_grep_record(found)})
             else:
                 _print_found(context, workspace.finder, search, found)
     if context.json:
-        context.out.json(documents[0] if len(documents) == 1 else documents)
+        context.out.print_json(documents[0] if len(documents) == 1 else documents)
     return 0
 
 
-def _search(args: argparse.Namespace, path: str) -> "Search":
-    from surehold.search.values import Search
-    from surehold.workspace.finder import BUILD, VERSION_CONTROL
+def _build_search(args: argparse.Namespace, path: str) -> "Search":
+    from surehold.search.query import Search
+    from surehold.workspace.finder import BUILD_DIRECTORIES, VERSION_CONTROL_DIRECTORIES
 
     return Search(
         query=args.pattern,
@@ -85,11 +87,11 @@ def _search(args: argparse.Namespace, path: str) -> "Search":
         hidden=True,
         ignore=not args.ignored,
         types=tuple(args.type),
-        closed=VERSION_CONTROL if args.ignored else (*VERSION_CONTROL, *BUILD),
+        closed=VERSION_CONTROL_DIRECTORIES if args.ignored else (*VERSION_CONTROL_DIRECTORIES, *BUILD_DIRECTORIES),
     )
 
 
-def _record(found: "SweepResult") -> dict[str, Any]:
+def _grep_record(found: "GrepResult") -> dict[str, Any]:
     rows = [{"path": row.path, "line": row.line, "text": row.text, "is_match": row.is_match} for row in found.rows]
     return {
         "files": [{"path": path, "count": count} for path, count in found.counts],
@@ -104,82 +106,87 @@ def _record(found: "SweepResult") -> dict[str, Any]:
     }
 
 
-def _print_found(context: Context, finder: "Finder", search: "Search", found: "SweepResult") -> None:
+def _print_found(context: CommandContext, finder: "Finder", search: "Search", found: "GrepResult") -> None:
     if found.want != "lines":
         for path, count in found.counts:
             number = context.out.paint(f":{count}", "green") if found.want == "counts" else ""
-            context.out.line(context.out.paint(safe(path), "cyan") + number)
+            context.out.print_line(context.out.paint(escape_text(path), "cyan") + number)
     elif context.out.is_terminal:
-        _print_grouped(context, finder.marked(search, found), found)
+        _print_grouped(context, finder.mark_matches(search, found), found)
     else:
         for row in found.rows:
             sign = ":" if row.is_match else "-"
-            context.out.line(f"{safe(row.path)}{sign}{row.line}{sign}{row.text}")
-    _say(context, _summary(found), (*found.notes, *((_NOT_ALL,) if found.further else ())))
+            context.out.print_line(f"{escape_text(row.path)}{sign}{row.line}{sign}{row.text}")
+    _print_summary(context, _summary_text(found), (*found.notes, *((_TIME_UP_NOTE,) if found.further else ())))
 
 
-def _print_grouped(context: Context, marks: "Marks", found: "SweepResult") -> None:
+def _print_grouped(context: CommandContext, marks: "Highlights", found: "GrepResult") -> None:
     """Print the lines below the name of their file, with the matches in colour."""
     out, digits = context.out, len(str(max((row.line for row in found.rows), default=0)))
     for number, (path, rows) in enumerate(groupby(found.rows, key=lambda row: row.path)):
         if number:
-            out.line()
-        out.line(out.paint(safe(path), "bold", "cyan"))
+            out.print_line()
+        out.print_line(out.paint(escape_text(path), "bold", "cyan"))
         before = 0
         for row in rows:
             if before and row.line > before + 1 and any(not each.is_match for each in found.rows):
-                out.line(out.paint("…", "dim"))
+                out.print_line(out.paint("…", "dim"))
             sign = ":" if row.is_match else "-"
             place = out.paint(f"{row.line:>{digits}}{sign}", "green" if row.is_match else "dim")
-            out.line(f"{place} {_painted(context, row, marks.get((row.path, row.line), []))}")
+            out.print_line(f"{place} {_paint_matches(context, row, marks.get((row.path, row.line), []))}")
             before = row.line
 
 
-def _painted(context: Context, row: "Row", marks: list[tuple[int, int]]) -> str:
+def _paint_matches(context: CommandContext, row: "MatchedLine", marks: list[tuple[int, int]]) -> str:
     text, at, pieces = row.text, 0, list[str]()
     for start, end in marks:
-        pieces += [safe(text[at:start], keep="\t"), context.out.paint(safe(text[start:end], keep="\t"), "bold", "red")]
+        pieces += [
+            escape_text(text[at:start], keep="\t"),
+            context.out.paint(escape_text(text[start:end], keep="\t"), "bold", "red"),
+        ]
         at = end
-    return "".join([*pieces, safe(text[at:], keep="\t")])
+    return "".join([*pieces, escape_text(text[at:], keep="\t")])
 
 
-def _summary(found: "SweepResult") -> str:
-    files = plural(found.total_files, "file")
-    searched = f"; {plural(found.files_scanned, 'file')} searched" if found.files_scanned is not None else ""
+def _summary_text(found: "GrepResult") -> str:
+    files = format_count(found.total_files, "file")
+    searched = f"; {format_count(found.files_scanned, 'file')} searched" if found.files_scanned is not None else ""
     if not found.total_files:
         return f"Nothing found{searched}."
     if found.total_lines is not None:
-        return f"{plural(found.total_lines, 'line')} in {files}{searched}."
+        return f"{format_count(found.total_lines, 'line')} in {files}{searched}."
     if found.total_matches is not None:
-        return f"{plural(found.total_matches, 'match', 'matches')} in {files}{searched}."
+        return f"{format_count(found.total_matches, 'match', 'matches')} in {files}{searched}."
     return f"{files} with matches{searched}."
 
 
-def _say(context: Context, summary: str, notes: tuple[str, ...]) -> None:
+def _print_summary(context: CommandContext, summary: str, notes: tuple[str, ...]) -> None:
     """Say the facts beside the result: on the standard error, so that a pipe holds nothing but what was found."""
     context.out.flush()
     for sentence in (summary, *notes):
-        context.err.line(context.err.paint(safe(sentence), "dim"))
+        context.err.print_line(context.err.paint(escape_text(sentence), "dim"))
 
 
 def _glob_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = f"{parser.description} {_NO_FAILURE}"
+    parser.description = f"{parser.description} {_EXIT_CODE_NOTE}"
     parser.add_argument("pattern", metavar="PATTERN", help="such as '**/*.py'; * stays in one name, {a,b} chooses")
     parser.add_argument("path", metavar="PATH", nargs="?", default=".", help="the directory to begin in")
     parser.add_argument("--ignored", action="store_true", help="also what .gitignore names")
 
 
-def _glob(context: Context, args: argparse.Namespace) -> int:
-    with context.open() as workspace:
-        found = workspace.finder.newest(args.pattern, root=args.path, limit=1 << 40, ignore=not args.ignored)
+def _run_glob(context: CommandContext, args: argparse.Namespace) -> int:
+    with context.open_workspace() as workspace:
+        found = workspace.finder.glob_newest(args.pattern, root=args.path, limit=1 << 40, ignore=not args.ignored)
     if context.json:
-        context.out.json(_glob_record(found))
+        context.out.print_json(_glob_record(found))
         return 0
     for file in found.files:
-        context.out.line(context.out.paint(safe(file.key), "cyan"))
-    skipped = f"; {plural(found.skipped.ignored, 'entry', 'entries')} ignored" if found.skipped.ignored else ""
-    _say(
-        context, f"{plural(found.total, 'file')}{skipped}." if found.total else f"Nothing found{skipped}.", found.notes
+        context.out.print_line(context.out.paint(escape_text(file.key), "cyan"))
+    skipped = f"; {format_count(found.skipped.ignored, 'entry', 'entries')} ignored" if found.skipped.ignored else ""
+    _print_summary(
+        context,
+        f"{format_count(found.total, 'file')}{skipped}." if found.total else f"Nothing found{skipped}.",
+        found.notes,
     )
     return 0
 
@@ -201,7 +208,7 @@ SEARCH_COMMANDS = (
         help="Search files for a regular expression.",
         example="surehold grep 'def \\w+_path' src --type py -C 2",
         add_arguments=_grep_arguments,
-        run=_grep,
+        run=_run_grep,
     ),
     Command(
         name="glob",
@@ -209,6 +216,6 @@ SEARCH_COMMANDS = (
         help="Find files by a pattern of their path, newest first.",
         example="surehold glob 'src/**/*.py'",
         add_arguments=_glob_arguments,
-        run=_glob,
+        run=_run_glob,
     ),
 )

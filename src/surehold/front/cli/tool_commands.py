@@ -1,4 +1,4 @@
-"""The tools of agents from the shell: run one once, and export their definitions."""
+"""Commands on the agent tools: run one tool once, and export their definitions."""
 
 import argparse
 import json
@@ -6,11 +6,11 @@ import sys
 from typing import Any, cast
 
 from surehold.errors import InvalidArgument
-from surehold.front.cli.approval import add_permission_arguments, ask_at_keyboard, permission_settings
-from surehold.front.cli.command import Command, Context, person
-from surehold.front.cli.output import safe
+from surehold.front.cli.command import Command, CommandContext, person_name
+from surehold.front.cli.output import escape_text
+from surehold.front.cli.permission_options import add_permission_arguments, ask_at_keyboard, permission_settings
 
-_FORMATS = ("openai", "anthropic", "mcp")
+_SCHEMA_FORMATS = ("openai", "anthropic", "mcp")
 
 
 def _tool_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,24 +27,24 @@ def _tool_arguments(parser: argparse.ArgumentParser) -> None:
     add_permission_arguments(parser)
 
 
-def _tool(context: Context, args: argparse.Namespace) -> int:
+def _run_tool(context: CommandContext, args: argparse.Namespace) -> int:
     from surehold.app import open_workspace
-    from surehold.dialects.families import tool_named
-    from surehold.tools.context import Context as CallContext
+    from surehold.library.families import tool_named
+    from surehold.tools.context import CallContext
 
-    tool, arguments = tool_named(args.name), _parsed(args.arguments)
+    tool, arguments = tool_named(args.name), _parse_arguments(args.arguments)
     with open_workspace(context.root, settings=permission_settings(context, args)) as workspace:
         name = f"shell-{args.session}" if args.session else ""
-        session = workspace.session(agent=person(), id=name, approver=ask_at_keyboard(context))
+        session = workspace.session(agent=person_name(), id=name, approver=ask_at_keyboard(context))
         answer = tool.call(CallContext(session=session, unchecked=args.allow_unchecked), arguments)
     if args.text:
-        context.out.line(safe(answer.text, keep="\n\r\t"))
+        context.out.print_line(escape_text(answer.text, keep="\n\r\t"))
     else:
-        context.out.json(answer.data)
+        context.out.print_json(answer.data)
     return 0 if answer.ok else 1
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def _parse_arguments(text: str) -> dict[str, Any]:
     source = sys.stdin.read() if text == "-" else text
     try:
         arguments = json.loads(source)
@@ -58,15 +58,15 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _schema_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", choices=_FORMATS, default="mcp", help="whose notation (default: mcp)")
+    parser.add_argument("--format", choices=_SCHEMA_FORMATS, default="mcp", help="whose notation (default: mcp)")
     parser.add_argument("--tools", metavar="LIST", default="", help="families, such as anchored,files; or all")
 
 
-def _schema(context: Context, args: argparse.Namespace) -> int:
-    from surehold.dialects.families import DEFAULT, tools_of
-    from surehold.tools.export import exported
+def _print_schema(context: CommandContext, args: argparse.Namespace) -> int:
+    from surehold.library.families import DEFAULT_FAMILIES, tools_of
+    from surehold.tools.export import export_tools
 
-    context.out.json(exported(tools_of(args.tools or DEFAULT), args.format))
+    context.out.print_json(export_tools(tools_of(args.tools or DEFAULT_FAMILIES), args.format))
     return 0
 
 
@@ -75,12 +75,12 @@ def _prompt_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lean", action="store_true", help="the same in fewer words")
 
 
-def _prompt(context: Context, args: argparse.Namespace) -> int:
-    from surehold.dialects.families import DEFAULT, tools_of
-    from surehold.tools.guide import guidance
+def _print_prompt(context: CommandContext, args: argparse.Namespace) -> int:
+    from surehold.library.families import DEFAULT_FAMILIES, tools_of
+    from surehold.tools.guide import build_guidance
 
-    text = guidance(tools_of(args.tools or DEFAULT), lean=args.lean)
-    context.say(text, prompt=text)
+    text = build_guidance(tools_of(args.tools or DEFAULT_FAMILIES), lean=args.lean)
+    context.print_outcome(text, prompt=text)
     return 0
 
 
@@ -92,7 +92,7 @@ TOOL_COMMANDS = (
         example='surehold tool read_file --json \'{"path": "README.md"}\'\n'
         '  surehold tool create_file --json \'{"path": "a.txt", "content": "x"}\' --mode default',
         add_arguments=_tool_arguments,
-        run=_tool,
+        run=_run_tool,
     ),
     Command(
         name="schema",
@@ -100,7 +100,7 @@ TOOL_COMMANDS = (
         help="Print the definitions of the tools.",
         example="surehold schema --format openai",
         add_arguments=_schema_arguments,
-        run=_schema,
+        run=_print_schema,
     ),
     Command(
         name="prompt",
@@ -108,6 +108,6 @@ TOOL_COMMANDS = (
         help="Print what a model should know about the tools.",
         example="surehold prompt --lean",
         add_arguments=_prompt_arguments,
-        run=_prompt,
+        run=_print_prompt,
     ),
 )

@@ -1,4 +1,4 @@
-"""Deleted files: trash list, trash restore, trash empty, and restore."""
+"""Commands on deleted files: trash list, trash restore, trash empty, restore."""
 
 import argparse
 import sys
@@ -6,20 +6,19 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from surehold.errors import AlreadyExists, InvalidArgument, SureholdError
-from surehold.front.cli.command import Command, Context, person, short, with_action
-from surehold.front.cli.output import Cell, Column, plural, size
-from surehold.front.cli.receipts import print_receipt
-from surehold.front.cli.records import trash_record
+from surehold.front.cli.change_view import print_receipt, trash_record
+from surehold.front.cli.command import Command, CommandContext, person_name, short_id, with_action
+from surehold.front.cli.output import TableCell, TableColumn, format_count, format_size
 
 if TYPE_CHECKING:
     from surehold.workspace.workspace import Workspace
 
-_COLUMNS = (
-    Column(title="deleted", rank=1),
-    Column(title="id"),
-    Column(title="who", least=8, rank=2),
-    Column(title="size", align="right", rank=3),
-    Column(title="path", least=16, keep="end"),
+_TRASH_COLUMNS = (
+    TableColumn(title="deleted", rank=1),
+    TableColumn(title="id"),
+    TableColumn(title="who", least=8, rank=2),
+    TableColumn(title="size", align="right", rank=3),
+    TableColumn(title="path", least=16, keep="end"),
 )
 
 
@@ -42,50 +41,50 @@ def _restore_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", metavar="PATH", default="", help="put it there instead of where it was")
 
 
-def _trash(context: Context, args: argparse.Namespace) -> int:
+def _run_trash(context: CommandContext, args: argparse.Namespace) -> int:
     match args.action:
         case "restore":
-            return _restore(context, args)
+            return _run_restore(context, args)
         case "empty":
-            return _empty(context, args)
+            return _empty_trash(context, args)
         case _:
-            return _list(context)
+            return _list_trash(context)
 
 
-def _list(context: Context) -> int:
+def _list_trash(context: CommandContext) -> int:
     if not context.has_history():
-        context.say("The trash is empty.", items=[])
-        if hint := context.elsewhere():
-            context.hint(hint)
+        context.print_outcome("The trash is empty.", items=[])
+        if hint := context.parent_history_hint():
+            context.print_hint(hint)
         return 0
-    with context.open() as workspace:
+    with context.open_workspace() as workspace:
         items = workspace.history.trash()
     if context.json or not items:
-        context.say("The trash is empty.", items=[trash_record(item) for item in items])
+        context.print_outcome("The trash is empty.", items=[trash_record(item) for item in items])
         return 0
     out = context.out
     rows = [
         [
-            Cell(text=out.when(item.trashed), style="dim"),
-            Cell(text=short(item.id), style="yellow"),
-            Cell(text=item.agent or "-"),
-            Cell(text=size(item.version.size), style="dim"),
-            Cell(text=item.path),
+            TableCell(text=out.format_time(item.trashed), style="dim"),
+            TableCell(text=short_id(item.id), style="yellow"),
+            TableCell(text=item.agent or "-"),
+            TableCell(text=format_size(item.version.size), style="dim"),
+            TableCell(text=item.path),
         ]
         for item in items
     ]
-    out.table(_COLUMNS, rows)
-    context.hint(f"Bring one back: surehold restore {short(items[0].id)}")
+    out.print_table(_TRASH_COLUMNS, rows)
+    context.print_hint(f"Bring one back: surehold restore {short_id(items[0].id)}")
     return 0
 
 
-def _restore(context: Context, args: argparse.Namespace) -> int:
-    with context.open_past() as workspace:
+def _run_restore(context: CommandContext, args: argparse.Namespace) -> int:
+    with context.open_recorded_workspace() as workspace:
         name = _trash_id(workspace, args.item)
         try:
-            receipt = workspace.history.restore(name, to_path=args.to, agent=person())
+            receipt = workspace.history.restore(name, to_path=args.to, agent=person_name())
         except AlreadyExists as error:
-            raise with_action(error, f"Put it elsewhere: surehold restore {short(name)} --to PATH") from None
+            raise with_action(error, f"Put it elsewhere: surehold restore {short_id(name)} --to PATH") from None
     return print_receipt(context, receipt, "Restored")
 
 
@@ -99,20 +98,22 @@ def _trash_id(workspace: "Workspace", item: str) -> str:
     return item
 
 
-def _empty(context: Context, args: argparse.Namespace) -> int:
-    with context.open_past() as workspace:
+def _empty_trash(context: CommandContext, args: argparse.Namespace) -> int:
+    with context.open_recorded_workspace() as workspace:
         number = len(args.ids) or len(workspace.history.trash())
         if number and not args.yes:
-            _confirm(context, number)
+            _confirm_emptying(context, number)
         emptied = workspace.history.empty_trash(args.ids) if number else 0
-    context.say(f"Gave up {plural(emptied, 'deleted file')}." if emptied else "The trash is empty.", emptied=emptied)
+    context.print_outcome(
+        f"Gave up {format_count(emptied, 'deleted file')}." if emptied else "The trash is empty.", emptied=emptied
+    )
     if emptied:
-        context.hint("The bytes go with the next clean-up: surehold gc --keep 30d")
+        context.print_hint("The bytes go with the next clean-up: surehold gc --keep 30d")
     return 0
 
 
-def _confirm(context: Context, number: int) -> None:
-    files = plural(number, "deleted file")
+def _confirm_emptying(context: CommandContext, number: int) -> None:
+    files = format_count(number, "deleted file")
     answer = ""
     if sys.stdin.isatty() and not context.json:
         context.err.stream.write(f"Give up {files} for good? [y/N] ")
@@ -133,7 +134,7 @@ TRASH_COMMANDS = (
         help="List, restore, or give up deleted files.",
         example="surehold trash list",
         add_arguments=_trash_arguments,
-        run=_trash,
+        run=_run_trash,
     ),
     Command(
         name="restore",
@@ -141,6 +142,6 @@ TRASH_COMMANDS = (
         help="Bring a deleted file back, never over an existing file.",
         example="surehold restore notes/today.txt --to notes/yesterday.txt",
         add_arguments=_restore_arguments,
-        run=_restore,
+        run=_run_restore,
     ),
 )

@@ -1,46 +1,114 @@
-"""MCP over streamable HTTP at `/mcp`."""
+"""Serves MCP over streamable HTTP at `/mcp`, behind checks of host, origin and token.
+
+1. The Host header must be ours, else 421: a web page cannot reach us through a name of its own (DNS rebinding).
+2. An Origin must be ours or allowed, else 403: other web pages cannot call us from a browser.
+3. With a token, every request to the protected path must carry it, else 401.
+"""
 
 import asyncio
+import hashlib
+import hmac
 import logging
 import os
 import socket
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 import anyio
 import uvicorn
+from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from surehold.errors import InvalidArgument
-from surehold.front.mcp.binding import Bound
-from surehold.front.mcp.door import Door
-from surehold.front.mcp.doorway import SameSite, TokenCheck
-from surehold.front.mcp.ending import Ending
+from surehold.front.mcp.options import LOOPBACK_HOSTS, HttpSettings, url_host
+from surehold.front.mcp.server import PRINCIPAL_KEY, BoundServer, ShutdownSignals
 
-PATH = "/mcp"
-_LARGEST_REQUEST = 64 << 20
-_MOMENT = 1
-_WELCOME = """Surehold: file tools for AI agents that never lose an edit.
+
+class SameSiteCheck:
+    """Refuses requests that come through a foreign name or from a foreign page."""
+
+    def __init__(self, app: ASGIApp, door: HttpSettings) -> None:
+        self._app = app
+        names = {url_host(name) for name in (*LOOPBACK_HOSTS, door.host)}
+        self._hosts = {f"{name}:{door.port}" for name in names} | ({*names} if door.port == 80 else set[str]())  # noqa: PLR2004 - the port that nobody writes
+        self._any_port = frozenset(name.casefold() for name in door.allow_hosts)
+        self._origins = {f"http://{host}" for host in self._hosts} | set(door.allow_origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or answer it."""
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            if not self._is_own_host(headers.getlist("host")):
+                await PlainTextResponse("This Host is not served here.\n", 421)(scope, receive, send)
+                return
+            origin = headers.get("origin")
+            if origin is not None and origin not in self._origins:
+                await PlainTextResponse("This Origin may not call.\n", 403)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _is_own_host(self, hosts: list[str]) -> bool:
+        if len(hosts) != 1:
+            return False
+        host = hosts[0].casefold()
+        return host in self._hosts or host in self._any_port or _strip_port(host) in self._any_port
+
+
+class TokenCheck:
+    """Refuses requests to the protected paths that do not carry the token."""
+
+    def __init__(self, app: ASGIApp, token: str, protected: Iterable[str]) -> None:
+        self._app = app
+        self._token = token.encode()
+        self._principal = hashlib.sha256(self._token).hexdigest()
+        self._protected = tuple(protected)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through with the name that its token stands for, or answer it."""
+        if scope["type"] == "http" and str(scope["path"]).rstrip("/") in self._protected:
+            if not self._is_valid_token(Headers(scope=scope).get("authorization", "")):
+                challenge = {"WWW-Authenticate": 'Bearer realm="surehold"'}
+                response = PlainTextResponse("Send the token: Authorization: Bearer …\n", 401, challenge)
+                await response(scope, receive, send)
+                return
+            scope[PRINCIPAL_KEY] = self._principal
+        await self._app(scope, receive, send)
+
+    def _is_valid_token(self, authorization: str) -> bool:
+        scheme, _, sent = authorization.partition(" ")
+        right = hmac.compare_digest(sent.strip().encode("utf-8", "replace"), self._token)
+        return right and scheme.casefold() == "bearer"
+
+
+def _strip_port(host: str) -> str:
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isdigit() else host
+
+
+MCP_PATH = "/mcp"
+_MAX_REQUEST_BYTES = 64 << 20
+_SHUTDOWN_SECONDS = 1
+_WELCOME_TEXT = """Surehold: file tools for AI agents that never lose an edit.
 
 This is its MCP server. Clients connect to /mcp (streamable HTTP).
 """
 
 
-def make_app(bound: Bound, door: Door, routes: Sequence[Route] = ()) -> ASGIApp:
+def make_app(bound: BoundServer, door: HttpSettings, routes: Sequence[Route] = ()) -> ASGIApp:
     """Return the application that serves a bound server behind this door, and maybe a page beside it."""
     app: ASGIApp = bound.server.streamable_http_app(
-        streamable_http_path=PATH,
-        max_request_body_size=_LARGEST_REQUEST,
+        streamable_http_path=MCP_PATH,
+        max_request_body_size=_MAX_REQUEST_BYTES,
         host="",  # our own checks stand in front of everything, not only of this path
-        custom_starlette_routes=[*(routes or [Route("/", _welcome)])],
+        custom_starlette_routes=[*(routes or [Route("/", _welcome_page)])],
     )
     if door.token:
-        app = TokenCheck(app, door.token, [PATH])
+        app = TokenCheck(app, door.token, [MCP_PATH])
     if door.allow_origins:
         app = CORSMiddleware(
             app,
@@ -49,14 +117,14 @@ def make_app(bound: Bound, door: Door, routes: Sequence[Route] = ()) -> ASGIApp:
             allow_headers=["*"],
             expose_headers=["Mcp-Session-Id"],
         )
-    return SameSite(app, door)
+    return SameSiteCheck(app, door)
 
 
-async def _welcome(_: Request) -> PlainTextResponse:
-    return PlainTextResponse(_WELCOME)
+async def _welcome_page(_: Request) -> PlainTextResponse:
+    return PlainTextResponse(_WELCOME_TEXT)
 
 
-def listen(door: Door) -> tuple[socket.socket, Door]:
+def open_port(door: HttpSettings) -> tuple[socket.socket, HttpSettings]:
     """Open the port; return it with the door as it came out, since port 0 means any."""
     family = socket.AF_INET6 if ":" in door.host else socket.AF_INET
     try:
@@ -72,47 +140,49 @@ def listen(door: Door) -> tuple[socket.socket, Door]:
 
 
 def serve_http(
-    bound: Bound,
+    bound: BoundServer,
     place: socket.socket,
-    door: Door,
+    door: HttpSettings,
     *,
     routes: Sequence[Route] = (),
     farewell: Callable[[], None] = lambda: None,
 ) -> int:
     """Serve until a signal ends it; return the exit code. The farewell ends what still waits for a person."""
-    return anyio.run(_serve, bound, place, make_app(bound, door, routes), farewell)
+    return anyio.run(_serve_app, bound, place, make_app(bound, door, routes), farewell)
 
 
-async def _serve(bound: Bound, place: socket.socket, app: ASGIApp, farewell: Callable[[], None]) -> int:
-    logging.getLogger("uvicorn.error").addFilter(_is_news)
+async def _serve_app(bound: BoundServer, place: socket.socket, app: ASGIApp, farewell: Callable[[], None]) -> int:
+    logging.getLogger("uvicorn.error").addFilter(_is_real_error)
     config = uvicorn.Config(
         app,
         log_config=None,
         log_level="warning",
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=_MOMENT,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         lifespan="on",
         ws="none",
     )
-    server = _Server(config)
-    ending = Ending()
+    server = _SignalFreeServer(config)
+    ending = ShutdownSignals()
     async with anyio.create_task_group() as group:
-        group.start_soon(ending.run)
-        group.start_soon(_stop, ending, server, bound, farewell)
+        group.start_soon(ending.watch_signals)
+        group.start_soon(_stop_when_asked, ending, server, bound, farewell)
         await server.serve(sockets=[place])
         group.cancel_scope.cancel()
     return ending.code
 
 
-def _is_news(record: logging.LogRecord) -> bool:
+def _is_real_error(record: logging.LogRecord) -> bool:
     """Tell real trouble from streams that are still open when the server ends."""
     kind = record.exc_info[0] if record.exc_info else None
     cancelled = kind is not None and issubclass(kind, asyncio.CancelledError)
     return not cancelled and not record.getMessage().startswith("Cancel ")
 
 
-async def _stop(ending: Ending, server: uvicorn.Server, bound: Bound, farewell: Callable[[], None]) -> None:
+async def _stop_when_asked(
+    ending: ShutdownSignals, server: uvicorn.Server, bound: BoundServer, farewell: Callable[[], None]
+) -> None:
     await ending.asked.wait()
     farewell()
     bound.desk.close()
@@ -120,7 +190,7 @@ async def _stop(ending: Ending, server: uvicorn.Server, bound: Bound, farewell: 
     server.should_exit = True
 
 
-class _Server(uvicorn.Server):
+class _SignalFreeServer(uvicorn.Server):
     """Leaves signals to us, so that the exit code is ours too."""
 
     @contextmanager

@@ -1,12 +1,12 @@
-"""Which session a call belongs to.
+"""Identifies the caller of a request, and the session that its call belongs to.
 
 1. The handle that the call names, when the store knows it; the word `new` begins another session.
 2. Else the connection: the process over stdio, the MCP session id over HTTP.
-3. Else whoever the bearer token stands for.
-4. Else the session in which a question was asked that the call brings the answer to.
-5. Else a session of its own, whose handle is in the result.
+3. Else the principal that the bearer token identifies.
+4. Else the session in which a question was asked that this call answers.
+5. Else a new session, whose handle is in the result.
 
-The store keeps a hash of the handle, so that nobody can take over a session whose id stands in the log.
+The store keeps a hash of the handle, so that an id from the log cannot be used to take over a session.
 """
 
 import hashlib
@@ -15,14 +15,67 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from surehold.errors import InvalidArgument
-from surehold.front.mcp.caller import Caller
+from surehold.front.mcp.approval_form import Ask
+from surehold.front.mcp.approval_rounds import RoundInput
+from surehold.tools.context import ProgressListener
 from surehold.workspace.session import Session
 from surehold.workspace.workspace import Workspace
 
-NEW = "new"
-_REMEMBERED = 1024
+Era = Literal["handshake", "stateless"]
+"""`handshake` up to 2025-11-25, `stateless` from 2026-07-28 on."""
+
+INVALID_PARAMS = -32602
+NO_SUCH_RESOURCE = -32002
+"""What the handshake era calls a missing resource; the stateless era calls it invalid parameters."""
+
+
+class RpcError(Exception):
+    """The request itself is wrong: a protocol error, not the answer of a tool."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+def _ignore_progress(done: float, total: float | None = None, message: str = "") -> None:
+    """Report to nobody."""
+
+
+def _never_cancelled() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """One request's sender, as far as the transport knows it."""
+
+    client: str = ""
+    """What the host calls itself."""
+    client_version: str = ""
+    era: Era = "handshake"
+    connection: str = ""
+    """A secret that stands for the connection: the process over stdio, the MCP session id over HTTP."""
+    principal: str = ""
+    """Whom the bearer token stands for."""
+    handle: str = ""
+    """The session that the request names in its `_meta`."""
+    mended: bool = False
+    """The transport replaced halves of characters in the request."""
+    progress: ProgressListener = _ignore_progress
+    cancelled: Callable[[], bool] = _never_cancelled
+    ask: Ask | None = None
+    """Asks the person at the client, and waits; None when the client cannot, or when it asks between two calls."""
+    round: RoundInput | None = None
+    """Where a question lies between two calls: what this one brings along. None when the client cannot ask so."""
+
+
+NEW_SESSION = "new"
+_MAX_OPEN_SESSIONS = 1024
 
 
 def new_handle() -> str:
@@ -36,7 +89,7 @@ def session_id(handle: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seat:
+class CallerSession:
     """A session, and the handle by which its owner comes back to it."""
 
     session: Session
@@ -44,7 +97,7 @@ class Seat:
     """Empty when the bearer token is what brings the owner back."""
 
 
-class Sessions:
+class SessionRegistry:
     """Finds the session of a call, and begins those that are new."""
 
     def __init__(self, workspace: Workspace, *, new_handle: Callable[[], str] = new_handle) -> None:
@@ -53,37 +106,37 @@ class Sessions:
         self._open = OrderedDict[str, Session]()
         self._lock = threading.Lock()
 
-    def seat(self, caller: Caller, *, handle: str = "", otherwise: str = "") -> Seat:
+    def find_session(self, caller: Caller, *, handle: str = "", otherwise: str = "") -> CallerSession:
         """Return where this call belongs; `otherwise` is a handle for a call that nothing else places."""
         named = handle or caller.handle
-        if named == NEW:
-            return self._take(self._new_handle(), caller)
+        if named == NEW_SESSION:
+            return self._open_session(self._new_handle(), caller)
         if named:
-            self._must_exist(named)
-            return self._take(named, caller)
+            self._check_handle(named)
+            return self._open_session(named, caller)
         if caller.connection:
-            return self._take(caller.connection, caller)
+            return self._open_session(caller.connection, caller)
         if caller.principal:
-            seat = self._take(f"principal {caller.principal}", caller)
-            return Seat(session=seat.session, handle="")
-        return self._take(otherwise or self._new_handle(), caller)
+            seat = self._open_session(f"principal {caller.principal}", caller)
+            return CallerSession(session=seat.session, handle="")
+        return self._open_session(otherwise or self._new_handle(), caller)
 
-    def _must_exist(self, handle: str) -> None:
+    def _check_handle(self, handle: str) -> None:
         known = session_id(handle)
-        if known not in self._open and self._workspace.store.session(known) is None:
+        if known not in self._open and self._workspace.store.find_session(known) is None:
             raise InvalidArgument(
                 "No session has this handle.",
                 reason="unknown_session",
                 action="Leave `session` out, or send `new`; the result's `_meta` then holds a handle to go on with.",
             )
 
-    def _take(self, handle: str, caller: Caller) -> Seat:
+    def _open_session(self, handle: str, caller: Caller) -> CallerSession:
         known = session_id(handle)
         with self._lock:
             session = self._open.get(known)
             if session is None:
                 session = self._open[known] = self._workspace.session(agent=caller.client or "mcp", id=known)
             self._open.move_to_end(known)
-            while len(self._open) > _REMEMBERED:
+            while len(self._open) > _MAX_OPEN_SESSIONS:
                 self._open.popitem(last=False)
-        return Seat(session=session, handle=handle)
+        return CallerSession(session=session, handle=handle)

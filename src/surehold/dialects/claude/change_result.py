@@ -1,0 +1,199 @@
+"""Arguments and results that Write and Edit share, and their `structuredPatch`: the change as hunks for programs and models."""
+
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import Any, ClassVar, Self
+
+from pydantic import Field
+
+from surehold.dialects.claude.located_file import LocatedFile
+from surehold.dialects.shared.params import CamelResult
+from surehold.text.diff import Hunk, find_hunks, local_hunks
+from surehold.text.escape import escape_text
+from surehold.text.plan import EditPlan
+from surehold.tools.context import AnswerBudget, CallContext
+from surehold.tools.spec import Params
+from surehold.workspace.receipt import Receipt
+
+_NO_NEWLINE = "\\ No newline at end of file"
+PATCH_CHARS = 64 * 1024
+"""How much of a patch programs are given."""
+
+
+class StructuredHunk(CamelResult):
+    """One hunk of a unified diff."""
+
+    old_start: int
+    old_lines: int
+    new_start: int
+    new_lines: int
+    lines: tuple[str, ...]
+    """Each with a blank, `+` or `-` in front."""
+
+    def unified_rows(self) -> Iterator[str]:
+        """Yield the hunk as a unified diff spells it."""
+        yield f"@@ -{self.old_start},{self.old_lines} +{self.new_start},{self.new_lines} @@"
+        yield from (escape_text(line, keep="\t") for line in self.lines)
+
+    @property
+    def character_count(self) -> int:
+        """How many characters it takes."""
+        return sum(len(line) + 1 for line in self.lines) + 40
+
+
+def structured_patch_of(plan: EditPlan, *, of_new_files: bool = False) -> tuple[tuple[StructuredHunk, ...], bool]:
+    """Return what a plan changes, as far as it fits, and whether that is all of it.
+
+    Nothing is said of a new file, whose text the caller knows, unless that is asked for.
+    """
+    before, after = plan.before, plan.after
+    if not (before.exists or of_new_files) or not after.exists or not plan.changes_bytes:
+        return (), True
+    if plan.spans and not before.needs_table and not after.needs_table:
+        above = before.line_number(plan.spans[0].start) - 1
+        found = local_hunks(before.data, after.data, plan.span_offsets(), above=above)
+    else:
+        found = find_hunks(before.lines.raw, after.lines.raw)
+    # Most of a patch that is far too long is not worth decoding; no character has more than four bytes.
+    sizes = accumulate(sum(map(len, hunk.lines)) for hunk in found)
+    near = tuple(
+        _structured_hunk(hunk, plan) for hunk, size in zip(found, sizes, strict=False) if size <= 4 * PATCH_CHARS
+    )
+    kept = hunks_that_fit(near, PATCH_CHARS)
+    return kept, len(kept) == len(found)
+
+
+def hunks_that_fit(found: tuple[StructuredHunk, ...], room: int) -> tuple[StructuredHunk, ...]:
+    """Return as many whole hunks as fit into so many characters."""
+    kept = 0
+    for hunk in found:
+        room -= hunk.character_count
+        if room < 0:
+            break
+        kept += 1
+    return found[:kept]
+
+
+def new_line_spans(found: tuple[StructuredHunk, ...]) -> tuple[tuple[int, int], ...]:
+    """Return the lines of the new version that hunks show."""
+    return tuple((one.new_start, one.new_start + one.new_lines - 1) for one in found if one.new_lines)
+
+
+def _structured_hunk(hunk: Hunk, plan: EditPlan) -> StructuredHunk:
+    lines = list[str]()
+    for row in hunk.lines:
+        encoding = plan.after.encoding if row[:1] == b"+" else plan.before.encoding
+        text = encoding.decode(row[1:])
+        bare = text.rstrip("\n")
+        lines.append(chr(row[0]) + bare.removesuffix("\r"))
+        if bare == text and not text.endswith("\r"):
+            lines.append(_NO_NEWLINE)
+    return StructuredHunk(
+        old_start=hunk.old_start,
+        old_lines=hunk.old_lines,
+        new_start=hunk.new_start,
+        new_lines=hunk.new_lines,
+        lines=tuple(lines),
+    )
+
+
+_MAX_REPEATED_CHARS = 1_000
+"""Longer texts that the caller knows are for programs alone."""
+
+
+class FileChangeParams(Params):
+    """The arguments of every change."""
+
+    PATHS: ClassVar = {"path": "file_path", "filePath": "file_path", "filepath": "file_path"}
+
+    file_path: str
+    """Absolute, or relative to the first root."""
+    expected_sha256: str = ""
+    """Refuse unless the file is exactly this version."""
+    dry_run: bool = False
+    reason: str = Field(default="", max_length=2_000)
+    """Note for the audit log."""
+
+
+class FileChangeResult(CamelResult):
+    """What every change returns."""
+
+    file_path: str
+    structured_patch: tuple[StructuredHunk, ...]
+    structured_patch_truncated: bool = False
+    user_modified: bool
+    """A person changed the content before it was written."""
+    sha256: str
+    change_id: str = ""
+    """For `surehold undo`; empty when nothing had to be written."""
+    unchanged: bool = False
+    dry_run: bool = False
+    warnings: tuple[str, ...] = ()
+
+    REPEATED: ClassVar[tuple[str, ...]] = ()
+    """Fields that hold what the caller sent or has read."""
+
+    def headline(self) -> str:
+        """Say what was done, in one line."""
+        raise NotImplementedError
+
+    def extra_notes(self) -> Iterator[str]:
+        """Say what else is worth knowing."""
+        yield from ()
+
+    def cut_to_budget(self, budget: AnswerBudget) -> Self:
+        """Return it with as many hunks as fit, and without long texts that the caller knows."""
+        shown = hunks_that_fit(self.structured_patch, budget.page_characters // 2)
+        known = {name for name in self.REPEATED if len(str(getattr(self, name) or "")) > _MAX_REPEATED_CHARS}
+        if shown == self.structured_patch and not known:
+            return self
+        values: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set - known}
+        if shown != self.structured_patch:
+            values |= {"structured_patch": shown, "structured_patch_truncated": True}
+        return self.model_construct(set(values), **values)
+
+    def text(self, budget: AnswerBudget) -> str:
+        """Say what was done, and show the changed lines as far as they fit."""
+        shown = self.cut_to_budget(budget)
+        head = f"Dry run, nothing was written. Would do: {self.headline()}" if self.dry_run else self.headline()
+        rows = [
+            head,
+            *self.extra_notes(),
+            "A person changed the content before it was written; the lines below are what is there now."
+            * self.user_modified,
+            f"sha256: {self.sha256}",
+            f"changeId: {self.change_id}" * bool(self.change_id),
+            *(f"Warning: {warning}" for warning in self.warnings),
+            *(row for hunk in shown.structured_patch for row in hunk.unified_rows()),
+            "[more lines changed; Read shows them]" * shown.structured_patch_truncated,
+        ]
+        return "\n".join(row for row in rows if row)
+
+    @property
+    def display_path(self) -> str:
+        """The path as it may be shown."""
+        return escape_text(self.file_path)
+
+
+def change_fields(context: CallContext, place: LocatedFile, receipt: Receipt) -> dict[str, Any]:
+    """Return the fields that all changes have; the lines that they show count as shown."""
+    one = receipt.files[0]
+    found, whole = structured_patch_of(one.plan, of_new_files=receipt.user_modified)
+    if receipt.change_id:
+        reached = hunks_that_fit(found, context.budget.page_characters // 2)
+        if spans := new_line_spans(reached):
+            context.session.record_shown_lines(place.path, one.plan.after, spans=spans)
+    fields: dict[str, Any] = {
+        "file_path": place.absolute_path,
+        "structured_patch": found,
+        "user_modified": receipt.user_modified,
+        "sha256": one.after_sha256 or "",
+        "change_id": receipt.change_id,
+    }
+    extras = {
+        "structured_patch_truncated": not whole,
+        "unchanged": not one.changed,
+        "dry_run": receipt.dry_run,
+        "warnings": tuple(dict.fromkeys(filter(None, (place.notice, *one.warnings)))),
+    }
+    return {**fields, **{name: value for name, value in extras.items() if value}}

@@ -1,0 +1,152 @@
+"""Find the file that a path means, also when its name contains unusual spaces or invisible characters."""
+
+import re
+import unicodedata
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from surehold.disk.base import EntryStat, Target
+from surehold.errors import NotFound, SureholdError
+from surehold.text.escape import escape_text
+from surehold.workspace.session import Session
+
+_BLANKS = re.compile(r"[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+_INVISIBLE = re.compile(r"[\u200b-\u200d\u2060\ufeff]")
+_ESCAPE = re.compile(r"\\u([0-9a-f]{4})")
+"""How our own messages write such blanks."""
+_MAX_NEAR_NAMES = 3
+_MAX_SIBLINGS = 20_000
+"""In a directory with more names nothing is looked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocatedFile:
+    """A path that leads somewhere."""
+
+    path: str
+    """As the workspace takes it."""
+    target: Target
+    look: EntryStat
+    head: bytes
+    """The first bytes; empty for what is no regular file, or cannot be read."""
+    notice: str = ""
+    """What the caller should know about the name."""
+
+    @property
+    def absolute_path(self) -> str:
+        """The path from the top."""
+        return absolute_path_of(self.target)
+
+    def with_notices(self, *notices: str) -> "LocatedFile":
+        """Return it with more to say."""
+        return replace(self, notice="; ".join(filter(None, (self.notice, *notices))))
+
+
+def absolute_path_of(target: Target) -> str:
+    """Return a target's path from the top."""
+    return "/".join([target.root.rstrip("/"), *target.parts])
+
+
+def locate_file(session: Session, path: str, *, head: int) -> LocatedFile:
+    """Return where a path leads; `NotFound` with near names when it leads nowhere."""
+    target = session.workspace.target(path)
+    found = _stat_target(session, target)
+    if found is not None:
+        return LocatedFile(path=path, target=target, look=found, head=read_head(session, target, head))
+    others = _find_look_alikes(session, target)
+    if len(others) != 1:
+        raise _not_found_error(session, target, path, others)
+    spelled = absolute_path_of(others[0])
+    found = _stat_target(session, others[0])
+    if found is None:
+        raise _not_found_error(session, target, path, [])
+    return LocatedFile(
+        path=spelled,
+        target=others[0],
+        look=found,
+        head=read_head(session, others[0], head),
+        notice=f"the file is named `{_display_name(others[0])}`, with other blanks or characters than in the path that was sent",
+    )
+
+
+def _parent_directory(session: Session, target: Target) -> Target:
+    disk = session.workspace.disk
+    return disk.target_below(disk.resolve(target.root), target.parts[:-1])
+
+
+def _stat_target(session: Session, target: Target) -> EntryStat | None:
+    if not target.parts:
+        return EntryStat("directory", 0, 0, 0)
+    with suppress(NotFound):
+        return session.workspace.disk.stat_entries(_parent_directory(session, target), target.parts[-1:])[0]
+    return None
+
+
+def read_head(session: Session, target: Target, count: int) -> bytes:
+    """Return the first bytes; none of what is no regular file, or cannot be read."""
+    if not target.parts:
+        return b""
+    return session.workspace.disk.read_heads(_parent_directory(session, target), target.parts[-1:], count)[0] or b""
+
+
+def _fold_name(name: str) -> str:
+    """Return a name without what the eye cannot see."""
+    return unicodedata.normalize("NFKC", _INVISIBLE.sub("", _BLANKS.sub(" ", name)))
+
+
+def _sibling_names(session: Session, target: Target) -> list[str]:
+    if not target.parts:
+        return []
+    with suppress(SureholdError):
+        names = [entry.name for entry in session.workspace.disk.list_entries(_parent_directory(session, target))]
+        return sorted(names) if len(names) <= _MAX_SIBLINGS else []
+    return []
+
+
+def _find_look_alikes(session: Session, target: Target) -> list[Target]:
+    """Return the files beside it whose names look the same, as far as they may be read."""
+    if not target.parts:
+        return []
+    name, beside = target.parts[-1], _sibling_names(session, target)
+    meant = _ESCAPE.sub(lambda code: chr(int(code[1], 16)), name)
+    alike = [meant] if meant in beside else [other for other in beside if _fold_name(other) == _fold_name(name)]
+    return [found for other in alike if (found := _readable_sibling(session, target, other))]
+
+
+def _readable_sibling(session: Session, target: Target, name: str) -> Target | None:
+    """Return a name beside a target; None when the rules hide it."""
+    with suppress(SureholdError):
+        return session.workspace.target("/".join([target.root.rstrip("/"), *target.parts[:-1], name]))
+    return None
+
+
+def _not_found_error(session: Session, target: Target, path: str, alike: list[Target]) -> NotFound:
+    if alike:
+        return NotFound(
+            f"There is no file `{escape_text(path)}`, but {len(alike)} files have names that look the same.",
+            path=path,
+            action="Copy one of the names in `look_alikes`, in which blanks that are none are written as escapes.",
+            look_alikes=[_escape_blanks(one.parts[-1]) for one in alike],
+        )
+    near = (
+        get_close_matches(target.parts[-1], _sibling_names(session, target), n=_MAX_NEAR_NAMES, cutoff=0.6)
+        if target.parts
+        else []
+    )
+    names = [_escape_blanks(name) for name in near if _readable_sibling(session, target, name)]
+    return NotFound(
+        f"There is no file `{escape_text(path)}`.",
+        path=path,
+        action="Read one of the files in `near_names`, if one of them is meant." if names else "Check the path.",
+        near_names=names,
+    )
+
+
+def _display_name(target: Target) -> str:
+    return _escape_blanks(target.parts[-1])
+
+
+def _escape_blanks(name: str) -> str:
+    """Return a name in which blanks that are none can be told apart."""
+    return _BLANKS.sub(lambda blank: f"\\u{ord(blank[0]):04x}", escape_text(name))

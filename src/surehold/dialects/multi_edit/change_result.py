@@ -1,0 +1,107 @@
+"""Arguments and results that the changing tools of the multi_edit family share."""
+
+from typing import ClassVar, Self
+
+from pydantic import Field
+
+from surehold.text.diff import quote_name
+from surehold.text.plan_diff import diff_of_plan
+from surehold.tools.context import AnswerBudget
+from surehold.tools.spec import Params, Result
+from surehold.workspace.proposal import Exact, Proof, Sha256
+from surehold.workspace.receipt import Receipt
+
+PATH_ALIASES = {"file_path": "path", "filePath": "path"}
+OLD_AND_NEW_ALIASES = {
+    **dict.fromkeys(("old_str", "oldString", "old_text", "oldText"), "old_string"),
+    **dict.fromkeys(("new_str", "newString", "new_text", "newText"), "new_string"),
+}
+"""Other names that callers use."""
+
+
+class TextChangeParams(Params):
+    """The arguments that all changes have, behind their own: the path comes first in each."""
+
+    ALIASES: ClassVar = {**PATH_ALIASES, "expectedSha256": "expected_sha256"}
+
+    expected_sha256: str = ""
+    """Optional: refuse unless the file still has this sha256."""
+
+
+class TextChangeMeta(Result):
+    """What the contract does not know: names of both versions, and how to take the change back."""
+
+    before_sha256: str | None = None
+    sha256: str | None = None
+    change_id: str = ""
+    """For `surehold undo`; empty when nothing had to be written."""
+    warnings: tuple[str, ...] = ()
+
+
+class TextChangeResult(Result):
+    """What all changes return."""
+
+    success: bool = True
+    meta: TextChangeMeta | None = Field(default=None, serialization_alias="_meta")
+
+    def headline(self) -> str:
+        """Say what was done, in one line."""
+        raise NotImplementedError
+
+    def cut_to_budget(self, budget: AnswerBudget) -> Self:  # noqa: ARG002 - only a diff can be long
+        """Return exactly what the contract names."""
+        return self.model_copy(update={"meta": None})
+
+    def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - only a diff can be long
+        """Say what was done, and what the next call may need."""
+        meta = self.meta or TextChangeMeta()
+        facts = (("sha256", meta.sha256), ("change_id", meta.change_id))
+        rows = [self.headline(), *(f"{name}: {value}" for name, value in facts if value)]
+        return "\n".join([*rows, *(f"Warning: {warning}" for warning in meta.warnings)])
+
+
+class TextDiffResult(TextChangeResult):
+    """A change with its diff."""
+
+    diff: str = ""
+    """One unified diff from the original to the final text."""
+
+    def cut_to_budget(self, budget: AnswerBudget) -> Self:
+        """Return exactly what the contract names, with as much of the diff as fits; a cut diff says where the rest is."""
+        room = budget.page_characters // 2
+        diff = self.diff
+        if len(diff) > room:
+            rest = f"surehold show {self.meta.change_id}" if self.meta else "surehold show"
+            diff = f"{diff[: diff.rfind(chr(10), 0, room) + 1]}[the diff goes on; all of it: {rest}]\n"
+        return self.model_copy(update={"meta": None, "diff": diff})
+
+    def text(self, budget: AnswerBudget) -> str:
+        """Say what was done, and show the difference as far as it fits."""
+        diff = self.cut_to_budget(budget).diff.rstrip("\n")
+        return "\n".join(row for row in (super().text(budget), diff) if row)
+
+
+def proof_of(expected_sha256: str, otherwise: Proof | None = None) -> Proof:
+    """Return the caller's evidence; without a sha256 the quoted text itself is one."""
+    return Sha256(expected_sha256.strip().lower()) if expected_sha256 else otherwise or Exact()
+
+
+def meta_of(receipt: Receipt) -> TextChangeMeta:
+    """Return what the contract does not know, from a receipt."""
+    one = receipt.files[0]
+    so_already = ("The file was so already; nothing had to be written.",) if receipt.already_applied else ()
+    return TextChangeMeta(
+        before_sha256=one.before_sha256,
+        sha256=one.after_sha256,
+        change_id=receipt.change_id,
+        warnings=(*receipt.warnings, *so_already),
+    )
+
+
+def diff_by_name(receipt: Receipt, path: str) -> str:
+    """Return the whole diff of a change, under the bare name of its file."""
+    one, name = receipt.files[0], path.rstrip("/").rpartition("/")[2]
+    if one.change.diff_truncated or not one.change.diff:
+        return diff_of_plan(one.plan, from_name=name, to_name=name, limit=None).text
+    header, shown = f"--- {quote_name(name)}\n+++ {quote_name(name)}\n", one.change.diff
+    return header + shown.split("\n", 2)[2]

@@ -1,0 +1,141 @@
+"""Base classes for arguments and results in camelCase, and what all changing tools take and return."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+from pydantic import ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from surehold.errors import InvalidArgument
+from surehold.text.escape import escape_lines
+from surehold.text.plan_diff import DIFF_LIMIT_BYTES
+from surehold.tools.context import AnswerBudget, CallContext
+from surehold.tools.spec import NestedParams, Params, Result
+from surehold.workspace.proposal import Exact, Proof, Sha256
+from surehold.workspace.receipt import Receipt
+
+CAMEL_CONFIG = ConfigDict(alias_generator=to_camel)
+
+
+class CamelParams(Params):
+    """Arguments in camelCase; snake_case is understood too."""
+
+    model_config = CAMEL_CONFIG
+
+
+class CamelPart(NestedParams):
+    """An object nested in such arguments."""
+
+    model_config = CAMEL_CONFIG
+
+
+class CamelResult(Result):
+    """A result in camelCase."""
+
+    model_config = CAMEL_CONFIG
+
+
+SHORT_DIFF_CHARS = 4_096
+"""How much of a diff is sent back where the caller knows the text: a file it made, deleted or brought back."""
+
+
+class ChangeParams(CamelParams):
+    """The arguments that all changes have."""
+
+    dry_run: bool = False
+    reason: str = Field(default="", max_length=2_000)
+    """Note for the audit log."""
+
+
+class CheckedParams(ChangeParams):
+    """Arguments of a change that wants a proof of what the caller saw."""
+
+    DEMANDED: ClassVar = ("expectedSha256",)
+
+    expected_sha256: str = ""
+    """sha256 from read_file."""
+
+
+class ChangeResult(CamelResult):
+    """What all changes return."""
+
+    change_id: str = ""
+    """For `surehold undo`; empty when nothing had to be written."""
+    diff: str = ""
+    diff_truncated: bool = False
+    warnings: tuple[str, ...] = ()
+    dry_run: bool | None = None
+    already_applied: bool | None = None
+
+    def headline(self) -> str:
+        """Say what was done, in one line."""
+        raise NotImplementedError
+
+    def next_call_facts(self) -> Sequence[tuple[str, str | None]]:
+        """List what the next call needs."""
+        return ()
+
+    def cut_to_budget(self, budget: AnswerBudget) -> Self:
+        """Return it with as much of the diff as fits into an answer."""
+        shown = _cut_diff_at_line(self.diff, budget.page_characters // 2)
+        return self if shown == self.diff else self.model_copy(update={"diff": shown, "diff_truncated": True})
+
+    def text(self, budget: AnswerBudget) -> str:
+        """Say what was done, what the next call needs, and show the difference as far as it fits."""
+        head = f"Dry run, nothing was written. Would do: {self.headline()}" if self.dry_run else self.headline()
+        rows = [head]
+        if self.already_applied:
+            rows.append("The file was so already; nothing had to be written.")
+        rows += [f"{name}: {value}" for name, value in (*self.next_call_facts(), ("changeId", self.change_id)) if value]
+        rows += [f"Warning: {warning}" for warning in self.warnings]
+        fitted = self.cut_to_budget(budget)
+        if fitted.diff:
+            rows.append(fitted.diff.rstrip("\n"))
+        if fitted.diff_truncated:
+            rest = f"surehold show {self.change_id}" if self.change_id else "`surehold show`, once it is written"
+            rows.append(f"[the diff goes on; all of it: {rest}]")
+        return "\n".join(rows)
+
+
+def receipt_fields(receipt: Receipt, *, diff_room: int = DIFF_LIMIT_BYTES) -> dict[str, Any]:
+    """Return the fields that all changes have, from a receipt."""
+    diff = escape_lines(receipt.diff)
+    shown = _cut_diff_at_line(diff, diff_room)
+    return {
+        "change_id": receipt.change_id,
+        "diff": shown,
+        "diff_truncated": shown != diff or any(one.change.diff_truncated for one in receipt.files),
+        "warnings": receipt.warnings,
+        "dry_run": True if receipt.dry_run else None,
+        "already_applied": True if receipt.already_applied else None,
+    }
+
+
+def check_text(text: str, name: str, *, path: str) -> None:
+    """Refuse a zero byte: with it the file would be binary, and no text tool could open it again."""
+    if "\0" in text:
+        raise InvalidArgument(
+            f"`{name}` holds a zero byte, which no text file holds.",
+            path=path,
+            reason="zero_byte",
+            action="Leave it out; where it is meant as an escape, write the escape.",
+        )
+
+
+def required_proof(context: CallContext, expected: str, *, path: str) -> Proof:
+    """Return the caller's evidence; without one only a workspace that allows it is changed."""
+    if expected:
+        return Sha256(expected.strip().lower())
+    if context.unchecked:
+        return Exact()
+    raise InvalidArgument(
+        f"`expectedSha256` is missing for `{path}`.",
+        path=path,
+        reason="expected_sha256_missing",
+        action="Read the file with read_file and send its sha256 as expectedSha256.",
+    )
+
+
+def _cut_diff_at_line(diff: str, room: int) -> str:
+    """Return as many whole lines of a diff as fit."""
+    return diff if len(diff) <= room else diff[: diff.rfind("\n", 0, room) + 1]

@@ -1,0 +1,320 @@
+"""A disk whose files may be open in an editor: unsaved text is what is read and edited.
+
+Rules:
+1. The disk decides which files exist; the editor decides what is in the files it has open. It is asked only about paths
+   that were resolved and are regular files on the disk, within their size; never about anything outside the roots.
+2. A path that the caller named is read as the editor shows it. What a search finds is read from the disk, where the
+   search looked.
+3. New text for a file goes through the editor, if the editor can hold it: UTF-8 without a byte order mark, line endings
+   as it shows them. Everything else happens on the disk, and only to files without unsaved changes: creating, deleting
+   and moving, other bytes, other encodings, modes. A new file is created on the disk, since only there an existing file
+   cannot be overwritten.
+4. All steps or none, as always: the editor's steps come last before those of the disk, and are undone when one fails.
+5. A buffer that shows what was on the disk when we last looked, while the disk has changed since, has no unsaved
+   changes: the editor has not noticed yet. The disk is right.
+6. Recovery decides by what its own disk shows. With an editor it looks into the buffers. Without one it looks at the
+   files, and touches only those that hold the new version; a change that reached only a buffer then counts as not made,
+   and is an outside edit once it is saved. Both versions are among the blobs in any case.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import partial
+from typing import assert_never
+
+from surehold.disk.base import (
+    Create,
+    DirectoryEntry,
+    Disk,
+    EditorFiles,
+    EntryStat,
+    Remove,
+    Rename,
+    Replace,
+    Step,
+    StoredFile,
+    Target,
+)
+from surehold.disk.editor.buffer import BufferState, EditorWrite, interpret_buffer, is_binary, is_plain, may_be_saved
+from surehold.errors import FileTooLarge, NotFound, RecoveryRequired, StaleFile, SureholdError, Unavailable
+from surehold.text.hashing import sha256_hex
+
+MAX_EDITOR_BYTES = 4 << 20
+"""Larger files are not read through an editor: one message holds all of the text, and not every client takes more."""
+_PIECE_BYTES = 1 << 20
+_TOO_LARGE_CAUTION = (
+    "`{key}` is too large to be asked of the editor: whether it has unsaved changes there is not known."
+)
+
+_FileKey = tuple[str, tuple[str, ...]]
+
+
+class DiscoveredTarget(Target):
+    """A path that a search came across; nobody named it."""
+
+    __slots__ = ()
+
+
+class EditorDisk:
+    """A disk whose files may be open in an editor; safe to be used by several threads."""
+
+    def __init__(self, disk: Disk, files: EditorFiles, *, largest: int = MAX_EDITOR_BYTES) -> None:
+        self._disk = disk
+        self._files = files
+        self._largest = largest
+        self._clean: dict[_FileKey, str] = {}
+        """The text that the editor showed when it was last seen to be that of the disk, by its sha256."""
+        self._cautions: dict[_FileKey, str] = {}
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The directories below which everything happens."""
+        return self._disk.roots
+
+    @property
+    def is_coherent(self) -> bool:
+        """Whether the disk below shows the latest write of every process."""
+        return self._disk.is_coherent
+
+    def close(self) -> None:
+        """Let go of what is open; the editor stays."""
+        self._disk.close()
+
+    def resolve(self, path: str) -> Target:
+        """Follow links inside the roots; refuse what leads out."""
+        return self._disk.resolve(path)
+
+    def read(self, target: Target, *, limit: int) -> StoredFile | None:
+        """Return the whole file as the editor shows it, else as it is on the disk, or None when nothing is there."""
+        stored = self._disk.read(target, limit=limit)
+        if stored is None or isinstance(target, DiscoveredTarget):
+            return stored
+        data = self._ask_editor(target, stored).data
+        if len(data) > limit:
+            size = len(data)
+            message = f"`{target}` has {size} bytes, more than {limit}."
+            raise FileTooLarge(message, path=target.key, size=size, limit=limit)
+        return replace(stored, data=data)
+
+    def read_chunks(self, target: Target) -> Iterator[bytes]:
+        """Yield the file piece by piece; a large one comes from the disk."""
+        try:
+            stored = self.read(target, limit=self._largest)
+        except FileTooLarge:
+            yield from self._disk.read_chunks(target)
+            return
+        if stored is None:
+            raise NotFound(f"There is no file `{target}`.", path=target.key)
+        for start in range(0, len(stored.data), _PIECE_BYTES):
+            yield stored.data[start : start + _PIECE_BYTES]
+
+    def read_heads(self, directory: Target, names: Sequence[str], count: int) -> list[bytes | None]:
+        """Return the first bytes of some files on the disk."""
+        return self._disk.read_heads(directory, names, count)
+
+    def list_entries(self, directory: Target) -> list[DirectoryEntry]:
+        """Return all names in a directory with their types, in no order."""
+        return self._disk.list_entries(directory)
+
+    def stat_entries(self, directory: Target, names: Sequence[str]) -> list[EntryStat | None]:
+        """Return the facts about some entries of a directory; None for those that are gone."""
+        return self._disk.stat_entries(directory, names)
+
+    def target_below(self, directory: Target, names: Sequence[str]) -> Target:
+        """Return the target that names found below a directory lead to."""
+        found = self._disk.target_below(directory, names)
+        return DiscoveredTarget(root=found.root, parts=found.parts, key=found.key)
+
+    def open_directory(self, directory: Target) -> AbstractContextManager[int | None]:
+        """Keep a directory open for another program to start in."""
+        return self._disk.open_directory(directory)
+
+    def lock(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
+        """Hold all targets against other writers of ours; nothing holds the editor."""
+        return self._disk.lock(targets, timeout=timeout)
+
+    def replaces_in_place(self, target: Target) -> bool:
+        """Tell whether we ourselves would write into the same inode: not where the editor writes."""
+        if not self._disk.replaces_in_place(target):
+            return False
+        seen = self._current_state(target)
+        return seen is None or seen.shown is None or not seen.shown.faithful
+
+    def remove_leftovers(self, targets: Sequence[Target], *, tag: str, keep: Callable[[bytes], None]) -> None:
+        """Remove what a dead process staged on the disk."""
+        self._disk.remove_leftovers(targets, tag=tag, keep=keep)
+
+    def write_caution(self, target: Target) -> str:
+        """Say that the last write went through the editor, and what that means for it."""
+        return self._cautions.get(_file_key(target), "")
+
+    def apply(
+        self,
+        steps: Sequence[Step],
+        *,
+        tag: str,
+        fence: Callable[[], None],
+        keep: Callable[[bytes], None],
+    ) -> None:
+        """Stage the steps of the disk, call `fence`, write through the editor, then make the rest visible; or none."""
+        writes, others, cautions = self._split_steps(steps, keep)
+
+        def publish_writes() -> None:
+            fence()
+            for number, write in enumerate(writes):
+                if number:
+                    fence()  # the editor may have taken its time
+                write.publish()
+
+        try:
+            self._disk.apply(others, tag=tag, fence=publish_writes, keep=keep)
+        except BaseException as error:
+            _undo_writes(writes, error)
+            raise
+        for place in (place for step in steps for place in _file_keys(step)):
+            self._cautions.pop(place, None)
+        self._cautions |= cautions | {_file_key(write.step.target): write.caution for write in writes}
+
+    def _split_steps(
+        self, steps: Sequence[Step], keep: Callable[[bytes], None]
+    ) -> tuple[list[EditorWrite], list[Step], dict[_FileKey, str]]:
+        """Say which steps go through the editor, which do not, and what the caller should know about those."""
+        touched = Counter(place for step in steps for place in _file_keys(step))
+        writes, others, cautions = list[EditorWrite](), list[Step](), dict[_FileKey, str]()
+        for step in steps:
+            alone = all(touched[place] == 1 for place in _file_keys(step))
+            write = self._plan_write(step, keep) if isinstance(step, Replace) and alone else None
+            if write is not None:
+                writes.append(write)
+                continue
+            others.append(step)
+            if caution := self._check_disk_step(step):
+                cautions[_file_key(step.target)] = caution
+        return writes, others, cautions
+
+    def _plan_write(self, step: Replace, keep: Callable[[bytes], None]) -> EditorWrite | None:
+        """Return the way through the editor; None when the disk is the way."""
+        path, seen = _editor_path(step.target), self._current_state(step.target)
+        if path is None or seen is None or seen.shown is None or len(step.data) > self._largest:
+            return None
+        same_mode = step.mode in (None, seen.stored.meta.mode)
+        if not same_mode or seen.shown.text_for(step.data) is None:
+            return None
+        look = partial(self._current_state, step.target)
+        return EditorWrite(files=self._files, step=step, path=path, look=look, keep=keep)
+
+    def _check_disk_step(self, step: Step) -> str:
+        """Refuse to take a file or its bytes away on the disk while the editor has other text; say what is not known."""
+        target = _displaced_target(step)
+        if target is None:
+            return ""
+        try:
+            stored = self._disk.read(target, limit=self._largest)
+        except FileTooLarge:
+            return _TOO_LARGE_CAUTION.format(key=step.target.key)
+        if stored is not None and self._has_unsaved(target, stored):
+            raise StaleFile(
+                f"`{target}` has unsaved changes in the editor, and this change can only be made on the disk.",
+                path=target.key,
+                reason="unsaved_changes",
+                action="Save or discard the changes in the editor first, then read the file and try again.",
+            )
+        return ""
+
+    def _has_unsaved(self, target: Target, stored: StoredFile) -> bool:
+        path = _editor_path(target)
+        if path is None:
+            return False
+        if is_plain(stored.data):
+            seen = self._ask_editor(target, stored)
+            return seen.shown is not None and not seen.shown.saved
+        text = None if is_binary(stored.data) else self._read_text(path, target)
+        return text is not None and not may_be_saved(stored.data, text)
+
+    def _current_state(self, target: Target) -> BufferState | None:
+        try:
+            stored = self._disk.read(target, limit=self._largest)
+        except FileTooLarge:
+            return None
+        return None if stored is None else self._ask_editor(target, stored)
+
+    def _ask_editor(self, target: Target, stored: StoredFile) -> BufferState:
+        """Ask the editor about a file that is on the disk."""
+        path = _editor_path(target)
+        if path is None or len(stored.data) > self._largest or not is_plain(stored.data):
+            return BufferState(stored=stored)
+        text = self._read_text(path, target)
+        if text is None:
+            return BufferState(stored=stored)
+        found, place, name = interpret_buffer(stored.data, text), _file_key(target), sha256_hex(text.encode())
+        if found.saved:
+            self._clean[place] = name
+        elif self._clean.get(place) == name:
+            found = replace(found, data=stored.data, saved=True, faithful=False)
+        else:
+            self._clean.pop(place, None)
+        return BufferState(stored=stored, shown=found)
+
+    def _read_text(self, path: str, target: Target) -> str | None:
+        text = self._files.read_text(path)
+        if text is not None and not _is_text(text):
+            raise Unavailable(
+                f"The editor shows `{target}` with characters that text cannot hold.",
+                path=target.key,
+                reason="editor_bad_text",
+                action="Save the file in the editor and close it, then try again.",
+            )
+        return text
+
+
+def _undo_writes(writes: Sequence[EditorWrite], error: BaseException) -> None:
+    broken = list[str]()
+    for write in reversed(writes):
+        try:
+            write.undo()
+        except SureholdError:
+            broken.append(write.step.target.key)
+    if broken:
+        raise RecoveryRequired(
+            f"The change failed, and `{broken[0]}` could not be brought back in the editor.",
+            path=broken[0],
+            paths=broken,
+        ) from error
+
+
+def _editor_path(target: Target) -> str | None:
+    """Return the absolute path; None for a name that no editor can be told."""
+    path = "/".join((target.root.rstrip("/"), *target.parts))
+    return path if _is_text(path) else None
+
+
+def _is_text(text: str) -> bool:
+    """Tell whether there is no half of a character in it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _file_key(target: Target) -> _FileKey:
+    return target.root, target.parts
+
+
+def _file_keys(step: Step) -> list[_FileKey]:
+    return [_file_key(step.target), *([_file_key(step.source)] if isinstance(step, Rename) else [])]
+
+
+def _displaced_target(step: Step) -> Target | None:
+    """Return the file whose bytes a step takes away or replaces."""
+    match step:
+        case Create():
+            return None
+        case Replace() | Remove():
+            return step.target
+        case Rename():
+            return step.source
+        case _:
+            assert_never(step)

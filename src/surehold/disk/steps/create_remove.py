@@ -1,0 +1,280 @@
+"""The actions that create and remove files. Each is atomic: a path has its old state before, its new state after.
+
+Rules:
+1. `stage` prepares and makes nothing visible. `publish` is one system call that changes what is at the path, then a
+   check of what it displaced; unexpected bytes make it raise.
+2. `undo` may be called at any time after a failure. It checks the directory, not what was meant to happen, so it is
+   right wherever the failure occurred.
+3. A version written by an outside program is never dropped: the newest stays at the path, an older one goes to `keep`.
+4. `clean_up` is called after everything is durable and only drops what was displaced.
+"""
+
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from surehold.disk.base import Create, Remove, Target
+from surehold.disk.errno_errors import (
+    displaced_error,
+    name_taken_error,
+    no_parent_error,
+    not_a_file_error,
+    vanished_error,
+)
+from surehold.disk.file_io import write_all
+from surehold.disk.kernel import Unsupported
+from surehold.disk.metadata import restore_metadata
+from surehold.disk.steps.staging import (
+    DirectorySlot,
+    DisplacedFile,
+    StepContext,
+    file_identity,
+    hash_entry,
+    open_temporary,
+)
+from surehold.errors import StaleFile
+
+_MAX_NAMELESS_FILES = 64  # each holds a descriptor open until it is published
+
+
+class StepAction(Protocol):
+    """A step on its way to the disk."""
+
+    @property
+    def path_key(self) -> str:
+        """The path it is about."""
+        ...
+
+    def stage(self) -> None:
+        """Prepare it, invisibly."""
+        ...
+
+    def publish(self) -> None:
+        """Make it visible."""
+        ...
+
+    def undo(self) -> None:
+        """Bring the old state back, however far it got, and remove what was staged."""
+        ...
+
+    def clean_up(self) -> None:
+        """Drop what was displaced."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class CreateAction:
+    """Puts a new file where nothing is."""
+
+    call: StepContext
+    index: int
+    target: Target
+    fill: Callable[[int], str]
+    """Writes bytes and facts into a descriptor and returns the sha256 of the bytes."""
+    parents: bool = True
+    """Missing directories are made."""
+    _place: DirectorySlot | None = None
+    _fd: int = -1
+    """The nameless file, while it has no name."""
+    _temp: str = ""
+    _identity: tuple[int, int] = (0, 0)
+    _sha256: str = ""
+    _begun: bool = False
+
+    @property
+    def path_key(self) -> str:
+        """Name the path it is about."""
+        return self.target.key
+
+    def stage(self) -> None:
+        """Prepare it, invisibly."""
+        place = self._place = self._find_slot()
+        status = place.read_status()
+        if status is not None:
+            raise name_taken_error(status.st_mode, self.path_key)
+        try:
+            if self.index >= _MAX_NAMELESS_FILES:
+                raise Unsupported  # noqa: TRY301  # the fallback is the same, whoever asks for it
+            fd = self._fd = self.call.kernel.open_nameless(place.fd, 0o666)
+        except Unsupported:
+            temp = self.call.temp_name(self.index, "tmp")
+            fd = open_temporary(place, temp, 0o666)
+            self._temp = temp
+        try:
+            self._sha256 = self.fill(fd)
+            self._identity = file_identity(os.fstat(fd))
+            self.call.sync_file(fd)
+        finally:
+            if self._temp:
+                os.close(fd)
+
+    def publish(self) -> None:
+        """Make it visible."""
+        place = _require_staged(self._place)
+        self._begun = True
+        try:
+            if self._temp:
+                self.call.move_new(place, self._temp, place, place.name)
+            else:
+                self.call.kernel.give_name(self._fd, place.fd, place.name)
+        except FileExistsError as error:
+            status = place.read_status()
+            raise name_taken_error(status.st_mode if status else stat.S_IFREG, self.path_key) from error
+        place.directory.dirty = True
+        self._close_file()
+
+    def undo(self) -> None:
+        """Bring the old state back, however far it got."""
+        self._close_file()
+        if self._place is None:
+            return
+        if self._temp:
+            self.call.drop_file(self._place, self._temp, None)
+        status = self._place.read_status() if self._begun else None
+        if status is not None and file_identity(status) == self._identity:
+            remove_ours(self.call, self.index, self._place, self._sha256)
+
+    def clean_up(self) -> None:
+        """Nothing was displaced."""
+
+    def _find_slot(self) -> DirectorySlot:
+        if self.parents:
+            return self.call.directories.make_slot(self.target)
+        try:
+            return self.call.directories.find_slot(self.target)
+        except FileNotFoundError as error:
+            raise no_parent_error(self.path_key) from error
+
+    def _close_file(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def create_action(call: StepContext, index: int, step: Create) -> CreateAction:
+    """Return the action for a step."""
+
+    def write_content(fd: int) -> str:
+        sha256 = write_all(fd, (step.data,))
+        if step.meta is not None:
+            restore_metadata(fd, step.meta, mode=step.mode)
+        elif step.mode is not None:
+            os.fchmod(fd, step.mode)
+        return sha256
+
+    return CreateAction(call=call, index=index, target=step.target, fill=write_content, parents=step.parents)
+
+
+@dataclass(slots=True, kw_only=True)
+class RemoveAction:
+    """Takes a file away, first under another name, for good when everything else is through."""
+
+    call: StepContext
+    index: int
+    target: Target
+    expected: str
+    _place: DirectorySlot | None = None
+    _seen: DisplacedFile | None = None
+
+    @property
+    def path_key(self) -> str:
+        """Name the path it is about."""
+        return self.target.key
+
+    def stage(self) -> None:
+        """Prepare it, invisibly."""
+        self.stage_at(find_existing(self.call, self.target, self.expected))
+
+    def stage_at(self, place: DirectorySlot) -> None:
+        """Stage it at a place that is open already."""
+        self._place = place
+
+    def publish(self) -> None:
+        """Make it visible."""
+        place, old = _require_staged(self._place), self._old_name
+        try:
+            try:
+                self.call.kernel.rename_new(place.fd, place.name, place.fd, old)
+            except Unsupported:
+                # Nobody else uses this name, so there is nothing it could destroy.
+                os.rename(place.name, old, src_dir_fd=place.fd, dst_dir_fd=place.fd)
+        except FileNotFoundError as error:
+            raise vanished_error(self.path_key, self.expected) from error
+        place.directory.dirty = True
+        self._seen = hash_entry(place, old)
+        check_displaced(self._seen, self.expected, self.path_key)
+
+    def undo(self) -> None:
+        """Bring the old state back, however far it got."""
+        if self._place is None or self._place.read_status(self._old_name) is None:
+            return
+        put_back(self.call, self._place, self._old_name, self._place)
+
+    def clean_up(self) -> None:
+        """Drop what was displaced."""
+        self.call.drop_file(_require_staged(self._place), self._old_name, self._seen)
+
+    @property
+    def _old_name(self) -> str:
+        return self.call.temp_name(self.index, "old")
+
+
+def remove_action(call: StepContext, index: int, step: Remove) -> RemoveAction:
+    """Return the action for a step."""
+    return RemoveAction(call=call, index=index, target=step.target, expected=step.expected)
+
+
+def find_existing(call: StepContext, target: Target, expected: str) -> DirectorySlot:
+    """Return the place of a regular file that must be there."""
+    try:
+        place = call.directories.find_slot(target)
+        status = place.read_status()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise vanished_error(target.key, expected) from error
+    if status is None:
+        raise vanished_error(target.key, expected)
+    if not stat.S_ISREG(status.st_mode):
+        raise not_a_file_error(status.st_mode, target.key)
+    return place
+
+
+def check_displaced(seen: DisplacedFile, expected: str, key: str) -> None:
+    """Raise unless the bytes are the expected ones."""
+    if seen.sha256 is None:
+        raise not_a_file_error(seen.status.st_mode, key)
+    if seen.sha256 != expected:
+        raise displaced_error(key, expected, seen.sha256)
+
+
+def put_back(call: StepContext, source: DirectorySlot, name: str, place: DirectorySlot) -> None:
+    """Move displaced bytes to their path again; if a newer file is there by now, it stays and they are kept."""
+    try:
+        call.move_new(source, name, place, place.name)
+    except FileExistsError:
+        there, displaced_file = place.read_status(), source.read_status(name)
+        if there is None or displaced_file is None or file_identity(there) != file_identity(displaced_file):
+            call.keep_file(source, name)
+        call.drop_file(source, name, None)
+
+
+def remove_ours(call: StepContext, index: int, place: DirectorySlot, sha256: str) -> None:
+    """Remove a file that this call made, unless somebody wrote into it since."""
+    target = Target(root="", parts=(place.name,), key=place.key)
+    ours = RemoveAction(call=call, index=index, target=target, expected=sha256)
+    ours.stage_at(place)
+    try:
+        ours.publish()
+    except StaleFile:
+        ours.undo()
+    except OSError:
+        ours.undo()
+        raise
+    else:
+        ours.clean_up()
+
+
+def _require_staged(place: DirectorySlot | None) -> DirectorySlot:
+    assert place is not None, "a step is staged before it is published"
+    return place

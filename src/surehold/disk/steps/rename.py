@@ -1,0 +1,175 @@
+"""The action that gives a file another name: by renaming, by linking, or by copying.
+
+Rules:
+1. An existing file at the new name is never overwritten.
+2. Renaming is the default. Where a rename could overwrite, the file gets its second name by a link, then loses the
+   first.
+3. Across file systems the bytes and metadata are copied, and the source is removed only after the copy exists.
+"""
+
+import errno
+import os
+from dataclasses import dataclass
+
+from surehold.disk.base import Rename
+from surehold.disk.errno_errors import displaced_error, name_taken_error, vanished_error
+from surehold.disk.file_io import READ_FLAGS, read_pieces, write_all
+from surehold.disk.kernel import Unsupported
+from surehold.disk.metadata import meta_of, restore_metadata
+from surehold.disk.steps.create_remove import CreateAction, RemoveAction, check_displaced, find_existing, put_back
+from surehold.disk.steps.staging import DirectorySlot, StepContext, file_identity, hash_entry, link_file
+from surehold.disk.tree import open_entry
+
+
+@dataclass(slots=True, kw_only=True)
+class RenameAction:
+    """Gives a file another name."""
+
+    call: StepContext
+    index: int
+    step: Rename
+    _source: DirectorySlot | None = None
+    _target: DirectorySlot | None = None
+    _identity: tuple[int, int] = (0, 0)
+    _copy: CreateAction | None = None
+    _removal: RemoveAction | None = None
+    """How the old name goes, when it does not go by itself."""
+    _moved: bool = False
+    _linked: tuple[int, int] | None = None
+    """The file that has both names."""
+
+    @property
+    def path_key(self) -> str:
+        """Name the path it is about."""
+        return self.step.target.key
+
+    def stage(self) -> None:
+        """Prepare it, invisibly."""
+        self._source = find_existing(self.call, self.step.source, self.step.expected)
+        self._target = self.call.directories.make_slot(self.step.target)
+        source, target = self._staged_slots()
+        status = source.read_status()
+        if status is None:
+            raise vanished_error(self.step.source.key, self.step.expected)
+        self._identity = file_identity(status)
+        self._check_free(source, target)
+        if status.st_dev != os.fstat(target.fd).st_dev:
+            self._stage_copy(source)
+
+    def _check_free(self, source: DirectorySlot, target: DirectorySlot) -> None:
+        there = target.read_status()
+        if there is not None and not self._is_other_case(source, target, there):
+            raise name_taken_error(there.st_mode, self.path_key)
+
+    def _is_other_case(self, source: DirectorySlot, target: DirectorySlot, there: os.stat_result) -> bool:
+        """Tell whether both names are one file because the file system does not know case."""
+        same = file_identity(there) == self._identity and there.st_nlink == 1 and source.fd == target.fd
+        return same and source.name != target.name and source.name.casefold() == target.name.casefold()
+
+    def _stage_copy(self, source: DirectorySlot) -> None:
+        def copy_content(fd: int) -> str:
+            original = open_entry(source.fd, source.name, READ_FLAGS)
+            try:
+                sha256 = write_all(fd, read_pieces(original))
+                if sha256 != self.step.expected:
+                    raise displaced_error(source.key, self.step.expected, sha256)
+                restore_metadata(fd, meta_of(original, os.fstat(original)), mode=None)
+            finally:
+                os.close(original)
+            return sha256
+
+        self._copy = CreateAction(call=self.call, index=self.index, target=self.step.target, fill=copy_content)
+        self._copy.stage()
+
+    def publish(self) -> None:
+        """Make it visible."""
+        source, target = self._staged_slots()
+        if self._copy is not None:
+            self._copy.publish()
+            self._remove_source(source)
+            return
+        try:
+            self.call.kernel.rename_new(source.fd, source.name, target.fd, target.name)
+        except Unsupported:
+            self._publish_link(source, target)
+            return
+        except FileNotFoundError as error:
+            raise vanished_error(source.key, self.step.expected) from error
+        except FileExistsError as error:
+            self._change_case(source, target, error)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            self._publish_copy(source)
+            return
+        self._moved = True
+        source.directory.dirty = target.directory.dirty = True
+        check_displaced(hash_entry(target, target.name), self.step.expected, source.key)
+
+    def _publish_link(self, source: DirectorySlot, target: DirectorySlot) -> None:
+        try:
+            link_file(source.fd, source.name, target.fd, target.name)
+        except Unsupported:
+            self._publish_copy(source)
+            return
+        except FileNotFoundError as error:
+            raise vanished_error(source.key, self.step.expected) from error
+        except FileExistsError as error:
+            self._change_case(source, target, error)
+            self._moved = True
+            return
+        self._linked = self._identity
+        target.directory.dirty = True
+        there = target.read_status()
+        # The source may have become another file since it was staged; the check of its bytes comes next.
+        self._linked = file_identity(there) if there else None
+        self._remove_source(source)
+
+    def _change_case(self, source: DirectorySlot, target: DirectorySlot, error: FileExistsError) -> None:
+        there = target.read_status()
+        if there is None or not self._is_other_case(source, target, there):
+            raise name_taken_error(there.st_mode if there else 0, self.path_key) from error
+        os.rename(source.name, target.name, src_dir_fd=source.fd, dst_dir_fd=target.fd)
+
+    def _publish_copy(self, source: DirectorySlot) -> None:
+        self._stage_copy(source)
+        self.publish()
+
+    def _remove_source(self, source: DirectorySlot) -> None:
+        self._removal = RemoveAction(
+            call=self.call, index=self.index, target=self.step.source, expected=self.step.expected
+        )
+        self._removal.stage_at(source)
+        self._removal.publish()
+
+    def undo(self) -> None:
+        """Bring the old state back, however far it got."""
+        if self._source is None or self._target is None:
+            return
+        if self._removal is not None:
+            self._removal.undo()
+        if self._copy is not None:
+            self._copy.undo()
+        elif self._linked:
+            self._unlink_target(self._source, self._target)
+        elif self._moved and self._target.read_status() is not None:
+            put_back(self.call, self._target, self._target.name, self._source)
+
+    def _unlink_target(self, source: DirectorySlot, target: DirectorySlot) -> None:
+        """Take the second name away, unless it is somebody else's by now."""
+        there, original = target.read_status(), source.read_status()
+        if there is None or file_identity(there) != self._linked:
+            return
+        if original is None or file_identity(original) != self._linked:
+            self.call.keep_file(target, target.name)
+        self.call.drop_file(target, target.name, None)
+
+    def clean_up(self) -> None:
+        """Drop what was displaced."""
+        if self._removal is not None:
+            self._removal.clean_up()
+
+    def _staged_slots(self) -> tuple[DirectorySlot, DirectorySlot]:
+        assert self._source is not None, "a step is staged before it is published"
+        assert self._target is not None, "a step is staged before it is published"
+        return self._source, self._target

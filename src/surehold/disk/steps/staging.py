@@ -1,0 +1,279 @@
+"""What the steps of one call share: its open directories, its tag, its temporary names, and how foreign bytes are kept.
+
+Rules:
+1. A directory is opened once per call, without following a link, and everything in it is reached through its
+   descriptor. Changed directories are synced once, at the end.
+2. Directories made for a call that fails are removed again, unless they are in use by then.
+3. A temporary name carries the tag of the call and is beside the file it is for: `.surehold-<tag>-<index>.tmp` holds
+   new bytes before they are visible (and displaced bytes after a swap), `….old` holds displaced bytes.
+4. A temporary file that may hold bytes of another program is dropped only when those bytes are at their path, are what
+   was expected, or were handed to `keep`.
+"""
+
+import errno
+import os
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Literal
+
+from surehold.disk.base import Target
+from surehold.disk.errno_errors import not_a_file_error
+from surehold.disk.file_io import READ_FLAGS, has_content, hash_of, is_regular, read_all
+from surehold.disk.kernel import O_CLOEXEC, O_NOFOLLOW, Kernel, Unsupported, sync
+from surehold.disk.tree import DIRECTORY_FLAGS, LISTED_DIRECTORY_FLAGS, DiskRoot, Tree, open_entry
+from surehold.errors import DiskFailed, InvalidArgument
+
+
+@dataclass(slots=True, kw_only=True)
+class OpenDirectory:
+    """An open directory."""
+
+    fd: int
+    can_sync: bool = True
+    dirty: bool = False
+    """Whether names in it changed during this call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectorySlot:
+    """A name in an open directory."""
+
+    directory: OpenDirectory
+    name: str
+    key: str
+
+    @property
+    def fd(self) -> int:
+        """The descriptor of the directory."""
+        return self.directory.fd
+
+    def read_status(self, name: str | None = None) -> os.stat_result | None:
+        """Look at the entry (or at another one beside it) without following it; None when nothing is there."""
+        try:
+            return os.stat(name or self.name, dir_fd=self.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+
+@dataclass(slots=True, kw_only=True)
+class DirectoryPool:
+    """The directories of one call."""
+
+    tree: Tree
+    _open: dict[tuple[str, tuple[str, ...]], OpenDirectory] = field(
+        default_factory=dict[tuple[str, tuple[str, ...]], OpenDirectory]
+    )
+    _made: list[tuple[OpenDirectory, str]] = field(default_factory=list[tuple[OpenDirectory, str]])
+
+    def find_slot(self, target: Target) -> DirectorySlot:
+        """Return where a target is; ENOENT when its directory is missing."""
+        return self._slot_for(target, make=False)
+
+    def make_slot(self, target: Target) -> DirectorySlot:
+        """Return where a target will be, making missing directories."""
+        return self._slot_for(target, make=True)
+
+    def _slot_for(self, target: Target, *, make: bool) -> DirectorySlot:
+        if not target.parts:
+            raise not_a_file_error(0o040000, target.key)
+        directory = self._find_directory(self.tree.root_of(target), target.parts[:-1], make=make)
+        return DirectorySlot(directory=directory, name=target.parts[-1], key=target.key)
+
+    def _find_directory(self, root: DiskRoot, parts: tuple[str, ...], *, make: bool) -> OpenDirectory:
+        known = self._open.get((root.path, parts))
+        if known is not None:
+            return known
+        try:
+            directory = self._open_directory(root, parts)
+        except FileNotFoundError:
+            if not make or not parts:
+                raise
+            directory = self._make_directory(root, parts)
+        self._open[root.path, parts] = directory
+        return directory
+
+    def _open_directory(self, root: DiskRoot, parts: tuple[str, ...]) -> OpenDirectory:
+        try:
+            return OpenDirectory(fd=self.tree.open_parts(root, parts, LISTED_DIRECTORY_FLAGS))
+        except PermissionError:
+            # Writable but not readable: usable, only not to be synced.
+            return OpenDirectory(fd=self.tree.open_parts(root, parts, DIRECTORY_FLAGS), can_sync=False)
+
+    def _make_directory(self, root: DiskRoot, parts: tuple[str, ...]) -> OpenDirectory:
+        above = self._find_directory(root, parts[:-1], make=True)
+        try:
+            os.mkdir(parts[-1], dir_fd=above.fd)  # pathlib knows no dir_fd
+        except FileExistsError:
+            pass
+        else:
+            above.dirty = True
+            self._made.append((above, parts[-1]))
+        try:
+            return OpenDirectory(fd=open_entry(above.fd, parts[-1], LISTED_DIRECTORY_FLAGS))
+        except PermissionError:
+            return OpenDirectory(fd=open_entry(above.fd, parts[-1], DIRECTORY_FLAGS), can_sync=False)
+
+    def sync_changed(self) -> None:
+        """Make the changed names durable, each directory once."""
+        for directory in self._open.values():
+            if directory.dirty and directory.can_sync:
+                try:
+                    sync(directory.fd)
+                except OSError as error:
+                    # Some file systems cannot sync a directory and have nothing to sync in it.
+                    if error.errno not in {errno.EINVAL, errno.EBADF}:
+                        raise
+
+    def remove_made(self) -> None:
+        """Take away the directories that this call made, as far as they are empty."""
+        for above, name in reversed(self._made):
+            with suppress(OSError):
+                os.rmdir(name, dir_fd=above.fd)  # pathlib knows no dir_fd
+
+    def close(self) -> None:
+        """Let go of every directory."""
+        for directory in self._open.values():
+            os.close(directory.fd)
+        self._open.clear()
+
+
+Durability = Literal["full", "file", "none"]
+_TAG_PATTERN = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_NO_LINK_ERRNOS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV})
+_UNLIMITED_BYTES = 1 << 62
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisplacedFile:
+    """What lies under a name: the hash of its bytes, None when it is no regular file."""
+
+    sha256: str | None
+    status: os.stat_result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepContext:
+    """One `apply`: what its steps need to know."""
+
+    kernel: Kernel
+    directories: DirectoryPool
+    tag: str
+    keep: Callable[[bytes], None]
+    durability: Durability
+
+    def temp_name(self, index: int, suffix: Literal["tmp", "old"]) -> str:
+        """Return the temporary name of a step."""
+        return f".surehold-{self.tag}-{index}.{suffix}"
+
+    def sync_file(self, fd: int) -> None:
+        """Make the bytes of a file durable, if that is wanted."""
+        if self.durability != "none":
+            sync(fd)
+
+    def drop_file(self, place: DirectorySlot, name: str, seen: DisplacedFile | None) -> None:
+        """Remove a temporary file; bytes that were written into it since it was `seen` are kept."""
+        status = place.read_status(name)
+        if status is None:
+            return
+        if seen is not None and _was_written(seen.status, status):
+            self.keep_file(place, name)
+        os.unlink(name, dir_fd=place.fd)
+
+    def keep_file(self, place: DirectorySlot, name: str) -> None:
+        """Hand the bytes of a temporary file over."""
+        fd = open_entry(place.fd, name, READ_FLAGS)
+        try:
+            status = os.fstat(fd)
+            data = read_all(fd, size=status.st_size, limit=_UNLIMITED_BYTES) if is_regular(status) else None
+        finally:
+            os.close(fd)
+        if data is not None:
+            self.keep(data)
+
+    def move_new(self, source: DirectorySlot, name: str, place: DirectorySlot, new: str) -> None:
+        """Rename to a name that nothing has, whatever the system offers for it."""
+        source.directory.dirty = place.directory.dirty = True
+        try:
+            self.kernel.rename_new(source.fd, name, place.fd, new)
+        except Unsupported:
+            try:
+                link_file(source.fd, name, place.fd, new)
+            except Unsupported:
+                if place.read_status(new) is not None:
+                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new) from None
+                os.rename(name, new, src_dir_fd=source.fd, dst_dir_fd=place.fd)
+            else:
+                os.unlink(name, dir_fd=source.fd)
+
+
+def hash_entry(place: DirectorySlot, name: str, *, awaited: tuple[bytes | None, str] = (None, "")) -> DisplacedFile:
+    """Hash what lies under a name, without following it and without waiting for anything.
+
+    Bytes that are `awaited`, with their hash, are recognised by comparing.
+    """
+    try:
+        fd = open_entry(place.fd, name, READ_FLAGS)
+    except OSError as error:
+        # A link, a socket, a device without driver: there, but not a file.
+        if error.errno not in {errno.ELOOP, errno.ENXIO, errno.ENODEV}:
+            raise
+        return DisplacedFile(sha256=None, status=os.stat(name, dir_fd=place.fd, follow_symlinks=False))
+    try:
+        status = os.fstat(fd)
+        if not is_regular(status):
+            return DisplacedFile(sha256=None, status=status)
+        data, name_of_data = awaited
+        if data is not None and status.st_size == len(data) and has_content(fd, data):
+            return DisplacedFile(sha256=name_of_data, status=status)
+        os.lseek(fd, 0, os.SEEK_SET)
+        return DisplacedFile(sha256=hash_of(fd, size=status.st_size), status=status)
+    finally:
+        os.close(fd)
+
+
+def link_file(source_fd: int, name: str, dir_fd: int, new: str) -> None:
+    """Give a file a second name; `Unsupported` where files have one."""
+    try:
+        os.link(name, new, src_dir_fd=source_fd, dst_dir_fd=dir_fd, follow_symlinks=False)
+    except OSError as error:
+        if error.errno in _NO_LINK_ERRNOS:
+            raise Unsupported from error
+        raise
+
+
+def open_temporary(place: DirectorySlot, name: str, mode: int) -> int:
+    """Create a temporary file that only this call knows."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | O_NOFOLLOW | O_CLOEXEC
+    try:
+        return os.open(name, flags, mode, dir_fd=place.fd)
+    except FileExistsError as error:
+        raise DiskFailed(
+            f"A file of an interrupted change lies beside `{place.key}`.",
+            path=place.key,
+            reason="leftover",
+            action="Run `surehold recover`.",
+            name=name,
+        ) from error
+
+
+def check_tag(tag: str) -> str:
+    """Return a tag that can be part of a file name, or refuse it."""
+    if not _TAG_PATTERN.fullmatch(tag):
+        raise InvalidArgument(f"`{tag}` cannot be part of a file name.", reason="bad_tag")
+    return tag
+
+
+def is_temporary(name: str, tag: str) -> bool:
+    """Tell whether a name is a temporary one of the call with this tag."""
+    return re.fullmatch(rf"\.surehold-{re.escape(tag)}-\d+\.(tmp|old)", name) is not None
+
+
+def file_identity(status: os.stat_result) -> tuple[int, int]:
+    """Return what makes a file the same file under another name."""
+    return status.st_dev, status.st_ino
+
+
+def _was_written(one: os.stat_result, other: os.stat_result) -> bool:
+    return (one.st_size, one.st_mtime_ns) != (other.st_size, other.st_mtime_ns)

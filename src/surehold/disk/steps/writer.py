@@ -1,0 +1,180 @@
+"""Applies all steps of a call, or none of them.
+
+Rules:
+1. Everything is staged, then the fence is checked, then the steps are published one after another.
+2. When anything fails, from staging to the last sync of a directory, every step is undone in reverse order.
+3. Directories are synced before displaced bytes are dropped: a failed sync can still be undone. The removal itself
+   becomes durable with the next commit of the file system, which is the journal's own at the latest.
+4. After a kill at any moment a path holds its old or its new bytes, and the only leftovers beside it are temporary
+   names with the call's tag (and empty directories made for it). Files written in place are the exception.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import assert_never
+
+from surehold.disk.base import Create, Remove, Rename, Replace, Step, Target
+from surehold.disk.errno_errors import as_surehold_error, translate_os_errors
+from surehold.disk.steps.create_remove import StepAction, create_action, remove_action
+from surehold.disk.steps.rename import RenameAction
+from surehold.disk.steps.replace import ReplaceAction, must_overwrite
+from surehold.disk.steps.staging import DirectoryPool, DirectorySlot, Durability, StepContext, check_tag, is_temporary
+from surehold.disk.tree import Tree
+from surehold.errors import NotFound, RecoveryRequired, SureholdError
+
+
+def apply_steps(
+    tree: Tree,
+    steps: Sequence[Step],
+    *,
+    tag: str,
+    fence: Callable[[], None],
+    keep: Callable[[bytes], None],
+    durability: Durability,
+) -> None:
+    """Make all steps visible, or none and raise."""
+    directories = DirectoryPool(tree=tree)
+    call = StepContext(
+        kernel=tree.kernel, directories=directories, tag=check_tag(tag), keep=keep, durability=durability
+    )
+    actions = [_action_for(call, index, step) for index, step in enumerate(steps)]
+    try:
+        try:
+            _stage_and_publish(actions, _dependent_indexes(steps), fence)
+            if durability == "full":
+                with translate_os_errors(actions[0].path_key if actions else "."):
+                    directories.sync_changed()
+        except BaseException as error:
+            _undo_all(actions, call, error)
+            raise
+        _clean_up_all(actions)
+    finally:
+        directories.close()
+
+
+def _stage_and_publish(actions: Sequence[StepAction], dependent: frozenset[int], fence: Callable[[], None]) -> None:
+    for index, action in enumerate(actions):
+        if index not in dependent:
+            with translate_os_errors(action.path_key):
+                action.stage()
+    fence()
+    for index, action in enumerate(actions):
+        with translate_os_errors(action.path_key):
+            if index in dependent:
+                action.stage()
+            action.publish()
+
+
+def _undo_all(actions: Sequence[StepAction], call: StepContext, error: BaseException) -> None:
+    broken: list[str] = []
+    for action in reversed(actions):
+        if not _try_twice(action.undo):
+            broken.append(action.path_key)
+        # A directory may stand where an earlier step took a file away, which comes back next.
+        call.directories.remove_made()
+    if call.durability == "full":
+        with suppress(OSError):
+            call.directories.sync_changed()
+    if broken:
+        raise RecoveryRequired(
+            f"The change failed, and `{broken[0]}` could not be brought back.", path=broken[0], paths=broken
+        ) from error
+
+
+def _clean_up_all(actions: Sequence[StepAction]) -> None:
+    """Drop what was displaced. The change has happened by now: what resists is litter, not a failure."""
+    interrupt: BaseException | None = None
+    for action in actions:
+        try:
+            _try_twice(action.clean_up)
+        except BaseException as error:  # noqa: BLE001  # raised again below, when nothing is left lying about
+            interrupt = error
+            _try_twice(action.clean_up)
+    if interrupt is not None:
+        raise interrupt
+
+
+def _try_twice(action: Callable[[], None]) -> bool:
+    """Try what must not stay half done once more when it fails; tell whether it was done."""
+    for _ in range(2):
+        with suppress(OSError, SureholdError):
+            action()
+            return True
+    return False
+
+
+def _action_for(call: StepContext, index: int, step: Step) -> StepAction:
+    match step:
+        case Create():
+            return create_action(call, index, step)
+        case Replace():
+            return ReplaceAction(call=call, index=index, step=step)
+        case Remove():
+            return remove_action(call, index, step)
+        case Rename():
+            return RenameAction(call=call, index=index, step=step)
+        case _:
+            assert_never(step)
+
+
+def _dependent_indexes(steps: Sequence[Step]) -> frozenset[int]:
+    """Return the steps that can only be staged after an earlier one is visible: they touch the same path."""
+    touched: set[tuple[str, tuple[str, ...]]] = set()
+    dependent: set[int] = set()
+    for index, step in enumerate(steps):
+        targets = [step.source, step.target] if isinstance(step, Rename) else [step.target]
+        above = {(target.root, target.parts[:depth]) for target in targets for depth in range(1, len(target.parts) + 1)}
+        if above & touched:
+            dependent.add(index)
+        touched |= {(target.root, target.parts) for target in targets}
+    return frozenset(dependent)
+
+
+def replaces_in_place(tree: Tree, target: Target) -> bool:
+    """Tell whether a new version would have to be written into the same inode."""
+    directories = DirectoryPool(tree=tree)
+    try:
+        with translate_os_errors(target.key):
+            return must_overwrite(directories.find_slot(target))
+    except NotFound:
+        return False
+    finally:
+        directories.close()
+
+
+def remove_leftovers(tree: Tree, targets: Sequence[Target], *, tag: str, keep: Callable[[bytes], None]) -> None:
+    """Remove what a dead process staged beside the targets; its bytes are kept first."""
+    directories = DirectoryPool(tree=tree)
+    call = StepContext(kernel=tree.kernel, directories=directories, tag=check_tag(tag), keep=keep, durability="none")
+    seen: set[tuple[str, tuple[str, ...]]] = set()
+    try:
+        for target in targets:
+            if (target.root, target.parts[:-1]) not in seen:
+                seen.add((target.root, target.parts[:-1]))
+                _remove_beside(call, target)
+    finally:
+        directories.close()
+
+
+def _remove_beside(call: StepContext, target: Target) -> None:
+    try:
+        place = call.directories.find_slot(target)
+        names = os.listdir(place.fd)  # noqa: PTH208  # pathlib lists no descriptor
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise as_surehold_error(error, target.key) from error
+    for name in names:
+        if is_temporary(name, call.tag):
+            with translate_os_errors(target.key):
+                _remove_leftover(call, place, name)
+
+
+def _remove_leftover(call: StepContext, place: DirectorySlot, name: str) -> None:
+    status = place.read_status(name)
+    # Links, sockets and directories of others can only have got here by a swap; they hold no bytes to keep.
+    if status is not None and stat.S_ISREG(status.st_mode):
+        call.keep_file(place, name)
+        call.drop_file(place, name, None)

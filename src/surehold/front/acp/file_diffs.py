@@ -1,0 +1,95 @@
+"""Previews what a change does to files, as diffs that an editor can show.
+
+1. A new file and a small one are shown whole; a large one as its hunks, so that a message stays as small as the edit.
+2. A deleted file becomes a diff to nothing. A file that only moved has no diff.
+3. What cannot be shown (bytes that are not text, or too much) is described in words, never left out silently.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from surehold.front.acp.events import FileDiff
+from surehold.text.diff import Hunk, find_hunks, local_hunks
+from surehold.text.escape import escape_text
+from surehold.text.plan import EditPlan
+from surehold.text.snapshot import Snapshot
+from surehold.workspace.receipt import FileReceipt
+
+_WHOLE_FILE_BYTES = 32 * 1024
+"""Bytes of both versions together up to which a file is shown whole."""
+_MAX_FILE_CHARS = 512 * 1024
+"""Characters that one file may add to an event."""
+_MAX_TOTAL_CHARS = 4 << 20
+"""Characters that all files together may; a client may refuse a larger message, or end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangePreview:
+    """The pieces of a change, and what is to be said beside them."""
+
+    diffs: tuple[FileDiff, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def preview_changes(files: Iterable[FileReceipt], *, root: str) -> ChangePreview:
+    """Return what a change does to each of its files."""
+    diffs, notes, room, left = list[FileDiff](), list[str](), _MAX_TOTAL_CHARS, 0
+    for one in files:
+        if not one.changed:
+            continue
+        name = one.change.to_path or one.path
+        path = name if name.startswith("/") else f"{root.rstrip('/')}/{name}"
+        pieces = _file_diffs(path, one.plan)
+        size = sum(len(piece.new) + len(piece.old or "") for piece in pieces)
+        if size <= min(_MAX_FILE_CHARS, room):
+            diffs += pieces
+            room -= size
+        elif size <= _MAX_FILE_CHARS:
+            left += 1
+        else:
+            notes.append(f"The difference in {escape_text(one.path)} is too large to be shown here.")
+        if not _is_text(one.plan):
+            sizes = f"{one.plan.before.size:,} before, {one.plan.after.size:,} after"
+            notes.append(f"The bytes of {escape_text(one.path)} are no text: {sizes}.")
+    if left:
+        notes.append(
+            f"The differences in {left:,} more {'file' if left == 1 else 'files'} are too many to be shown here."
+        )
+    return ChangePreview(diffs=tuple(diffs), notes=tuple(notes))
+
+
+def _is_text(plan: EditPlan) -> bool:
+    return plan.before.is_text and plan.after.is_text
+
+
+def _file_diffs(path: str, plan: EditPlan) -> list[FileDiff]:
+    if not _is_text(plan) or not plan.changes_bytes:
+        return []
+    before, after = plan.before, plan.after
+    if not before.exists:
+        return [FileDiff(path=path, old=None, new=after.text)]
+    if not after.exists or before.size + after.size <= _WHOLE_FILE_BYTES:
+        return [FileDiff(path=path, old=before.text, new=after.text if after.exists else "")]
+    return [_hunk_diff(path, plan, hunk) for hunk in _plan_hunks(plan)]
+
+
+def _plan_hunks(plan: EditPlan) -> list[Hunk]:
+    before, after = plan.before, plan.after
+    if plan.spans and not before.needs_table:
+        return local_hunks(before.data, after.data, plan.span_offsets())
+    return find_hunks(before.lines.raw, after.lines.raw)
+
+
+def _hunk_diff(path: str, plan: EditPlan, hunk: Hunk) -> FileDiff:
+    return FileDiff(
+        path=path,
+        old=_hunk_side(plan.before, hunk, b" -"),
+        new=_hunk_side(plan.after, hunk, b" +"),
+        old_start=max(hunk.old_start, 1),
+        new_start=max(hunk.new_start, 1),
+    )
+
+
+def _hunk_side(snapshot: Snapshot, hunk: Hunk, signs: bytes) -> str:
+    data = b"".join(row[1:] for row in hunk.lines if row[0] in signs)
+    return snapshot.encoding.decode(data.removeprefix(snapshot.encoding.bom) if hunk.old_start <= 1 else data)

@@ -1,0 +1,143 @@
+"""Runs the adapter's synchronous work in threads, so that many calls run at once.
+
+1. A read-only call may be abandoned: its flag is set, its thread ends when it notices, and nothing waits for it.
+2. A change is never abandoned: its flag is set, which stops it as long as nothing was written, and its end is
+   awaited.
+3. Progress goes from the thread to the event loop at most ten times a second or at every hundredth, and only upwards.
+"""
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TypeVar
+
+import anyio
+
+from surehold.front.shared.approval_queue import QuestionChannel
+from surehold.front.shared.sanitize import ensure_utf8
+from surehold.tools.context import ProgressListener
+
+T = TypeVar("T")
+Send = Callable[[float, float | None, str | None], Awaitable[None]]
+Work = Callable[[ProgressListener, Callable[[], bool]], T]
+_MAX_THREADS = 48
+"""More than questions can wait at the client and on the review page together: the rest goes on meanwhile."""
+_REPORT_SECONDS = 0.1
+_REPORT_FRACTION = 0.01
+"""A part of the whole that is worth a report by itself."""
+
+
+class ProgressRelay:
+    """Carries progress from a worker thread to the client."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._loop = asyncio.get_running_loop()
+        self._waiting = deque[tuple[float, float | None, str]]()
+        self._sending: asyncio.Task[None] | None = None
+        self._closed = False
+        self._told = 0.0
+        self._highest = -1.0
+
+    def __call__(self, done: float, total: float | None = None, message: str = "") -> None:
+        """Report from any thread; most reports are dropped."""
+        now = time.monotonic()
+        leap = bool(total) and done - self._highest >= total * _REPORT_FRACTION
+        if done <= self._highest or (now - self._told < _REPORT_SECONDS and not leap):
+            return
+        self._told, self._highest = now, done
+        with suppress(RuntimeError):  # the loop has ended; the work has not
+            self._loop.call_soon_threadsafe(self._queue_report, (done, total, message))
+
+    async def send_remaining(self) -> None:
+        """Send what was reported before the work ended; its answer comes behind it."""
+        if self._sending:
+            await self._sending
+
+    def close(self) -> None:
+        """Send no more."""
+        self._closed = True
+        if self._sending:
+            self._sending.cancel()
+
+    def _queue_report(self, report: tuple[float, float | None, str]) -> None:
+        self._waiting.append(report)
+        if not self._closed and (self._sending is None or self._sending.done()):
+            self._sending = asyncio.ensure_future(self._send_all())
+
+    async def _send_all(self) -> None:
+        while self._waiting:
+            done, total, message = self._waiting.popleft()
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # nobody listens any more
+                await self._send(done, total, ensure_utf8(message) or None)
+
+
+def _drop_progress(done: float, total: float | None = None, message: str = "") -> None:
+    """Report to nobody."""
+
+
+class CallThreads:
+    """The calls of one server that are under way."""
+
+    def __init__(self) -> None:
+        self.under_way = 0
+        """How many calls somebody waits for."""
+        self._pool = ThreadPoolExecutor(_MAX_THREADS, "call")
+        self._changing = 0
+        self._changed = threading.Condition()
+
+    async def run_in_thread(
+        self, work: "Work[T]", *, changes: bool, send: Send | None = None, asking: QuestionChannel | None = None
+    ) -> T:
+        """Run something in a thread; a change goes on to its end, whoever waits for it. An open question ends."""
+        flag = threading.Event()
+        relay = ProgressRelay(send) if send else None
+        job = self._pool.submit(self._run_change if changes else _run_read, work, relay or _drop_progress, flag.is_set)
+        outcome = asyncio.wrap_future(job)
+        self.under_way += 1
+        try:
+            result = await (asyncio.shield(outcome) if changes else outcome)
+            if relay:
+                await relay.send_remaining()
+            return result  # noqa: TRY300 - a cancellation of the last reports is one of the call
+        except asyncio.CancelledError:
+            flag.set()
+            if asking:
+                asking.close()
+            if changes and not job.cancel():
+                with anyio.CancelScope(shield=True):
+                    await asyncio.wait([outcome])
+            raise
+        finally:
+            flag.set()
+            self.under_way -= 1
+            if relay:
+                relay.close()
+
+    def wait_for_changes(self, timeout: float) -> bool:
+        """Wait until every change has ended; False when that takes too long."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._changing, timeout)
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether a change is under way."""
+        return self._changing > 0
+
+    def _run_change(self, work: "Work[T]", progress: ProgressListener, cancelled: Callable[[], bool]) -> T:
+        with self._changed:
+            self._changing += 1
+        try:
+            return work(progress, cancelled)
+        finally:
+            with self._changed:
+                self._changing -= 1
+                self._changed.notify_all()
+
+
+def _run_read(work: "Work[T]", progress: ProgressListener, cancelled: Callable[[], bool]) -> T:
+    return work(progress, cancelled)

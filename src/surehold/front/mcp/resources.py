@@ -1,0 +1,364 @@
+"""MCP resources: workspace files, the log, and answers that were too large; and a watcher for changes.
+
+A `ResourceProvider` serves the resources of one kind; the adapter asks one provider after the other.
+"""
+
+import base64
+import json
+import mimetypes
+import os
+import secrets
+import threading
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Protocol
+from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
+
+import anyio
+import anyio.to_thread
+
+from surehold.disk.base import Target
+from surehold.errors import FileTooLarge, NotAFile, NotFound, PermissionDenied
+from surehold.search.query import ListedEntry
+from surehold.stores.base import Entry, LedgerQuery
+from surehold.text.escape import escape_lines
+from surehold.tools.spec import Json
+from surehold.workspace.workspace import Workspace
+
+
+class ResourceProvider(Protocol):
+    """Resources of one kind."""
+
+    def list_page(self, after: str) -> tuple[Sequence[Json], str]:
+        """Return what `resources/list` shows next, and where to go on; empty at the end."""
+        ...
+
+    def list_templates(self) -> Sequence[Json]:
+        """Return what `resources/templates/list` shows."""
+        ...
+
+    def read_resource(self, uri: str) -> Sequence[Json] | None:
+        """Return the contents of a resource; None when it is not on this shelf, an error when it cannot be read."""
+        ...
+
+    def content_mark(self, uri: str) -> str | None:
+        """Return a text that differs whenever the content does; None when it is not on this shelf."""
+        ...
+
+    def complete_value(self, template: str, value: str) -> Sequence[str]:
+        """Return how a value of one of its templates could go on."""
+        ...
+
+
+class StaticResources:
+    """A shelf that has nothing special about it, and all of it on one page."""
+
+    def list_entries(self) -> Iterable[Json]:
+        """Yield what is listed: here nothing."""
+        return ()
+
+    def list_page(self, after: str) -> tuple[Sequence[Json], str]:  # noqa: ARG002 - there is one page
+        """Return everything."""
+        return list(self.list_entries()), ""
+
+    def list_templates(self) -> Sequence[Json]:
+        """Return none."""
+        return ()
+
+    def content_mark(self, uri: str) -> str | None:  # noqa: ARG002 - what others do with it
+        """Return None: what is here never changes."""
+        return None
+
+    def complete_value(self, template: str, value: str) -> Sequence[str]:  # noqa: ARG002 - what others do with it
+        """Return nothing."""
+        return ()
+
+
+_FILE_URI_TEMPLATE = "file:///{+path}"
+_FILES_PER_PAGE = 500
+_MAX_DEPTH = 64
+_MAX_FILE_BYTES = 16 << 20
+_MAX_DIRECTORY_ENTRIES = 2000
+_MAX_REMEMBERED_MARKS = 4096
+_UNSETTLED_NS = 50_000_000
+"""A file that changed this recently may change again without its time telling."""
+
+
+def uri_of(path: str) -> str:
+    """Return the address of an absolute path; its bytes need not be UTF-8."""
+    return f"file://{quote_from_bytes(os.fsencode(path))}"
+
+
+def path_of(uri: str) -> str | None:
+    """Return the absolute path of an address; None when it is not the address of a file here."""
+    parts = urlsplit(uri)
+    if parts.scheme != "file" or parts.netloc not in {"", "localhost"} or not parts.path.startswith("/"):
+        return None
+    return os.fsdecode(unquote_to_bytes(parts.path))
+
+
+class FileResources:
+    """Shows what may be read below the roots, except what is ignored or hidden."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._marks = dict[str, tuple[tuple[int, ...], str]]()
+
+    def list_page(self, after: str) -> tuple[Sequence[Json], str]:
+        """Return the roots, and some of the files below them."""
+        number, _, passed = after.partition("/")
+        roots = self._workspace.roots
+        at = int(number) if number.isascii() and number.isdigit() else 0
+        rows = [_root_entry(root) for root in roots] if not after else []
+        if at >= len(roots):
+            return rows, ""
+        listing = self._workspace.finder.list(
+            roots[at], recursive=True, max_depth=_MAX_DEPTH, limit=_FILES_PER_PAGE, after=passed
+        )
+        rows += [_file_entry(roots[at], one) for one in listing.entries if one.type == "file"]
+        if listing.next:
+            return rows, f"{at}/{listing.next}"
+        return rows, f"{at + 1}/" if at + 1 < len(roots) else ""
+
+    def list_templates(self) -> Sequence[Json]:
+        """Return the one template that covers every file."""
+        return [
+            {
+                "uriTemplate": _FILE_URI_TEMPLATE,
+                "name": "file",
+                "title": "A file or directory of the workspace",
+                "description": "Text as it is, other files as base64, a directory as the list of its entries.",
+            }
+        ]
+
+    def read_resource(self, uri: str) -> Sequence[Json] | None:
+        """Return a file, or what is in a directory."""
+        path = path_of(uri)
+        if path is None:
+            return None
+        target = self._workspace.target(path)
+        place = _absolute_path(target)
+        if os.path.isdir(place):  # noqa: PTH112 - strings all the way: names need not be UTF-8
+            return [{"uri": uri, "mimeType": "text/plain", "text": self._directory_text(path)}]
+        try:
+            if os.stat(place, follow_symlinks=False).st_size > _MAX_FILE_BYTES:  # noqa: PTH116 - as above
+                raise FileTooLarge(
+                    f"`{path}` is too large to be read at once.", path=path, action="Read parts of it with `read_file`."
+                )
+        except FileNotFoundError:
+            raise NotFound(f"`{path}` does not exist.", path=path) from None
+        snapshot = self._workspace.read(path)
+        kind = mimetypes.guess_type(path)[0]
+        if snapshot.is_text:
+            return [{"uri": uri, "mimeType": kind or "text/plain", "text": snapshot.text}]
+        blob = base64.b64encode(snapshot.data).decode("ascii")
+        return [{"uri": uri, "mimeType": kind or "application/octet-stream", "blob": blob}]
+
+    def content_mark(self, uri: str) -> str | None:
+        """Return the sha256 of a file; it is computed again only when the file looks different."""
+        path = path_of(uri)
+        if path is None:
+            return None
+        try:
+            status = os.stat(_absolute_path(self._workspace.target(path)), follow_symlinks=False)  # noqa: PTH116 - as above
+        except OSError:
+            return "nothing is there"
+        look = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        known = self._marks.get(uri)
+        if known and known[0] == look:
+            return known[1]
+        try:
+            mark = self._workspace.fingerprint(path)
+        except NotAFile:
+            mark = str(look)
+        if time.time_ns() - status.st_mtime_ns > _UNSETTLED_NS:
+            if len(self._marks) > _MAX_REMEMBERED_MARKS:
+                self._marks.clear()
+            self._marks[uri] = (look, mark)
+        return mark
+
+    def complete_value(self, template: str, value: str) -> Sequence[str]:
+        """Return the entries of the directory that was typed so far."""
+        if template != _FILE_URI_TEMPLATE:
+            return ()
+        directory, _, start = f"/{value.lstrip('/')}".rpartition("/")
+        listing = self._workspace.finder.list(directory or "/", recursive=False, limit=_MAX_DIRECTORY_ENTRIES)
+        found = [one for one in listing.entries if one.name.startswith(start)]
+        return [f"{directory}/{one.name}{'/' * (one.type == 'directory')}".lstrip("/") for one in found]
+
+    def _directory_text(self, path: str) -> str:
+        listing = self._workspace.finder.list(path, recursive=False, limit=_MAX_DIRECTORY_ENTRIES)
+        rows = [f"{escape_lines(one.name)}{'/' * (one.type == 'directory')}" for one in listing.entries]
+        if listing.truncated:
+            rows.append(f"[more than {_MAX_DIRECTORY_ENTRIES:,} entries; use `list_directory` for the rest]")
+        return "\n".join(rows)
+
+
+def _absolute_path(target: Target) -> str:
+    return os.path.join(target.root, *target.parts)  # noqa: PTH118 - strings all the way: names need not be UTF-8
+
+
+def _root_entry(root: str) -> Json:
+    name = escape_lines(root.rstrip("/").rpartition("/")[2] or root)
+    return {
+        "uri": uri_of(root),
+        "name": f"{name}/",
+        "description": "A root of the workspace.",
+        "mimeType": "text/plain",
+    }
+
+
+def _file_entry(root: str, one: ListedEntry) -> Json:
+    entry: Json = {
+        "uri": uri_of(f"{root.rstrip('/')}/{one.relative}"),
+        "name": escape_lines(one.relative),
+        "size": one.size,
+    }
+    kind = mimetypes.guess_type(one.name)[0]
+    return {**entry, "mimeType": kind} if kind else entry
+
+
+LOG_URI = "surehold://log"
+_NEWEST_ENTRIES = 100
+_LOG_LISTING: Json = {
+    "uri": LOG_URI,
+    "name": "log",
+    "title": "What happened here",
+    "description": f"The newest {_NEWEST_ENTRIES} entries of the ledger: changes, refused calls, outside edits.",
+    "mimeType": "application/json",
+}
+
+
+class LedgerResources(StaticResources):
+    """Shows what happened in this workspace, newest first."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def list_entries(self) -> Iterable[Json]:
+        """Yield the log."""
+        yield _LOG_LISTING
+
+    def read_resource(self, uri: str) -> Sequence[Json] | None:
+        """Return the newest entries as JSON."""
+        if uri != LOG_URI:
+            return None
+        rows = [
+            _entry_json(entry)
+            for entry in self._workspace.store.list_entries(LedgerQuery(limit=_NEWEST_ENTRIES))
+            if self._may_show(entry)
+        ]
+        return [{"uri": uri, "mimeType": "application/json", "text": json.dumps({"entries": rows}, indent=1)}]
+
+    def _may_show(self, entry: Entry) -> bool:
+        """Tell whether the rules let agents know of the files in an entry."""
+        try:
+            for key in filter(None, (entry.change.path, entry.change.to_path)):
+                self._workspace.names.check_recorded_path(key)
+        except PermissionDenied:
+            return False
+        return True
+
+    def content_mark(self, uri: str) -> str | None:
+        """Return the number of the newest entry."""
+        if uri != LOG_URI:
+            return None
+        return str(next((entry.seq for entry in self._workspace.store.list_entries(LedgerQuery(limit=1))), 0))
+
+
+def _entry_json(entry: Entry) -> Json:
+    change, call = entry.change, entry.call
+    row: Json = {
+        "seq": entry.seq,
+        "changeId": entry.change_id,
+        "timestamp": entry.timestamp,
+        "ok": entry.ok,
+        "operation": call.operation,
+        "tool": call.tool,
+        "agent": call.agent,
+        "session": call.session,
+        "path": change.path,
+        "toPath": change.to_path,
+        "beforeSha256": change.before.sha256 if change.before else "",
+        "afterSha256": change.after.sha256 if change.after else "",
+        "reason": call.reason,
+        "errorKind": entry.error_kind,
+        "message": entry.message,
+    }
+    return {key: value for key, value in row.items() if value != ""}
+
+
+_ANSWER_URI_PREFIX = "surehold://answer/"
+_MAX_SAVED_CHARS = 64 << 20
+
+
+class SavedAnswers(StaticResources):
+    """Keeps whole answers under names that nobody can guess; the oldest go when there are too many."""
+
+    def __init__(self, *, limit: int = _MAX_SAVED_CHARS) -> None:
+        self._limit = limit
+        self._kept = OrderedDict[str, tuple[str, str]]()
+        self._lock = threading.Lock()
+
+    def keep_text(self, text: str, mime_type: str) -> str:
+        """Keep a text and return its address."""
+        uri = _ANSWER_URI_PREFIX + secrets.token_urlsafe(12)
+        with self._lock:
+            self._kept[uri] = (text, mime_type)
+            while len(self._kept) > 1 and sum(len(kept) for kept, _ in self._kept.values()) > self._limit:
+                self._kept.popitem(last=False)
+        return uri
+
+    def read_resource(self, uri: str) -> Sequence[Json] | None:
+        """Return an answer in full."""
+        with self._lock:
+            found = self._kept.get(uri)
+        return [{"uri": uri, "mimeType": found[1], "text": found[0]}] if found else None
+
+
+POLL_SECONDS = 0.5
+
+
+class ResourceWatcher:
+    """Looks at the resources that somebody wants to hear about; at nothing when there are none."""
+
+    def __init__(
+        self, mark: Callable[[str], str], tell: Callable[[str], Awaitable[None]], *, every: float = POLL_SECONDS
+    ) -> None:
+        self._mark = mark
+        self._tell = tell
+        self._every = every
+        self._wanted = Counter[str]()
+        self._marks = dict[str, str]()
+        self._wake = anyio.Event()
+
+    async def add_uri(self, uri: str) -> None:
+        """Begin to look at a resource; what it is now is what changes are measured against."""
+        if uri not in self._marks:
+            self._marks[uri] = await anyio.to_thread.run_sync(self._mark, uri)
+        self._wanted[uri] += 1
+        self._wake.set()
+
+    def drop_uri(self, uri: str) -> None:
+        """Look no longer, when nobody else wants to hear of it."""
+        self._wanted[uri] -= 1
+        if self._wanted[uri] <= 0:
+            del self._wanted[uri]
+            self._marks.pop(uri, None)
+
+    async def run_forever(self) -> None:
+        """Look and tell, until cancelled."""
+        while True:
+            if not self._wanted:
+                self._wake = anyio.Event()
+                await self._wake.wait()
+            await anyio.sleep(self._every)
+            for uri in list(self._wanted):
+                await self._check_uri(uri)
+
+    async def _check_uri(self, uri: str) -> None:
+        mark = await anyio.to_thread.run_sync(self._mark, uri, abandon_on_cancel=True)
+        if uri in self._wanted and mark != self._marks.get(uri):
+            self._marks[uri] = mark
+            await self._tell(uri)

@@ -1,0 +1,324 @@
+"""Binds the adapter to the SDK's low-level server, for both eras of the protocol.
+
+This is the only seam to the SDK's server: requests, elicitation, subscriptions and shutdown signals.
+"""
+
+import os
+import signal
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import anyio
+import mcp_types as types
+from mcp.server.caching import CacheableMethod, CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from surehold.errors import Cancelled, PermissionRequired, SureholdError
+from surehold.front.mcp.adapter import Adapter
+from surehold.front.mcp.approval_form import ElicitationForm, ElicitationReply
+from surehold.front.mcp.approval_rounds import RoundInput
+from surehold.front.mcp.call_threads import CallThreads, Send
+from surehold.front.mcp.resources import ResourceWatcher
+from surehold.front.mcp.results import MENDED_KEY, SESSION_KEY
+from surehold.front.mcp.sessions import Caller, RpcError, new_handle
+from surehold.front.shared.approval_queue import ApprovalQueue, Deliver, QuestionChannel
+from surehold.tools.context import ProgressListener
+from surehold.tools.spec import Json
+
+INTERRUPTED_EXIT_CODE = 130
+
+
+class ShutdownSignals:
+    """Hears SIGTERM and SIGINT; a second one ends the program at once, which no file minds."""
+
+    def __init__(self) -> None:
+        self.asked = anyio.Event()
+        self.code = 0
+
+    async def watch_signals(self) -> None:
+        """Listen, until cancelled."""
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for number in signals:
+                if self.asked.is_set():
+                    os._exit(128 + number)
+                self.code = INTERRUPTED_EXIT_CODE if number == signal.SIGINT else 0
+                self.asked.set()
+
+    async def cancel_when_asked(self, scope: anyio.CancelScope) -> None:
+        """Cancel a scope when it is time to end."""
+        await self.asked.wait()
+        scope.cancel()
+
+
+ElicitationContext = ServerRequestContext[Any, Any]
+
+
+def can_elicit(ctx: ElicitationContext) -> bool:
+    """Tell whether the client shows forms to a person; one that names no mode means forms."""
+    capabilities = ctx.session.client_capabilities
+    declared = capabilities.elicitation if capabilities else None
+    return declared is not None and (declared.form is not None or declared.url is None)
+
+
+def replies_in(params: types.CallToolRequestParams) -> dict[str, ElicitationReply]:
+    """Return the answers that a call brings along."""
+    given = params.input_responses or {}
+    return {key: _reply_from(one) for key, one in given.items() if isinstance(one, types.ElicitResult)}
+
+
+def make_delivery(ctx: ElicitationContext, *, seconds: float) -> Deliver:
+    """Return the way to ask the client of a call while the call waits."""
+
+    async def deliver_form(question: ElicitationForm) -> ElicitationReply:
+        params = types.ElicitRequestFormParams(message=question.message, requested_schema=question.schema)
+        try:
+            result = await ctx.session.send_request(
+                types.ElicitRequest(params=params),
+                types.ElicitResult,
+                request_read_timeout_seconds=seconds,
+                metadata=ServerMessageMetadata(related_request_id=ctx.request_id),
+            )
+        except MCPError as error:
+            raise _delivery_error(error, seconds) from None
+        except ValidationError:
+            raise _unreachable_error("its answer cannot be understood") from None
+        return _reply_from(result)
+
+    return deliver_form
+
+
+def _reply_from(result: types.ElicitResult) -> ElicitationReply:
+    return ElicitationReply(action=result.action, content=result.content or {})
+
+
+def _delivery_error(error: MCPError, seconds: float) -> SureholdError:
+    if error.code == types.CONNECTION_CLOSED:
+        return Cancelled("The client left while somebody was asked.")
+    if error.code == types.REQUEST_TIMEOUT:
+        return PermissionRequired(
+            f"Nobody answered within {seconds:,.0f} seconds.",
+            reason="approval_timeout",
+            action="Tell the person what you want to change; call again when they are there to answer.",
+        )
+    return _unreachable_error(error.message)
+
+
+def _unreachable_error(cause: str) -> PermissionRequired:
+    return PermissionRequired("The client could not ask anybody.", cause=cause)
+
+
+PRINCIPAL_KEY = "surehold.principal"
+"""Where the HTTP front leaves the name that a bearer token stands for."""
+
+RequestContext = ServerRequestContext[Any, Any]
+T = TypeVar("T")
+_LONG_CACHE = CacheHint(ttl_ms=300_000, scope="public")
+_CACHE_HINTS: dict[CacheableMethod, CacheHint] = {
+    "tools/list": _LONG_CACHE,
+    "prompts/list": _LONG_CACHE,
+    "resources/templates/list": _LONG_CACHE,
+    "server/discover": CacheHint(ttl_ms=300_000),
+    "resources/list": CacheHint(),
+    "resources/read": CacheHint(),
+}
+_MAX_SUBSCRIPTIONS = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundServer:
+    """A server of the SDK, and what its transports need to end it well."""
+
+    server: Server[Any]
+    calls: CallThreads
+    desk: ApprovalQueue
+    listening: ListenHandler
+
+
+def make_server(adapter: Adapter) -> BoundServer:
+    """Put an adapter on an SDK server."""
+    return _ServerBinding(adapter).make_bound_server()
+
+
+class _ServerBinding:
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
+        self._calls = CallThreads()
+        self._desk = ApprovalQueue()
+        self._own = new_handle()
+        self._bus = InMemorySubscriptionBus()
+        self._listening = ListenHandler(self._bus)
+        self._watch = ResourceWatcher(adapter.resource_mark, self._notify_subscribers)
+        self._subscribed = OrderedDict[tuple[str, str], ServerSession]()
+
+    def make_bound_server(self) -> BoundServer:
+        about = self._adapter.describe_server()
+        server = Server[Any](
+            about["name"],
+            version=about["version"],
+            title=about["title"],
+            description=about["description"],
+            instructions=about["instructions"],
+            cache_hints=_CACHE_HINTS,
+            lifespan=self._run_lifespan,
+            get_tool_input_schema=self._adapter.input_schema,
+            on_list_tools=_plain_answer(self._list_tools),
+            on_call_tool=_plain_answer(self._call_tool),
+            on_list_resources=_plain_answer(self._list_resources),
+            on_list_resource_templates=_plain_answer(self._list_templates),
+            on_read_resource=_plain_answer(self._read_resource),
+            on_subscribe_resource=self._subscribe_resource,
+            on_unsubscribe_resource=self._unsubscribe_resource,
+            on_subscriptions_listen=self._listen_for_updates,
+            on_list_prompts=_plain_answer(self._list_prompts),
+            on_get_prompt=_plain_answer(self._get_prompt),
+            on_completion=_plain_answer(self._complete_argument),
+        )
+        return BoundServer(server=server, calls=self._calls, desk=self._desk, listening=self._listening)
+
+    @asynccontextmanager
+    async def _run_lifespan(self, _: Server[Any]) -> AsyncGenerator[None]:
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._watch.run_forever)
+            try:
+                yield
+            finally:
+                group.cancel_scope.cancel()
+
+    # Tools.
+    async def _list_tools(self, _: RequestContext, __: types.PaginatedRequestParams | None) -> Json:
+        return {"tools": self._adapter.list_tools()}
+
+    async def _call_tool(self, ctx: RequestContext, params: types.CallToolRequestParams) -> Json:
+        name, arguments, caller = params.name, params.arguments, self._caller_from(ctx)
+        changes, asking, brought = self._adapter.may_write(name), None, None
+        if changes and can_elicit(ctx):
+            if caller.era == "stateless":
+                brought = RoundInput(state=params.request_state or "", replies=replies_in(params))
+            else:
+                asking = self._desk.open_channel(make_delivery(ctx, seconds=self._adapter.profile.ask_seconds))
+
+        def call_adapter(progress: ProgressListener, cancelled: Callable[[], bool]) -> Json:
+            called = replace(caller, progress=progress, cancelled=cancelled, ask=asking, round=brought)
+            return self._adapter.call_tool(name, arguments, called)
+
+        send: Send | None = ctx.session.report_progress if (ctx.meta or {}).get("progress_token") is not None else None
+        try:
+            return await self._run_call(call_adapter, changes=changes, send=send, asking=asking)
+        finally:
+            if asking:
+                self._desk.drop_channel(asking)
+
+    # Resources.
+    async def _list_resources(self, _: RequestContext, params: types.PaginatedRequestParams | None) -> Json:
+        cursor = params.cursor if params else None
+        return await self._run_call(lambda _, __: self._adapter.list_resources(cursor))
+
+    async def _list_templates(self, _: RequestContext, __: types.PaginatedRequestParams | None) -> Json:
+        return self._adapter.list_templates()
+
+    async def _read_resource(self, ctx: RequestContext, params: types.ReadResourceRequestParams) -> Json:
+        caller = self._caller_from(ctx)
+        return await self._run_call(lambda _, __: self._adapter.read_resource(params.uri, caller))
+
+    async def _complete_argument(self, _: RequestContext, params: types.CompleteRequestParams) -> Json:
+        ref = params.ref
+        template = ref.uri if isinstance(ref, types.ResourceTemplateReference) else ""
+        return await self._run_call(lambda _, __: self._adapter.complete_template(template, params.argument.value))
+
+    # Subscriptions.
+    async def _subscribe_resource(self, ctx: RequestContext, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        caller = self._caller_from(ctx)
+        key = (caller.connection, params.uri)
+        if key not in self._subscribed:
+            await self._run_call(lambda _, __: self._adapter.check_watchable(params.uri, caller))
+            await self._watch.add_uri(params.uri)
+        self._subscribed[key] = ctx.session
+        while len(self._subscribed) > _MAX_SUBSCRIPTIONS:
+            (_, uri), _ = self._subscribed.popitem(last=False)
+            self._watch.drop_uri(uri)
+        return types.EmptyResult()
+
+    async def _unsubscribe_resource(
+        self, ctx: RequestContext, params: types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
+        if self._subscribed.pop((self._caller_from(ctx).connection, params.uri), None):
+            self._watch.drop_uri(params.uri)
+        return types.EmptyResult()
+
+    async def _listen_for_updates(
+        self, ctx: RequestContext, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        watched = list[str]()
+        try:
+            for uri in params.notifications.resource_subscriptions or ():
+                await self._watch.add_uri(uri)
+                watched.append(uri)
+            return await self._listening(ctx, params)
+        finally:
+            for uri in watched:
+                self._watch.drop_uri(uri)
+
+    async def _notify_subscribers(self, uri: str) -> None:
+        await self._bus.publish(ResourceUpdated(uri=uri))
+        for (_, wanted), session in list(self._subscribed.items()):
+            if wanted == uri:
+                with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                    await session.send_resource_updated(uri)
+
+    # Prompts.
+    async def _list_prompts(self, _: RequestContext, __: types.PaginatedRequestParams | None) -> Json:
+        return self._adapter.list_prompts()
+
+    async def _get_prompt(self, _: RequestContext, params: types.GetPromptRequestParams) -> Json:
+        return await self._run_call(lambda _, __: self._adapter.get_prompt(params.name, params.arguments))
+
+    async def _run_call(
+        self,
+        work: Callable[[ProgressListener, Callable[[], bool]], T],
+        *,
+        changes: bool = False,
+        send: Send | None = None,
+        asking: QuestionChannel | None = None,
+    ) -> T:
+        try:
+            return await self._calls.run_in_thread(work, changes=changes, send=send, asking=asking)
+        except RpcError as error:
+            raise MCPError(error.code, error.message, error.data) from None
+
+    def _caller_from(self, ctx: RequestContext) -> Caller:
+        client = ctx.session.client_params.client_info if ctx.session.client_params else None
+        stateless = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+        meta: dict[str, Any] = dict(ctx.meta or {})
+        return Caller(
+            client=client.name if client else "",
+            client_version=client.version if client else "",
+            era="stateless" if stateless else "handshake",
+            connection=self._connection_id(ctx, stateless=stateless),
+            principal=ctx.request.scope.get(PRINCIPAL_KEY, "") if ctx.request is not None else "",
+            handle=str(meta.get(SESSION_KEY) or ""),
+            mended=bool(meta.get(MENDED_KEY)),
+        )
+
+    def _connection_id(self, ctx: RequestContext, *, stateless: bool) -> str:
+        if ctx.request is None:
+            return self._own
+        return "" if stateless else ctx.request.headers.get("mcp-session-id", "")
+
+
+def _plain_answer(answer: Callable[[RequestContext, Any], Awaitable[Json]]) -> Any:
+    """Let an answer be plain data: the SDK takes it as well as its own types, only its signatures do not say so."""
+
+    async def complete_result(ctx: RequestContext, params: Any) -> Json:
+        return {"resultType": "complete", **await answer(ctx, params)}
+
+    return complete_result

@@ -1,0 +1,150 @@
+"""Starts the MCP server that the command line describes, with or without the review page, and runs it until it ends.
+
+It stands beside `mcp` and `review` because it is the only module that knows both.
+"""
+
+import gc
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from surehold import __version__
+from surehold.front.mcp.options import HttpSettings
+from surehold.front.shared.stdio_lines import StdioDescriptors, claim_stdio
+from surehold.text.escape import escape_text
+
+if TYPE_CHECKING:
+    from surehold.app import Settings
+    from surehold.front.mcp.adapter import Adapter
+    from surehold.front.mcp.options import ServerOptions
+    from surehold.front.review.pending_approvals import PendingApprovals
+    from surehold.workspace.workspace import Workspace
+
+_CHANGE_WAIT_SECONDS = 30.0
+"""Seconds that changes under way get when the server ends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerLaunch:
+    """Everything that can be chosen about a server."""
+
+    roots: tuple[str, ...]
+    settings: "Settings"
+    profile: "ServerOptions"
+    tools: str = ""
+    """A comma list of families; empty for the usual ones."""
+    named_by: str = ""
+    """Where the roots come from, when nobody named them."""
+    door: HttpSettings | None = None
+    """Where HTTP is served; None for standard input and output."""
+    page: bool = False
+    """Show the review page beside the server."""
+    show_token: bool = False
+    """Print how a client connects, with the token: once, when it was made for this run."""
+
+
+def choose_roots(given: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """Return the directories to serve, and where they come from when nobody named them."""
+    if given:
+        return tuple(given), ""
+    if project := os.environ.get("CLAUDE_PROJECT_DIR"):
+        return (project,), "CLAUDE_PROJECT_DIR"
+    return (os.getcwd(),), "the current directory"  # noqa: PTH109 - names need not be UTF-8
+
+
+def launch_server(order: ServerLaunch) -> int:
+    """Open the workspace, serve it until the end, and close it; return the exit code."""
+    from surehold.app import open_workspace
+
+    gc.disable()  # nothing of what is loaded now is ever collected; looking for it costs a tenth of the start
+    pipes = claim_stdio() if order.door is None else None
+    with open_workspace(*order.roots, settings=order.settings) as workspace:
+        from surehold.front.mcp.adapter import Adapter
+        from surehold.library.families import tools_of
+
+        tools = tools_of(order.tools) if order.tools else tools_of()
+        if pipes is not None:
+            return _run_over_stdio(Adapter(workspace=workspace, tools=tools, profile=order.profile), pipes, order)
+        questions = _make_pending_approvals(order) if order.page else None
+        ask = questions.ask_person if questions else None
+        adapter = Adapter(workspace=workspace, tools=tools, profile=order.profile, elsewhere=ask)
+        return _run_over_http(adapter, order, workspace, questions)
+
+
+def _make_pending_approvals(order: ServerLaunch) -> "PendingApprovals":
+    from surehold.front.review.pending_approvals import PendingApprovals
+
+    return PendingApprovals(patience=order.profile.ask_seconds)
+
+
+def _run_over_stdio(adapter: "Adapter", pipes: StdioDescriptors, order: ServerLaunch) -> int:
+    _print_to_stderr(f"{_startup_line(adapter, order)}; Ctrl-C ends it.")
+    from surehold.front.mcp.server import make_server
+    from surehold.front.mcp.stdio import serve_stdio
+
+    bound = make_server(adapter)
+    _finish_startup()
+    try:
+        return serve_stdio(bound, pipes)
+    finally:
+        bound.calls.wait_for_changes(_CHANGE_WAIT_SECONDS)
+
+
+def _run_over_http(
+    adapter: "Adapter", order: ServerLaunch, workspace: "Workspace", questions: "PendingApprovals | None"
+) -> int:
+    from surehold.front.mcp.http import open_port, serve_http
+    from surehold.front.mcp.server import make_server
+
+    place, door = open_port(order.door or HttpSettings())
+    _print_to_stderr(f"{_startup_line(adapter, order)} at http://{door.address}/mcp; Ctrl-C ends it.")
+    if order.show_token:
+        _print_to_stderr(_client_config_line(door))
+    if questions:
+        secret = f"#{door.token}" if order.show_token else ""
+        _print_to_stderr(f"Review what agents do: http://{door.address}/{secret}")
+    bound = make_server(adapter)
+    _finish_startup()
+    try:
+        if questions is None:
+            return serve_http(bound, place, door)
+        from surehold.front.review.site import ReviewPage
+
+        page = ReviewPage(workspace, questions, token=door.token)
+        return serve_http(bound, place, door, routes=page.make_routes(), farewell=questions.close)
+    finally:
+        bound.calls.wait_for_changes(_CHANGE_WAIT_SECONDS)
+
+
+def _startup_line(adapter: "Adapter", order: ServerLaunch) -> str:
+    count = len(adapter.tool_names)
+    roots = ", ".join(escape_text(root) for root in order.roots)
+    source = f" ({order.named_by})" if order.named_by else ""
+    return f"surehold {__version__}: {count} tools on {roots}{source} (mode {order.settings.mode or 'acceptEdits'})"
+
+
+def _client_config_line(door: HttpSettings) -> str:
+    import json
+
+    entry = {
+        "type": "http",
+        "url": f"http://{door.address}/mcp",
+        "headers": {"Authorization": f"Bearer {door.token}"},
+    }
+    return f"Clients connect with: {json.dumps({'mcpServers': {'surehold': entry}})}"
+
+
+def _finish_startup() -> None:
+    """Log to standard error, and let the collector pass over everything that was loaded."""
+    import logging
+
+    gc.freeze()
+    gc.enable()
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="surehold: %(message)s")
+
+
+def _print_to_stderr(sentence: str) -> None:
+    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.flush()

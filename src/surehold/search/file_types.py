@@ -1,0 +1,100 @@
+"""File types by ripgrep's names, with their globs and common aliases."""
+
+from difflib import get_close_matches
+
+from surehold.errors import InvalidPattern
+
+_C = ("*.[chH]", "*.[chH].in", "*.cats")
+_CPP = ("*.[ChH]", "*.[ChH].in", "*.[ch]pp", "*.[ch]pp.in", "*.[ch]xx", "*.[ch]xx.in", "*.cc", "*.cc.in", "*.hh")
+GLOBS: dict[str, tuple[str, ...]] = {
+    "c": _C,
+    "cpp": (*_CPP, "*.hh.in", "*.inl"),
+    "cs": ("*.cs",),
+    "css": ("*.css", "*.scss"),
+    "dart": ("*.dart",),
+    "docker": ("*Dockerfile*",),
+    "elixir": ("*.eex", "*.ex", "*.exs", "*.heex", "*.leex", "*.livemd"),
+    "go": ("*.go",),
+    "haskell": ("*.c2hs", "*.cpphs", "*.hs", "*.hsc", "*.lhs"),
+    "html": ("*.ejs", "*.htm", "*.html"),
+    "java": ("*.java", "*.jsp", "*.jspx", "*.properties"),
+    "js": ("*.cjs", "*.js", "*.jsx", "*.mjs", "*.vue"),
+    "json": ("*.json", "*.sarif", "composer.lock"),
+    "jupyter": ("*.ipynb", "*.jpynb"),
+    "kotlin": ("*.kt", "*.kts"),
+    "lua": ("*.lua",),
+    "md": ("*.markdown", "*.md", "*.mdown", "*.mdwn", "*.mdx", "*.mkd", "*.mkdn"),
+    "php": ("*.php", "*.php3", "*.php4", "*.php5", "*.php7", "*.php8", "*.pht", "*.phtml"),
+    "py": ("*.py", "*.pyi"),
+    "ruby": ("*.gemspec", "*.rake", "*.rb", "*.rbw", ".irbrc", "Gemfile", "Rakefile", "config.ru"),
+    "rust": ("*.rs",),
+    "scala": ("*.sbt", "*.scala"),
+    "sh": (
+        *("*.bash", "*.bashrc", "*.csh", "*.cshrc", "*.env", "*.ksh", "*.kshrc", "*.sh", "*.tcsh", "*.zsh"),
+        *(".bash_login", ".bash_logout", ".bash_profile", ".bashrc", ".cshrc", ".env", ".kshrc", ".login", ".logout"),
+        *(".profile", ".tcshrc", ".zlogin", ".zlogout", ".zprofile", ".zshenv", ".zshrc", "bash_login", "bash_logout"),
+        *("bash_profile", "bashrc", "profile", "zlogin", "zlogout", "zprofile", "zshenv", "zshrc"),
+    ),
+    "sql": ("*.psql", "*.sql"),
+    "svg": ("*.svg",),
+    "swift": ("*.swift",),
+    "toml": ("*.toml", "Cargo.lock"),
+    "ts": ("*.cts", "*.mts", "*.ts", "*.tsx"),
+    "txt": ("*.txt",),
+    "xml": ("*.dtd", "*.rng", "*.sch", "*.xhtml", "*.xjb", "*.xml", "*.xml.dist", "*.xsd", "*.xsl", "*.xslt"),
+    "yaml": ("*.yaml", "*.yml"),
+    "zig": ("*.zig",),
+}
+ALIASES = {
+    "bash": "sh",
+    "c++": "cpp",
+    "csharp": "cs",
+    "dockerfile": "docker",
+    "golang": "go",
+    "htm": "html",
+    "ipynb": "jupyter",
+    "javascript": "js",
+    "jsx": "js",
+    "kt": "kotlin",
+    "markdown": "md",
+    "python": "py",
+    "rb": "ruby",
+    "rs": "rust",
+    "shell": "sh",
+    "tsx": "ts",
+    "typescript": "ts",
+    "yml": "yaml",
+    "zsh": "sh",
+}
+
+
+def canonical_type(name: str) -> str:
+    """Return ripgrep's name for a kind of files; what nobody could have meant is refused."""
+    if not name or not all(sign.isalnum() or sign in "+-_" for sign in name):
+        raise unknown_type_error(name)
+    return ALIASES.get(name, name)
+
+
+def unknown_type_error(name: str) -> InvalidPattern:
+    """Return the error for a kind of files that nobody knows, with the names that it may have meant."""
+    near = get_close_matches(name.lower().lstrip("."), (*GLOBS, *ALIASES), n=3, cutoff=0.6)
+    said = " or ".join(f"`{each}`" for each in near)
+    return InvalidPattern(
+        f"No file type is called `{name}`.",
+        reason="unknown_type",
+        action=f"Did you mean {said}? A glob such as `*.py` works too."
+        if near
+        else "Use a name such as py, js, rust or md, or give a glob instead.",
+        type=name,
+        near=near,
+    )
+
+
+def type_globs(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the globs of these kinds; refuse one that only ripgrep knows."""
+    found = list[str]()
+    for name in map(canonical_type, names):
+        if name not in GLOBS:
+            raise unknown_type_error(name)
+        found += GLOBS[name]
+    return tuple(found)

@@ -1,0 +1,248 @@
+"""Connections to the SQLite database: who may use one, and how a transaction begins and ends.
+
+1. A connection serves one caller at a time; idle ones wait in a pool.
+2. A connection never crosses a fork. The child opens its own and neither uses nor closes those of its parent:
+   closing them could remove a log file that the parent still writes.
+3. Writers hold their turn (`write_queue`) from BEGIN to COMMIT. Readers never wait.
+4. Only SQLite opens the database file: closing it elsewhere would drop SQLite's own locks.
+5. A connection that raised is closed, not reused.
+6. Nothing is written to a file that lost its name: SQLite would continue in it, and the history would be lost with it.
+   A database that was once found replaced stays refused until it is opened again.
+"""
+
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from surehold.errors import StateUnavailable
+from surehold.stores.sqlite import schema, state_errors
+from surehold.stores.sqlite.write_queue import hold_turn
+
+Durability = Literal["full", "none"]
+
+_WAIT_SECONDS = 30.0  # seconds; a turn takes milliseconds
+_CHECKPOINT_PAGES = 500  # 2 MB of log: a log that is written over, not longer, is cheaper to bring to the disk
+_LOG_LIMIT_BYTES = 64 * 1024 * 1024
+
+_databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
+
+
+@dataclass(slots=True)
+class _PooledConnection:
+    """A connection and the durability it is set to."""
+
+    connection: sqlite3.Connection
+    synchronous: str = ""
+
+
+class Database:
+    """The SQLite file of one state directory."""
+
+    def __init__(self, state_dir: Path, *, durability: Durability) -> None:
+        self.path = state_dir / "state.db"
+        self._lock = state_dir / "state.lock"
+        self._durable = "FULL" if durability == "full" else "OFF"
+        self._relaxed = "NORMAL" if durability == "full" else "OFF"
+        self._idle: list[_PooledConnection] = []
+        self._all: dict[int, _PooledConnection] = {}
+        self._guard = threading.Lock()
+        self._closed = False
+        self._file: tuple[int, int] | None = None
+        """The device and inode of the file that was opened first, and that every connection must have."""
+        self._replaced = False
+        _databases.add(self)
+        self._prepare_state(state_dir)
+
+    @contextmanager
+    def read_transaction(self) -> Generator[sqlite3.Connection]:
+        """Lend a connection whose queries all see the same moment."""
+        with self._lend_connection() as link:
+            link.connection.execute("BEGIN")
+            yield link.connection
+            link.connection.execute("COMMIT")
+
+    @contextmanager
+    def write_transaction(self, *, durable: bool = True) -> Generator[sqlite3.Connection]:
+        """Lend a connection inside the one write transaction; it commits when the body returns."""
+        with self._lend_connection() as link, hold_turn(self._lock, database=self.path, patience=_WAIT_SECONDS):
+            if self._file_identity() != self._file:
+                raise self._mark_replaced()
+            synchronous = self._durable if durable else self._relaxed
+            if link.synchronous != synchronous:
+                link.connection.execute(f"PRAGMA synchronous = {synchronous}")
+                link.synchronous = synchronous
+            link.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield link.connection
+                link.connection.execute("COMMIT")
+            except BaseException:
+                # Inside the turn, so that the next in line does not meet our lock.
+                _roll_back(link.connection)
+                raise
+
+    def close(self) -> None:
+        """Close every idle connection; one in use is closed when it comes back."""
+        self._closed = True
+        self._close_idle()
+
+    def forget_connections(self) -> None:
+        """Forget every connection without closing it: they belong to the process that forked us."""
+        if self._all:
+            import ctypes
+
+            for link in self._all.values():  # never to be freed, not even when the interpreter ends: freeing closes
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(link.connection))
+        self._guard = threading.Lock()
+        self._idle = []
+        self._all = {}
+
+    @contextmanager
+    def _lend_connection(self) -> Generator[_PooledConnection]:
+        try:
+            link = self._take_connection()
+            try:
+                yield link
+            except BaseException as error:
+                _roll_back(link.connection)
+                if isinstance(error, sqlite3.Error):
+                    self._close_connection(link)
+                else:
+                    self._give_back(link)
+                raise
+            self._give_back(link)
+        except sqlite3.ProgrammingError:
+            raise  # a bug of ours, and no news about the database
+        except sqlite3.Error as error:
+            raise state_errors.translate_sqlite_error(error, self.path) from error
+
+    def _take_connection(self) -> _PooledConnection:
+        with self._guard:
+            if self._closed:
+                raise StateUnavailable("The store is closed.", reason="store_closed", action="Open it again.")
+            if self._replaced:
+                raise state_errors.history_replaced_error(self.path)
+            if self._idle:
+                return self._idle.pop()
+        return self._connect()
+
+    def _give_back(self, link: _PooledConnection) -> None:
+        with self._guard:
+            if not self._closed and not self._replaced and id(link) in self._all:
+                self._idle.append(link)
+                return
+        self._close_connection(link)
+
+    def _close_connection(self, link: _PooledConnection) -> None:
+        if self._all.pop(id(link), None) is not None:
+            with suppress(sqlite3.Error):
+                link.connection.close()
+
+    def _close_idle(self) -> None:
+        with self._guard:
+            idle, self._idle = self._idle, []
+        for link in idle:
+            self._close_connection(link)
+
+    def _mark_replaced(self) -> StateUnavailable:
+        self._replaced = True  # connections in use are closed when they come back
+        self._close_idle()
+        return state_errors.history_replaced_error(self.path)
+
+    def _file_identity(self) -> tuple[int, int] | None:
+        try:
+            facts = self.path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise state_errors.translate_os_error(error, self.path) from error
+        return facts.st_dev, facts.st_ino
+
+    def _connect(self) -> _PooledConnection:
+        # Twice: on a file system in layers, the first opening for writing may give the file a new number.
+        link = self._try_to_connect() or self._try_to_connect()
+        if link is None:
+            raise self._mark_replaced()
+        return link
+
+    def _try_to_connect(self) -> _PooledConnection | None:
+        before = self._file_identity()
+        if before is None or before != (self._file or before):
+            return None  # SQLite would make a new file, or take a stranger's
+        connection = sqlite3.connect(
+            self.path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+        try:
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+            connection.execute(f"PRAGMA journal_size_limit = {_LOG_LIMIT_BYTES}")
+            unmoved = self._file_identity() == before
+        except BaseException:
+            connection.close()
+            raise
+        if not unmoved:
+            connection.close()
+            return None
+        self._file = before
+        link = _PooledConnection(connection)
+        self._all[id(link)] = link
+        return link
+
+    def _prepare_state(self, state_dir: Path) -> None:
+        try:
+            self._make_folder(state_dir)
+            if self.path.exists():
+                with self._lend_connection() as link:
+                    if schema.is_current(link.connection, self.path):
+                        return
+            with hold_turn(self._lock, database=self.path, patience=_WAIT_SECONDS):
+                if not self.path.exists():
+                    self._create_file()
+                with self._lend_connection() as link:
+                    schema.migrate(link.connection, self.path)
+        except OSError as error:
+            self.close()
+            raise state_errors.translate_os_error(error, state_dir) from error
+        except BaseException:
+            self.close()
+            raise
+
+    def _make_folder(self, state_dir: Path) -> None:
+        missing = [folder for folder in (state_dir, *state_dir.parents) if not folder.exists()]
+        state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self._durable == "FULL":
+            for folder in missing:  # a history whose directory a power failure takes away is no history
+                sync_folder(folder.parent)
+
+    def _create_file(self) -> None:
+        # SQLite would let the umask decide who may read the history; its side files copy this file's mode.
+        with suppress(FileExistsError):
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a directory to the disk."""
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(place)
+    finally:
+        os.close(place)
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    with suppress(sqlite3.Error):
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _forget_in_child() -> None:
+    for database in tuple(_databases):
+        database.forget_connections()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_in_child)

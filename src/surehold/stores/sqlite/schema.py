@@ -1,0 +1,100 @@
+"""The schema of the database: numbered migration scripts that only go forward.
+
+1. A script and its number are one transaction; two processes that open an old database at once migrate it once.
+2. A database written by a newer Surehold is left alone.
+3. The README is written after the first migration. A directory that has it and an empty database has lost its history.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from surehold.errors import StateTooNew, StateUnavailable
+from surehold.stores.sqlite import state_errors
+
+MIGRATIONS = ("0001_init.sql", "0002_anchored_lines.sql")
+LATEST = len(MIGRATIONS)
+
+_FOLDER = Path(__file__).parent / "migrations"
+_README = """\
+This directory belongs to Surehold, file tools for AI agents that never lose an edit.
+
+It remembers what agents did to the files of one workspace, so that it can be shown and taken back:
+
+  state.db     the history: who changed which file, when and why (SQLite; -wal and -shm belong to it)
+  blobs/       earlier versions of large files, compressed, named by the sha256 of their content
+  state.lock   an empty file that lets writers wait in line
+
+Look at it with `surehold log`, take a change back with `surehold undo`, check it with `surehold verify`, and make it
+smaller with `surehold gc --keep 30d`. Please do not edit it by hand. When the workspace is gone for good, or its
+history is not needed any more, the whole directory may be deleted.
+"""
+
+
+def schema_version(connection: sqlite3.Connection) -> int:
+    """Return how many scripts the database has seen; refuse one that has seen more than we know."""
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > LATEST:
+        raise StateTooNew("A newer Surehold wrote this history.", database_version=version, supported_version=LATEST)
+    return version
+
+
+def is_current(connection: sqlite3.Connection, database: Path) -> bool:
+    """Tell whether there is nothing left to migrate."""
+    return schema_version(connection) == LATEST and _readme_path(database).exists()
+
+
+def migrate(connection: sqlite3.Connection, database: Path) -> None:
+    """Bring the database to our version. The caller holds the writers' turn."""
+    version = schema_version(connection)
+    readme = _readme_path(database)
+    if version == 0 and readme.exists():
+        raise state_errors.history_corrupt_error(
+            database, cause="The database is empty, but this directory had a history."
+        )
+    mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+    if mode != "wal":
+        raise StateUnavailable(
+            "The file system of the state directory cannot hold the history.",
+            path=str(database),
+            action="Name a directory on a local disk with --state-dir.",
+        )
+    for number in range(version, LATEST):
+        _run_script(connection, MIGRATIONS[number], number + 1)
+    if not readme.exists():
+        _write_text(readme, _README)
+
+
+def _readme_path(database: Path) -> Path:
+    return database.parent / "README"
+
+
+def _run_script(connection: sqlite3.Connection, script: str, number: int) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if schema_version(connection) < number:  # nobody else was here since we looked
+            for statement in _split_statements((_FOLDER / script).read_text("utf-8")):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {number}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _split_statements(script: str) -> Iterator[str]:
+    # Connection.executescript would commit first; a migration must be one transaction.
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def _write_text(path: Path, text: str) -> None:
+    place = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(place, "w", encoding="utf-8") as file:
+        file.write(text)

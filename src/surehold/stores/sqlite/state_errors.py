@@ -1,0 +1,113 @@
+"""Builds the errors of the stores, and translates those of SQLite and of the state directory; no other module does."""
+
+import errno
+import sqlite3
+from pathlib import Path
+
+from surehold.errors import (
+    DiskFailed,
+    DiskFull,
+    LockTimeout,
+    NotFound,
+    StateCorrupt,
+    StateUnavailable,
+    SureholdError,
+)
+
+
+def blob_missing_error(sha256: str) -> NotFound:
+    """Say that the bytes are not there any more."""
+    return NotFound(
+        f"The bytes {sha256} are not stored any more.",
+        reason="blob_missing",
+        action="The history was pruned (see `surehold log`); take a version from a backup or from version control.",
+        sha256=sha256,
+    )
+
+
+def blob_damaged_error(sha256: str, cause: str) -> StateCorrupt:
+    """Say that the bytes are not those that their name promises."""
+    return StateCorrupt(
+        f"The stored bytes {sha256} are damaged.",
+        action="Run `surehold verify` to see what else is affected, and take this version from a backup.",
+        sha256=sha256,
+        cause=cause,
+    )
+
+
+def intent_gone_error(intent_id: str) -> StateUnavailable:
+    """Say that somebody else settled the intent, because its lease was over."""
+    return StateUnavailable(
+        "The record of this change was settled by another process.",
+        reason="intent_gone",
+        action="Re-read the files and look at `surehold log` before trying again.",
+        change_id=intent_id,
+    )
+
+
+_PRIMARY_CODE_MASK = 0xFF  # the low byte of SQLite's extended result codes
+_NO_SPACE_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT})
+_UNUSABLE_ERRNOS = frozenset(
+    {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ELOOP}
+)
+_CORRUPT_CODES = frozenset(
+    {
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_NOTADB,
+        sqlite3.SQLITE_ERROR,  # a table is missing
+        sqlite3.SQLITE_CONSTRAINT,  # an entry stands behind the end of the chain
+        sqlite3.SQLITE_SCHEMA,
+        sqlite3.SQLITE_FORMAT,
+        sqlite3.SQLITE_MISMATCH,
+    }
+)
+_LOCKED_CODES = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
+
+
+def translate_sqlite_error(error: sqlite3.Error, database: Path) -> SureholdError:
+    """Say in our words what SQLite said."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _PRIMARY_CODE_MASK
+    if code == sqlite3.SQLITE_FULL:
+        return DiskFull("There is no room for the history.", path=str(database))
+    if code in _LOCKED_CODES:
+        return history_locked_error(database)
+    if code == sqlite3.SQLITE_IOERR:
+        return DiskFailed("The disk failed under the history.", path=str(database), cause=str(error))
+    if code in _CORRUPT_CODES:
+        return history_corrupt_error(database, cause=str(error))
+    return StateUnavailable("The history cannot be written.", path=str(database), cause=str(error))
+
+
+def translate_os_error(error: OSError, path: Path) -> SureholdError:
+    """Say in our words what the operating system said of a file in the state directory."""
+    cause = error.strerror or str(error)
+    if error.errno in _NO_SPACE_ERRNOS:
+        return DiskFull("There is no room in the state directory.", path=str(path))
+    if error.errno in _UNUSABLE_ERRNOS:
+        return StateUnavailable("The state directory cannot be used.", path=str(path), cause=cause)
+    return DiskFailed("The disk failed under the state directory.", path=str(path), cause=cause)
+
+
+def history_locked_error(database: Path) -> LockTimeout:
+    """Say that somebody else writes to the history for longer than we wait."""
+    return LockTimeout("Another process holds the history.", path=str(database), reason="state_locked")
+
+
+def history_replaced_error(database: Path) -> StateUnavailable:
+    """Say that the database we opened is not the one that stands there now."""
+    return StateUnavailable(
+        "The history was removed or replaced while it was open.",
+        path=str(database),
+        reason="state_replaced",
+        action="Open the workspace again (restart the server) to use what is there now, or put the old history back first.",
+    )
+
+
+def history_corrupt_error(database: Path, *, cause: str) -> StateCorrupt:
+    """Say that the database is not what we left there."""
+    return StateCorrupt(
+        "The history is damaged.",
+        path=str(database),
+        action=f"Put `{database.name}` back from a backup, or move `{database.parent}` aside to start a new history.",
+        cause=cause,
+    )

@@ -1,0 +1,318 @@
+"""The store in SQLite: one file for the history of one workspace, safe to use from many threads and processes.
+
+1. `begin`, `finish`, `abort`, `record`, `keep_blob` and `prune` are one durable transaction each. Sightings, sessions
+   and renewed leases are not waited for: a later durable transaction, or the operating system, writes them to the disk.
+2. Nothing slow happens inside a write transaction: bytes are packed, and large ones written, before it.
+3. Time comes from the clock that was passed in, for entries and for leases alike.
+"""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from surehold.errors import NotFound, StateCorrupt
+from surehold.stores import ledger_entries
+from surehold.stores.base import (
+    Begun,
+    Blob,
+    Busy,
+    Call,
+    Change,
+    Entry,
+    Head,
+    Intent,
+    LedgerCheck,
+    LedgerQuery,
+    Pruned,
+    Replay,
+    SessionRow,
+    Sighting,
+    StaleRead,
+    TrashItem,
+)
+from surehold.stores.sqlite import intents, ledger, sighting_rows
+from surehold.stores.sqlite.blobs import Blobs, PreparedBlob
+from surehold.stores.sqlite.codec import text_of, to_key, version_from_text
+from surehold.stores.sqlite.database import Database, Durability
+
+_SELECT_TRASH = "SELECT id, path, version, change_id, trashed, agent, session, state FROM trash"
+_PAGE_ROWS = 200
+
+
+class SqliteStore:
+    """The memory of a workspace, in a directory of its own."""
+
+    def __init__(self, state_dir: Path, *, clock: Callable[[], datetime], durability: Durability = "full") -> None:
+        self._clock = clock
+        self._database = Database(state_dir, durability=durability)
+        self._blobs = Blobs(state_dir / "blobs", fsync=durability == "full")
+        self._newest: Intent | None = None
+        """The intent opened last: nearly always the next to be finished, which then need not be read again."""
+
+    def begin(
+        self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float
+    ) -> Begun | Replay | Busy | StaleRead:
+        """Open an intent, or say why not."""
+        prepared = self._prepare_blobs(blobs)
+        with self._database.write_transaction() as connection:
+            now = self._clock()
+            timestamp = ledger_entries.utc_timestamp(now)
+            refusal = _find_refusal(connection, intent, now=now)
+            if refusal is not None:
+                return refusal
+            surprises = list(ledger_entries.find_outside_edits(intent, lambda path: ledger.read_head(connection, path)))
+            for surprise in surprises:
+                if ledger_entries.is_stale_read(
+                    surprise,
+                    now=now,
+                    fence=fence,
+                    knows=lambda path, sha256: ledger.knows_version(connection, path, sha256),
+                ):
+                    return StaleRead(path=surprise.head.path, head=surprise.head)
+            external = tuple(
+                ledger.append_entry(connection, entry)
+                for entry in ledger_entries.external_entries(intent, surprises, timestamp=timestamp)
+            )
+            self._blobs.insert_blobs(connection, prepared, stored=timestamp)
+            intents.add_intent(connection, intent, expires=now.timestamp() + lease)
+        self._newest = intent
+        return Begun(external=external)
+
+    def renew(self, intent_id: str, *, lease: float) -> bool:
+        """Extend the lease; False when the intent was settled by somebody else."""
+        with self._database.write_transaction(durable=False) as connection:
+            return intents.renew_lease(connection, intent_id, expires=self._clock().timestamp() + lease)
+
+    def finish(self, intent_id: str, *, sightings: Sequence[Sighting] = ()) -> tuple[Entry, ...]:
+        """Turn the intent into ledger entries, heads, trash items and sightings."""
+        with self._database.write_transaction() as connection:
+            timestamp = ledger_entries.utc_timestamp(self._clock())
+            intent = intents.take_intent(connection, intent_id, known=self._newest)
+            entries = tuple(
+                ledger.append_entry(connection, entry)
+                for entry in ledger_entries.entries_of(intent, timestamp=timestamp)
+            )
+            if intent.call.idempotency_key:
+                connection.execute(
+                    "INSERT OR REPLACE INTO answers (idempotency_key, change_id, timestamp) VALUES (?, ?, ?)",
+                    (to_key(intent.call.idempotency_key), to_key(intent.id), timestamp),
+                )
+            if sightings:
+                seq = entries[-1].seq if entries else ledger.read_tip(connection).seq
+                sighting_rows.add_sightings(connection, sightings, seq=seq, shown=timestamp)
+            return entries
+
+    def abort(self, intent_id: str, *, error_kind: str, message: str) -> tuple[Entry, ...]:
+        """Close the intent as failed and record that."""
+        with self._database.write_transaction() as connection:
+            timestamp = ledger_entries.utc_timestamp(self._clock())
+            intent = intents.take_intent(connection, intent_id, known=self._newest)
+            failed = ledger_entries.entries_of(
+                intent, timestamp=timestamp, error_kind=error_kind, message=message, ok=False
+            )
+            return tuple(ledger.append_entry(connection, entry) for entry in failed)
+
+    def earlier_answer(self, idempotency_key: str) -> Replay | Busy | None:
+        """Return the first answer to a repeated call, or the attempt that is still under way."""
+        with self._database.read_transaction() as connection:
+            return _replay_of(connection, idempotency_key) or intents.find_by_key(
+                connection, idempotency_key, self._clock()
+            )
+
+    def open_intents(self) -> tuple[Busy, ...]:
+        """List every open intent, oldest first, with whether its owner is dead."""
+        with self._database.read_transaction() as connection:
+            return intents.list_open(connection, now=self._clock())
+
+    def head_of(self, path: str) -> Head | None:
+        """Return what the ledger last knew of a path."""
+        with self._database.read_transaction() as connection:
+            return ledger.read_head(connection, path)
+
+    def knows_version(self, path: str, sha256: str) -> bool:
+        """Tell whether these bytes were ever a version of this path."""
+        with self._database.read_transaction() as connection:
+            return ledger.knows_version(connection, path, sha256)
+
+    def record(
+        self, call: Call, change: Change, *, change_id: str, ok: bool, error_kind: str = "", message: str = ""
+    ) -> Entry:
+        """Write an entry for something that had no intent."""
+        with self._database.write_transaction() as connection:
+            entry = ledger_entries.draft_entry(
+                call,
+                change,
+                change_id=change_id,
+                timestamp=ledger_entries.utc_timestamp(self._clock()),
+                ok=ok,
+                error_kind=error_kind,
+                message=message,
+            )
+            return ledger.append_entry(connection, entry)
+
+    def list_entries(self, query: LedgerQuery) -> tuple[Entry, ...]:
+        """List entries, newest first."""
+        with self._database.read_transaction() as connection:
+            return ledger.find_entries(connection, query)
+
+    def verify(self, *, blobs: bool = True) -> LedgerCheck:
+        """Check the whole chain, and every blob against its name."""
+        with self._database.read_transaction() as connection:
+            verdict = ledger.verify_chain(connection)
+        if not blobs:
+            return verdict
+        checked, broken = self._check_blobs()
+        return LedgerCheck(
+            entries=verdict.entries,
+            blobs=checked,
+            broken_seq=verdict.broken_seq,
+            broken_blobs=broken,
+            problem=verdict.problem or (f"{len(broken)} blobs are damaged." if broken else ""),
+        )
+
+    def keep_blob(self, blob: Blob) -> None:
+        """Store bytes durably; storing them twice only makes them younger."""
+        prepared = self._prepare_blobs((blob,))
+        with self._database.write_transaction() as connection:
+            stored = ledger_entries.utc_timestamp(self._clock())
+            self._blobs.insert_blobs(connection, prepared, stored=stored)
+            connection.execute("UPDATE blobs SET stored = ? WHERE sha256 = ?", (stored, blob.sha256))
+
+    def read_blob(self, sha256: str) -> bytes:
+        """Return stored bytes."""
+        try:
+            with self._database.read_transaction() as connection:
+                return self._blobs.load_blob(connection, sha256)
+        except StateCorrupt:
+            # A clean-up may have come between the row and the file it named; then the rows now say something else.
+            with self._database.read_transaction() as connection:
+                return self._blobs.load_blob(connection, sha256)
+
+    def has_blob(self, sha256: str) -> bool:
+        """Tell whether these bytes are stored."""
+        with self._database.read_transaction() as connection:
+            return self._blobs.has_blob(connection, sha256)
+
+    def prune(self, *, before: str, dry_run: bool = False) -> Pruned:
+        """Drop bytes that only entries older than `before` need."""
+        from surehold.stores.sqlite.prune import BlobPruner
+
+        sweep = BlobPruner(blobs=self._blobs, before=ledger_entries.normalize_timestamp(before), now=self._clock())
+        with self._database.write_transaction() as connection:
+            pruned = sweep.drop_rows(connection, dry_run=dry_run)
+        if not dry_run:
+            with self._database.write_transaction(durable=False) as connection:
+                sweep.drop_files(connection)
+        return pruned
+
+    def list_trash(self, *, state: str = "kept") -> tuple[TrashItem, ...]:
+        """List trash items, newest first."""
+        with self._database.read_transaction() as connection:
+            rows = connection.execute(f"{_SELECT_TRASH} WHERE state = ? ORDER BY number DESC", (state,))
+            return tuple(_trash_item_from_row(row) for row in rows)
+
+    def trash_item(self, trash_id: str) -> TrashItem | None:
+        """Return one item."""
+        with self._database.read_transaction() as connection:
+            row = connection.execute(f"{_SELECT_TRASH} WHERE id = ?", (to_key(trash_id),)).fetchone()
+        return None if row is None else _trash_item_from_row(row)
+
+    def empty_trash(self, trash_ids: Sequence[str]) -> int:
+        """Mark items as emptied, so that `prune` may drop their bytes; return how many there were."""
+        update = "UPDATE trash SET state = 'emptied' WHERE id = ? AND state = 'kept'"
+        with self._database.write_transaction() as connection:
+            return sum(connection.execute(update, (to_key(trash_id),)).rowcount for trash_id in trash_ids)
+
+    def open_session(self, session: SessionRow) -> None:
+        """Remember a session; opening it again only shows that it is in use."""
+        with self._database.write_transaction(durable=False) as connection:
+            connection.execute(
+                "INSERT INTO sessions (id, agent, opened, used) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (id) DO UPDATE SET used = excluded.used",
+                (
+                    to_key(session.id),
+                    to_key(session.agent),
+                    session.opened,
+                    ledger_entries.utc_timestamp(self._clock()),
+                ),
+            )
+
+    def find_session(self, session_id: str) -> SessionRow | None:
+        """Return one session."""
+        with self._database.read_transaction() as connection:
+            row = connection.execute(
+                "SELECT agent, opened FROM sessions WHERE id = ?", (to_key(session_id),)
+            ).fetchone()
+        return None if row is None else SessionRow(id=session_id, agent=text_of(row[0]), opened=row[1])
+
+    def record_sightings(self, sightings: Sequence[Sighting], blobs: Sequence[Blob] = ()) -> None:
+        """Remember what was shown."""
+        prepared = self._prepare_blobs(blobs)
+        with self._database.write_transaction(durable=False) as connection:
+            now = ledger_entries.utc_timestamp(self._clock())
+            self._blobs.insert_blobs(connection, prepared, stored=now)
+            sighting_rows.add_sightings(connection, sightings, seq=ledger.read_tip(connection).seq, shown=now)
+
+    def list_sightings(self, session: str, path: str) -> tuple[Sighting, ...]:
+        """List what a session was shown of a path, newest version first."""
+        with self._database.read_transaction() as connection:
+            return sighting_rows.sightings_of_path(connection, session, path)
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        self._database.close()
+
+    def _prepare_blobs(self, blobs: Sequence[Blob]) -> list[PreparedBlob]:
+        if not blobs:
+            return []
+        with self._database.read_transaction() as connection:
+            return self._blobs.pack_new(connection, blobs)
+
+    def _check_blobs(self) -> tuple[int, tuple[str, ...]]:
+        checked = 0
+        broken: list[str] = []
+        last = ""
+        while True:
+            with self._database.read_transaction() as connection:
+                page = connection.execute(
+                    "SELECT sha256 FROM blobs WHERE sha256 > ? ORDER BY sha256 LIMIT ?", (last, _PAGE_ROWS)
+                ).fetchall()
+            if not page:
+                return checked, tuple(broken)
+            for (last,) in page:
+                try:
+                    self.read_blob(last)
+                except NotFound:
+                    continue  # pruned since the page was read
+                except StateCorrupt:
+                    broken.append(last)
+                checked += 1
+
+
+def _find_refusal(connection: sqlite3.Connection, intent: Intent, *, now: datetime) -> Replay | Busy | None:
+    return _replay_of(connection, intent.call.idempotency_key) or intents.find_conflict(connection, intent, now=now)
+
+
+def _replay_of(connection: sqlite3.Connection, idempotency_key: str) -> Replay | None:
+    if not idempotency_key:
+        return None
+    row = connection.execute(
+        "SELECT change_id FROM answers WHERE idempotency_key = ?", (to_key(idempotency_key),)
+    ).fetchone()
+    return None if row is None else Replay(entries=ledger.entries_of_change(connection, text_of(row[0])))
+
+
+def _trash_item_from_row(row: tuple[bytes, bytes, str, bytes, str, bytes, bytes, str]) -> TrashItem:
+    version = version_from_text(row[2])
+    assert version is not None
+    return TrashItem(
+        id=text_of(row[0]),
+        path=text_of(row[1]),
+        version=version,
+        change_id=text_of(row[3]),
+        trashed=row[4],
+        agent=text_of(row[5]),
+        session=text_of(row[6]),
+        state=row[7],  # pyright: ignore[reportArgumentType] - only those three words are ever written
+    )

@@ -1,0 +1,192 @@
+"""One version of a file, indexed for the anchors of one call.
+
+1. All digests are computed once and scanned once; after that no anchor needs another pass over the file.
+2. Occurrences count every line that has the hash, from the top.
+3. Lines with equal digests have equal text except for trailing blanks, so checking one of them checks all.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from surehold.text.align import shared_prefix_length, shared_suffix_length
+from surehold.text.encoding import UTF8
+from surehold.text.escape import escape_text
+from surehold.text.hashing import DIGEST_DIGITS, digest_text, line_digests
+from surehold.text.line_ranges import merge_ranges
+from surehold.text.snapshot import Snapshot
+
+BUCKET_DIGITS = 4
+"""As many digits every hash has; lines are sorted by them."""
+_BUCKET_SHIFT = 4 * (DIGEST_DIGITS - BUCKET_DIGITS)
+_CONTEXT_DIGITS = 8
+_ELLIPSIS = "…"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownVersion:
+    """One version that a session was shown, and which of its lines: 1-based, inclusive, sorted."""
+
+    snapshot: Snapshot
+    spans: tuple[tuple[int, int], ...]
+    anchored: tuple[tuple[int, int], ...] | None = None
+    """The lines whose anchors of this very version were shown; None when that is not known.
+
+    After its own edit a session knows all lines, but only those of the answer by their new anchors.
+    """
+
+
+def hash_buckets(hashes: Iterable[str]) -> frozenset[int]:
+    """Return the buckets in which lines with these hashes are."""
+    return frozenset(int(hash_[:BUCKET_DIGITS], 16) for hash_ in hashes if hash_)
+
+
+class _LineSet:
+    """Sets of lines."""
+
+    def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
+        self._spans = merge_ranges(spans)
+        self._starts = [first for first, _ in self._spans]
+
+    def has_line(self, line: int) -> bool:
+        at = bisect_right(self._starts, line + 1) - 1
+        return at >= 0 and line + 1 <= self._spans[at][1]
+
+
+class IndexedVersion:
+    """The lines of one version that begin like some hashes, and what was shown of it."""
+
+    def __init__(self, snapshot: Snapshot, shown: Sequence[ShownVersion], buckets: frozenset[int]) -> None:
+        self.snapshot = snapshot
+        self._buckets = buckets
+        self._seen = _LineSet(span for each in shown for span in each.spans)
+        self.knows_anchors = all(each.anchored is not None for each in shown)
+        """Whether it is known which lines were shown with their anchors."""
+        self._anchored = _LineSet(
+            span for each in shown for span in (each.spans if each.anchored is None else each.anchored)
+        )
+        self._found: dict[tuple[str, str | None], list[int]] = {}
+        self._displayed: dict[tuple[str, str | None], list[int]] = {}
+        self._told_apart: dict[tuple[int, ...], bool] = {}
+        self._shared_ends: dict[int, tuple[int, int]] = {}
+
+    @cached_property
+    def _lines_by_bucket(self) -> dict[int, list[int]]:
+        buckets, digests, found = self._buckets, self.snapshot.digests, dict[int, list[int]]()
+        for line in [line for line, digest in enumerate(digests) if digest >> _BUCKET_SHIFT in buckets]:
+            found.setdefault(digests[line] >> _BUCKET_SHIFT, []).append(line)
+        return found
+
+    def __len__(self) -> int:
+        return len(self.snapshot.lines)
+
+    def lines_with_hash(self, hash_: str, tail: str | None = None) -> list[int]:
+        """Return the 0-based lines whose digest begins so, and whose text is the one that was copied."""
+        key = (hash_, tail)
+        if key not in self._found:
+            self._found[key] = self._search_lines(hash_, tail)
+        return self._found[key]
+
+    def line_has_hash(self, line: int, hash_: str, tail: str | None = None) -> bool:
+        """Tell whether this line is among the candidates, without looking at the others."""
+        if not (0 <= line < len(self) and len(hash_) <= DIGEST_DIGITS):
+            return False
+        fits = self.snapshot.digests[line] >> 4 * (DIGEST_DIGITS - len(hash_)) == int(hash_, 16)
+        return fits and (tail is None or self.line_says(line, tail))
+
+    def shown_lines_with_hash(self, hash_: str, tail: str | None = None) -> list[int]:
+        """Return the candidates that were shown."""
+        key = (hash_, tail)
+        if key not in self._displayed:
+            self._displayed[key] = [line for line in self.lines_with_hash(hash_, tail) if self.shows_line(line)]
+        return self._displayed[key]
+
+    def shows_line(self, line: int) -> bool:
+        """Tell whether this line of the version was shown."""
+        return self._seen.has_line(line)
+
+    def shows_anchor(self, line: int) -> bool:
+        """Tell whether this line was shown with the number and occurrence that it has in this version."""
+        return self._anchored.has_line(line)
+
+    def line_text(self, line: int) -> str:
+        """Return the characters of a line."""
+        return self.snapshot.encoding.decode(self.snapshot.lines.contents[line])
+
+    def line_says(self, line: int, tail: str) -> bool:
+        """Tell whether a copied text is that of the line; a text that was cut for display is its beginning."""
+        text, wanted = self.line_text(line).rstrip(" \t"), tail.rstrip(" \t")
+        if wanted in (text, escape_text(text, keep="\t")):
+            return True
+        return (
+            wanted.endswith(_ELLIPSIS)
+            and len(wanted) > len(_ELLIPSIS)
+            and text.startswith(wanted.removesuffix(_ELLIPSIS))
+        )
+
+    def context_id(self, line: int) -> str:
+        """Name a line together with the nearest lines above and below it that are not blank."""
+        above, below = self._filled_neighbours
+        around = (above[line], self.snapshot.digests[line], below[line])
+        named = b" ".join(b"-" if digest is None else digest_text(digest).encode() for digest in around)
+        return digest_text(line_digests([named], UTF8)[0])[:_CONTEXT_DIGITS]
+
+    def differ_in_context(self, lines: Sequence[int]) -> bool:
+        """Tell whether these lines have surroundings that are pairwise different."""
+        key = tuple(lines)
+        if key not in self._told_apart:
+            self._told_apart[key] = len({self.context_id(line) for line in lines}) == len(lines)
+        return self._told_apart[key]
+
+    @cached_property
+    def unique_lines(self) -> dict[bytes, int]:
+        """Where each line stands, terminator included; -1 for lines that are there several times."""
+        places = dict[bytes, int]()
+        for number, raw in enumerate(self.snapshot.lines.raw):
+            places[raw] = -1 if raw in places else number
+        return places
+
+    def is_unmoved(self, line: int, other: "IndexedVersion") -> bool:
+        """Tell whether everything down to this line, or from it on, is the same bytes at the same place in another version."""
+        if id(other) not in self._shared_ends:
+            mine, its = self.snapshot.data, other.snapshot.data
+            head = shared_prefix_length(mine, its)
+            tail = (
+                shared_suffix_length(mine, its, limit=min(len(mine), len(its)) - head) if len(self) == len(other) else 0
+            )
+            self._shared_ends[id(other)] = (head, len(mine) - tail)
+        head, tail = self._shared_ends[id(other)]
+        starts = self.snapshot.lines.starts
+        return starts[line + 1] <= head or starts[line] >= tail
+
+    @cached_property
+    def _filled_neighbours(self) -> tuple[list[int | None], list[int | None]]:
+        """The digest of the nearest line that is not blank, above and below each line."""
+        pairs = [
+            (digest, bool(content.strip(b" \t\0")))
+            for digest, content in zip(self.snapshot.digests, self.snapshot.lines.contents, strict=True)
+        ]
+        return _nearest_filled(pairs), _nearest_filled(pairs[::-1])[::-1]
+
+    def _search_lines(self, hash_: str, tail: str | None) -> list[int]:
+        if len(hash_) > DIGEST_DIGITS:
+            return []
+        digests, shift, value = self.snapshot.digests, 4 * (DIGEST_DIGITS - len(hash_)), int(hash_, 16)
+        found = [
+            i for i in self._lines_by_bucket.get(int(hash_[:BUCKET_DIGITS], 16), ()) if digests[i] >> shift == value
+        ]
+        if tail is None:
+            return found
+        speakers = {digests[line]: line for line in found}
+        kept = {digest for digest, line in speakers.items() if self.line_says(line, tail)}
+        return [line for line in found if digests[line] in kept]
+
+
+def _nearest_filled(pairs: list[tuple[int, bool]]) -> list[int | None]:
+    last: int | None = None
+    out = list[int | None]()
+    for digest, filled in pairs:
+        out.append(last)
+        last = digest if filled else last
+    return out

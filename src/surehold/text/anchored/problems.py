@@ -1,0 +1,178 @@
+"""Problems of a line edit, combined into one refusal from which a single retry can succeed.
+
+1. Every problem of a call is found before the call is refused. The most serious one names the error; all are listed.
+2. Rows for copying are made in one pass over the file, however many problems there are.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from surehold.errors import (
+    AnchorAmbiguous,
+    AnchorContextAmbiguous,
+    AnchorLowEntropy,
+    AnchorStale,
+    InvalidRangeOrder,
+    LineEditError,
+    OverlappingOperations,
+    RangeUnseen,
+    SchemaInvalid,
+)
+from surehold.text.anchored.index import IndexedVersion
+from surehold.text.anchored.rows import AnchoredLine, anchor_lines_at
+
+_RANKS: tuple[type[LineEditError], ...] = (
+    SchemaInvalid,
+    AnchorStale,
+    RangeUnseen,
+    AnchorLowEntropy,
+    AnchorAmbiguous,
+    InvalidRangeOrder,
+    OverlappingOperations,
+)
+_SAME_RANK: dict[type[LineEditError], type[LineEditError]] = {AnchorContextAmbiguous: AnchorAmbiguous}
+_MAX_CANDIDATES = 100
+_MAX_DETAILED_PROBLEMS = 20
+"""So many problems carry rows for copying; more would not be read."""
+_MAX_NEIGHBOURS_PER_SIDE = 3
+_MAX_NEIGHBOUR_LINES = 40
+"""How far away a line may be that is offered instead of a low one."""
+_MAX_ROW_CHARS = 400
+_PREVIEW_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationProblem:
+    """Why one operation cannot be done. Lines are 0-based lines of the file as it is now."""
+
+    error: type[LineEditError]
+    index: int
+    op: str
+    message: str
+    """The rest of a sentence that begins with the operation's index; without a full stop."""
+    reason: str | None = None
+    action: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    candidates: Sequence[int] = ()
+    """All lines that could be meant; occurrences count them."""
+    listed: Sequence[int] | None = None
+    """Those that are offered, if not all."""
+    fresh: Sequence[int] = ()
+    """Lines that are shown as they are now, ascending."""
+    low: int | None = None
+    """A low line, for which neighbours are offered."""
+    operation: Mapping[str, Any] | None = None
+    """The operation to send instead; a field that is None gets the anchor of the first candidate."""
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Where it stands among all problems: graver ones first, then in the order of the call."""
+        return _RANKS.index(_SAME_RANK.get(self.error, self.error)), self.index
+
+
+def build_refusal(problems: Sequence[OperationProblem], live: IndexedVersion) -> LineEditError:
+    """Return the one error for all problems of a call."""
+    ordered = sorted(problems, key=lambda problem: problem.rank)
+    rows = anchor_lines_at(
+        live.snapshot, {line + 1 for each in ordered[:_MAX_DETAILED_PROBLEMS] for line in _lines_to_show(each, live)}
+    )
+    first, more = ordered[0], len(ordered) - 1
+    brief = [{"index": p.index, "op": p.op, "error": p.error.kind, "message": p.message} for p in ordered]
+    told = [_collect_facts(problem, live, rows) for problem in ordered[:_MAX_DETAILED_PROBLEMS]]
+    listed = [
+        brief[0],
+        *(one | other for one, other in zip(brief[1:], told[1:], strict=False)),
+        *brief[_MAX_DETAILED_PROBLEMS:],
+    ]
+    also = "" if not more else " (1 more problem is listed)" if more == 1 else f" ({more} more problems are listed)"
+    return first.error(
+        f"Operation {first.index}: {first.message}{also}.",
+        reason=first.reason,
+        action=first.action,
+        operation_index=first.index,
+        op=first.op,
+        **told[0],
+        problems=sorted(listed, key=lambda each: each["index"]),
+        sha256=live.snapshot.sha256,
+    )
+
+
+def preview_text(text: str) -> str:
+    """Return the beginning of a text, for a message."""
+    return text if len(text) <= _PREVIEW_CHARS else text[: _PREVIEW_CHARS - 1] + "…"
+
+
+def group_consecutive_lines(lines: Sequence[int]) -> list[list[int]]:
+    """Return ascending 0-based lines as 1-based, inclusive pairs."""
+    spans = list[list[int]]()
+    for line in lines:
+        if spans and spans[-1][1] == line:
+            spans[-1][1] = line + 1
+        else:
+            spans.append([line + 1, line + 1])
+    return spans
+
+
+def _copyable_row(row: AnchoredLine) -> str:
+    """Return a row for copying; of a very long line only the beginning."""
+    return str(row if len(row.text) <= _MAX_ROW_CHARS else replace(row, text=row.text[: _MAX_ROW_CHARS - 1] + "…"))
+
+
+def _offered_lines(problem: OperationProblem) -> Sequence[int]:
+    return (problem.candidates if problem.listed is None else problem.listed)[:_MAX_CANDIDATES]
+
+
+def _lines_to_show(problem: OperationProblem, live: IndexedVersion) -> set[int]:
+    wanted = {*_offered_lines(problem), *problem.fresh}
+    if problem.low is not None:
+        wanted |= set(
+            range(max(0, problem.low - _MAX_NEIGHBOUR_LINES), min(len(live), problem.low + _MAX_NEIGHBOUR_LINES + 1))
+        )
+    return wanted
+
+
+def _collect_facts(problem: OperationProblem, live: IndexedVersion, rows: Mapping[int, AnchoredLine]) -> dict[str, Any]:
+    facts = dict(problem.facts)
+    offered = _offered_lines(problem)
+    if problem.candidates:
+        facts["candidates"] = _describe_candidates(problem, offered, live, rows)
+        facts["candidate_count"] = len(problem.candidates)
+    if problem.fresh:
+        facts["fresh_rows"] = [_copyable_row(rows[line + 1]) for line in problem.fresh]
+        facts["fresh_lines"] = group_consecutive_lines(problem.fresh)
+    if problem.low is not None:
+        facts["neighbor_anchors"] = _neighbour_anchors(problem.low + 1, rows)
+    if problem.operation is not None:
+        anchor = rows[offered[0] + 1].anchor if offered else None
+        facts["operation"] = {name: anchor if value is None else value for name, value in problem.operation.items()}
+    return facts
+
+
+def _describe_candidates(
+    problem: OperationProblem, offered: Sequence[int], live: IndexedVersion, rows: Mapping[int, AnchoredLine]
+) -> list[dict[str, Any]]:
+    nth = {line: number for number, line in enumerate(problem.candidates, start=1)}
+    return [
+        {
+            "occurrence": nth.get(line),
+            "line": line + 1,
+            "anchor": rows[line + 1].anchor,
+            "context": live.context_id(line),
+            "preview": preview_text(rows[line + 1].text),
+        }
+        for line in offered
+    ]
+
+
+def _neighbour_anchors(line: int, rows: Mapping[int, AnchoredLine]) -> list[str]:
+    """Return the anchors of the nearest high lines, from top to bottom."""
+    above = [number for number in range(line - 1, line - _MAX_NEIGHBOUR_LINES - 1, -1) if _is_high(rows.get(number))]
+    below = [number for number in range(line + 1, line + _MAX_NEIGHBOUR_LINES + 1) if _is_high(rows.get(number))]
+    return [
+        rows[number].anchor for number in (*above[:_MAX_NEIGHBOURS_PER_SIDE][::-1], *below[:_MAX_NEIGHBOURS_PER_SIDE])
+    ]
+
+
+def _is_high(row: AnchoredLine | None) -> bool:
+    return row is not None and row.quality == "high"

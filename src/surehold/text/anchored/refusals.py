@@ -1,0 +1,297 @@
+"""The message and details of each kind of problem that a line edit can have."""
+
+from collections.abc import Sequence
+
+from surehold.errors import (
+    AnchorAmbiguous,
+    AnchorContextAmbiguous,
+    AnchorLowEntropy,
+    AnchorStale,
+    InvalidRangeOrder,
+    OverlappingOperations,
+    RangeUnseen,
+    SchemaInvalid,
+)
+from surehold.text.anchored.anchor import LinePointer
+from surehold.text.anchored.index import IndexedVersion
+from surehold.text.anchored.line_changes import LineChange
+from surehold.text.anchored.operations import Operation, RangeOperation, SingleLineOperation
+from surehold.text.anchored.problems import OperationProblem, group_consecutive_lines, preview_text
+from surehold.text.anchored.resolve import AmbiguousLine, FoundLines, HomeVersion, MissingLine
+from surehold.text.hashing import DIGEST_DIGITS
+
+_CONTEXT_LINES = 3
+_MAX_FRESH_LINES = 40
+_TOP_LINES = 20
+_LANDMARK_LINES = 40
+_MAX_UNSEEN_LINES = 400
+"""So many lines are shown of a range that was not seen; a longer one takes another call."""
+_MAX_CHANGED_LINES = 10
+_LOST_REASONS = {
+    "changed": "changed since it was shown",
+    "ambiguous": "cannot be told from others like it, now that the file has changed",
+    "disagree": "was moved to another place since it was shown",
+}
+
+
+def bad_field(index: int, op: Operation, error: SchemaInvalid) -> OperationProblem:
+    """Tell of a field that cannot be read."""
+    message = error.message.rstrip(".?")
+    return OperationProblem(
+        error=SchemaInvalid,
+        index=index,
+        op=op.op,
+        message=message,
+        reason=error.reason,
+        action=error.action,
+        facts=error.details,
+    )
+
+
+def unfit_value(index: int, op: Operation, message: str, action: str, **facts: object) -> OperationProblem:
+    """Tell of a value that this operation does not take."""
+    return OperationProblem(error=SchemaInvalid, index=index, op=op.op, message=message, action=action, facts=facts)
+
+
+def stale_anchor(index: int, op: Operation, missing: MissingLine, live: IndexedVersion) -> OperationProblem:
+    """Tell of a line that is gone, with the lines that are there now."""
+    pointer, hash_ = missing.pointer, missing.pointer.anchor.hash
+    facts: dict[str, object] = {"hash": hash_, "field": pointer.field}
+    if missing.was is None:
+        fresh = _lines_around(pointer, live)
+        shown = "; it was never shown in this session"
+    else:
+        version, line = missing.was
+        facts["was"] = {"line": line + 1, "text": preview_text(version.line_text(line))}
+        shown = f"; it was {_describe_line(version, line)}"
+        here = _estimate_place(version, line, live)
+        fresh = _line_window(here, live)
+        if drift := _describe_drift(version.line_text(line), live.line_text(here) if here < len(live) else ""):
+            facts["drift"] = drift
+            shown += f", and only its {drift} changed"
+    if len(hash_) > DIGEST_DIGITS:
+        shown += f"; the hash of a line has at most {DIGEST_DIGITS} digits"
+    return OperationProblem(
+        error=AnchorStale,
+        index=index,
+        op=op.op,
+        message=_stale_message(missing) + shown,
+        reason=missing.reason,
+        facts=facts,
+        fresh=fresh,
+    )
+
+
+def range_changed(
+    index: int, op: RangeOperation, missing: MissingLine, home: HomeVersion, live: IndexedVersion
+) -> OperationProblem:
+    """Tell which lines of a range are not as they were shown."""
+    version, block = home.version, home.block
+    old = version.snapshot.lines.raw
+    changed = [line for line in range(block.start, block.end) if old[line] not in live.unique_lines]
+    named = f"{_describe_line(version, changed[0])} is different now" if changed else ""
+    why = named or "they cannot be told from others like them, since what stands around them changed"
+    start, end = _estimate_place(version, block.start, live), _estimate_place(version, block.end - 1, live)
+    return OperationProblem(
+        error=AnchorStale,
+        index=index,
+        op=op.op,
+        message=f"lines {block.start + 1} to {block.end} cannot be found as they were shown: {why}",
+        reason=missing.reason,
+        facts={
+            "hash": missing.pointer.anchor.hash,
+            "field": missing.pointer.field,
+            "was": {"start_line": block.start + 1, "end_line": block.end},
+            "changed_lines": [
+                {"line": line + 1, "text": preview_text(version.line_text(line))}
+                for line in changed[:_MAX_CHANGED_LINES]
+            ],
+        },
+        fresh=_both_ends(_line_window(start, live, end)),
+    )
+
+
+def _both_ends(lines: range) -> Sequence[int]:
+    """Return lines, of very many only the first and the last: the next call needs both ends."""
+    if len(lines) <= _MAX_FRESH_LINES:
+        return lines
+    return [*lines[: _MAX_FRESH_LINES // 2], *lines[-_MAX_FRESH_LINES // 2 :]]
+
+
+def ambiguous_anchor(index: int, op: Operation, found: AmbiguousLine, live: IndexedVersion) -> OperationProblem:
+    """Tell of several lines that could be meant, each with an anchor that says which."""
+    pointer, lines = found.pointer, found.lines
+    is_range = isinstance(op, RangeOperation)
+    same = is_range or not live.differ_in_context(lines)
+    facts: dict[str, object] = {"hash": pointer.anchor.hash, "field": pointer.field}
+    if is_range:
+        facts["which"] = pointer.field
+    nth, action = pointer.occurrence, None
+    error = AnchorContextAmbiguous if same else AnchorAmbiguous
+    if found.reason == "occurrence_out_of_range":
+        error = AnchorContextAmbiguous if is_range else AnchorAmbiguous
+        facts |= {"given": nth, "available": len(lines)}
+        message = f"there is no occurrence {nth} of `{pointer.anchor.hash}`, only {len(lines)}"
+    elif found.reason == "contradiction":
+        error = AnchorContextAmbiguous if is_range else AnchorAmbiguous
+        message = f"occurrence {nth} of `{pointer.anchor.hash}` is not line {pointer.number}"
+    elif found.reason == "versions_disagree":
+        message = f"`{pointer.anchor.hash}` names one line in the file as it is now and another in an earlier version"
+        action = "Send the edit again with `expected_sha256`, the sha256 of the version that you mean."
+    else:
+        message = f"`{pointer.anchor.hash}` in `{pointer.field}` matches {len(lines)} lines"
+    every = live.lines_with_hash(pointer.anchor.hash)
+    return OperationProblem(
+        error=error,
+        index=index,
+        op=op.op,
+        message=message,
+        reason=found.reason,
+        action=action,
+        facts=facts,
+        candidates=every or lines,
+        listed=lines if found.reason == "versions_disagree" else None,
+    )
+
+
+def low_entropy(
+    index: int, op: SingleLineOperation, pointer: LinePointer, lines: Sequence[int], live: IndexedVersion
+) -> OperationProblem:
+    """Tell of a bare hash that names a line such as `}`, with better lines near it."""
+    line = lines[0]
+    text = live.line_text(line)
+    more = len(lines) - 1
+    every = (
+        "" if not more else ", and 1 more line is the same" if more == 1 else f", and {more} more lines are the same"
+    )
+    return OperationProblem(
+        error=AnchorLowEntropy,
+        index=index,
+        op=op.op,
+        message=f"`{pointer.anchor.hash}` names {_describe_line(live, line)}, which is too common to be named by its hash alone{every}",
+        facts={
+            "hash": pointer.anchor.hash,
+            "line": line + 1,
+            "content": preview_text(text),
+            "unique": len(lines) == 1,
+        },
+        candidates=lines,
+        low=line,
+        operation=op.as_sent(hash="", occurrence=None, line=None) | {"hash": None} if len(lines) == 1 else None,
+    )
+
+
+def unseen_lines(index: int, op: RangeOperation, lines: Sequence[int]) -> OperationProblem:
+    """Tell of lines that were never shown, and show them."""
+    count = f"{len(lines)} lines that were" if len(lines) > 1 else "a line that was"
+    return OperationProblem(
+        error=RangeUnseen,
+        index=index,
+        op=op.op,
+        message=f"the range covers {count} never shown in this session, from line {lines[0] + 1} on",
+        facts={"unseen": group_consecutive_lines(lines), "unseen_count": len(lines)},
+        fresh=lines[:_MAX_UNSEEN_LINES],
+    )
+
+
+def same_line(index: int, op: RangeOperation, line: int) -> OperationProblem:
+    """Tell of a range whose ends are one line."""
+    single = op.as_sent(start_hash=None, end_hash=None, start_line=None, end_line=None)
+    single |= {"op": "replace_line" if op.op == "replace_range" else "delete_line", "hash": None}
+    return OperationProblem(
+        error=InvalidRangeOrder,
+        index=index,
+        op=op.op,
+        message=f"the range is a no-op, since start equals end: both hashes name line {line + 1}",
+        reason="same_line",
+        facts={"line": line + 1},
+        candidates=(line,),
+        operation=single,
+    )
+
+
+def reversed_range(index: int, op: RangeOperation, found: FoundLines) -> OperationProblem:
+    """Tell of a range from bottom to top that must not be turned around."""
+    start, end = (target + 1 for target in found.targets)
+    why = "the file changed since it was read" if found.carried else "`strict_order` is set"
+    return OperationProblem(
+        error=InvalidRangeOrder,
+        index=index,
+        op=op.op,
+        message=f"start_line ({start}) is after end_line ({end}), and {why}",
+        reason="reversed",
+        action="Swap the two hashes if you mean the lines between them.",
+        facts={"start_line": start, "end_line": end},
+        operation=op.as_sent(
+            start_hash=op.end_hash, end_hash=op.start_hash, start_line=op.end_line, end_line=op.start_line
+        ),
+    )
+
+
+def overlapping_changes(one: LineChange, other: LineChange, op: Operation) -> OperationProblem:
+    """Tell of two operations that want the same lines."""
+    pair = sorted((one.index, other.index))
+    inside = other.is_gap
+    lines = (max(one.start, other.start) + 1, min(one.end, max(other.end, other.start + 1)))
+    wants = "goes into the middle of" if inside else "wants the same lines as"
+    return OperationProblem(
+        error=OverlappingOperations,
+        index=other.index,
+        op=op.op,
+        message=f"it {wants} operation {one.index}, at line {lines[0]}",
+        reason="inside" if inside else "same_lines",
+        facts={"operation_indices": pair, "lines": list(lines)},
+    )
+
+
+def _describe_line(version: IndexedVersion, line: int) -> str:
+    text = version.line_text(line)
+    return f"line {line + 1} `{preview_text(text)}`" if text.strip() else f"the blank line {line + 1}"
+
+
+def _stale_message(missing: MissingLine) -> str:
+    hash_, anchor = missing.pointer.anchor.hash, missing.pointer.anchor
+    match missing.reason:
+        case "gone":
+            return f"no line has the hash `{hash_}`"
+        case "text":
+            return f"the line with the hash `{hash_}` does not read `{preview_text(anchor.tail or '')}`"
+        case "offset":
+            return f"`{hash_}{anchor.offset:+d}` cannot be verified, since line {missing.pointer.number} is another one now"
+        case "versions":
+            return f"the ends of the range, from `{hash_}` on, were never shown together"
+        case lost:
+            return f"the line with the hash `{hash_}` {_LOST_REASONS[lost]}"
+
+
+def _lines_around(pointer: LinePointer, live: IndexedVersion) -> range:
+    if pointer.number is None:
+        return range(min(_TOP_LINES, len(live)))
+    return _line_window(pointer.number - 1, live)
+
+
+def _line_window(start: int, live: IndexedVersion, end: int | None = None) -> range:
+    """Return the lines around one line, or around several."""
+    first, last = sorted((start, start if end is None else end))
+    first, last = min(first, len(live) - 1), min(last, len(live) - 1)
+    return range(max(0, first - _CONTEXT_LINES), min(len(live), last + _CONTEXT_LINES + 1))
+
+
+def _describe_drift(was: str, now: str) -> str:
+    """Name what changed if it is only blanks."""
+    if was == now or not was.strip() or was.split() != now.split():
+        return ""
+    if was.rstrip() == now.rstrip():
+        return "trailing blanks or line ending"
+    return "indentation" if was.strip() == now.strip() else "blanks"
+
+
+def _estimate_place(version: IndexedVersion, line: int, live: IndexedVersion) -> int:
+    """Return where a line of an earlier version would be now, by the nearest line that is still there once."""
+    old, places = version.snapshot.lines.raw, live.unique_lines
+    for step in range(_LANDMARK_LINES):
+        for number in (line - step, line + step):
+            here = places.get(old[number], -1) if 0 <= number < len(old) else -1
+            if here >= 0:
+                return max(0, here + line - number)
+    return line

@@ -1,0 +1,263 @@
+"""Which lines of the file an operation means.
+
+1. What a caller sends was copied from a version that it was shown: the newest one in which all of it fits.
+2. From that version the lines are carried to the current file, by two proofs that agree (see `relocate`).
+3. If another version that was shown leads to other lines, nothing is decided.
+4. Anchors that were never shown are looked up in the current file. A session that was shown other versions gets only
+   lines that are unique there: a number or an occurrence may come from a version that is no longer known.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from surehold.text.anchored.anchor import (
+    RESOLUTION_LEVELS,
+    AnchorMeaning,
+    LinePointer,
+    ResolutionLevel,
+    copied_text,
+    read_pointer,
+)
+from surehold.text.anchored.index import IndexedVersion, ShownVersion
+from surehold.text.plan import RebaseEvidence
+from surehold.text.relocate import LineBlock, LostLines, MovedLines, relocate_lines
+from surehold.text.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomeVersion:
+    """The version that an operation was written for, and what its pointers mean there."""
+
+    version: IndexedVersion
+    readings: tuple[AnchorMeaning, ...]
+
+    @property
+    def block(self) -> LineBlock:
+        """The lines that must be intact: from the first to the last that is named or meant."""
+        named = [line for reading in self.readings for line in (reading.line, reading.target)]
+        return LineBlock(start=min(named), end=max(named) + 1)
+
+    def with_placement_of(self, other: "HomeVersion") -> "HomeVersion":
+        """Return the same lines, whose position was said right in another version."""
+        pairs = zip(self.readings, other.readings, strict=True)
+        return replace(self, readings=tuple(replace(mine, placed=mine.placed or its.placed) for mine, its in pairs))
+
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """The lines that are meant, in this version."""
+        return tuple(reading.target for reading in self.readings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundLines:
+    """The lines are these, in the file as it is now: 0-based."""
+
+    targets: tuple[int, ...]
+    level: ResolutionLevel
+    home: HomeVersion
+    carried: RebaseEvidence | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingLine:
+    """No line can be proven to be the one that is meant."""
+
+    pointer: LinePointer
+    was: tuple[IndexedVersion, int] | None
+    """Where it stood when it was shown."""
+    reason: Literal["gone", "changed", "ambiguous", "disagree", "offset", "text", "versions"]
+    home: HomeVersion | None = None
+    """The version it was found in, and from which it could not be carried over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AmbiguousLine:
+    """Several lines could be meant."""
+
+    pointer: LinePointer
+    lines: tuple[int, ...]
+    reason: Literal["several_lines", "occurrence_out_of_range", "contradiction", "versions_disagree"]
+
+
+Resolution = FoundLines | tuple[MissingLine | AmbiguousLine, ...]
+
+
+class AnchorResolver:
+    """Resolves all operations of a call on one file."""
+
+    def __init__(
+        self, live: Snapshot, shown: Sequence[ShownVersion], buckets: frozenset[int], *, forgotten: bool = False
+    ) -> None:
+        self._forgotten = forgotten
+        texts = [each for each in shown if each.snapshot.exists and each.snapshot.is_text]
+        same = [each.snapshot == live for each in texts]
+        self.live = IndexedVersion(live, [each for each, is_live in zip(texts, same, strict=True) if is_live], buckets)
+        self.shown = [
+            self.live if is_live else IndexedVersion(each.snapshot, (each,), buckets)
+            for each, is_live in zip(texts, same, strict=True)
+        ]
+
+    def resolve_pointers(self, wanted: Sequence[tuple[LinePointer, ...]]) -> list[Resolution]:
+        """Find the lines of every operation; pointers of one operation belong to one version."""
+        homes = [self._find_home(pointers) for pointers in wanted]
+        rivals = [self._find_rivals(pointers, home) for pointers, home in zip(wanted, homes, strict=True)]
+        places = self._carry_blocks(
+            [home for group in zip(homes, rivals, strict=True) for home in (group[0], *group[1])]
+        )
+        return [
+            self._decide_resolution(pointers, home, others, places)
+            for pointers, home, others in zip(wanted, homes, rivals, strict=True)
+        ]
+
+    def _find_home(self, pointers: tuple[LinePointer, ...]) -> HomeVersion | None:
+        weak: HomeVersion | None = None
+        for version in self.shown:
+            readings = [read_pointer(version, pointer, shown_only=True) for pointer in pointers]
+            found = tuple(reading for reading in readings if isinstance(reading, AnchorMeaning))
+            if len(found) < len(pointers):
+                if "unclear" in readings and weak is None:
+                    return None
+                continue
+            home = HomeVersion(version=version, readings=found)
+            if all(reading.exact for reading in found):
+                if weak is None or self._was_one_of_several(pointers, weak, version):
+                    return home
+                return weak.with_placement_of(home)
+            if weak is None:
+                weak = home
+        if weak is not None:
+            return weak
+        moved_on = self._forgotten or any(version is not self.live for version in self.shown)
+        if moved_on and any(len(self.live.lines_with_hash(p.anchor.hash, copied_text(p))) > 1 for p in pointers):
+            return None
+        final = [read_pointer(self.live, pointer, shown_only=False) for pointer in pointers]
+        found = tuple(reading for reading in final if isinstance(reading, AnchorMeaning))
+        return HomeVersion(version=self.live, readings=found) if len(found) == len(pointers) else None
+
+    def _was_one_of_several(self, pointers: tuple[LinePointer, ...], weak: HomeVersion, older: IndexedVersion) -> bool:
+        """Tell whether the copied number once told equal lines apart, of which only one is left."""
+        return any(
+            not reading.exact and len(older.lines_with_hash(pointer.anchor.hash, copied_text(pointer))) > 1
+            for pointer, reading in zip(pointers, weak.readings, strict=True)
+        )
+
+    def _find_rivals(self, pointers: tuple[LinePointer, ...], home: HomeVersion | None) -> tuple[HomeVersion, ...]:
+        """Return what the same words mean in other versions that were shown, where the file has several such lines."""
+        if home is None:
+            return ()
+        if not any(map(_is_counted, pointers)):  # what was counted may have been counted in any version
+            if all(len(self.live.lines_with_hash(p.anchor.hash, copied_text(p))) < 2 for p in pointers):  # noqa: PLR2004
+                return ()
+            if home.version.knows_anchors and all(reading.placed for reading in home.readings):
+                return ()  # these very anchors were shown last in this version
+        others = list[HomeVersion]()
+        for version in self.shown:
+            readings = [read_pointer(version, pointer, shown_only=True) for pointer in pointers]
+            exact = tuple(r for r in readings if isinstance(r, AnchorMeaning) and r.exact)
+            if version is home.version or len(exact) < len(pointers):
+                continue
+            rival = HomeVersion(version=version, readings=exact)
+            is_same = rival.targets == home.targets and all(version.is_unmoved(t, home.version) for t in rival.targets)
+            if not is_same:
+                others.append(rival)
+        return tuple(others)
+
+    def _carry_blocks(self, homes: Sequence[HomeVersion | None]) -> dict[tuple[int, LineBlock], MovedLines | LostLines]:
+        """Carry the blocks of all homes to the file as it is now; every version is aligned once."""
+        by_version = dict[int, tuple[IndexedVersion, dict[LineBlock, None]]]()
+        for home in homes:
+            if home is not None and home.version is not self.live:
+                by_version.setdefault(id(home.version), (home.version, {}))[1][home.block] = None
+        places = dict[tuple[int, LineBlock], MovedLines | LostLines]()
+        for key, (version, blocks) in by_version.items():
+            found = relocate_lines(version.snapshot.lines.raw, self.live.snapshot.lines.raw, list(blocks))
+            places.update(((key, block), place) for block, place in zip(blocks, found, strict=True))
+        return places
+
+    def _decide_resolution(
+        self,
+        pointers: tuple[LinePointer, ...],
+        home: HomeVersion | None,
+        rivals: tuple[HomeVersion, ...],
+        places: dict[tuple[int, LineBlock], MovedLines | LostLines],
+    ) -> Resolution:
+        if home is None:
+            return self._explain_failures(pointers)
+        here = self._current_place(home, places)
+        if isinstance(here, LostLines):
+            first = home.readings[0].target
+            return (MissingLine(pointer=pointers[0], was=(home.version, first), reason=here.reason, home=home),)
+        for rival in rivals:
+            there = self._current_place(rival, places)
+            if isinstance(there, LostLines) and any(map(_is_counted, pointers)):
+                was = (rival.version, rival.readings[0].target)  # it may have been counted there, where lines changed
+                return (MissingLine(pointer=pointers[0], was=was, reason=there.reason, home=rival),)
+            if not isinstance(there, LostLines) and _shifted_targets(rival, there) != _shifted_targets(home, here):
+                lines = sorted({*_shifted_targets(rival, there), *_shifted_targets(home, here)})
+                return (AmbiguousLine(pointer=pointers[0], lines=tuple(lines), reason="versions_disagree"),)
+        carried = None
+        if here is not None:
+            start, shift = home.block.start, here.shift
+            carried = RebaseEvidence(
+                from_line=start + 1, to_line=start + shift + 1, evidence=here.evidence, context=here.context
+            )
+        return FoundLines(
+            targets=_shifted_targets(home, here),
+            level=self._deciding_level(pointers, home),
+            home=home,
+            carried=carried,
+        )
+
+    def _current_place(
+        self, home: HomeVersion, places: dict[tuple[int, LineBlock], MovedLines | LostLines]
+    ) -> MovedLines | LostLines | None:
+        return None if home.version is self.live else places[id(home.version), home.block]
+
+    def _deciding_level(self, pointers: tuple[LinePointer, ...], home: HomeVersion) -> ResolutionLevel:
+        """Return the last rung that was needed; between several lines of today, the shown context decided."""
+        levels = list[ResolutionLevel]()
+        for pointer, reading in zip(pointers, home.readings, strict=True):
+            several = len(self.live.lines_with_hash(pointer.anchor.hash, copied_text(pointer))) > 1
+            by_context = home.version is not self.live and several and not reading.placed
+            levels.append("context" if by_context else reading.level)
+        return max(levels, key=RESOLUTION_LEVELS.index)
+
+    def _explain_failures(self, pointers: tuple[LinePointer, ...]) -> tuple[MissingLine | AmbiguousLine, ...]:
+        to_blame = [each for each in pointers if len(pointers) == 1 or self._find_home((each,)) is None]
+        if to_blame:
+            return tuple(self._explain_failure(pointer) for pointer in to_blame)
+        start, *_ = pointers
+        return (MissingLine(pointer=start, was=self._last_shown_at(start), reason="versions"),)
+
+    def _explain_failure(self, pointer: LinePointer) -> MissingLine | AmbiguousLine:
+        lines = tuple(self.live.lines_with_hash(pointer.anchor.hash, copied_text(pointer)))
+        if not lines:
+            text = bool(self.live.lines_with_hash(pointer.anchor.hash))
+            return MissingLine(pointer=pointer, was=self._last_shown_at(pointer), reason="text" if text else "gone")
+        nth = pointer.occurrence
+        if nth is not None:
+            if not 1 <= nth <= len(lines):
+                return AmbiguousLine(pointer=pointer, lines=lines, reason="occurrence_out_of_range")
+            fits = pointer.number is None or lines[nth - 1] == pointer.number - 1
+            return AmbiguousLine(pointer=pointer, lines=lines, reason="several_lines" if fits else "contradiction")
+        if pointer.anchor.offset and len(lines) == 1:
+            return MissingLine(pointer=pointer, was=self._last_shown_at(pointer), reason="offset")
+        return AmbiguousLine(pointer=pointer, lines=lines, reason="several_lines")
+
+    def _last_shown_at(self, pointer: LinePointer) -> tuple[IndexedVersion, int] | None:
+        """Return where the line stood in the newest version that showed it."""
+        for version in self.shown:
+            if version is not self.live and (lines := version.shown_lines_with_hash(pointer.anchor.hash)):
+                return version, lines[0]
+        return None
+
+
+def _is_counted(pointer: LinePointer) -> bool:
+    """Tell whether a line is named by counting, without a number that was copied with its hash."""
+    return bool(pointer.anchor.offset) or (pointer.occurrence is not None and pointer.number is None)
+
+
+def _shifted_targets(home: HomeVersion, place: MovedLines | None) -> tuple[int, ...]:
+    shift = place.shift if place is not None else 0
+    return tuple(target + shift for target in home.targets)

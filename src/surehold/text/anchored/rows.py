@@ -1,0 +1,167 @@
+"""Lines shown with their anchors, and how safe each line is to name by its content: `118#5da3f1.7~|content`.
+
+1. The hash is the beginning of the line's digest: six digits, or at least eight if another line begins with the same
+   six.
+2. Equal lines carry their occurrence, counted from the top of the file, so that a copied anchor says which one is
+   meant.
+3. `!` marks a line that is a bad choice for an anchor, `~` a mediocre one.
+"""
+
+import re
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from surehold.text.encoding import Encoding
+from surehold.text.hashing import DIGEST_DIGITS, digest_text, line_digests
+from surehold.text.snapshot import Snapshot
+
+Quality = Literal["low", "med", "high"]
+
+_MAX_HIGH_OCCURRENCES = 3
+_LOW_QUALITY = re.compile(r"""[\s{}()\[\]<>,;:'"`]*(?:(?:/>|\*/|end\b|</[\w.:-]*>)[\s{}()\[\]<>,;:'"`]*)*""")
+_WORD = re.compile(r"[^\W\d_]{3}")
+
+
+def judge_quality(content: str, occurrences: int) -> Quality:
+    """Judge a line by what it says and how often the file says it."""
+    if _LOW_QUALITY.fullmatch(content):
+        return "low"
+    if occurrences > _MAX_HIGH_OCCURRENCES or not _WORD.search(content):
+        return "med"
+    return "high"
+
+
+SHORT_HASH_DIGITS = 6
+_UNIQUE_HASH_DIGITS = 8
+_SHORT_HASH_SHIFT = 4 * (DIGEST_DIGITS - SHORT_HASH_DIGITS)
+_SPARSE_STRIDE_LINES = 8
+"""With few anchors, at least so many lines lie between two of them."""
+_QUALITY_MARKS: dict[Quality, str] = {"low": "!", "med": "~", "high": ""}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnchoredLine:
+    """One line with its anchor."""
+
+    line: int
+    hash: str
+    occurrence: int | None
+    """Which of several equal lines it is; None when there is only one."""
+    quality: Quality
+    text: str
+
+    @property
+    def anchor(self) -> str:
+        """What a caller copies to point at this line."""
+        return f"{self.line}#{self.hash}" + (f".{self.occurrence}" if self.occurrence else "")
+
+    def __str__(self) -> str:
+        return f"{self.anchor}{_QUALITY_MARKS[self.quality]}|{self.text}"
+
+
+@dataclass(slots=True)
+class _EqualLineCounter:
+    """Counts the lines of a whole file that are equal to some shown ones, or begin alike."""
+
+    shorts: frozenset[int]
+    wanted: Container[int]
+    """The numbers of the shown lines."""
+    line: int = 1
+    totals: dict[int, int] = field(default_factory=dict[int, int])
+    occurrences: dict[int, int] = field(default_factory=dict[int, int])
+    """Which of several equal lines each shown one is, by its number."""
+    _alike: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
+
+    def count_lines(self, digests: Sequence[int]) -> None:
+        shorts, totals, wanted = self.shorts, self.totals, self.wanted
+        for number, digest in enumerate(digests, start=self.line):
+            if digest >> _SHORT_HASH_SHIFT in shorts:
+                totals[digest] = total = totals.get(digest, 0) + 1
+                if number in wanted:
+                    self.occurrences[number] = total
+        self.line += len(digests)
+
+    def group_alike(self) -> None:
+        """Sort what was counted by the short hash, once everything is counted."""
+        for digest in self.totals:
+            self._alike.setdefault(digest >> _SHORT_HASH_SHIFT, []).append(digest)
+
+    def shortest_hash(self, digest: int) -> str:
+        """Return the shortest beginning of a digest that no other line shares."""
+        full = digest_text(digest)
+        alike = [digest_text(other) for other in self._alike[digest >> _SHORT_HASH_SHIFT] if other != digest]
+        if not alike:
+            return full[:SHORT_HASH_DIGITS]
+        length = next(n for n in range(_UNIQUE_HASH_DIGITS, DIGEST_DIGITS + 1) if all(o[:n] != full[:n] for o in alike))
+        return full[:length]
+
+
+def anchor_lines(
+    contents: Sequence[bytes], everything: Iterable[Sequence[int]], *, start: int, encoding: Encoding
+) -> tuple[AnchoredLine, ...]:
+    """Return the lines from `start` on with their anchors; `everything` are the digests of the whole file, in pieces."""
+    return _anchor_numbered_lines(contents, range(start, start + len(contents)), everything, encoding)
+
+
+def anchor_lines_at(snapshot: Snapshot, numbers: Iterable[int]) -> dict[int, AnchoredLine]:
+    """Return lines from anywhere in a file with their anchors, by their numbers."""
+    wanted = sorted(set(numbers))
+    contents = [snapshot.lines.contents[number - 1] for number in wanted]
+    return {row.line: row for row in _anchor_numbered_lines(contents, wanted, [snapshot.digests], snapshot.encoding)}
+
+
+def _anchor_numbered_lines(
+    contents: Sequence[bytes], numbers: Sequence[int], everything: Iterable[Sequence[int]], encoding: Encoding
+) -> tuple[AnchoredLine, ...]:
+    shown = line_digests(list(contents), encoding)
+    wanted = numbers if isinstance(numbers, range) else frozenset(numbers)
+    census = _EqualLineCounter(frozenset(digest >> _SHORT_HASH_SHIFT for digest in shown), wanted)
+    for digests in everything:
+        census.count_lines(digests)
+    census.group_alike()
+    spelled = {digest: census.shortest_hash(digest) for digest in set(shown)}
+    out = list[AnchoredLine]()
+    for number, content, digest in zip(numbers, contents, shown, strict=True):
+        text, total = encoding.decode(content), census.totals.get(digest, 1)
+        out.append(
+            AnchoredLine(
+                line=number,
+                hash=spelled[digest],
+                occurrence=census.occurrences.get(number) if total > 1 else None,
+                quality=judge_quality(text, total),
+                text=text,
+            )
+        )
+    return tuple(out)
+
+
+def render_sparse(found: Iterable[AnchoredLine]) -> Iterator[str]:
+    """Spell rows with few anchors: a good line carries one now and then, and those below count from it.
+
+    `119#c812f1|def f():` then `+1|    x = 1`: the second line is addressed as `119#c812f1+1`.
+    """
+    last: AnchoredLine | None = None
+    for row in found:
+        if last is None or (
+            row.line - last.line >= _SPARSE_STRIDE_LINES and row.quality == "high" and row.occurrence is None
+        ):
+            last = row if row.quality == "high" and row.occurrence is None else None
+            yield str(row)
+        else:
+            yield f"+{row.line - last.line}|{row.text}"
+
+
+def stream_digests(chunks: Iterable[bytes], encoding: Encoding, *, breaker: bytes = b"\n") -> Iterator[list[int]]:
+    """Yield the line digests of a file that streams by; for encodings with one byte per unit."""
+    parts, skip = list[bytes](), len(encoding.bom)
+    for chunk in chunks:
+        first, *lines = chunk[skip:].split(breaker)
+        parts.append(first)
+        skip = 0
+        if lines:
+            ended = [b"".join(parts), *lines[:-1]]
+            yield line_digests([line.removesuffix(b"\r") for line in ended], encoding)
+            parts = [lines[-1]]
+    if rest := b"".join(parts):
+        yield line_digests([rest], encoding)

@@ -1,0 +1,49 @@
+"""Escapes control and direction characters, so that text cannot steer a terminal or mislead a reader."""
+
+import unicodedata
+from functools import cache
+
+# Reorder or hide their neighbours: marks, embeddings and isolates, separators, the byte order mark, tags.
+_DECEPTIVE_RANGES = (
+    (0x061C, 0x061C),
+    (0x200E, 0x200F),
+    (0x2028, 0x202E),
+    (0x2066, 0x2069),
+    (0xFEFF, 0xFEFF),
+    (0xE0000, 0xE007F),
+)
+_SHORT_ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+_SURROGATE_BYTES = (0xDC80, 0xDCFF)  # how Python spells the bytes of a file name that is not UTF-8
+
+
+def escape_text(text: str, *, keep: str = "") -> str:
+    """Return the text with everything escaped that could steer a terminal or fool a reader; `keep` names controls that may stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c in keep else _escape_character(c) for c in text)
+
+
+def escape_lines(text: str) -> str:
+    """Return several lines with everything escaped but tabs and the line breaks themselves."""
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    rows = (
+        escape_text(row.removesuffix("\r"), keep="\t") + ("\r" if row.endswith("\r") else "")
+        for row in text.split("\n")
+    )
+    return "\n".join(rows)
+
+
+@cache
+def _escape_character(character: str) -> str:
+    code = ord(character)
+    if _SURROGATE_BYTES[0] <= code <= _SURROGATE_BYTES[1]:
+        return f"\\x{code - 0xDC00:02x}"
+    tricky = unicodedata.category(character) in {"Cc", "Cs"} or any(
+        low <= code <= high for low, high in _DECEPTIVE_RANGES
+    )
+    if not tricky:
+        return character
+    if character in _SHORT_ESCAPES:
+        return _SHORT_ESCAPES[character]
+    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004

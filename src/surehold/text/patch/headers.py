@@ -1,0 +1,261 @@
+"""The headers of diffs: file names (quoted, prefixed, dated or /dev/null) and the extended header rows of git."""
+
+import re
+from typing import NamedTuple
+
+from surehold.errors import PatchParseError
+from surehold.text.patch.source import PatchSource
+
+_OCTAL = re.compile(rb"[0-3][0-7]{2}")
+_ESCAPED = {
+    ord("a"): 7,
+    ord("b"): 8,
+    ord("t"): 9,
+    ord("n"): 10,
+    ord("v"): 11,
+    ord("f"): 12,
+    ord("r"): 13,
+    ord('"'): 34,
+    ord("\\"): 92,
+}
+_PREFIXES = frozenset({"ab", "ba", "iw", "wi", "ci", "ic", "cw", "wc", "ow", "wo"})
+"""The pairs of letters that git sets before both names, also for a reversed diff."""
+_EPOCH_DATE = re.compile(r"(19(?:69-12-31|70-01-01)) (\d\d):(\d\d):00(?:\.0+)?(?: ([+-])(\d\d)(\d\d))?")
+
+DEV_NULL = "/dev/null"
+
+
+def read_name(text: str) -> tuple[str, str] | None:
+    """Return the name at the beginning of a header and what stands behind it; None when a quote is broken."""
+    if not text.startswith('"'):
+        name, _, rest = text.partition("\t")
+        return name, rest
+    end = 1
+    while end < len(text) and text[end] != '"':
+        end += 2 if text[end] == "\\" else 1
+    if end >= len(text):
+        return None
+    name = _unescape_name(text[1:end])
+    return None if name is None else (name, text[end + 1 :])
+
+
+def is_absent_side(name: str, date: str) -> bool:
+    """Tell whether this side of a diff has no file: /dev/null, or a file that is as old as time."""
+    if name == DEV_NULL:
+        return True
+    match = _EPOCH_DATE.fullmatch(date.strip())
+    if not match:
+        return False
+    day, hours, minutes, sign, zone_hours, zone_minutes = match.groups(default="")
+    local = int(hours) * 60 + int(minutes) - (24 * 60 if day.startswith("1969") else 0)
+    zone = int(f"{sign}{int(zone_hours or 0) * 60 + int(zone_minutes or 0)}") if sign else 0
+    return local == zone
+
+
+def strip_prefixes(old: str, new: str) -> tuple[str, str]:
+    """Drop `a/` and `b/` when both names carry them, or the only one there is."""
+    if old == DEV_NULL:
+        return old, new.removeprefix("b/")
+    if new == DEV_NULL:
+        return old.removeprefix("a/"), new
+    both = old[:1] + new[:1] in _PREFIXES and old[1:2] == new[1:2] == "/"
+    return (old[2:], new[2:]) if both else (old, new)
+
+
+def split_git_names(text: str) -> tuple[str, str] | None:
+    """Return both names of a `diff --git` row; None when they cannot be told apart, as of a rename with blanks."""
+    if text.startswith('"'):
+        first = read_name(text)
+        second = read_name(first[1][1:]) if first and first[1].startswith(" ") else None
+        return (first[0], second[0]) if first and second and not second[1] else None
+    if text.endswith('"') and ' "' in text:
+        name, _, rest = text.partition(' "')
+        second = read_name(f'"{rest}')
+        return (name, second[0]) if second and not second[1] else None
+    half, odd = divmod(len(text), 2)
+    if odd and text[half] == " " and _is_same_path(text[:half], text[half + 1 :]):
+        return text[:half], text[half + 1 :]  # both are equally long, except in a rename
+    return _split_two_words(text)
+
+
+def path_key(path: str) -> str:
+    """Spell a path in one way, so that `./x` and `x` are seen to be the same."""
+    parts = list[str]()
+    for part in path.split("/"):
+        if part == ".." and parts and parts[-1] != "..":
+            parts.pop()
+        elif part not in {"", "."}:
+            parts.append(part)
+    return ("/" if path.startswith("/") else "") + "/".join(parts)
+
+
+def _split_two_words(text: str) -> tuple[str, str] | None:
+    words = text.split(" ")
+    return (words[0], words[1]) if len(words) == 2 and all(words) else None  # noqa: PLR2004 - a pair
+
+
+def _is_same_path(old: str, new: str) -> bool:
+    first, second = strip_prefixes(old, new)
+    return first == second
+
+
+def _unescape_name(text: str) -> str | None:
+    """Undo C escapes; the bytes are a name in UTF-8, and those that are not stay lone surrogates."""
+    data, out, at = text.encode("utf-8", "surrogatepass"), bytearray(), 0
+    while at < len(data):
+        byte, at = data[at], at + 1
+        if byte != ord("\\"):
+            out.append(byte)
+        elif match := _OCTAL.match(data, at):
+            out.append(int(match[0], 8))
+            at = match.end()
+        elif at < len(data) and data[at] in _ESCAPED:
+            out.append(_ESCAPED[data[at]])
+            at += 1
+        else:
+            return None
+    return out.decode("utf-8", "surrogateescape")
+
+
+_MODES = {"100644": 0o644, "100755": 0o755}
+_EXECUTABLE = 0o755
+
+
+class GitHeader(NamedTuple):
+    """What a header says about a file; the names are empty when the first row alone does not tell them."""
+
+    line: int
+    is_git: bool = False
+    old: str = ""
+    new: str = ""
+    adds: bool = False
+    deletes: bool = False
+    renames: bool = False
+    mode: int | None = None
+
+
+def read_git_header(source: PatchSource) -> GitHeader:
+    """Read the extended header of git, up to the row that does not belong to it."""
+    first = source.next_header or ""
+    pair = split_git_names(first.removeprefix("diff --git "))
+    old, new = strip_prefixes(*pair) if pair else ("", "")
+    header = GitHeader(line=source.line_number, is_git=True, old=old, new=new)
+    source.at += 1
+    moved: dict[str, str] = {}
+    while (row := source.next_header) is not None:
+        for start, read in _HEADER_ROWS.items():
+            if row.startswith(start):
+                header = read(source, header, row.removeprefix(start), moved)
+                break
+        else:
+            break
+        source.at += 1
+    return _apply_rename(source, header, moved)
+
+
+def _apply_rename(source: PatchSource, header: GitHeader, moved: dict[str, str]) -> GitHeader:
+    if not moved:
+        if header.old != header.new:
+            raise source.build_refusal(
+                "the same path twice, or `rename from` and `rename to`",
+                line=header.line,
+                reason="two_names",
+                said=f"`diff --git` names two files, `{header.old}` and `{header.new}`, and no rename follows",
+            )
+        return header
+    if set(moved) != {"from", "to"}:
+        raise source.build_refusal("both `rename from` and `rename to`", reason="half_rename")
+    if header.adds or header.deletes:
+        raise source.build_refusal(
+            "a file that is renamed, or added or deleted", line=header.line, reason="contradiction"
+        )
+    return header._replace(old=moved["from"], new=moved["to"], renames=True)
+
+
+def _read_old_mode(source: PatchSource, header: GitHeader, value: str, _: dict[str, str]) -> GitHeader:
+    _read_mode(source, value)
+    return header
+
+
+def _read_new_mode(source: PatchSource, header: GitHeader, value: str, _: dict[str, str]) -> GitHeader:
+    return header._replace(mode=_read_mode(source, value))
+
+
+def _read_new_file(source: PatchSource, header: GitHeader, value: str, _: dict[str, str]) -> GitHeader:
+    mode = _read_mode(source, value)
+    # A plain new file gets the permissions that new files get here.
+    return header._replace(adds=True, mode=mode if mode == _EXECUTABLE else None)
+
+
+def _read_deleted_file(source: PatchSource, header: GitHeader, value: str, _: dict[str, str]) -> GitHeader:
+    _read_mode(source, value)
+    return header._replace(deletes=True)
+
+
+def _read_index(source: PatchSource, header: GitHeader, value: str, _: dict[str, str]) -> GitHeader:
+    words = value.split()
+    if len(words) > 1:
+        _read_mode(source, words[1])
+    return header
+
+
+def _read_rename_from(source: PatchSource, header: GitHeader, value: str, moved: dict[str, str]) -> GitHeader:
+    moved["from"] = _read_path(source, value)
+    return header
+
+
+def _read_rename_to(source: PatchSource, header: GitHeader, value: str, moved: dict[str, str]) -> GitHeader:
+    moved["to"] = _read_path(source, value)
+    return header
+
+
+def _ignore_similarity(source: PatchSource, header: GitHeader, value: str, moved: dict[str, str]) -> GitHeader:  # noqa: ARG001 - one shape for all
+    return header
+
+
+def _refuse_copy(source: PatchSource, header: GitHeader, value: str, moved: dict[str, str]) -> GitHeader:  # noqa: ARG001 - one shape for all
+    raise source.build_refusal(
+        "no copy",
+        reason="copy",
+        said="copies are not applied",
+        action="Make the diff without `-C`, so that the copy is a new file.",
+    )
+
+
+_HEADER_ROWS = {
+    "old mode ": _read_old_mode,
+    "new mode ": _read_new_mode,
+    "new file mode ": _read_new_file,
+    "deleted file mode ": _read_deleted_file,
+    "rename from ": _read_rename_from,
+    "rename to ": _read_rename_to,
+    "copy from ": _refuse_copy,
+    "copy to ": _refuse_copy,
+    "similarity index ": _ignore_similarity,
+    "dissimilarity index ": _ignore_similarity,
+    "index ": _read_index,
+}
+
+
+def _read_path(source: PatchSource, value: str) -> str:
+    read = read_name(value)
+    if read is None or not read[0]:
+        raise source.build_refusal("a path, quoted as git does", reason="no_path")
+    return read[0]
+
+
+def _read_mode(source: PatchSource, value: str) -> int:
+    mode = _MODES.get(value.strip())
+    if mode is None:
+        raise _special_file_refusal(source, value.strip())
+    return mode
+
+
+def _special_file_refusal(source: PatchSource, mode: str) -> PatchParseError:
+    kind = {"120000": "a symbolic link", "160000": "a submodule"}.get(mode, "no regular file")
+    return source.build_refusal(
+        "mode 100644 or 100755",
+        reason="special_file",
+        said=f"mode {mode} is {kind}, which a patch cannot change here",
+        action="Leave that file out of the patch.",
+    )

@@ -1,0 +1,263 @@
+"""Reads unified diffs, plain or as git writes them.
+
+1. The counts in a hunk's header must match its rows: a missing or extra row is an error, never skipped.
+2. Text before the first file is skipped, such as that of a mail; after a hunk only known rows are allowed.
+3. What cannot be applied exactly is refused: copies, binary patches, links, submodules, one header with two names.
+"""
+
+import re
+from typing import NamedTuple
+
+from surehold.errors import PatchParseError
+from surehold.text.patch.apply import FilePatch
+from surehold.text.patch.headers import DEV_NULL, GitHeader, is_absent_side, read_git_header, read_name, strip_prefixes
+from surehold.text.patch.hunks import LineSign, ParsedHunk, PatchLine
+from surehold.text.patch.source import PatchSource
+
+_RANGES = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(?:[ \t].*)?")
+_SIGNS: dict[str, LineSign] = {" ": " ", "-": "-", "+": "+"}
+_MAIL_SIGNATURE = "-- "
+_NO_NEWLINE_NOTE = "\\ "
+"""How the note about a missing newline begins, in any language."""
+_ROWS_BETWEEN_FILES = ("diff ", "Index: ", "index ", "=====", "Only in ", "From ", "Prereq: ")
+"""How rows between two files may begin; anything else could be a row of the hunk before."""
+
+
+class _HeaderNames(NamedTuple):
+    old: str
+    new: str
+    line: int
+    raw: tuple[str, str]
+    """As they stand there, prefixes included."""
+
+
+def read_unified(source: PatchSource) -> tuple[FilePatch, ...]:
+    """Read all files of a diff, or refuse with the row that does not fit."""
+    files = list[FilePatch]()
+    while _find_header(source, is_first=not files):
+        files.append(_read_file_patch(source))
+    return tuple(files)
+
+
+def is_header(row: str, following: str) -> bool:
+    """Tell whether a file begins here."""
+    return row.startswith("diff --git ") or (row.startswith("--- ") and following.startswith("+++ "))
+
+
+def _find_header(source: PatchSource, *, is_first: bool) -> bool:
+    """Skip what stands between two files; False when there is no further one."""
+    in_mail = is_first
+    while (row := source.next_row) is not None:
+        if is_header(row, source.row_after_next):
+            return True
+        if row.startswith("@@ -"):
+            raise source.build_refusal("`--- a/path` and `+++ b/path` before the hunk", reason="no_header")
+        if row.startswith(("GIT binary patch", "Binary files ")):
+            raise _binary_refusal(source)
+        in_mail = in_mail or row.startswith("From ")
+        if _is_signature(source):
+            source.at += 1  # and with it the version of git that stands below
+        elif not in_mail and row.strip() and not row.startswith(_ROWS_BETWEEN_FILES):
+            raise source.build_refusal("a hunk, the header of the next file, or the end", reason="text_after_hunk")
+        source.at += 1
+    return False
+
+
+def _read_file_patch(source: PatchSource) -> FilePatch:
+    line = source.line_number
+    head = source.next_header or ""
+    header = read_git_header(source) if head.startswith("diff --git ") else GitHeader(line=line)
+    if (row := source.next_row) is not None and row.startswith(("GIT binary patch", "Binary files ")):
+        raise _binary_refusal(source)
+    names = None
+    if (row := source.next_row) is not None and row.startswith("--- ") and source.row_after_next.startswith("+++ "):
+        names = _read_names(source)
+    hunks = _read_hunks(source) if names else ()
+    if names and not hunks:
+        raise source.build_refusal("a hunk that begins with `@@ -line,count +line,count @@`", reason="no_hunks")
+    return _build_file_patch(source, _with_names(source, header, names), hunks)
+
+
+def _read_names(source: PatchSource) -> _HeaderNames:
+    line, found = source.line_number, list[tuple[str, str]]()
+    for marker in ("--- ", "+++ "):
+        read = read_name((source.next_header or "").removeprefix(marker))
+        if read is None or not read[0]:
+            raise source.build_refusal(f"`{marker}` and a path, quoted as git does", reason="no_path")
+        found.append(read)
+        source.at += 1
+    (old, old_date), (new, new_date) = found
+    was_there, is_there = _first_counts(source)
+    bare_old, bare_new = strip_prefixes(old, new)
+    if not was_there and is_absent_side(old, old_date):
+        bare_old = DEV_NULL
+    if not is_there and is_absent_side(new, new_date):
+        bare_new = DEV_NULL
+    return _HeaderNames(bare_old, bare_new, line, (old, new))
+
+
+def _first_counts(source: PatchSource) -> tuple[bool, bool]:
+    """Tell which sides of the first hunk have any line at all: an old date alone does not make a file absent."""
+    match = _RANGES.fullmatch(source.next_header or "")
+    if not match:
+        return True, True
+    return (match[1], match[2]) != ("0", "0"), (match[3], match[4]) != ("0", "0")
+
+
+def _with_names(source: PatchSource, header: GitHeader, names: _HeaderNames | None) -> GitHeader:
+    """Join what both headers say about the names, which must agree."""
+    if names is None:
+        return header
+    old, new, line, _ = names
+    if old == new == DEV_NULL:
+        raise source.build_refusal("a path on one side at least", line=line, reason="no_path")
+    if header.old:  # else the first row alone did not tell the names
+        return _require_same_names(source, header, names)
+    if DEV_NULL not in {old, new} and old != new:
+        raise source.build_refusal(
+            "the same path on both sides",
+            line=line,
+            reason="two_names",
+            said=f"the header names two files, `{old}` and `{new}`",
+            action="Write the file's own path on both sides, or a git diff with `rename from` and `rename to`.",
+        )
+    adds, deletes = header.adds or old == DEV_NULL, header.deletes or new == DEV_NULL
+    return header._replace(old=old, new=new, adds=adds, deletes=deletes)
+
+
+def _require_same_names(source: PatchSource, header: GitHeader, names: _HeaderNames) -> GitHeader:
+    """Compare with the names that the rows above gave, which say which prefix there is."""
+    adds, deletes = header.adds or names.old == DEV_NULL, header.deletes or names.new == DEV_NULL
+    given = (DEV_NULL if adds else header.old, DEV_NULL if deletes else header.new)
+    for name, expected, row in zip(names.raw, given, (names.line, names.line + 1), strict=True):
+        if name != expected and (name[1:2] != "/" or name[2:] != expected or expected == DEV_NULL):
+            raise source.build_refusal(
+                f"`{expected}`, as in the rows above",
+                line=row,
+                reason="names_disagree",
+                said=f"this name (`{name}`) is not that of the rows above (`{expected}`)",
+            )
+    return header._replace(adds=adds, deletes=deletes)
+
+
+def _build_file_patch(source: PatchSource, header: GitHeader, hunks: tuple[ParsedHunk, ...]) -> FilePatch:
+    line, old, new = header.line, header.old, header.new
+    if not (old or new):
+        raise source.build_refusal("two paths that can be told apart", line=line, reason="no_path")
+    if header.adds and header.deletes:
+        raise source.build_refusal("a file that is added or deleted, not both", line=line, reason="contradiction")
+    if header.adds:
+        if len(hunks) > 1 or any(row.sign != "+" for hunk in hunks for row in hunk.rows):
+            raise source.build_refusal(
+                "one hunk with only `+` rows for a new file", line=line, reason="old_lines_of_new_file"
+            )
+        return FilePatch(operation="add", path=new, line=line, hunks=hunks, mode=header.mode)
+    if header.deletes:
+        if any(row.sign != "-" for hunk in hunks for row in hunk.rows):
+            raise source.build_refusal(
+                "only `-` rows for a deleted file", line=line, reason="new_lines_of_deleted_file"
+            )
+        return FilePatch(operation="delete", path=old, line=line, hunks=hunks, quotes_content=True)
+    if header.renames:
+        return FilePatch(operation="move", path=old, to_path=new, line=line, hunks=hunks, mode=header.mode)
+    if not hunks and header.mode is None:
+        raise source.build_refusal("a hunk, a rename or another mode", reason="no_hunks")
+    return FilePatch(operation="update", path=old, line=line, hunks=hunks, mode=header.mode)
+
+
+def _read_hunks(source: PatchSource) -> tuple[ParsedHunk, ...]:
+    hunks = list[ParsedHunk]()
+    while (head := source.next_header) is not None and head.startswith("@@"):
+        hunks.append(_read_hunk(source, head))
+    return tuple(hunks)
+
+
+def _read_hunk(source: PatchSource, head: str) -> ParsedHunk:
+    match = _RANGES.fullmatch(head)
+    if not match:
+        raise source.build_refusal("`@@ -line,count +line,count @@`", reason="bad_hunk_header")
+    line = source.line_number
+    said = (int(match[2] or 1), int(match[4] or 1))
+    source.at += 1
+    rows = _read_rows(source, said)
+    if rows is None or _has_uncounted_rows(source):
+        raise _miscount_refusal(source, line, said)
+    return source.accept_hunk(ParsedHunk(rows=tuple(rows), line=line, start=int(match[1])))
+
+
+def _read_rows(source: PatchSource, said: tuple[int, int]) -> list[PatchLine] | None:
+    """Read as many rows as the header counts; None when they are fewer, or do not add up."""
+    old, new = said
+    rows = list[PatchLine]()
+    while (row := source.next_row) is not None and (old > 0 or new > 0 or row.startswith(_NO_NEWLINE_NOTE)):
+        if row.startswith(_NO_NEWLINE_NOTE):
+            source.mark_unended(rows)
+        elif row[:1] in _SIGNS or not row.removesuffix("\r"):
+            sign = _SIGNS.get(row[:1], " ")
+            rows.append(PatchLine(sign, row[1:] if row[:1] in _SIGNS else row))
+            old, new = old - (sign != "+"), new - (sign != "-")
+        else:
+            return None
+        source.at += 1
+    return rows if (old, new) == (0, 0) else None
+
+
+def _has_uncounted_rows(source: PatchSource) -> bool:
+    """Tell whether rows follow that the header did not count."""
+    row = source.next_row
+    if row is None or row[:1] not in {*_SIGNS, "\\"} or is_header(row, source.row_after_next):
+        return False
+    return not _is_signature(source)
+
+
+def _is_signature(source: PatchSource) -> bool:
+    """Tell whether a mail ends here; a removed line that begins with `- ` looks alike, but rows follow it."""
+    below = source.rows[source.at + 1 : source.at + 3]
+    is_version = bool(below and below[0].strip())
+    return (
+        source.next_header == _MAIL_SIGNATURE
+        and is_version
+        and not any(row[:1] in {*_SIGNS, "\\", "@"} for row in below)
+    )
+
+
+def _miscount_refusal(source: PatchSource, line: int, said: tuple[int, int]) -> PatchParseError:
+    """Count the rows that are there, up to the next header, and say both numbers."""
+    old = new = 0
+    source.at = line
+    while (row := source.next_row) is not None and not is_header(row, source.row_after_next):
+        if row.removesuffix("\r") and row[0] not in {*_SIGNS, "\\"}:
+            break
+        blank_end = not row.removesuffix("\r") and not source.row_after_next
+        old += row[:1] not in {"+", "\\"} and not blank_end
+        new += row[:1] not in {"-", "\\"} and not blank_end
+        source.at += 1
+    expected = f"{said[0]} old and {said[1]} new lines"
+    stop = (
+        f", then comes line {source.line_number}, which is no row of a hunk"
+        if source.next_row and not _begins_hunk_or_file(source)
+        else ""
+    )
+    error = source.build_refusal(
+        expected,
+        line=line,
+        reason="wrong_count",
+        said=f"the header of this hunk counts {expected}, but {old} old and {new} new lines follow{stop}",
+        action="Correct the counts, or complete the rows; every row begins with a blank, `-` or `+`.",
+    )
+    error.details.update(old_lines=said[0], new_lines=said[1], old_rows=old, new_rows=new)
+    return error
+
+
+def _begins_hunk_or_file(source: PatchSource) -> bool:
+    row = source.next_row or ""
+    return row.startswith("@@") or is_header(row, source.row_after_next)
+
+
+def _binary_refusal(source: PatchSource) -> PatchParseError:
+    return source.build_refusal(
+        "a text patch",
+        reason="binary_patch",
+        said="this is a binary patch, which cannot be applied here",
+        action="Leave that file out of the patch and copy it instead.",
+    )

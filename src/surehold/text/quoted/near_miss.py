@@ -1,0 +1,366 @@
+"""Why a quoted text is not in a file, and what is there instead. Nothing is ever applied by similarity.
+
+1. The first cause that applies is named: line numbers were copied, the file has no final line break, line breaks are
+   written as escapes, the edit was already made, only blanks differ, characters only look alike, other lines are
+   similar.
+2. Lines that are equal except for blanks vote for the place where the quotation would begin. Without any such line, the
+   line with the most words in common is taken.
+3. The lines shown are the file's own, so that the next call can quote them.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from surehold.errors import NotEncodable, OldTextNotFound
+from surehold.text.encoding import Encoding
+from surehold.text.escape import escape_text
+from surehold.text.quoted.matching import DOUBLE_QUOTES, SINGLE_QUOTES, Haystack, find_quoted, straighten_quotes
+from surehold.text.snapshot import Snapshot
+
+Cause = Literal["blanks", "line_numbers_copied", "other_lines", ""]
+
+_MAX_SIMILAR_PLACES = 3
+_MAX_COMPARED_LINES = 200_000
+_MAX_COMPARED_BYTES = 16 << 20
+"""So many are compared; the rest of a larger file is not looked at."""
+_MAX_POSITIONS_PER_LINE = 64
+_MAX_SHOWN_LINES = 40
+MAX_SHOWN_CHARS = 2_000
+"""How many characters of a place are shown."""
+_MAX_LINE_CHARS = 10_000
+_MIN_WORD_SIMILARITY = 0.5
+_WORD = re.compile(r"\w+")
+_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
+_INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u00ad"
+_LOOK_ALIKE_FOLDS = str.maketrans(
+    {
+        **dict.fromkeys(SINGLE_QUOTES, "'"),
+        **dict.fromkeys(DOUBLE_QUOTES, '"'),
+        **dict.fromkeys(_DASHES, "-"),
+        **dict.fromkeys(_INVISIBLE, ""),
+    }
+)
+_LINE_NUMBER_PREFIX = re.compile(r"^[ \t]*\d+(?:#[0-9a-f]{4,}(?:\.\d+)?[!~]?\||\t|→|\|| ?: ?)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimilarLines:
+    """Lines that are much like a quotation."""
+
+    line: int
+    text: str
+    differing: int
+    """How many of the quoted lines are different, blanks aside."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        row: dict[str, Any] = {"line": self.line, "text": self.text}
+        return {**row, "differing_lines": self.differing} if self.differing else row
+
+
+def strip_line_numbers(old: str) -> str | None:
+    """Return a quotation without the line numbers that a reader shows in front of each line; None when it has none."""
+    rows = old.split("\n")
+    filled = [row for row in rows if row]
+    if not filled or not all(_LINE_NUMBER_PREFIX.match(row) for row in filled):
+        return None
+    return "\n".join(_LINE_NUMBER_PREFIX.sub("", row) for row in rows)
+
+
+def compared_line_count(snapshot: Snapshot) -> int:
+    """Return how many lines of a file are compared with a quotation."""
+    return min(_MAX_COMPARED_LINES, bisect_left(snapshot.lines.starts, _MAX_COMPARED_BYTES))
+
+
+def find_nearest(snapshot: Snapshot, old: str) -> tuple[SimilarLines, ...]:
+    """Return the places that are most like a quotation, best first; none when nothing is."""
+    quoted = [row.strip() for row in old.split("\n")]
+    if quoted and not quoted[-1]:
+        quoted.pop()
+    if not any(quoted):
+        return ()
+    lines = [snapshot.encoding.decode(row) for row in snapshot.lines.contents[: compared_line_count(snapshot)]]
+    stripped = [line.strip() for line in lines]
+    starts = _starts_by_votes(stripped, quoted) or _starts_by_words(stripped, quoted)
+    return tuple(_lines_at_start(lines, stripped, quoted, start) for start in starts[:_MAX_SIMILAR_PLACES])
+
+
+def find_look_alike(snapshot: Snapshot, old: str) -> SimilarLines | None:
+    """Return where a text stands that a reader cannot tell from a quotation; None when nowhere."""
+    if old.isascii() and snapshot.data.isascii():
+        return None
+    lines = [snapshot.encoding.decode(row) for row in snapshot.lines.contents[: compared_line_count(snapshot)]]
+    page, wanted = "\n".join(map(normalize_look, lines)), "\n".join(map(normalize_look, old.split("\n"))).strip()
+    at = page.find(wanted) if wanted else -1
+    if at < 0:
+        return None
+    first = page.count("\n", 0, at)
+    rows = lines[first : first + min(wanted.count("\n") + 1, _MAX_SHOWN_LINES)]
+    return SimilarLines(line=first + 1, text="\n".join(rows)[:MAX_SHOWN_CHARS], differing=0)
+
+
+def normalize_look(text: str) -> str:
+    """Return what a line looks like: one form for characters that a reader cannot tell apart."""
+    if text.isascii():
+        return " ".join(text.split())
+    return " ".join(unicodedata.normalize("NFKC", text.translate(_LOOK_ALIKE_FOLDS)).split())
+
+
+def _starts_by_votes(stripped: Sequence[str], quoted: Sequence[str]) -> list[int]:
+    """Return where the quotation would begin by the vote of its lines, those with the most votes first."""
+    wanted = {text for text in quoted if text}
+    positions: dict[str, list[int]] = {}
+    for index, text in enumerate(stripped):
+        if text in wanted and len(found := positions.setdefault(text, [])) < _MAX_POSITIONS_PER_LINE:
+            found.append(index)
+    votes = Counter[int]()
+    for offset, text in enumerate(quoted):
+        for index in positions.get(text, ()):
+            if index - offset >= 0:
+                votes[index - offset] += 1
+    ranked = sorted(votes.items(), key=lambda vote: (-vote[1], vote[0]))
+    best = ranked[0][1] if ranked else 0
+    return [start for start, count in ranked if count == best or count * 2 > best]
+
+
+def _starts_by_words(stripped: Sequence[str], quoted: Sequence[str]) -> list[int]:
+    """Return where the quotation would begin if its longest line stood where most of its words do."""
+    offset, longest = max(enumerate(quoted), key=lambda pair: len(pair[1]))
+    words = set(_WORD.findall(longest[:_MAX_LINE_CHARS].casefold()))
+    scores = list[tuple[float, int]]()
+    for index, text in enumerate(stripped if words else ()):
+        if len(text) > _MAX_LINE_CHARS or index < offset:
+            continue
+        others = set(_WORD.findall(text.casefold()))
+        shared = len(words & others)
+        if (score := shared / (len(words) + len(others) - shared)) >= _MIN_WORD_SIMILARITY:
+            scores.append((-score, index - offset))
+    return [start for _, start in sorted(scores)[:_MAX_SIMILAR_PLACES]]
+
+
+def _lines_at_start(lines: Sequence[str], stripped: Sequence[str], quoted: Sequence[str], start: int) -> SimilarLines:
+    end = min(start + min(len(quoted), _MAX_SHOWN_LINES), len(lines))
+    there = stripped[start : start + len(quoted)]
+    same = sum(one == other for one, other in zip(quoted, there, strict=False))
+    return SimilarLines(
+        line=start + 1, text="\n".join(lines[start:end])[:MAX_SHOWN_CHARS], differing=len(quoted) - same
+    )
+
+
+_PREVIEW_CHARS = 80
+_MIN_TELLING_CHARS = 4
+"""A shorter text stands somewhere by chance."""
+_MAX_CODE_POINTS = 8
+_EDGE_BLANKS = re.compile(r"^[ \t]+|[ \t]+$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _MissCause:
+    """Why a text is not there."""
+
+    reason: str
+    why: str
+    """Completes the sentence `old_string is not in the file`."""
+    action: str
+
+
+def not_found_error(snapshot: Snapshot, old: str, new: str, haystack: Haystack) -> OldTextNotFound:
+    """Return the refusal of an edit whose old text stands nowhere."""
+    search = _VariantSearch(snapshot, haystack)
+    near = _find_similar(snapshot, old)
+    cause = _find_cause(search, old, new, near)
+    difference = _first_difference(near[0], old) if near else None
+    return OldTextNotFound(
+        f"`old_string` is not in the file: {cause.why}.",
+        reason=cause.reason,
+        action=cause.action,
+        closest=[place.as_dict() for place in near],
+        first_difference=difference or {},
+        already_applied=cause.reason == "already_applied",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _VariantSearch:
+    """Looks for variants of a text."""
+
+    snapshot: Snapshot
+    haystack: Haystack
+
+    def has_variant(self, text: str | None) -> bool:
+        """Tell whether a variant stands in the file."""
+        return bool(text) and bool(find_quoted(self.snapshot, text or "", haystack=self.haystack).matches)
+
+    def has_once(self, text: str) -> bool:
+        """Tell whether a variant stands exactly once in the file."""
+        return bool(text) and find_quoted(self.snapshot, text, haystack=self.haystack).count == 1
+
+
+def _find_cause(search: _VariantSearch, old: str, new: str, near: tuple[SimilarLines, ...]) -> _MissCause:
+    for guess in (_line_number_cause, _line_break_cause, _escape_cause):
+        if cause := guess(search, old):
+            return cause
+    if len(new.strip()) >= _MIN_TELLING_CHARS and search.has_once(new):
+        return _MissCause(
+            reason="already_applied",
+            why="the new text is there already",
+            action="Leave this edit out if it was made before.",
+        )
+    if alien := _unencodable_characters(search.snapshot.encoding, old):
+        return _MissCause(
+            reason="not_encodable",
+            why=f"its encoding ({search.snapshot.encoding.name}) cannot hold {alien}",
+            action="Copy the text exactly as it stands in `closest`.",
+        )
+    return _similarity_cause(near, old, search.snapshot)
+
+
+def _line_number_cause(search: _VariantSearch, old: str) -> _MissCause | None:
+    if not search.has_variant(strip_line_numbers(old)):
+        return None
+    return _MissCause(
+        reason="line_numbers_copied",
+        why="its line numbers are not part of the file",
+        action="Leave the line numbers and the arrow out.",
+    )
+
+
+def _line_break_cause(search: _VariantSearch, old: str) -> _MissCause | None:
+    """Notice a line break that is asked for where the file begins or ends without one."""
+    bare = re.sub(r"\r\n|\r", "\n", old)
+    if not bare.strip("\n") or bare == bare.strip("\n"):
+        return None
+    encoding, data = search.snapshot.encoding, search.snapshot.data
+    text = re.sub(r"\r\n|\r", "\n", encoding.decode(data[len(encoding.bom) :][-4 * len(bare) - 8 :]))
+    if bare[-1] == "\n" and text.endswith(bare.strip("\n")):
+        why, action = "the file's last line has no line break", "Leave the line break at the end out."
+        return _MissCause(reason="line_breaks", why=why, action=action)
+    if text.endswith(bare.strip("\n") + "\n"):
+        why, action = "the file has fewer blank lines there", "Leave the blank lines out."
+        return _MissCause(reason="line_breaks", why=why, action=action)
+    return None
+
+
+def _escape_cause(search: _VariantSearch, old: str) -> _MissCause | None:
+    spelled = old.replace("\\r\\n", "\n").replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
+    if spelled != old and search.has_variant(spelled):
+        return _MissCause(
+            reason="escaped",
+            why="it spells line breaks, tabs or quotes as escapes",
+            action="Send real line breaks, tabs and quotes.",
+        )
+    escaped = old.replace("\n", "\\n").replace("\t", "\\t")
+    if escaped != old and search.has_variant(escaped):
+        return _MissCause(
+            reason="unescaped",
+            why="the file has the escape (a backslash and a letter) where it has a real line break or tab",
+            action="Send the backslash and the letter.",
+        )
+    return None
+
+
+def _unencodable_characters(encoding: Encoding, old: str) -> str:
+    try:
+        encoding.encode(straighten_quotes(old))
+    except NotEncodable as error:
+        return ", ".join(error.details["characters"][:_MAX_CODE_POINTS])
+    return ""
+
+
+def _similarity_cause(near: tuple[SimilarLines, ...], old: str, snapshot: Snapshot) -> _MissCause:
+    copy = "Copy the text exactly as it stands in `closest`."
+    if not near:
+        lines = compared_line_count(snapshot)
+        among = f"among its first {lines:,} lines" if snapshot.line_count > lines else "there"
+        action = "Read the file again, and quote what it says."
+        return _MissCause(reason="no_match", why=f"nothing like it is {among}", action=action)
+    best, line = near[0], near[0].line
+    rows, quoted = best.text.split("\n"), old.split("\n")
+    if not best.differing and _differs_in_blanks(rows, quoted):
+        return _MissCause(
+            reason="blanks", why=f"line {line} differs in blanks only{_describe_tabs(rows, quoted)}", action=copy
+        )
+    if signs := _describe_look_alikes(rows, quoted):
+        return _MissCause(reason="look_alikes", why=f"line {line} only looks the same ({signs})", action=copy)
+    return _MissCause(reason="no_match", why=f"the closest lines begin at line {line}", action=copy)
+
+
+def _differs_in_blanks(rows: list[str], quoted: list[str]) -> bool:
+    """Tell whether rows are the same but for blanks and tabs at their edges."""
+    return all(one.strip(" \t\r") == other.strip(" \t\r") for one, other in zip(rows, quoted, strict=False))
+
+
+def _describe_tabs(rows: list[str], quoted: list[str]) -> str:
+    for one, other in zip(rows, quoted, strict=False):
+        file_edge, sent_edge = one[: len(one) - len(one.lstrip())], other[: len(other) - len(other.lstrip())]
+        if file_edge != sent_edge and ("\t" in file_edge) != ("\t" in sent_edge):
+            has, sent = ("tabs", "spaces") if "\t" in file_edge else ("spaces", "tabs")
+            return f": the file has {has} where you sent {sent}"
+    return ""
+
+
+def _describe_look_alikes(rows: list[str], quoted: list[str]) -> str:
+    """Name the code points of the file's lines that differ from what they look like; nothing when words differ."""
+    pairs = list(zip(rows, quoted, strict=False))
+    if not all(normalize_look(other) in normalize_look(one) for one, other in pairs):
+        return ""
+    strange = dict.fromkeys(
+        sign for one, other in pairs for sign in _characters_only_in(one, other) if _may_be_meant(sign, other)
+    )
+    sent = dict.fromkeys(sign for one, other in pairs for sign in _characters_only_in(other, one))
+    parts = [f"the file has {_name_code_points(strange)}"] if strange else []
+    return " where ".join([*parts, *([f"you sent {_name_code_points(sent)}"] if sent else [])])
+
+
+def _characters_only_in(one: str, other: str) -> Iterator[str]:
+    known = set(other)
+    return (sign for sign in one if sign not in known and (not sign.isascii() or unicodedata.combining(sign)))
+
+
+def _may_be_meant(sign: str, other: str) -> bool:
+    """Tell whether a character of the file may be what the other line spells differently."""
+    apart = unicodedata.normalize("NFD", sign)
+    return _is_strange(sign) or (apart != sign and apart in other)
+
+
+def _is_strange(sign: str) -> bool:
+    """Tell whether a character looks like others, or like nothing."""
+    return normalize_look(f"x{sign}x") != f"x{sign}x" or bool(unicodedata.combining(sign))
+
+
+def _name_code_points(signs: dict[str, None]) -> str:
+    return ", ".join(f"U+{ord(sign):04X}" for sign in list(signs)[:_MAX_CODE_POINTS])
+
+
+def _find_similar(snapshot: Snapshot, old: str) -> tuple[SimilarLines, ...]:
+    near = find_nearest(snapshot, old)
+    if near and not near[0].differing:
+        return near
+    alike = find_look_alike(snapshot, old)
+    return (alike,) if alike else near
+
+
+def _first_difference(near: SimilarLines, old: str) -> dict[str, object] | None:
+    """Show the first line that differs, the file's and the caller's, with their blanks visible."""
+    for index, (one, other) in enumerate(zip(near.text.split("\n"), old.split("\n"), strict=False)):
+        if one.rstrip("\r") != other.rstrip("\r"):
+            return {"line": near.line + index, "in_file": _make_visible(one), "in_old_string": _make_visible(other)}
+    return None
+
+
+def _make_visible(row: str) -> str:
+    """Return a row with the blanks at its edges and everything that looks like something else spelled out."""
+    cut = row if len(row) <= _PREVIEW_CHARS else row[:_PREVIEW_CHARS] + "…"
+    edges = _EDGE_BLANKS.sub(lambda match: match[0].replace(" ", "·").replace("\t", "\\t"), cut)
+    return "".join(_visible_character(sign) for sign in edges)
+
+
+def _visible_character(sign: str) -> str:
+    if sign.isascii() or sign in "·…":
+        return "\\t" if sign == "\t" else escape_text(sign)
+    return f"<U+{ord(sign):04X}>" if _is_strange(sign) else sign

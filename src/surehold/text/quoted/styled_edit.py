@@ -1,0 +1,241 @@
+"""Replace one quoted text by another in the style of the file: the edit that the tool `Edit` makes.
+
+1. The text must occur exactly once, unless all of its occurrences are asked for; `matching.find_quoted` finds them.
+2. What the old and the new text share keeps the bytes of the file: the equal beginning, the equal end, and between them
+   equal stretches that contain a letter or a digit. A lone quote or bracket between changed words is not shared.
+3. Everything else is written as it was sent; only its line breaks follow the file. They take the terminator of the line
+   break before them in the result, otherwise that of the line in which the replacement begins.
+4. Bytes of the file are copied, never decoded and encoded again.
+5. An empty old text is accepted only for an empty file.
+"""
+
+import codecs
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from surehold.errors import InvalidArgument, MultipleMatches
+from surehold.text.align import EqualRun, align_lines
+from surehold.text.encoding import declaration_warnings, encoding_for_new_text
+from surehold.text.escape import escape_text
+from surehold.text.excerpt import excerpt_lines
+from surehold.text.plan import EditOutcome, EditPlan, Span, splice_spans
+from surehold.text.quoted.matching import Haystack, QuoteMatches, TextMatch, find_quoted
+from surehold.text.quoted.near_miss import not_found_error
+from surehold.text.snapshot import LineCounter, Snapshot
+
+_CHARACTER = re.compile(r"\r\n|[\s\S]")
+_WORD_CHARACTER = re.compile(r"\w")
+
+
+@dataclass(frozen=True, slots=True)
+class _FileCharacter:
+    """One character of the file, or one CRLF, with its bytes."""
+
+    text: str
+    data: bytes
+
+    @property
+    def is_line_break(self) -> bool:
+        return self.text in ("\n", "\r\n", "\r")
+
+
+def restyle_replacement(
+    snapshot: Snapshot, match: TextMatch, old: str, new: str, *, breaks_as_sent: bool = False
+) -> bytes:
+    """Return the bytes of `new` for a place where `old` was found, by whichever tier."""
+    there = _split_characters(snapshot, match)
+    before, after = _CHARACTER.findall(old), _CHARACTER.findall(new)
+    # Bytes that stand for two code points at once cannot be told apart by characters: then nothing is shared.
+    blocks = _shared_stretches(before, after) if len(there) == len(before) else []
+    ending = _TerminatorChoice(snapshot, match, as_sent=breaks_as_sent)
+    out, at = list[bytes](), 0
+    for block in [*blocks, EqualRun(len(before), len(after), 0)]:
+        out += _encode_inserted(snapshot, after[at : block.b], ending)
+        for sign in there[block.a : block.a + block.size]:
+            if sign.is_line_break:
+                ending.last = sign.data
+            out.append(sign.data)
+        at = block.b + block.size
+    return b"".join(out)
+
+
+def _shared_stretches(before: Sequence[str], after: Sequence[str]) -> list[EqualRun]:
+    """Return the stretches that both have, in order."""
+
+    def is_same(block: EqualRun) -> bool:
+        at_start = block.a == block.b == 0
+        at_end = block.a + block.size == len(before) and block.b + block.size == len(after)
+        return at_start or at_end or bool(_WORD_CHARACTER.search("".join(before[block.a : block.a + block.size])))
+
+    return [block for block in align_lines(_encode_characters(before), _encode_characters(after)) if is_same(block)]
+
+
+def _encode_characters(signs: Sequence[str]) -> list[bytes]:
+    return [sign.encode("utf-8", "surrogatepass") for sign in signs]
+
+
+class _TerminatorChoice:
+    """Which terminator the next new line break gets."""
+
+    def __init__(self, snapshot: Snapshot, match: TextMatch, *, as_sent: bool) -> None:
+        self.as_sent = as_sent
+        self.last = b""
+        self._snapshot, self._start = snapshot, match.start
+
+    def bytes_for(self, sent: str) -> bytes:
+        """Return the bytes of a line break that was sent like this."""
+        snapshot = self._snapshot
+        if self.as_sent or (sent == "\r" and snapshot.lines.style != "cr"):
+            return snapshot.encoding.encode_newline(sent)
+        if not self.last:
+            self.last = self._terminator_here()
+        return self.last
+
+    def _terminator_here(self) -> bytes:
+        lines = self._snapshot.lines
+        if lines.style in ("lf", "none"):
+            return self._snapshot.encoding.encode_newline("\n")
+        if lines.style != "mixed":
+            return lines.dominant
+        index = lines.index_at(self._start)
+        return lines.terminator(index) or (lines.terminator(index - 1) if index else b"") or lines.dominant
+
+
+def _encode_inserted(snapshot: Snapshot, signs: Sequence[str], ending: _TerminatorChoice) -> Iterator[bytes]:
+    """Yield the bytes of what was sent, run by run between line breaks."""
+    run = list[str]()
+    for sign in signs:
+        if sign in ("\n", "\r\n", "\r"):
+            yield snapshot.encoding.encode("".join(run))
+            yield ending.bytes_for(sign)
+            run.clear()
+        else:
+            run.append(sign)
+    yield snapshot.encoding.encode("".join(run))
+
+
+def _split_characters(snapshot: Snapshot, match: TextMatch) -> list[_FileCharacter]:
+    """Return the characters of a place with the bytes of each."""
+    data, encoding = snapshot.data[match.start : match.end], snapshot.encoding
+    if encoding.is_raw or (data.isascii() and encoding.width == 1):
+        text = data.decode("latin-1")
+        return [_FileCharacter(sign, sign.encode("latin-1")) for sign in _CHARACTER.findall(text)]
+    decoder = codecs.getincrementaldecoder(encoding.name)("backslashreplace")
+    signs, begin = list[_FileCharacter](), 0
+    for at in range(1, len(data) + 1):
+        text = decoder.decode(data[at - 1 : at], final=at == len(data))
+        if not text:
+            continue
+        sign = _FileCharacter(text, data[begin:at])
+        begin = at
+        if text == "\n" and signs and signs[-1].text == "\r":
+            sign = _FileCharacter("\r\n", signs.pop().data + sign.data)
+        signs.append(sign)
+    return signs
+
+
+_MAX_LISTED_PLACES = 20
+_CONTEXT_CHARS = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StyledEdit:
+    """Replace `old` by `new`, as a model quotes them."""
+
+    old: str
+    new: str
+    replace_all: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse an edit that asks for nothing, before any file is looked at."""
+        if self.old == self.new:
+            raise InvalidArgument(
+                "`old_string` and `new_string` are the same.",
+                reason="same_text",
+                action="Send the text as it should be as new_string.",
+            )
+
+    def plan(self, before: Snapshot) -> EditPlan:
+        """Find every place, then splice them all at once."""
+        if not self.old:
+            return self._fill_empty_file(before)
+        haystack = Haystack(before)
+        places = find_quoted(before, self.old, haystack=haystack)
+        if not places.matches:
+            raise not_found_error(before, self.old, self.new, haystack)
+        if places.count > 1 and not self.replace_all:
+            raise _not_unique_error(before, places)
+        plan = splice_spans(before, self._build_spans(before, places))
+        ranges = tuple(plan.line_spans())
+        applied = EditOutcome(index=0, occurrences=len(ranges), ranges=ranges, tier=places.tier)
+        warnings = declaration_warnings(before.data, plan.after.data, before.encoding)
+        return EditPlan(before=before, after=plan.after, spans=plan.spans, applied=(applied,), warnings=warnings)
+
+    def _fill_empty_file(self, before: Snapshot) -> EditPlan:
+        if before.size > len(before.encoding.bom):
+            raise InvalidArgument(
+                "`old_string` is empty, and the file is not.",
+                reason="empty_old_text",
+                action="Quote the text to replace; to insert, quote the line beside it and send it again in new_string.",
+            )
+        encoding = before.encoding if before.data else encoding_for_new_text(self.new, before.encoding)
+        text = self.new.removeprefix("\ufeff") if encoding.bom else self.new
+        data = encoding.bom + encoding.encode(text)
+        span = Span(start=0, end=before.size, new=data)
+        after = Snapshot(data, meta=before.meta, encoding=encoding)
+        applied = EditOutcome(index=0, occurrences=1, ranges=())
+        return EditPlan(before=before, after=after, spans=(span,), applied=(applied,))
+
+    def _build_spans(self, before: Snapshot, places: QuoteMatches) -> list[Span]:
+        plain = self._uniform_replacement(before, places)
+        if plain is not None:
+            return [Span(start=match.start, end=match.end, new=plain) for match in places.matches]
+        as_sent = places.tier == "exact" and "\r" in self.old
+        worked_out = dict[bytes, bytes]()  # where all lines end alike, equal bytes become equal bytes
+        spans = list[Span]()
+        for match in places.matches:
+            there = before.data[match.start : match.end]
+            new = worked_out.get(there) if before.lines.style != "mixed" else None
+            if new is None:
+                new = restyle_replacement(before, match, self.old, self.new, breaks_as_sent=as_sent)
+                worked_out[there] = new
+            spans.append(Span(start=match.start, end=match.end, new=new))
+        return spans
+
+    def _uniform_replacement(self, before: Snapshot, places: QuoteMatches) -> bytes | None:
+        """Return the new bytes where they are the same for every place, whatever stands there."""
+        encoding, style = before.encoding, before.lines.style
+        if not places.encoded_alike or (style == "mixed" and re.search(r"[\r\n]", self.new)):
+            return None
+        if "\r" in self.old and places.tier == "exact":
+            return encoding.encode(self.new)
+        rows = self.new.replace("\r\n", "\n")
+        if style == "cr":
+            rows = rows.replace("\r", "\n")
+        ending = encoding.encode_newline("\n") if style in ("lf", "none") else before.lines.dominant
+        return ending.join(encoding.encode(row) for row in rows.split("\n"))
+
+
+def _not_unique_error(before: Snapshot, places: QuoteMatches) -> MultipleMatches:
+    counter = LineCounter(before)
+    listed = [(counter.line_at(match.start), match.start) for match in places.matches[:_MAX_LISTED_PLACES]]
+    return MultipleMatches(
+        f"`old_string` stands in {places.count} places.",
+        action="Quote more of the lines around the one you mean, or send replace_all: true.",
+        count=places.count,
+        lines=[line for line, _ in listed],
+        places=[{"line": line, "context": _show_context(before, line, start)} for line, start in listed],
+        match_tier=places.tier,
+    )
+
+
+def _show_context(before: Snapshot, line: int, offset: int) -> str:
+    """Return the line in which a place begins, with the lines above and below; a long one as a window on the place."""
+    begin, row = before.lines.starts[line - 1], before.lines.contents[line - 1]
+    if len(row) <= _CONTEXT_CHARS:
+        return excerpt_lines(before, [(max(line - 1, 1), line + 1)], room=4 * _CONTEXT_CHARS, width=_CONTEXT_CHARS).text
+    decode = before.encoding.decode
+    column = max(len(decode(before.data[begin:offset])) - _CONTEXT_CHARS // 2, 0)
+    window = escape_text(decode(row)[column : column + _CONTEXT_CHARS], keep="\t")
+    return f"{line}→{'…' * (column > 0)}{window}…"

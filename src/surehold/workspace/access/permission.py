@@ -1,0 +1,285 @@
+"""Which changes are allowed, and which need approval.
+
+The first that applies decides:
+ 1 a deny rule, for the name or for what it resolves to: refused in every mode
+ 2 a path outside of every root: refused in every mode, by the disk
+ 3 a protected path: needs approval; refused in `dontAsk` and without an approver; free in `bypassPermissions` only
+ 4 `bypassPermissions`: free
+ 5 `plan`: refused
+ 6 an ask rule: needs approval
+ 7 an allow rule, for the name and for what it resolves to: free
+ 8 `acceptEdits`, or an earlier "always" in this session: free
+ 9 otherwise needs approval; `dontAsk` refuses instead
+
+The approver is never called while a lock is held. An approval is valid only for the exact bytes that were shown: if the
+file or the plan has changed by then, nothing is written.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from surehold.errors import InvalidArgument, PermissionDenied, PermissionRequired, ProtectedPath, StaleFile
+from surehold.stores.base import Call, Sighting
+from surehold.text.plan import EditPlan
+from surehold.text.rewrite import WriteText
+from surehold.text.snapshot import Snapshot
+from surehold.workspace.access.policy import PathRules
+from surehold.workspace.proposal import AllOf, Proposal
+from surehold.workspace.receipt import FileReceipt, Receipt
+from surehold.workspace.settings import Mode
+
+_DIFF_PREVIEW_CHARS = 8 * 1024
+"""A refusal shows so many characters of a difference."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermissionRequest:
+    """A change that was worked out and waits for a yes."""
+
+    call: Call
+    """Who asks: tool, operation, agent, session, and the audit note."""
+    files: tuple[FileReceipt, ...]
+    """What would happen: path, plan with both versions, and the change with its diff and both hashes."""
+    why: str
+    """Why somebody is asked, in one sentence."""
+
+    @property
+    def diff(self) -> str:
+        """The unified diffs of all files."""
+        return "".join(one.change.diff for one in self.files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """What a person said to a request."""
+
+    allowed: bool
+    always: bool = False
+    """Later changes of this conversation need no question either, unless a rule or a protected path asks."""
+    contents: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Whole texts that the person wants instead, by the paths of the request's files."""
+    note: str = ""
+    """What the model should hear about it."""
+
+
+class Approver(Protocol):
+    """Asks a person. It may take minutes; no lock is held meanwhile."""
+
+    def __call__(self, request: PermissionRequest) -> Approval:
+        """Return what the person said. Raise `PermissionRequired` when nobody can be reached or nobody answers."""
+        ...
+
+
+@dataclass(slots=True)
+class PermissionState:
+    """What a conversation and its people agreed on so far."""
+
+    mode: Mode
+    always: bool = False
+    """Somebody said that they need not be asked again."""
+
+
+class Permission:
+    """What one conversation may change, and whom it asks."""
+
+    def __init__(
+        self, mode: Mode = "acceptEdits", *, approver: Approver | None = None, agreement: PermissionState | None = None
+    ) -> None:
+        self._agreed = agreement or PermissionState(mode)
+        self._approver = approver
+
+    @property
+    def mode(self) -> Mode:
+        """The mode that decides where no rule does."""
+        return self._agreed.mode
+
+    def switch_mode(self, mode: Mode) -> None:
+        """Go on in another mode; an earlier "always" is forgotten."""
+        self._agreed.mode = mode
+        self._agreed.always = False
+
+    def with_approver(self, approver: Approver | None) -> "Permission":
+        """Return the same permission, which asks somebody else."""
+        return Permission(approver=approver, agreement=self._agreed)
+
+    def reason_to_ask(self, standings: Sequence[PathRules], *, dry_run: bool = False) -> str:
+        """Say why somebody must be asked; nothing when nobody must. Refuse what is not even asked about."""
+        strictest = sorted(standings, key=lambda one: (not one.protected_by, not one.asked_by))
+        return next((why for one in strictest if (why := self._reason_for_path(one, dry_run=dry_run))), "")
+
+    def _reason_for_path(self, standing: PathRules, *, dry_run: bool) -> str:
+        path, mode = standing.path, self.mode
+        if mode == "bypassPermissions":
+            return ""
+        if mode == "plan":
+            return "" if dry_run else _refuse_in_plan_mode(path)
+        why = self._reason_by_rules(standing)
+        if why and mode == "dontAsk":
+            raise PermissionDenied(
+                f"`{path}` needs a yes to be changed, and in the mode dontAsk nobody is asked.",
+                path=path,
+                reason="dont_ask",
+                action="Work on another file, or ask a person to start in another mode.",
+            )
+        return why
+
+    def _reason_by_rules(self, standing: PathRules) -> str:
+        path, asked_by = standing.path, standing.asked_by
+        if rule := standing.protected_by:
+            if self._approver is None or self.mode == "dontAsk":
+                raise ProtectedPath(f"`{path}` is protected: `{rule}` configures other programs.", path=path, rule=rule)
+            return f"`{path}` is protected: `{rule}` configures other programs."
+        if asked_by:
+            return f"The rule `{asked_by}` of this workspace asks before `{path}` is changed."
+        if standing.allowed or self.mode == "acceptEdits" or self._agreed.always:
+            return ""
+        return f"The mode {self.mode} asks before `{path}` is changed."
+
+    def request_approval(
+        self, proposals: Sequence[Proposal], rehearsal: Receipt, call: Call, why: str
+    ) -> "ApprovedProposals":
+        """Ask somebody, and return the proposals bound to what was shown, or to what the person wants instead."""
+        request = PermissionRequest(call=call, files=rehearsal.files, why=why)
+        if self._approver is None:
+            raise _no_approver_error(request)
+        mode = self.mode
+        approval = self._approver(request)
+        if not approval.allowed:
+            raise PermissionDenied(
+                f"The change was not allowed{': ' + approval.note.rstrip('.') if approval.note else ''}.",
+                path=request.files[0].path,
+                reason="approval_denied",
+                action="Do not try it again in another way; ask the person what they want instead.",
+                note=approval.note,
+            )
+        if strange := set(approval.contents) - {one.path for one in request.files if one.plan.after.exists}:
+            raise InvalidArgument(
+                f"The approval holds content for `{min(strange)}`, which this change does not write.",
+                reason="strange_content",
+            )
+        pairs = list(zip(proposals, request.files, strict=True))
+        bound = [_bind_to_approval(proposal, one, approval.contents.get(one.path)) for proposal, one in pairs]
+        self._agreed.always |= approval.always and self.mode == mode  # it was said about the mode that asked
+        return ApprovedProposals(proposals=tuple(bound), note=approval.note)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovedProposals:
+    """Proposals that somebody said yes to."""
+
+    proposals: tuple[Proposal, ...]
+    note: str = ""
+    """What the model should hear about it."""
+
+    @property
+    def is_modified(self) -> bool:
+        """Whether some of their content is the person's own."""
+        return any(isinstance(one.edit, ApproverText) for one in self.proposals)
+
+    def with_note(self, receipt: Receipt) -> Receipt:
+        """Return what the caller hears, with what the person did and said."""
+        first, *others = receipt.files or (None,)
+        if self.note and first:
+            said = f"The person who allowed this says: {self.note}"
+            receipt = replace(receipt, files=(replace(first, warnings=(*first.warnings, said)), *others))
+        return replace(receipt, user_modified=self.is_modified)
+
+
+class ApproverText(WriteText):
+    """The text of the person who was asked. The caller has not seen it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovedVersion:
+    """Somebody was shown this version, and said yes to what becomes of it."""
+
+    before: Snapshot
+
+    def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:  # noqa: ARG002 - one shape for all
+        """Refuse when the file is another one by now; the caller's own proof was checked for the version shown."""
+        if current.exists == self.before.exists and current.sha256 == self.before.sha256:
+            return
+        raise StaleFile(
+            f"`{path}` changed while somebody was asked about it.",
+            path=path,
+            reason="changed_while_asked",
+            action="Look at what changed, and make the change again if it is still right.",
+            expected_sha256=self.before.sha256,
+            actual_sha256=current.sha256,
+            changes_since=_diff_since(self.before, current, path),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovedDestination:
+    """Somebody was shown that a move overwrites this version, or nothing."""
+
+    sha256: str
+    """Empty when nothing was there."""
+
+    def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:  # noqa: ARG002 - one shape for all
+        """Refuse when something else is there by now."""
+        if (current.sha256 if current.exists else "") != self.sha256:
+            raise StaleFile(
+                f"`{path}` changed while somebody was asked about overwriting it.",
+                path=path,
+                reason="changed_while_asked",
+                action="Look at what is there now, and make the change again if it is still right.",
+            )
+
+
+def _bind_to_approval(proposal: Proposal, one: FileReceipt, content: str | None) -> Proposal:
+    """Tie a proposal to what was shown; the person's own content needs none of the checks of the caller's."""
+    there = ApprovedDestination(one.change.displaced.sha256 if one.change.displaced else "")
+    proposal = replace(proposal, proof=ApprovedVersion(one.plan.before), to_proof=AllOf((proposal.to_proof, there)))
+    if content is not None:
+        own = ApproverText(_as_proposed(content, one.plan))
+        if own.plan(one.plan.before).after != one.plan.after:
+            return replace(proposal, edit=own, checks=())
+    wanted = one.plan.after.sha256
+
+    def check_same_plan(plan: EditPlan) -> tuple[str, ...]:
+        if plan.after.sha256 != wanted:
+            raise StaleFile(
+                f"The change of `{one.path}` is not the one that was allowed.", reason="changed_while_asked"
+            )
+        return ()
+
+    return replace(proposal, checks=(*proposal.checks, check_same_plan))
+
+
+def _as_proposed(content: str, plan: EditPlan) -> str:
+    """Give a new file the line endings and the byte order mark that it would have had; an old one keeps its own."""
+    after = plan.after
+    if plan.before.size or not after.is_text:
+        return content
+    if after.lines.style == "crlf":
+        content = content.replace("\r\n", "\n").replace("\n", "\r\n")
+    return "\ufeff" + content.removeprefix("\ufeff") if after.encoding.bom else content
+
+
+def _diff_since(before: Snapshot, current: Snapshot, path: str) -> str:
+    from surehold.text.plan_diff import diff_between
+
+    return diff_between(before, current, from_name=path, to_name=path, limit=_DIFF_PREVIEW_CHARS).text
+
+
+def _refuse_in_plan_mode(path: str) -> str:
+    raise PermissionDenied(
+        "This is plan mode, which changes nothing.",
+        path=path,
+        reason="plan_mode",
+        action="Describe the change instead, or ask a person to start in another mode.",
+    )
+
+
+def _no_approver_error(request: PermissionRequest) -> PermissionRequired:
+    diff = request.diff
+    return PermissionRequired(
+        f"{request.why[:-1]}, and nobody can be asked here.",
+        path=request.files[0].path,
+        action="Ask a person to make this change, to start with `--mode acceptEdits`, or to name the path with `--allow`.",
+        diff=diff[:_DIFF_PREVIEW_CHARS],
+        diff_truncated=len(diff) > _DIFF_PREVIEW_CHARS,
+    )

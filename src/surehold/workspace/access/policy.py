@@ -1,0 +1,185 @@
+"""Which rules apply to a path. Nothing here does input or output.
+
+1. A rule is a line in gitignore syntax, matched without regard to case and Unicode composition.
+2. A rule is checked against the path as it was requested and against the path it resolves to. One match is enough to
+   deny, to protect or to ask; to allow, both must match.
+3. Denied: neither read nor written, whatever else applies. Protected: readable, but written only with approval;
+   names are protected whether or not the file exists. What follows for a write is decided by `permission`.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from unicodedata import normalize
+
+from surehold.errors import DeniedByRule, InvalidArgument, ProtectedPath
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+PROTECTED = (
+    ".git",
+    ".hg",
+    ".svn",
+    ".jj",
+    ".gitconfig",
+    ".gitmodules",
+    ".config/git",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".config/fish",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".envrc",
+    ".ssh",
+    ".gnupg",
+    ".npmrc",
+    ".pnpmfile.cjs",
+    ".yarn",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".pnp.cjs",
+    ".pnp.loader.mjs",
+    "bunfig.toml",
+    ".bunfig.toml",
+    ".pypirc",
+    ".netrc",
+    "pip.conf",
+    "pip.ini",
+    ".condarc",
+    ".gemrc",
+    ".bundle",
+    ".cargo",
+    ".mvn",
+    "maven-wrapper.properties",
+    "gradle-wrapper.properties",
+    ".bazelrc",
+    ".bazelversion",
+    ".bazeliskrc",
+    ".mcp.json",
+    ".claude.json",
+    ".claude",
+    ".codex",
+    ".gemini",
+    ".cursor",
+    ".windsurf",
+    ".continue",
+    ".roo",
+    ".opencode",
+    "opencode.json",
+    ".aider.conf.yml",
+    ".vscode",
+    "*.code-workspace",
+    ".zed",
+    ".idea",
+    ".vim",
+    ".vimrc",
+    ".exrc",
+    ".nvim.lua",
+    ".config/nvim",
+    ".emacs",
+    ".emacs.d",
+    ".dir-locals.el",
+    ".devcontainer",
+    ".devcontainer.json",
+    ".ripgreprc",
+    ".husky",
+    ".pre-commit-config.yaml",
+    "lefthook.yml",
+    "lefthook.yaml",
+    ".lefthook.yml",
+    ".lefthook.yaml",
+)
+"""Shell, version control, editor, agent and package manager configuration: what makes other programs run code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathRules:
+    """What the rules say about writing one path."""
+
+    path: str
+    protected_by: str = ""
+    """The rule that protects it."""
+    asked_by: str = ""
+    """The rule that wants somebody asked."""
+    allowed: bool = False
+    """A rule says that nobody need be asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """The rules of one workspace."""
+
+    deny: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    protected: tuple[str, ...] = PROTECTED
+    unprotected: tuple[str, ...] = ()
+    """Names that are not protected after all."""
+    state_dir: str = ""
+    """Surehold's own state, when it lies inside a root: closed to every tool."""
+
+    def __post_init__(self) -> None:
+        """Refuse rules that cannot be understood, before anything depends on them."""
+        protected = () if self.protected is PROTECTED else self.protected
+        for rules in (self.deny, self.ask, self.allow, self.unprotected, protected):
+            try:
+                _ = _compile_rules(rules) if rules else None
+            except ValueError as error:
+                raise InvalidArgument(f"A rule cannot be understood: {error}.", reason="bad_rule") from None
+
+    def check_read(self, requested: str, final: str, *, key: str = "") -> None:
+        """Refuse a path that must not be read; both names are relative to the path's own root."""
+        if self.state_dir and _is_below(key or final, self.state_dir):
+            raise ProtectedPath(f"`{key or final}` belongs to Surehold itself.", path=key or final)
+        for name in (requested, final):
+            if rule := _matching_rule(self.deny, name):
+                raise DeniedByRule(f"The rule `{rule}` of this workspace denies `{name}`.", path=name, rule=rule)
+
+    def rules_for(self, requested: str, final: str, *, key: str = "") -> PathRules:
+        """Refuse a path that must not even be read, and say which rules apply to writing it."""
+        self.check_read(requested, final, key=key)
+        names = (requested, final)
+        return PathRules(
+            path=key or final,
+            protected_by=next((rule for name in names if (rule := self._protecting_rule(name))), ""),
+            asked_by=next((rule for name in names if (rule := _matching_rule(self.ask, name))), ""),
+            allowed=all(_matching_rule(self.allow, name) for name in names),
+        )
+
+    def _protecting_rule(self, name: str) -> str:
+        return "" if _matching_rule(self.unprotected, name) else _matching_rule(self.protected, name)
+
+
+@lru_cache(maxsize=4096)
+def _matching_rule(rules: tuple[str, ...], name: str) -> str:
+    """Return the rule that decides for this name, or nothing."""
+    if not rules:
+        return ""
+    result = _compile_rules(rules).check_file(_fold_text(name).lstrip("/"))
+    return rules[result.index] if result.include and result.index is not None else ""
+
+
+@lru_cache(maxsize=64)
+def _compile_rules(rules: tuple[str, ...]) -> "GitIgnoreSpec":
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines([_fold_text(rule) for rule in rules])
+
+
+def _fold_text(text: str) -> str:
+    return normalize("NFC", text.casefold())
+
+
+def _is_below(key: str, directory: str) -> bool:
+    return key == directory or key.startswith(directory.rstrip("/") + "/")

@@ -1,0 +1,370 @@
+"""Whether a session has seen enough of a file to change it. Compares content, never timestamps.
+
+1. The current version must have been shown to the session: all lines that an edit touches, or the whole file. Lines of
+   versions that were shown earlier count where they are still the same, byte for byte.
+2. A file that changed since then is refused, with the difference. What a refusal shows counts as shown, so a plain retry
+   works.
+3. An edit proceeds without that refusal when the session itself wrote the previous version and an outside program, such
+   as a formatter, changed it since: but only if the edit would have changed the very same lines before, and those lines
+   were shown and are provably where they are now. `rebase` allows this no matter who changed the file.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+from surehold.errors import BinaryFile, NotFound, StaleFile, SureholdError
+from surehold.stores.base import LedgerQuery, Sighting, Store
+from surehold.text.align import align_lines
+from surehold.text.excerpt import excerpt_changes, excerpt_lines
+from surehold.text.plan import Edit, EditPlan
+from surehold.text.relocate import LineBlock, MovedLines, relocate_lines
+from surehold.text.snapshot import ABSENT, Snapshot
+from surehold.workspace.access.seen_lines import (
+    LineRanges,
+    clip_spans,
+    merge_ranges,
+    sighting_after_write,
+    subtract_spans,
+)
+from surehold.workspace.settings import ReadGateSettings
+
+_MAX_COMPARED_BYTES = 16 << 20
+"""Versions are compared up to this size together; larger ones are told apart by their hashes alone."""
+
+
+class KnownFile:
+    """One file as it is now, and what the session was shown of it."""
+
+    def __init__(self, store: Store, path: str, current: Snapshot, seen: tuple[Sighting, ...]) -> None:
+        self.path, self.current, self.seen = path, current, seen
+        self._store = store
+        self._shown = next((one for one in seen if one.sha256 == current.sha256), None)
+
+    @property
+    def known_version(self) -> bool:
+        """Whether anything of the version that is there was shown."""
+        return self._shown is not None
+
+    @property
+    def spans(self) -> LineRanges:
+        """Lines that were shown of this very version."""
+        if self._shown is None:
+            return ()
+        return self.all_lines if self._shown.whole else self._shown.spans
+
+    @property
+    def is_fully_known(self) -> bool:
+        """Whether every line is known."""
+        return not subtract_spans(self.all_lines, self.spans) or not subtract_spans(self.all_lines, self.known)
+
+    @cached_property
+    def all_lines(self) -> LineRanges:
+        """All lines."""
+        total = self.current.line_count
+        return ((1, total),) if total else ()
+
+    @property
+    def used_earlier_versions(self) -> bool:
+        """Whether earlier versions were asked for what they know."""
+        return "known" in self.__dict__
+
+    @cached_property
+    def known(self) -> LineRanges:
+        """Lines that were shown, of this version, or of earlier ones in which they are the same."""
+        found = list(self.spans)
+        for base, spans in self.earlier_versions:
+            found += _carry_over_lines(base, self.current, spans)
+        return merge_ranges(found)
+
+    @cached_property
+    def earlier_versions(self) -> list[tuple[Snapshot, LineRanges]]:
+        """Other versions whose bytes were kept, newest first, with the lines that were shown of them."""
+        return list(self._load_earlier_versions())
+
+    def _load_earlier_versions(self) -> Iterator[tuple[Snapshot, LineRanges]]:
+        for one in self.seen:
+            if one is self._shown or not one.sha256:
+                continue
+            try:
+                data = self._store.read_blob(one.sha256)
+            except SureholdError:  # too large to be kept, or given up since
+                continue
+            base = Snapshot(data, encoding=self.current.encoding)
+            if len(data) + self.current.size <= _MAX_COMPARED_BYTES:
+                total = base.line_count if one.whole else 0
+                yield base, ((1, total),) if total else one.spans
+
+    def make_sighting(self, session: str, spans: LineRanges) -> Sighting:
+        """Return these lines of the file, or its absence, as shown."""
+        whole = not subtract_spans(self.all_lines, spans) if self.current.exists else True
+        return Sighting(session=session, path=self.path, sha256=self.current.sha256, spans=spans, whole=whole)
+
+
+def find_in_earlier_version(touched: LineRanges, current: Snapshot, base: Snapshot) -> LineRanges:
+    """Return where lines stood in an earlier version; none when that is not proven for all of them."""
+    ranges = [LineBlock(start=first - 1, end=last) for first, last in touched]
+    places = relocate_lines(current.lines.raw, base.lines.raw, ranges)
+    found = [(place.start + 1, place.end) for place in places if isinstance(place, MovedLines)]
+    return merge_ranges(found) if len(found) == len(places) else ()
+
+
+def _carry_over_lines(base: Snapshot, current: Snapshot, spans: LineRanges) -> Iterator[tuple[int, int]]:
+    """Yield the lines of a version that are the same as lines which were shown of another."""
+    for block in align_lines(base.lines.raw, current.lines.raw):
+        shift = block.b - block.a
+        for start, end in clip_spans(spans, block.a + 1, block.a + block.size):
+            yield start + shift, end + shift
+
+
+Needs = Literal["lines", "whole", "version"]
+
+_REFUSAL_CHARS = 1_900
+"""How many characters of lines or of a difference a refusal shows."""
+_MAX_NAMED_RANGES = 8
+_MAX_LISTED_RANGES = 50
+"""So many are told to programs; a longer list would push out what the refusal shows."""
+_READ_PAGE_LINES = 2_000
+"""How many lines Read shows at once."""
+
+
+class ReadGate:
+    """What a session saw of the file that it wants to change: a proof before the plan, and a check of the plan.
+
+    The proof looks under the lock, so it also sees what other calls of the session did meanwhile. It is asked again for
+    every attempt, and keeps what it found for the check that follows.
+    """
+
+    def __init__(
+        self, store: Store, session: str, edit: Edit, *, needs: Needs, gate: ReadGateSettings | None = None
+    ) -> None:
+        self.shows: Sighting | None = None
+        """What the refusal that was raised shows."""
+        self._store, self._session = store, session
+        self._edit, self._needs, self._gate = edit, needs, gate or ReadGateSettings()
+        self._case: KnownFile | None = None
+        self._free = False
+
+    @property
+    def current(self) -> Snapshot:
+        """The file as it was when it was looked at."""
+        return self._case.current if self._case else ABSENT
+
+    @property
+    def was_read(self) -> bool:
+        """Whether the session had seen anything of the file."""
+        return self._case is not None and bool(self._case.seen)
+
+    def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:
+        """Refuse a file that was not read, changed since, or was seen too little of."""
+        self.shows, self._free = None, False
+        self._case = case = KnownFile(self._store, path, current, tuple(seen))
+        if not current.exists:
+            self._check_absent(case)
+        elif self._gate.require_read == "off":
+            self._free = True
+        else:
+            _refuse_binary(path, current)
+            self._check_present(case)
+
+    def __call__(self, plan: EditPlan) -> tuple[str, ...]:
+        """Refuse a plan that touches lines which were never shown."""
+        case = self._case
+        if case is None or self._free or self._needs != "lines" or not case.current.exists:
+            return ()
+        if self._gate.require_read == "matched" and _is_single_exact_match(plan):
+            return ()
+        if not case.seen:
+            raise _not_read_error(case.path)
+        touched = _touched_lines(plan)
+        unseen = subtract_spans(touched, case.spans) and subtract_spans(touched, case.known)
+        if unseen:
+            raise self._unseen_lines_error(case, unseen)
+        return ()
+
+    def sighting_after_change(self, plan: EditPlan) -> Sighting | None:
+        """Return what the session has seen after its change, when earlier versions had a part in that."""
+        case = self._case
+        if (
+            case is None
+            or not case.used_earlier_versions
+            or not plan.changes_bytes
+            or plan.before.sha256 != case.current.sha256
+        ):
+            return None
+        before = case.make_sighting(self._session, case.known)
+        return sighting_after_write(plan, session=self._session, path=case.path, seen=(before,))
+
+    def _check_absent(self, case: KnownFile) -> None:
+        if self._needs != "whole":
+            raise NotFound(f"`{case.path}` does not exist.", path=case.path)
+        if self._gate.require_read == "off" or not case.seen or not case.seen[0].sha256 or self._removed_it(case.path):
+            return
+        self.shows = case.make_sighting(self._session, ())
+        raise StaleFile(
+            f"`{case.path}` was deleted since this session read it.",
+            path=case.path,
+            reason="deleted",
+            action="If it should exist again, send the same call again.",
+            expected_sha256=case.seen[0].sha256,
+        )
+
+    def _check_present(self, case: KnownFile) -> None:
+        if case.known_version:
+            if self._needs == "whole" and not case.is_fully_known and not self._changes_nothing(case.current):
+                raise self._unseen_rest_error(case)
+        elif not case.seen:
+            if not (self._needs == "lines" and self._gate.require_read == "matched") and not self._sends_same_content(
+                case
+            ):
+                raise _not_read_error(case.path)
+        elif not self._sends_same_content(case) and not self._may_proceed(case):
+            raise self._stale_error(case)
+
+    def _sends_same_content(self, case: KnownFile) -> bool:
+        """Tell whether the caller sends the very content that is there: then nothing can be lost."""
+        self._free = self._needs == "whole" and self._changes_nothing(case.current)
+        return self._free
+
+    def _changes_nothing(self, current: Snapshot) -> bool:
+        try:
+            return not self._edit.plan(current).changes_bytes
+        except SureholdError:
+            return False
+
+    def _may_proceed(self, case: KnownFile) -> bool:
+        """Tell whether an edit of a file that changed since stays within lines that are provably the same."""
+        if self._needs != "lines" or not (self._gate.on_stale == "rebase" or self._wrote_it(case)):
+            return False
+        touched = self._lines_touched_in(case.current)
+        self._free = bool(touched) and any(
+            self._lines_touched_in(base) == found
+            for base, spans in case.earlier_versions
+            if (found := find_in_earlier_version(touched, case.current, base)) and not subtract_spans(found, spans)
+        )
+        return self._free and bool(case.known)
+
+    def _lines_touched_in(self, version: Snapshot) -> LineRanges:
+        """Return the lines of a version that the edit would touch; none where it cannot be made."""
+        try:
+            return _touched_lines(self._edit.plan(version))
+        except SureholdError:
+            return ()
+
+    def _wrote_it(self, case: KnownFile) -> bool:
+        """Tell whether the newest version that the session knows is its own, and no other call changed the file since."""
+        newest = self._store.list_entries(LedgerQuery(path=case.path, ok_only=True, limit=1))
+        if not newest or newest[0].call.session != self._session:
+            return False
+        after = newest[0].change.after
+        return after is not None and after.sha256 == case.seen[0].sha256
+
+    def _removed_it(self, path: str) -> bool:
+        newest = self._store.list_entries(LedgerQuery(path=path, ok_only=True, limit=1))
+        if not newest or newest[0].call.session != self._session:
+            return False
+        return any(name == path and after is None for name, _, after in newest[0].change.transitions())
+
+    def _stale_error(self, case: KnownFile) -> StaleFile:
+        facts = {"expected_sha256": case.seen[0].sha256, "sha256": case.current.sha256}
+        base = next(iter(case.earlier_versions), None)
+        if base is None:
+            return StaleFile(
+                f"`{case.path}` changed since this session read it.",
+                path=case.path,
+                reason="changed_since",
+                action="Read it again, then make the change.",
+                **facts,
+            )
+        change = excerpt_changes(base[0], case.current, room=_REFUSAL_CHARS)
+        known = merge_ranges([*case.known, *change.shown])
+        self.shows = case.make_sighting(self._session, known)
+        unseen = subtract_spans(case.all_lines, known)
+        enough = "Look at `changes_since`; if the change is still right, send it again."
+        more = f"Look at `changes_since`, and {_read_call(unseen)} before you change lines there; then send it again."
+        return StaleFile(
+            f"`{case.path}` changed since this session read it.",
+            path=case.path,
+            reason="changed_since",
+            action=more if change.truncated or (unseen and self._needs == "whole") else enough,
+            changes_since=change.text,
+            changes_since_truncated=change.truncated,
+            **facts,
+        )
+
+    def _unseen_lines_error(self, case: KnownFile, unseen: LineRanges) -> StaleFile:
+        page = excerpt_lines(case.current, unseen, room=_REFUSAL_CHARS)
+        self.shows = case.make_sighting(self._session, merge_ranges([*case.known, *page.shown]))
+        rest = subtract_spans(unseen, merge_ranges(page.shown))
+        return StaleFile(
+            f"The edit touches lines of `{case.path}` that were not shown in this session: {_format_ranges(unseen)}.",
+            path=case.path,
+            reason="partially_read",
+            action=f"First {_read_call(rest)}, then send the edit again."
+            if rest
+            else "Look at `lines`; if they are to change, send the same edit again.",
+            **_unseen_details(unseen),
+            lines=page.text,
+            sha256=case.current.sha256,
+        )
+
+    def _unseen_rest_error(self, case: KnownFile) -> StaleFile:
+        unseen = subtract_spans(case.all_lines, case.known)
+        return StaleFile(
+            f"`{case.path}` would be overwritten, and lines of it were not shown in this session: {_format_ranges(unseen)}.",
+            path=case.path,
+            reason="partially_read",
+            action=f"First {_read_call(unseen)}, then write; or change a part of the file with Edit.",
+            **_unseen_details(unseen),
+            sha256=case.current.sha256,
+        )
+
+
+def _refuse_binary(path: str, current: Snapshot) -> None:
+    if not current.is_text:
+        raise BinaryFile(
+            f"`{path}` is a binary file.", path=path, action="Leave it to a program that knows its format."
+        )
+
+
+def _is_single_exact_match(plan: EditPlan) -> bool:
+    return len(plan.applied) == 1 and plan.applied[0].tier == "exact" and plan.applied[0].occurrences == 1
+
+
+def _touched_lines(plan: EditPlan) -> LineRanges:
+    """Return the lines that a plan replaces, or stands between."""
+    return merge_ranges([(one.start_line, one.end_line) for edit in plan.applied for one in edit.ranges])
+
+
+def _not_read_error(path: str) -> StaleFile:
+    return StaleFile(
+        f"`{path}` was not read in this session.",
+        path=path,
+        reason="not_read",
+        action="Read it first, then send the same call again.",
+    )
+
+
+def _unseen_details(spans: LineRanges) -> dict[str, Any]:
+    """Return the lines as details, and how many ranges they are where not all are told."""
+    rows: dict[str, Any] = {"unseen_lines": _range_list(spans[:_MAX_LISTED_RANGES])}
+    return {**rows, "unseen_ranges": len(spans)} if len(spans) > _MAX_LISTED_RANGES else rows
+
+
+def _format_ranges(spans: LineRanges) -> str:
+    shown = ", ".join(_range_list(spans[:_MAX_NAMED_RANGES]))
+    return f"{shown} and more" if len(spans) > _MAX_NAMED_RANGES else shown
+
+
+def _range_list(spans: LineRanges) -> list[str]:
+    return [f"{first}-{last}" if last > first else str(first) for first, last in spans]
+
+
+def _read_call(unseen: LineRanges) -> str:
+    if not unseen:
+        return "read the file again"
+    first, last = unseen[0]
+    if len(unseen) > _MAX_NAMED_RANGES:  # one call for many of them
+        last = max([last, *(end for _, end in unseen if end < first + _READ_PAGE_LINES)])
+    more = f" (unseen are {_format_ranges(unseen)})" if len(unseen) > 1 else ""
+    return f"Read with offset={first}, limit={last - first + 1}{more}"

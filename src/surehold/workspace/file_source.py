@@ -1,0 +1,118 @@
+"""Read lines of a file, either loaded into memory or, if it is large, streamed from disk."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from surehold.errors import FileTooLarge
+from surehold.text.anchored.rows import AnchoredLine, anchor_lines, stream_digests
+from surehold.text.page import FilePage, page_from_snapshot
+from surehold.text.snapshot import Snapshot
+from surehold.workspace.session import Session
+
+_MAX_IN_MEMORY_BYTES = 8 << 20
+"""Larger files are read in one pass without being held."""
+
+
+class FileSource(Protocol):
+    """A file to show lines of."""
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The whole of it, when it is held."""
+        ...
+
+    def read_page(self, start: int, count: int, max_bytes: int) -> FilePage:
+        """Return some lines; `BinaryFile` when there are none."""
+        ...
+
+    def line_digests(self, page: FilePage) -> Iterator[Sequence[int]]:
+        """Yield the digests of all lines."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedFile:
+    """A file in memory."""
+
+    snapshot: Snapshot
+
+    def read_page(self, start: int, count: int, max_bytes: int) -> FilePage:
+        """Return some lines."""
+        return page_from_snapshot(self.snapshot, start=start, count=count, max_bytes=max_bytes)
+
+    def line_digests(self, page: FilePage) -> Iterator[Sequence[int]]:  # noqa: ARG002 - one shape for both
+        """Yield the digests of all lines."""
+        yield self.snapshot.digests
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedFile:
+    """A file that is too large to be held."""
+
+    session: Session
+    path: str
+    encoding: str | None
+    snapshot: None = None
+
+    def read_page(self, start: int, count: int, max_bytes: int) -> FilePage:
+        """Return some lines, and the facts about all of it, in one pass."""
+        workspace = self.session.workspace
+        return workspace.page(self.path, start=start, count=count, max_bytes=max_bytes, encoding=self.encoding)
+
+    def line_digests(self, page: FilePage) -> Iterator[Sequence[int]]:
+        """Yield the digests of all lines, in a second pass."""
+        workspace = self.session.workspace
+        if page.file_encoding.width > 1:  # digests are of the file's own bytes, which a pass as UTF-8 does not show
+            yield workspace.read(self.path, encoding=self.encoding).digests
+            return
+        breaker = b"\r" if page.style == "cr" else b"\n"
+        yield from stream_digests(
+            workspace.disk.read_chunks(workspace.target(self.path)), page.encoding, breaker=breaker
+        )
+
+
+def open_source(session: Session, path: str, encoding: str | None) -> FileSource:
+    """Open a file for reading, whatever its size."""
+    try:
+        return LoadedFile(session.workspace.read(path, encoding=encoding, limit=_MAX_IN_MEMORY_BYTES))
+    except FileTooLarge:
+        return StreamedFile(session, path, encoding)
+
+
+def anchored_rows(source: FileSource, page: FilePage) -> tuple[AnchoredLine, ...]:
+    """Return the lines of a page with their anchors; none for a line of which only the beginning is at hand."""
+    if source.snapshot is None and page.cut:
+        return ()
+    if source.snapshot is not None:  # an anchor is of the whole line, also where the page cuts it
+        contents = source.snapshot.lines.contents[page.start - 1 : page.start - 1 + len(page.rows)]
+        found = anchor_lines(contents, source.line_digests(page), start=page.start, encoding=page.encoding)
+        return (replace(found[0], text=page.text),) if page.cut else found
+    contents = [_strip_terminator(row, page) for row in page.rows]
+    if page.file_encoding.width > 1:
+        own = page.file_encoding  # the file's own bytes decide, not their UTF-8
+        contents = [own.encode(page.encoding.decode(content)) for content in contents]
+        return anchor_lines(contents, source.line_digests(page), start=page.start, encoding=own)
+    return anchor_lines(contents, source.line_digests(page), start=page.start, encoding=page.encoding)
+
+
+def cut_page_to_fit(page: FilePage, lengths: Sequence[int], room: int) -> FilePage:
+    """Keep the whole lines that fit; the first one stays in any case, cut when it alone is too long."""
+    kept = 0
+    for length in lengths:
+        room -= length
+        if room < 0:
+            break
+        kept += 1
+    if kept == len(page.rows):
+        return page
+    return replace(page, rows=page.rows[: max(kept, 1)], cut=not kept)
+
+
+def _strip_terminator(row: bytes, page: FilePage) -> bytes:
+    """Return a line without its terminator."""
+    newline = page.encoding.encode_newline
+    if page.style == "cr":
+        return row.removesuffix(newline("\r"))
+    bare = row.removesuffix(newline("\n"))
+    return bare.removesuffix(newline("\r")) if len(bare) < len(row) else row

@@ -1,0 +1,87 @@
+"""Resolves the path a caller sends to a target that the rules allow."""
+
+import re
+from contextlib import suppress
+
+from surehold.disk.base import Disk, Target
+from surehold.errors import NotAFile, NotFound, SureholdError
+from surehold.workspace.access.policy import PathRules, Policy
+
+_ESCAPED_BYTE = re.compile(r"\\x([89a-f][0-9a-f])")
+
+
+class PathResolver:
+    """Resolves paths, and asks the rules about them."""
+
+    def __init__(self, disk: Disk, policy: Policy) -> None:
+        self.disk = disk
+        self.policy = policy
+
+    def resolve_readable(self, path: str) -> Target:
+        """Resolve a path that may be read."""
+        target = self._resolve_path(path)
+        self.policy.check_read(self._path_below_root(target, path), "/".join(target.parts), key=target.key)
+        return target
+
+    def rules_for(self, path: str, target: Target) -> PathRules:
+        """Say which rules apply to writing a path; one that may not even be read is refused."""
+        return self.policy.rules_for(self._path_below_root(target, path), "/".join(target.parts), key=target.key)
+
+    def check_recorded_path(self, key: str) -> None:
+        """Refuse a recorded path that the rules hide, wherever it leads today."""
+        root = next((root for root in self.disk.roots if key.startswith(root + "/")), "")
+        name = key.removeprefix(root).lstrip("/")
+        self.policy.check_read(name, name, key=key)
+
+    def refuse_link(self, path: str, target: Target) -> None:
+        """Refuse to move or delete what is only another name: the file itself would go, and the name stay behind."""
+        above, _, name = path.rstrip("/").rpartition("/")
+        if name in {"", ".", ".."}:
+            return
+        look = None
+        with suppress(NotFound):
+            look = self.disk.stat_entries(self.disk.resolve(above or ("/" if path.startswith("/") else ".")), [name])[0]
+        if look is not None and look.type == "symlink" and self._target_exists(target):
+            raise NotAFile(
+                f"`{path}` is a symbolic link to `{target.key}`.",
+                path=path,
+                reason="is_a_symlink",
+                action=f"Name the file itself: {target.key}",
+                leads_to=target.key,
+            )
+
+    def _resolve_path(self, path: str) -> Target:
+        r"""Resolve a path; one that shows the bytes of a name as `\xNN` means that name, unless there is one like it."""
+        target = self.disk.resolve(path)
+        meant = _restore_escaped_bytes(path)
+        if meant == path or self._target_exists(target):
+            return target
+        other = self.disk.resolve(meant)
+        return other if self._target_exists(other) else target
+
+    def _path_below_root(self, target: Target, path: str) -> str:
+        """Return a path as it was asked for, below its root: rules say nothing about the directories above a root."""
+        if not path.startswith("/"):
+            return path
+        for root in (target.root, *self.disk.roots):
+            if path.startswith(f"{root.rstrip('/')}/"):
+                return path.removeprefix(root).lstrip("/")
+        names = [name for name in path.split("/") if name]
+        for count in range(1, len(names)):  # the root in another spelling: nothing above it can be resolved
+            with suppress(SureholdError):
+                self.disk.resolve("/" + "/".join(names[:count]))
+                return "/".join(names[count:])
+        return path
+
+    def _target_exists(self, target: Target) -> bool:
+        if not target.parts:
+            return True
+        above = self.disk.target_below(self.disk.resolve(target.root), target.parts[:-1])
+        with suppress(SureholdError):
+            return self.disk.stat_entries(above, target.parts[-1:])[0] is not None
+        return False
+
+
+def _restore_escaped_bytes(path: str) -> str:
+    """Return a path with the bytes that are shown as escapes put back."""
+    return _ESCAPED_BYTE.sub(lambda match: chr(0xDC00 + int(match[1], 16)), path) if "\\x" in path else path

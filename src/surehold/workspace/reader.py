@@ -1,0 +1,132 @@
+"""Reads the files of a workspace, whole or page by page, within its rules and limits."""
+
+import threading
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Self
+
+from surehold.disk.base import Disk, Target
+from surehold.errors import InvalidArgument, NotFound
+from surehold.stores.base import Store
+from surehold.text.encoding import Encoding, EncodingDetector, detect_encoding
+from surehold.text.hashing import sha256_hex
+from surehold.text.snapshot import Snapshot
+from surehold.workspace.access.policy import Policy
+from surehold.workspace.editorconfig import charset_of
+from surehold.workspace.paths import PathResolver
+from surehold.workspace.recovery import Recovery
+from surehold.workspace.settings import Limits
+
+if TYPE_CHECKING:
+    from surehold.text.page import FilePage
+    from surehold.workspace.finder import Finder
+
+_BACKGROUND_HASH_BYTES = 4 << 20
+
+
+class WorkspaceReader:
+    """Reads files; what a dead process left open is settled first."""
+
+    def __init__(
+        self,
+        *,
+        disk: Disk,
+        store: Store,
+        policy: Policy | None = None,
+        limits: Limits | None = None,
+        detector: EncodingDetector | None = None,
+    ) -> None:
+        self.disk = disk
+        self.store = store
+        self.policy = policy or Policy()
+        self.names = PathResolver(disk, self.policy)
+        self.limits = limits or Limits()
+        self._detector = detector
+        self._recovery = Recovery(disk, store, limit=self.limits.max_file_bytes)
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The directories below which everything happens."""
+        return self.disk.roots
+
+    @cached_property
+    def finder(self) -> "Finder":
+        """The way to files whose names are not known: listing, globbing, searching."""
+        from surehold.workspace.finder import Finder
+
+        return Finder(self, detector=self._detector)
+
+    def target(self, path: str) -> Target:
+        """Resolve a path that may be read."""
+        return self.names.resolve_readable(path)
+
+    def read(self, path: str, *, encoding: str | None = None, limit: int | None = None) -> Snapshot:
+        """Return a file as it is now; `FileTooLarge` above the limit."""
+        self._recovery.settle_dead(timeout=0)
+        snapshot = self._read_snapshot(self.target(path), encoding, limit=limit)
+        if not snapshot.exists:
+            raise NotFound(f"`{path}` does not exist.", path=path)
+        return snapshot
+
+    def fingerprint(self, path: str) -> str:
+        """Return the sha256 of a file as it is now; empty when nothing is there."""
+        stored = self.disk.read(self.target(path), limit=self.limits.max_file_bytes)
+        return sha256_hex(stored.data) if stored else ""
+
+    def page(
+        self, path: str, *, start: int = 1, count: int = 2000, max_bytes: int = 262_144, encoding: str | None = None
+    ) -> "FilePage":
+        """Return some lines of a file of any size, with the facts about all of it, in one pass."""
+        if start < 1 or count < 1:
+            raise InvalidArgument("Lines are counted from 1, and at least one is asked for.", reason="bad_lines")
+        from surehold.text.page import read_page
+
+        self._recovery.settle_dead(timeout=0)
+        target = self.target(path)
+
+        def decide_encoding(head: bytes) -> Encoding:
+            configured = partial(charset_of, self.disk, target)
+            return detect_encoding(head, requested=encoding, configured=configured, detector=self._detector)
+
+        page = read_page(
+            self.disk.read_chunks(target), start=start, count=count, max_bytes=max_bytes, decide=decide_encoding
+        )
+        if page.line_count > 1 or (page.rows and b"\r" not in page.rows[0]):
+            return page
+        chunks = self.disk.read_chunks(target)  # no LF in the whole file: here a lone CR ends lines
+        return read_page(chunks, start=start, count=count, max_bytes=max_bytes, decide=decide_encoding, breaker=b"\r")
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        self.store.close()
+        self.disk.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _read_snapshot(self, target: Target, encoding: str | None = None, *, limit: int | None = None) -> Snapshot:
+        stored = self.disk.read(target, limit=self.limits.max_file_bytes if limit is None else limit)
+        return Snapshot(
+            stored.data if stored else None,
+            meta=stored.meta if stored else None,
+            name=_hash_in_background(stored.data) if stored and len(stored.data) > _BACKGROUND_HASH_BYTES else None,
+            encoding=encoding,
+            configured=lambda: charset_of(self.disk, target),
+            detector=self._detector,
+        )
+
+
+def _hash_in_background(data: bytes) -> Callable[[], str]:
+    """Hash large bytes while something else is done; hashing needs no interpreter, so this is real parallel work."""
+    found = list[str]()
+    thread = threading.Thread(target=lambda: found.append(sha256_hex(data)), daemon=True)
+    thread.start()
+
+    def wait_for_hash() -> str:
+        thread.join()
+        return found[0] if found else sha256_hex(data)
+
+    return wait_for_hash

@@ -1,0 +1,221 @@
+"""Settles the intents that a dead process left open.
+
+1. All paths are locked first; then the intent is read again.
+2. If every path holds its new version, the change happened and is recorded (forward).
+3. Otherwise every path that holds its new version gets its old one back (backward).
+4. A path that holds neither version is left alone, unless Surehold itself caused that: bytes torn by a write into the
+   same inode, or nothing where a move had to remove a file first. Then the old version is restored; torn bytes are kept.
+5. Safe to run twice, and safe to be killed: every decision is made by looking at the bytes.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from surehold.disk.base import Create, Disk, Remove, Rename, Replace, Step, StoredFile, Target
+from surehold.errors import SureholdError
+from surehold.stores.base import Blob, Change, Intent, Store
+from surehold.text.align import shared_prefix_length
+from surehold.text.hashing import sha256_hex
+from surehold.text.snapshot import Version
+
+_BLOCK_BYTES = 512
+
+Direction = Literal["forward", "backward", "conflict", "gone", "failed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettledIntent:
+    """How an open intent was closed."""
+
+    change_id: str
+    direction: Direction
+    paths: tuple[str, ...]
+    conflicts: tuple[str, ...] = ()
+    """Paths that hold neither version; they were left as they are."""
+    problem: str = ""
+    """Why it could not be closed now; it stays open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PathState:
+    """One path of an intent: what it was, what it should become, and what is there."""
+
+    target: Target
+    before: Version | None
+    after: Version | None
+    torn: bool
+    """It is a mixture of both versions, as a crash leaves it that strikes while a file is written in place."""
+    vacated: bool
+    """A move takes away what is here before its own bytes arrive."""
+    now: StoredFile | None
+    name: str
+    """sha256 of what is there; empty when nothing is."""
+
+    @property
+    def at_after(self) -> bool:
+        return _holds_version(self, self.after)
+
+    @property
+    def at_before(self) -> bool:
+        return _holds_version(self, self.before)
+
+    @property
+    def is_half_done(self) -> bool:
+        """Whether it holds neither version, and that is our own doing."""
+        ours = self.torn or (self.vacated and self.now is None)
+        return ours and not self.at_before and not self.at_after
+
+
+class Recovery:
+    """Settles open intents on one disk and one store."""
+
+    def __init__(self, disk: Disk, store: Store, *, limit: int) -> None:
+        self._disk = disk
+        self._store = store
+        self._limit = limit
+
+    def settle_dead(self, *, timeout: float) -> tuple[SettledIntent, ...]:
+        """Settle every intent whose owner is dead; one that cannot be settled is reported and stays open."""
+        return tuple(
+            self._settle_intent(busy.intent, timeout) for busy in self._store.open_intents() if busy.owner_is_dead
+        )
+
+    def _settle_intent(self, intent: Intent, timeout: float) -> SettledIntent:
+        paths = paths_of(intent)
+        try:
+            with self._disk.lock([self._disk.resolve(path) for path in paths], timeout=timeout):
+                return self.settle_locked(intent)
+        except SureholdError as error:
+            return SettledIntent(change_id=intent.id, direction="failed", paths=paths, problem=str(error))
+
+    def settle_locked(self, intent: Intent, *, because: SureholdError | None = None) -> SettledIntent:
+        """Close one intent whose paths are locked by the caller; `because` says why it failed, when that is known."""
+        paths = paths_of(intent)
+        if not any(busy.intent.id == intent.id for busy in self._store.open_intents()):
+            return SettledIntent(change_id=intent.id, direction="gone", paths=paths)
+        targets = [self._disk.resolve(path) for path in paths]
+        for tag in (intent.id, _recovery_tag(intent)):  # an earlier recovery may have died too
+            self._disk.remove_leftovers(targets, tag=tag, keep=self._keep_blob)
+        spots = [self._read_path_states(change) for change in intent.changes]
+        if because is None and all(spot.at_after for pair in spots for spot in pair):
+            self._store.finish(intent.id)
+            return SettledIntent(change_id=intent.id, direction="forward", paths=paths)
+        return self._roll_back(intent, spots, paths, because)
+
+    def _roll_back(
+        self, intent: Intent, spots: list[list[_PathState]], paths: tuple[str, ...], because: SureholdError | None
+    ) -> SettledIntent:
+        steps = [
+            step
+            for pair, change in zip(spots, intent.changes, strict=True)
+            for step in self._inverse_steps(pair, change)
+        ]
+        if steps:
+            self._disk.apply(steps[::-1], tag=_recovery_tag(intent), fence=_no_fence, keep=self._keep_blob)
+        stuck = [s for pair in spots for s in pair if not (s.at_before or s.at_after or s.is_half_done)]
+        conflicts = tuple(spot.target.key for spot in stuck)
+        message = because.message if because else "Interrupted; the old version was put back."
+        if conflicts:
+            message = f"Interrupted; left as they are, since they hold neither version: {', '.join(conflicts)}."
+        try:
+            self._store.abort(intent.id, error_kind=because.kind if because else "interrupted", message=message)
+        except SureholdError:
+            if because is None:
+                raise  # else the files are back, as the caller is told; the next recovery records it
+        direction: Direction = "conflict" if conflicts else "backward"
+        return SettledIntent(change_id=intent.id, direction=direction, paths=paths, conflicts=conflicts)
+
+    def _read_path_states(self, change: Change) -> list[_PathState]:
+        spots = list[_PathState]()
+        for path, before, after in change.transitions():
+            target = self._disk.resolve(path)
+            now = self._disk.read(target, limit=self._limit)
+            name = sha256_hex(now.data) if now else ""
+            vacated = change.displaced is not None and path == change.to_path
+            spots.append(
+                _PathState(
+                    target=target,
+                    before=before,
+                    after=after,
+                    torn=change.in_place and self._is_torn(now, before, after),
+                    vacated=vacated,
+                    now=now,
+                    name=name,
+                )
+            )
+        return spots
+
+    def _is_torn(self, now: StoredFile | None, before: Version | None, after: Version | None) -> bool:
+        if now is None or before is None or after is None:
+            return False
+        return is_mixture(now.data, self._store.read_blob(before.sha256), self._store.read_blob(after.sha256))
+
+    def _inverse_steps(self, spots: list[_PathState], change: Change) -> list[Step]:
+        """Return the steps that bring back what was there, for one change."""
+        is_plain_move = change.to_path and not change.displaced and change.before and change.after
+        if is_plain_move and all(s.at_after for s in spots) and change.before == change.after:
+            source, to = spots
+            return [Rename(source=to.target, target=source.target, expected=to.name)]
+        steps = list[Step]()
+        for spot in spots:
+            if spot.is_half_done and spot.now is not None:
+                self._keep_blob(spot.now.data)
+            if (spot.at_after and not spot.at_before) or spot.is_half_done:
+                steps.append(self._bring_back(spot))
+        return steps
+
+    def _bring_back(self, spot: _PathState) -> Step:
+        if spot.before is None:
+            return Remove(target=spot.target, expected=spot.name)
+        data = self._store.read_blob(spot.before.sha256)
+        if spot.now is None:
+            return Create(target=spot.target, data=data, meta=spot.before.meta)
+        mode = spot.before.meta.mode if spot.before.meta else None
+        return Replace(target=spot.target, data=data, expected=spot.name, mode=mode)
+
+    def _keep_blob(self, data: bytes) -> None:
+        self._store.keep_blob(Blob(data=data, sha256=sha256_hex(data)))
+
+
+def is_mixture(data: bytes, before: bytes, after: bytes) -> bool:
+    """Tell whether bytes are what writing `after` over `before` leaves behind when it stops anywhere.
+
+    What is longer than before is written first. Below that every block must be that of one version, except the one that
+    the writing was just going through.
+    """
+    length, mixed = len(before), 0
+    if len(data) < length or not after[length:].startswith(data[length:]):
+        return False
+    for at in range(0, length, _BLOCK_BYTES):
+        end = min(at + _BLOCK_BYTES, length)
+        block, old, new = data[at:end], before[at:end], after[at:end]
+        if block in (old, new):
+            continue
+        mixed += 1
+        done = shared_prefix_length(block, new)
+        if mixed > 1 or block[done:] != old[done:]:
+            return False
+    return True
+
+
+def paths_of(intent: Intent) -> tuple[str, ...]:
+    """List every path that an intent touches."""
+    return tuple(path for change in intent.changes for path, _, _ in change.transitions())
+
+
+def _recovery_tag(intent: Intent) -> str:
+    return f"{intent.id}r"
+
+
+def _holds_version(spot: _PathState, version: Version | None) -> bool:
+    if version is None or spot.now is None:
+        return version is None and spot.now is None
+    if spot.name != version.sha256:
+        return False
+    one, other = (v.meta.mode if v and v.meta else None for v in (spot.before, spot.after))
+    mode_changes = one is not None and other is not None and one != other
+    return not mode_changes or (version.meta is not None and spot.now.meta.mode == version.meta.mode)
+
+
+def _no_fence() -> None:
+    """Recovery holds the locks, and the intent is its own."""

@@ -1,0 +1,50 @@
+"""Limits, permission modes, read-gate settings, ids and the clock. Imports nothing of Surehold, so `surehold --help` stays fast."""
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, get_args
+
+Mode = Literal["default", "acceptEdits", "bypassPermissions", "plan", "dontAsk"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much, and how long."""
+
+    max_file_bytes: int = 1 << 30
+    """Larger files are not edited, and read only page by page."""
+    lock_timeout: float = 10.0
+    lease: float = 10.0
+    """How long an intent is ours without being renewed, for owners whose life cannot be seen."""
+    fence: float = 60.0
+    """On mounts that cache: how long an older version of ours counts as a stale cache, not as an outside edit."""
+    sighting_bytes: int = 4 << 20
+    """Versions up to this size are kept when they are shown, so that edits can be rebased."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadGateSettings:
+    """What a session must have been shown before Write, Edit and NotebookEdit change a file."""
+
+    require_read: Literal["strict", "matched", "off"] = "strict"
+    """`matched`: an edit also goes on when its exact text stands once in a file that was not read. `off`: no question."""
+    on_stale: Literal["reject", "rebase"] = "reject"
+    """`rebase`: an edit goes on in lines that are provably the same, whoever changed the file."""
+
+
+_ID_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
+_ID_CHARS = 26
+
+
+def new_id() -> str:
+    """Return a fresh name."""
+    milliseconds = int(datetime.now(UTC).timestamp() * 1000)
+    number = milliseconds << 80 | int.from_bytes(os.urandom(10))
+    return "".join(_ID_LETTERS[number >> shift & 31] for shift in range(5 * (_ID_CHARS - 1), -1, -5))
+
+
+def utc_now() -> datetime:
+    """Return the time."""
+    return datetime.now(UTC)

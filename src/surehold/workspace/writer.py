@@ -1,0 +1,375 @@
+"""The only way in which a file is written.
+
+The ten steps of a write:
+ 1 resolve paths, check rules, ask for approval  6 run the checks
+ 2 lock the directories, in one order            7 checkpoint: old bytes and intent, durable
+ 3 read the files again                          8 change the disk, atomically
+ 4 check the caller's proof                      9 ledger entries, heads, sightings: one commit
+ 5 plan the edit in memory                      10 return the receipt
+Up to step 6 nothing has happened, and a refusal leaves only a line in the ledger. From step 7 on a crash leaves an open
+intent, which any process can settle by looking at the bytes (see recovery).
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import NoReturn
+
+from surehold.disk.base import Disk, Step, Target
+from surehold.errors import (
+    AlreadyExists,
+    InvalidArgument,
+    LockTimeout,
+    NotAFile,
+    RecoveryRequired,
+    StaleFile,
+    StateUnavailable,
+    SureholdError,
+)
+from surehold.stores.base import (
+    Begun,
+    Blob,
+    Busy,
+    Call,
+    Change,
+    Entry,
+    Intent,
+    LedgerQuery,
+    Owner,
+    Replay,
+    Sighting,
+    StaleRead,
+    Store,
+)
+from surehold.text.encoding import EncodingDetector
+from surehold.text.hashing import sha256_hex
+from surehold.text.plan import Delete
+from surehold.text.snapshot import ABSENT, Snapshot
+from surehold.workspace.access.permission import Approver, ApproverText, Permission
+from surehold.workspace.access.policy import Policy
+from surehold.workspace.access.seen_lines import sighting_after_write
+from surehold.workspace.draft import Draft, ResolvedProposal, make_draft
+from surehold.workspace.proposal import Absent, Proposal, Sha256
+from surehold.workspace.reader import WorkspaceReader
+from surehold.workspace.receipt import FileReceipt, Receipt
+from surehold.workspace.recovery import SettledIntent, paths_of
+from surehold.workspace.settings import Limits, Mode, ReadGateSettings, new_id, utc_now
+
+_POLL_SECONDS = 0.005
+_SETTLE_SECONDS = 0.05
+_LARGE_BYTES = 4 << 20
+
+
+class WorkspaceWriter(WorkspaceReader):
+    """Reads and changes the files of a workspace, and keeps its promises."""
+
+    def __init__(
+        self,
+        *,
+        disk: Disk,
+        store: Store,
+        owner: Callable[[], Owner],
+        policy: Policy | None = None,
+        limits: Limits | None = None,
+        mode: Mode | None = None,
+        approver: Approver | None = None,
+        gate: ReadGateSettings | None = None,
+        detector: EncodingDetector | None = None,
+        clock: Callable[[], datetime] = utc_now,
+        new_id: Callable[[], str] = new_id,
+    ) -> None:
+        super().__init__(disk=disk, store=store, policy=policy, limits=limits, detector=detector)
+        self.mode: Mode | None = mode
+        self.approver = approver
+        self.gate = gate or ReadGateSettings()
+        self.clock = clock
+        self.new_id = new_id
+        self._owner = owner
+
+    def permission(self, mode: Mode | None = None, approver: Approver | None = None) -> Permission:
+        """Return what a new conversation may do: where nothing was chosen, whoever can be asked is asked."""
+        asked = approver or self.approver
+        usual: Mode = "default" if asked else "acceptEdits"
+        return Permission(mode or self.mode or usual, approver=asked)
+
+    def write(
+        self, *proposals: Proposal, call: Call, dry_run: bool = False, permission: Permission | None = None
+    ) -> Receipt:
+        """Make all proposals happen, or none of them; somebody is asked first where the permission says so."""
+        change_id = self.new_id()
+        try:
+            places = self._resolve_proposals(proposals)  # 1
+            why = (permission or Permission()).reason_to_ask(
+                [s for one in places for s in one.standings], dry_run=dry_run
+            )
+            if why and permission and not dry_run:
+                return self._write_if_allowed(places, call, change_id, permission, why)
+            return self._write_locked(places, call, change_id, dry_run=dry_run)
+        except SureholdError as error:
+            if not dry_run:
+                self.record_refusal([(one.path, one.to_path) for one in proposals], call, change_id, error)
+            raise
+
+    def recover(self) -> tuple[SettledIntent, ...]:
+        """Close every change that a dead process left open. Safe to run twice."""
+        return self._recovery.settle_dead(timeout=self.limits.lock_timeout)
+
+    def _write_if_allowed(
+        self, places: Sequence[ResolvedProposal], call: Call, change_id: str, permission: Permission, why: str
+    ) -> Receipt:
+        """Work the change out, let somebody look at it without any lock, and make exactly that happen."""
+        rehearsal = self._write_locked(places, call, change_id, dry_run=True)
+        if not any(one.changed for one in rehearsal.files):
+            return replace(rehearsal, dry_run=False)
+        approved = permission.request_approval([one.proposal for one in places], rehearsal, call, why)
+        again = self._resolve_proposals(approved.proposals)
+        if [one.targets for one in again] != [one.targets for one in places]:  # a link leads elsewhere by now
+            raise StaleFile("A path leads elsewhere since somebody was asked.", reason="changed_while_asked")
+        permission.reason_to_ask([s for one in again for s in one.standings])  # the mode may be another one by now
+        return approved.with_note(self._write_locked(again, call, change_id, dry_run=False))
+
+    def _write_locked(
+        self, places: Sequence[ResolvedProposal], call: Call, change_id: str, *, dry_run: bool
+    ) -> Receipt:
+        targets = [target for place in places for target in place.targets]
+        deadline = time.monotonic() + self.limits.lock_timeout
+        while True:
+            self._recovery.settle_dead(timeout=_SETTLE_SECONDS)
+            with self.disk.lock(targets, timeout=max(deadline - time.monotonic(), 0)):  # 2
+                match self._find_earlier_attempt(call, targets, dry_run=dry_run):
+                    case Replay(entries=entries):
+                        return Receipt(change_id=entries[0].change_id, files=(), entries=entries, replayed=True)
+                    case Busy() as busy:
+                        _give_up_after(deadline, busy)
+                        continue
+                    case None:
+                        pass
+                drafts = [self._make_draft(place, call) for place in places]  # 3 to 6
+                if dry_run or not any(one.changes_anything for one in drafts):
+                    return _make_receipt(drafts, dry_run=dry_run)
+                match self._perform_change(self._make_intent(change_id, call, drafts), drafts):  # 7 to 10
+                    case Receipt() as receipt:
+                        return receipt
+                    case Busy() as busy:
+                        _give_up_after(deadline, busy)
+
+    def _perform_change(self, intent: Intent, drafts: Sequence[Draft]) -> Receipt | Busy:
+        try:
+            match self._begin_intent(intent, drafts):  # 7
+                case Begun():
+                    return self._commit_change(intent, drafts)  # 8 to 10
+                case Replay(entries=entries):
+                    return Receipt(change_id=entries[0].change_id, files=(), entries=entries, replayed=True)
+                case StaleRead(path=path, head=head):
+                    _refuse_stale_cache(path, head.version.sha256 if head.version else "")
+                case Busy() as busy:
+                    return busy
+        except SureholdError:
+            raise
+        except BaseException:  # interrupted, wherever that was: leave nothing open behind
+            self._recovery.settle_locked(intent)
+            raise
+
+    def _find_earlier_attempt(self, call: Call, targets: Sequence[Target], *, dry_run: bool) -> Replay | Busy | None:
+        """Return what must come before the files are looked at: our own first attempt, or a recovery."""
+        if call.idempotency_key and not dry_run and (answer := self.store.earlier_answer(call.idempotency_key)):
+            return answer
+        paths = {target.key for target in targets}
+        dead = (busy for busy in self.store.open_intents() if busy.owner_is_dead)
+        return next((busy for busy in dead if paths.intersection(paths_of(busy.intent))), None)
+
+    def _resolve_proposals(self, proposals: Sequence[Proposal]) -> list[ResolvedProposal]:
+        if not proposals:
+            raise InvalidArgument("There is nothing to write.", action="Send at least one change.")
+        places = [self._resolve_proposal(proposal) for proposal in proposals]
+        keys = Counter(target.key for place in places for target in place.targets)
+        if twice := next((key for key, count in keys.items() if count > 1), None):
+            raise InvalidArgument(f"`{twice}` is named twice in one call.", path=twice, reason="duplicate_path")
+        return places
+
+    def _resolve_proposal(self, proposal: Proposal) -> ResolvedProposal:
+        target = self.names.resolve_readable(proposal.path)
+        to = self.names.resolve_readable(proposal.to_path) if proposal.to_path else None
+        if to or isinstance(proposal.edit, Delete):
+            self.names.refuse_link(proposal.path, target)
+        standings = [self.names.rules_for(proposal.path, target)]
+        if to:
+            standings.append(self.names.rules_for(proposal.to_path, to))
+        return ResolvedProposal(proposal=proposal, target=target, to=to, standings=tuple(standings))
+
+    def _read_destination(self, target: Target) -> Snapshot:
+        """Return what is at a place that a file is to get; a directory there is in the way, not missing."""
+        try:
+            return self._read_snapshot(target)
+        except NotAFile as error:
+            raise AlreadyExists(
+                error.message, path=error.path, reason="directory", action="Choose another path."
+            ) from None
+
+    def _make_draft(self, place: ResolvedProposal, call: Call) -> Draft:
+        is_new = isinstance(place.proposal.proof, Absent)
+        current = self._read_destination(place.target) if is_new else self._read_snapshot(place.target)
+        displaced = self._read_destination(place.to) if place.to else ABSENT
+        proof = place.proposal.proof
+        return make_draft(
+            place,
+            current,
+            displaced,
+            seen=self._session_sightings(call, place.target),
+            base=self._load_base(proof.expected)
+            if isinstance(proof, Sha256) and proof.expected != current.sha256
+            else None,
+            in_place=current.exists and self.disk.replaces_in_place(place.target),
+            trash_id=self.new_id(),
+        )
+
+    def _session_sightings(self, call: Call, target: Target) -> tuple[Sighting, ...]:
+        return self.store.list_sightings(call.session, target.key) if call.session else ()
+
+    def _load_base(self, expected: str) -> bytes | None:
+        with suppress(SureholdError):
+            return self.store.read_blob(expected)
+        return None
+
+    def _make_intent(self, change_id: str, call: Call, drafts: Sequence[Draft]) -> Intent:
+        return Intent(
+            id=change_id,
+            call=call,
+            changes=tuple(one.change for one in drafts if one.changes_anything),
+            owner=self._owner(),
+            began=self.clock().isoformat(),
+        )
+
+    def _begin_intent(self, intent: Intent, drafts: Sequence[Draft]) -> Begun | Replay | Busy | StaleRead:
+        blobs = [blob for one in drafts if one.changes_anything for blob in one.blobs]
+        fence = 0.0 if self.disk.is_coherent else self.limits.fence
+        return self.store.begin(intent, blobs, lease=self.limits.lease, fence=fence)
+
+    def _commit_change(self, intent: Intent, drafts: Sequence[Draft]) -> Receipt:
+        began = time.monotonic()
+
+        def renew_if_overdue() -> None:
+            overdue = time.monotonic() - began > self.limits.lease / 2
+            if overdue and not self.store.renew(intent.id, lease=self.limits.lease):
+                raise StateUnavailable("This change took so long that another process settled it.", reason="lease_lost")
+
+        steps = [step for one in drafts if one.changes_anything for step in one.steps]
+        try:
+            self._apply_steps(intent, steps, renew_if_overdue)
+            entries = self.store.finish(intent.id, sightings=self._sightings_after(intent.call, drafts))
+        except SureholdError as error:
+            entries = self._settle_failed(intent, error)
+            if not entries:
+                raise
+        return _make_receipt([self._with_disk_warning(one) for one in drafts], entries=entries)
+
+    def _with_disk_warning(self, one: Draft) -> Draft:
+        """Add what the disk has to say about the change that it just made."""
+        said = self.disk.write_caution(one.place.to or one.place.target) if one.changes_anything else ""
+        return replace(one, warnings=(*one.warnings, said)) if said else one
+
+    def _apply_steps(self, intent: Intent, steps: Sequence[Step], fence: Callable[[], None]) -> None:
+        try:
+            self.disk.apply(steps, tag=intent.id, fence=fence, keep=self._keep_blob)
+        except RecoveryRequired:
+            raise
+        except SureholdError as error:  # nothing of it is visible, so there is nothing to bring back
+            self.store.abort(intent.id, error_kind=error.kind, message=error.message)
+            raise
+
+    def _settle_failed(self, intent: Intent, error: SureholdError) -> tuple[Entry, ...]:
+        """Close an intent that failed; return its entries if they arrived although the store reported them lost."""
+        try:
+            settled = self._recovery.settle_locked(intent, because=error)
+            if settled.direction != "gone":
+                return ()
+            return self.store.list_entries(LedgerQuery(change_id=intent.id, ok_only=True, limit=len(intent.changes)))[
+                ::-1
+            ]
+        except SureholdError as worse:
+            raise RecoveryRequired(
+                f"{error.message} Whether the change stands is decided when the disk works again.",
+                path=intent.changes[0].path,
+                change_id=intent.id,
+                cause=worse.message,
+            ) from error
+
+    def _sightings_after(self, call: Call, drafts: Sequence[Draft]) -> list[Sighting]:
+        if not call.session:
+            return []
+        rows = list[Sighting]()
+        for one in drafts:
+            if isinstance(one.place.proposal.edit, ApproverText):
+                continue  # what the person wrote was not shown yet
+            target = one.place.to or one.place.target
+            if sighting := sighting_after_write(one.plan, session=call.session, path=target.key, seen=one.seen):
+                rows.append(sighting)
+        return rows
+
+    def _keep_blob(self, data: bytes) -> None:
+        self.store.keep_blob(Blob(data=data, sha256=sha256_hex(data)))
+
+    def record_refusal(
+        self, paths: Sequence[tuple[str, str]], call: Call, change_id: str, error: SureholdError
+    ) -> None:
+        """Write a refused call into the ledger, unless closing its intent did so already, or will."""
+        with suppress(SureholdError):  # the refusal itself is what the caller must hear about
+            error.recorded = True
+            if self.store.list_entries(LedgerQuery(change_id=change_id, limit=1)) or self._has_open_intent(change_id):
+                return
+            for path, to_path in paths:
+                change = Change(path=path, to_path=to_path, before=None, after=None)
+                self.store.record(
+                    call, change, change_id=change_id, ok=False, error_kind=error.kind, message=error.message
+                )
+
+    def _has_open_intent(self, change_id: str) -> bool:
+        return any(busy.intent.id == change_id for busy in self.store.open_intents())
+
+
+def _make_receipt(drafts: Sequence[Draft], *, entries: tuple[Entry, ...] = (), dry_run: bool = False) -> Receipt:
+    files = tuple(
+        FileReceipt(
+            path=one.place.target.key,
+            plan=one.plan,
+            change=one.change,
+            warnings=one.warnings,
+            mode=one.place.proposal.mode,
+        )
+        for one in drafts
+    )
+    return Receipt(
+        change_id=entries[0].change_id if entries else "",
+        files=files,
+        entries=entries,
+        dry_run=dry_run,
+        already_applied=any(one.already_applied for one in drafts),
+    )
+
+
+def _give_up_after(deadline: float, busy: Busy) -> None:
+    other = busy.intent
+    if time.monotonic() > deadline and busy.owner_is_dead:
+        raise RecoveryRequired(
+            f"An interrupted change ({other.id}) still holds `{other.changes[0].path}`.", path=other.changes[0].path
+        )
+    if time.monotonic() > deadline:
+        raise LockTimeout(
+            f"Another change ({other.call.tool}, {other.id}) holds `{other.changes[0].path}`.",
+            path=other.changes[0].path,
+            holder=other.id,
+        )
+    time.sleep(_POLL_SECONDS)
+
+
+def _refuse_stale_cache(path: str, newest: str) -> NoReturn:
+    raise StaleFile(
+        f"This mount still shows an older version of `{path}`.",
+        path=path,
+        reason="stale_cache",
+        action="Try again in a moment.",
+        newest_sha256=newest,
+    )

@@ -1,0 +1,390 @@
+"""A store in memory: the reference that the SQLite store is compared with.
+
+Everything is a plain dictionary under one lock; the order of a dictionary is the order of time.
+"""
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal, TypeVar
+
+from surehold.stores import ledger_entries
+from surehold.stores.base import (
+    Begun,
+    Blob,
+    Busy,
+    Call,
+    Change,
+    Entry,
+    Head,
+    Intent,
+    LedgerCheck,
+    LedgerQuery,
+    Pruned,
+    Replay,
+    SessionRow,
+    Sighting,
+    StaleRead,
+    TrashItem,
+)
+from surehold.stores.owner import is_dead
+from surehold.stores.sqlite import codec
+from surehold.stores.sqlite.sighting_rows import FORGOTTEN_AFTER, PATHS_PER_SESSION, merge_sightings, versions_to_forget
+from surehold.stores.sqlite.state_errors import blob_damaged_error, blob_missing_error, intent_gone_error
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+_SessionPath = tuple[str, str]  # session, path
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptBlob:
+    data: bytes
+    stored: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Lease:
+    intent: Intent
+    expires: float
+
+
+class MemoryStore:
+    """The memory of a workspace, for as long as the process lives."""
+
+    def __init__(self, *, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._entries: list[Entry] = []
+        self._heads: dict[str, Head] = {}
+        self._versions: set[tuple[str, str]] = set()
+        self._intents: dict[str, _Lease] = {}
+        self._answers: dict[str, tuple[str, str]] = {}
+        self._blobs: dict[str, _KeptBlob] = {}
+        self._trash: dict[str, TrashItem] = {}
+        self._sessions: dict[str, tuple[SessionRow, str]] = {}
+        self._sightings: dict[_SessionPath, dict[str, tuple[Sighting, str]]] = {}
+
+    def begin(
+        self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float
+    ) -> Begun | Replay | Busy | StaleRead:
+        """Open an intent, or say why not."""
+        _check_hashes(blobs)
+        with self._lock:
+            now = self._clock()
+            timestamp = ledger_entries.utc_timestamp(now)
+            refusal = self._find_refusal(intent, now=now)
+            if refusal is not None:
+                return refusal
+            surprises = list(ledger_entries.find_outside_edits(intent, self._heads.get))
+            for surprise in surprises:
+                if ledger_entries.is_stale_read(surprise, now=now, fence=fence, knows=self.knows_version):
+                    return StaleRead(path=surprise.head.path, head=surprise.head)
+            found = ledger_entries.external_entries(intent, surprises, timestamp=timestamp)
+            external = tuple(self._append_entry(entry) for entry in found)
+            self._insert_blobs(blobs, stored=timestamp)
+            self._intents[intent.id] = _Lease(intent, now.timestamp() + lease)
+            return Begun(external=external)
+
+    def renew(self, intent_id: str, *, lease: float) -> bool:
+        """Extend the lease; False when the intent was settled by somebody else."""
+        with self._lock:
+            held = self._intents.get(intent_id)
+            if held is not None:
+                self._intents[intent_id] = replace(held, expires=self._clock().timestamp() + lease)
+            return held is not None
+
+    def finish(self, intent_id: str, *, sightings: Sequence[Sighting] = ()) -> tuple[Entry, ...]:
+        """Turn the intent into ledger entries, heads, trash items and sightings."""
+        with self._lock:
+            intent = self._take_intent(intent_id)
+            timestamp = ledger_entries.utc_timestamp(self._clock())
+            entries = tuple(
+                self._append_entry(entry) for entry in ledger_entries.entries_of(intent, timestamp=timestamp)
+            )
+            if intent.call.idempotency_key:
+                self._answers[intent.call.idempotency_key] = (intent.id, timestamp)
+            self._add_sightings(sightings, shown=timestamp)
+            return entries
+
+    def abort(self, intent_id: str, *, error_kind: str, message: str) -> tuple[Entry, ...]:
+        """Close the intent as failed and record that."""
+        with self._lock:
+            intent = self._take_intent(intent_id)
+            timestamp = ledger_entries.utc_timestamp(self._clock())
+            failed = ledger_entries.entries_of(
+                intent, timestamp=timestamp, ok=False, error_kind=error_kind, message=message
+            )
+            return tuple(self._append_entry(entry) for entry in failed)
+
+    def earlier_answer(self, idempotency_key: str) -> Replay | Busy | None:
+        """Return the first answer to a repeated call, or the attempt that is still under way."""
+        with self._lock:
+            now, leases = self._clock(), self._intents.values()
+            same = (
+                _busy_from_lease(lease, now) for lease in leases if lease.intent.call.idempotency_key == idempotency_key
+            )
+            return self._replay_of(idempotency_key) or next(same, None) if idempotency_key else None
+
+    def open_intents(self) -> tuple[Busy, ...]:
+        """List every open intent, oldest first, with whether its owner is dead."""
+        with self._lock:
+            now = self._clock()
+            return tuple(_busy_from_lease(lease, now) for lease in self._intents.values())
+
+    def head_of(self, path: str) -> Head | None:
+        """Return what the ledger last knew of a path."""
+        return self._heads.get(path)
+
+    def knows_version(self, path: str, sha256: str) -> bool:
+        """Tell whether these bytes were ever a version of this path."""
+        return (path, sha256) in self._versions
+
+    def record(
+        self, call: Call, change: Change, *, change_id: str, ok: bool, error_kind: str = "", message: str = ""
+    ) -> Entry:
+        """Write an entry for something that had no intent."""
+        with self._lock:
+            entry = ledger_entries.draft_entry(
+                call,
+                change,
+                change_id=change_id,
+                timestamp=ledger_entries.utc_timestamp(self._clock()),
+                ok=ok,
+                error_kind=error_kind,
+                message=message,
+            )
+            return self._append_entry(entry)
+
+    def list_entries(self, query: LedgerQuery) -> tuple[Entry, ...]:
+        """List entries, newest first."""
+        with self._lock:
+            found = [entry for entry in reversed(self._entries) if _matches_query(entry, query)]
+        return tuple(found[: max(query.limit, 0)])
+
+    def verify(self, *, blobs: bool = True) -> LedgerCheck:
+        """Check the whole chain, and every blob against its name."""
+        with self._lock:
+            tip = codec.ChainTip()
+            for entry in self._entries:
+                if codec.seal_entry(tip, entry)[0] != entry:
+                    problem = f"Entry {tip.seq + 1} was changed: its hash does not match."
+                    return LedgerCheck(entries=tip.seq, blobs=0, broken_seq=tip.seq + 1, problem=problem)
+                tip = codec.ChainTip(seq=entry.seq, hash=entry.hash)
+            kept = self._blobs if blobs else {}
+            broken = tuple(sorted(name for name, blob in kept.items() if _sha256_of(blob.data) != name))
+            problem = f"{len(broken)} blobs are damaged." if broken else ""
+            return LedgerCheck(entries=tip.seq, blobs=len(kept), broken_blobs=broken, problem=problem)
+
+    def keep_blob(self, blob: Blob) -> None:
+        """Store bytes; storing them twice only makes them younger."""
+        _check_hashes((blob,))
+        with self._lock:
+            self._blobs[blob.sha256] = _KeptBlob(blob.data, ledger_entries.utc_timestamp(self._clock()))
+
+    def read_blob(self, sha256: str) -> bytes:
+        """Return stored bytes."""
+        kept = self._blobs.get(sha256)
+        if kept is None:
+            raise blob_missing_error(sha256)
+        if _sha256_of(kept.data) != sha256:
+            raise blob_damaged_error(sha256, "The bytes have another hash.")
+        return kept.data
+
+    def has_blob(self, sha256: str) -> bool:
+        """Tell whether these bytes are stored."""
+        return sha256 in self._blobs
+
+    def prune(self, *, before: str, dry_run: bool = False) -> Pruned:
+        """Drop bytes that only entries older than `before` need."""
+        before = ledger_entries.normalize_timestamp(before)
+        with self._lock:
+            now = self._clock()
+            sessions, places = self._forgotten_sessions(ledger_entries.utc_timestamp(now - FORGOTTEN_AFTER))
+            needed = self._needed_hashes(before, without=places)
+            dead = [name for name, kept in self._blobs.items() if kept.stored < before and name not in needed]
+            answers = [key for key, (_, timestamp) in self._answers.items() if timestamp < before]
+            pruned = Pruned(
+                blobs=len(dead),
+                bytes=sum(len(self._blobs[name].data) for name in dead),
+                sightings=sum(len(self._sightings[place]) for place in places),
+                details={"rebased": 0, "sessions": len(sessions), "answers": len(answers)},
+            )
+            if dry_run or not (dead or places or sessions or answers):
+                return pruned
+            _drop_keys(self._blobs, dead)
+            _drop_keys(self._answers, answers)
+            _drop_keys(self._sessions, sessions)
+            _drop_keys(self._sightings, places)
+            self._append_entry(
+                ledger_entries.gc_entry(
+                    blobs=pruned.blobs,
+                    sightings=pruned.sightings,
+                    before=before,
+                    seq=len(self._entries) + 1,
+                    timestamp=ledger_entries.utc_timestamp(now),
+                )
+            )
+            return pruned
+
+    def list_trash(self, *, state: str = "kept") -> tuple[TrashItem, ...]:
+        """List trash items, newest first."""
+        with self._lock:
+            return tuple(item for item in reversed(self._trash.values()) if item.state == state)
+
+    def trash_item(self, trash_id: str) -> TrashItem | None:
+        """Return one item."""
+        return self._trash.get(trash_id)
+
+    def empty_trash(self, trash_ids: Sequence[str]) -> int:
+        """Mark items as emptied, so that `prune` may drop their bytes; return how many there were."""
+        with self._lock:
+            return sum(self._mark_trash(trash_id, "emptied") for trash_id in trash_ids)
+
+    def open_session(self, session: SessionRow) -> None:
+        """Remember a session; opening it again only shows that it is in use."""
+        with self._lock:
+            known, _ = self._sessions.get(session.id, (session, ""))
+            self._sessions[session.id] = (known, ledger_entries.utc_timestamp(self._clock()))
+
+    def find_session(self, session_id: str) -> SessionRow | None:
+        """Return one session."""
+        row = self._sessions.get(session_id)
+        return None if row is None else row[0]
+
+    def record_sightings(self, sightings: Sequence[Sighting], blobs: Sequence[Blob] = ()) -> None:
+        """Remember what was shown."""
+        _check_hashes(blobs)
+        with self._lock:
+            now = ledger_entries.utc_timestamp(self._clock())
+            self._insert_blobs(blobs, stored=now)
+            self._add_sightings(sightings, shown=now)
+
+    def list_sightings(self, session: str, path: str) -> tuple[Sighting, ...]:
+        """List what a session was shown of a path, newest version first."""
+        with self._lock:
+            return tuple(sighting for sighting, _ in reversed(self._sightings.get((session, path), {}).values()))
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to let go of."""
+
+    def _find_refusal(self, intent: Intent, *, now: datetime) -> Replay | Busy | None:
+        busy = (_busy_from_lease(lease, now) for lease in self._conflicting_leases(intent))
+        return self._replay_of(intent.call.idempotency_key) or next(busy, None)
+
+    def _replay_of(self, idempotency_key: str) -> Replay | None:
+        if idempotency_key not in self._answers:
+            return None
+        change_id, _ = self._answers[idempotency_key]
+        return Replay(entries=tuple(each for each in self._entries if each.change_id == change_id and each.ok))
+
+    def _conflicting_leases(self, intent: Intent) -> Iterable[_Lease]:
+        key = intent.call.idempotency_key
+        leases = self._intents.values()
+        yield from (lease for lease in leases if key and lease.intent.call.idempotency_key == key)
+        for path in ledger_entries.touched_paths(intent.changes):
+            yield from (lease for lease in leases if path in ledger_entries.touched_paths(lease.intent.changes))
+        yield from (lease for lease in leases if lease.intent.id == intent.id)
+
+    def _take_intent(self, intent_id: str) -> Intent:
+        lease = self._intents.pop(intent_id, None)
+        if lease is None:
+            raise intent_gone_error(intent_id)
+        return lease.intent
+
+    def _append_entry(self, draft: Entry) -> Entry:
+        last = self._entries[-1].hash if self._entries else ""
+        entry, _ = codec.seal_entry(codec.ChainTip(seq=len(self._entries), hash=last), draft)
+        self._entries.append(entry)
+        if not ledger_entries.makes_heads(entry):
+            return entry
+        for path, before, after in entry.change.transitions():
+            self._heads[path] = Head(
+                path=path, version=after, writer=entry.call.writer, seq=entry.seq, timestamp=entry.timestamp
+            )
+            self._versions.update((path, version.sha256) for version in (before, after) if version is not None)
+        if item := ledger_entries.trash_item(entry):
+            self._trash.pop(item.id, None)
+            self._trash[item.id] = item
+        undone = [item.id for item in self._trash.values() if item.change_id == entry.call.undoes]
+        for trash_id in (*undone, entry.call.restores):
+            self._mark_trash(trash_id, "restored")
+        return entry
+
+    def _mark_trash(self, trash_id: str, state: Literal["restored", "emptied"]) -> bool:
+        item = self._trash.get(trash_id)
+        if item is None or item.state != "kept":
+            return False
+        self._trash[trash_id] = replace(item, state=state)
+        return True
+
+    def _insert_blobs(self, blobs: Iterable[Blob], *, stored: str) -> None:
+        for blob in blobs:
+            self._blobs.setdefault(blob.sha256, _KeptBlob(blob.data, stored))
+
+    def _add_sightings(self, sightings: Iterable[Sighting], *, shown: str) -> None:
+        for sighting in sightings:
+            place = (sighting.session, sighting.path)
+            # Taken out and put back, so that the path, and in it the version, is the newest.
+            versions = self._sightings.pop(place, {})
+            known, _ = versions.pop(sighting.sha256, (None, ""))
+            versions[sighting.sha256] = (merge_sightings(known, sighting, seq=len(self._entries)), shown)
+            _drop_keys(versions, versions_to_forget([known for known, _ in reversed(versions.values())]))
+            self._sightings[place] = versions
+            places = [other for other in self._sightings if other[0] == sighting.session]
+            _drop_keys(self._sightings, places[:-PATHS_PER_SESSION])
+
+    def _forgotten_sessions(self, cutoff: str) -> tuple[list[str], list[_SessionPath]]:
+        used = {name for name, (_, moment) in self._sessions.items() if moment >= cutoff}
+        for (session, _), versions in self._sightings.items():
+            if any(shown >= cutoff for _, shown in versions.values()):
+                used.add(session)
+        sessions = [name for name in self._sessions if name not in used]
+        return sessions, [place for place in self._sightings if place[0] not in used]
+
+    def _needed_hashes(self, before: str, *, without: Sequence[_SessionPath]) -> set[str]:
+        changes = [entry.change for entry in self._entries if entry.timestamp >= before]
+        changes += [change for lease in self._intents.values() for change in lease.intent.changes]
+        needed = {sha256 for change in changes for sha256 in ledger_entries.version_hashes(change)}
+        needed |= {head.version.sha256 for head in self._heads.values() if head.version is not None}
+        needed |= {item.version.sha256 for item in self._trash.values() if item.state == "kept"}
+        shown = [versions for place, versions in self._sightings.items() if place not in set(without)]
+        return needed | {sha256 for versions in shown for sha256 in versions}
+
+
+def _matches_query(entry: Entry, query: LedgerQuery) -> bool:
+    paths = [path for path in (entry.change.path, entry.change.to_path) if path]
+    directory = query.under.rstrip("/") + "/"
+    return (
+        (not query.path or query.path in paths)
+        and (not query.under or any(path.startswith(directory) for path in paths))
+        and query.session in {"", entry.call.session}
+        and query.agent in {"", entry.call.agent}
+        and query.change_id in {"", entry.change_id}
+        and query.operation in {"", entry.call.operation}
+        and query.undoes in {"", entry.call.undoes}
+        and (not query.before_seq or entry.seq < query.before_seq)
+        and entry.seq > query.after_seq
+        and (entry.ok or not query.ok_only)
+    )
+
+
+def _busy_from_lease(lease: _Lease, now: datetime) -> Busy:
+    return Busy(intent=lease.intent, owner_is_dead=lease.expires <= now.timestamp() or is_dead(lease.intent.owner))
+
+
+def _check_hashes(blobs: Iterable[Blob]) -> None:
+    for blob in blobs:
+        if _sha256_of(blob.data) != blob.sha256:
+            raise ValueError(f"These bytes are not {blob.sha256}.")
+
+
+def _sha256_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _drop_keys(table: dict[_Key, _Value], keys: Iterable[_Key]) -> None:
+    for key in keys:
+        del table[key]
