@@ -56,6 +56,10 @@ soak: $(STAMP)  ## the long runs: every property 3,000 times, races and kills at
 	@sh scripts/setup-tests.sh
 	SUREHOLD_SOAK=1 SUREHOLD_RACES=100000 HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n auto --dist worksteal --timeout 3600
 
+.PHONY: house
+house: $(STAMP)  ## measure names, rooms, sizes, and what one edit costs
+	@$(BIN)/python scripts/house.py
+
 clean:  ## remove everything that was built
 	rm -rf .venv .conformance build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
