@@ -32,9 +32,10 @@ check: $(STAMP)  ## format, lint, types, import contracts, tests
 	$(BIN)/lint-imports
 	@$(MAKE) --no-print-directory test
 
-fix: $(STAMP)  ## format and repair what can be repaired
+fix: $(STAMP)  ## format, repair what can be repaired, and generate what is generated
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/python scripts/contract.py --write
 
 bench: $(STAMP)  ## measure speed, as ratios against baselines of the same run
 	$(BIN)/python bench/run.py

@@ -1,4 +1,4 @@
-"""The shape that DESIGN.md draws, checked on the source itself."""
+"""The layers that ARCHITECTURE.md describes, checked on the source itself."""
 
 import ast
 import re

@@ -3,24 +3,52 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-AREAS = ("promise", "text", "anchored", "files", "multi_edit", "claude", "host", "session", "front", "engine")
+AREAS = {
+    "promise": "The product and its promises",
+    "text": "Text",
+    "anchored": "The `anchored` tools",
+    "files": "The `files` tools",
+    "multi_edit": "The `multi_edit` tools",
+    "claude": "The `claude` tools",
+    "host": "Hosts and models",
+    "session": "Sessions",
+    "front": "Front ends",
+    "engine": "The engine",
+}
+"""The first part of an id, and its heading in docs/contract.md."""
+
+SOURCES = frozenset(
+    {
+        "product contract",
+        "text model",
+        "anchored contract",
+        "file tool contract",
+        "multi-edit contract",
+        "claude contract",
+        "host contract",
+        "session contract",
+        "front end contract",
+        "engine contract",
+    }
+)
+"""The contracts that the requirements were taken from. Divergences are measured against these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """One sentence of the contract, and where it comes from."""
+    """One sentence of the contract."""
 
     id: str
     """`area:topic:detail`"""
-    seed: str
-    """The section of SPEC.md, the seed document (000 to 004), or the issue that says so."""
-    behaviour: str
+    heading: str
+    """The section of docs/contract.md that lists it."""
+    source: str
+    """The contract that the sentence was taken from."""
+    statement: str
     divergence: str = ""
-    """What we do instead of the seed, and why."""
-    deferred: str = ""
-    """The issue that delivers it; empty when it must hold now."""
+    """What we do instead of the original contract, and why."""
 
 
-def section(seed: str, rows: Mapping[str, str], *, deferred: str = "") -> tuple[Requirement, ...]:
-    """Make requirements of a table of ids and sentences that share their source and their issue."""
-    return tuple(Requirement(id=id_, seed=seed, behaviour=text, deferred=deferred) for id_, text in rows.items())
+def section(heading: str, source: str, rows: Mapping[str, str]) -> tuple[Requirement, ...]:
+    """Make requirements of a table of ids and sentences that share their heading and their source."""
+    return tuple(Requirement(id=id_, heading=heading, source=source, statement=text) for id_, text in rows.items())

@@ -1,8 +1,8 @@
-"""Every requirement of SPEC.md as data.
+"""Every requirement of the contract, as data.
 
-A requirement that is not deferred has at least one test that carries `@requirement(id)`; test_coverage checks it in
-both directions. The issue that delivers deferred ones removes their `deferred`. The sentences stand in `areas/`, one
-file per area; where we differ from a seed, `divergences.py` says what we do instead and why.
+Each has at least one test that carries `@requirement(id)`; test_coverage checks both directions. The sentences are in
+`areas/`, one file per area; where we differ from the original contract, `divergences.py` says what we do instead and why.
+`docs/contract.md` is generated from here (`make fix`).
 """
 
 from dataclasses import replace

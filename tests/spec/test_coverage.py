@@ -11,7 +11,8 @@ import pytest
 
 from spec.divergences import DIVERGENCES
 from spec.marks import requirement
-from spec.model import AREAS
+from spec.model import AREAS, SOURCES
+from spec.page import contract_page
 from spec.requirements import IDS, REQUIREMENTS
 from spec.uses import Use, uses_below, uses_in
 
@@ -30,22 +31,15 @@ def listed(headline: str, rows: Iterable[tuple[str, str]]) -> str:
     return f"{headline}\n\n{text}\n"
 
 
-def test_every_requirement_that_is_not_deferred_has_a_test() -> None:
+def test_every_requirement_has_a_test() -> None:
     tested = {use.id for use in uses()}
-    due = [r for r in REQUIREMENTS if not r.deferred]
-    missing = [(r.id, r.behaviour) for r in due if r.id not in tested]
-    assert not missing, listed(f"{len(missing)} of {len(due)} requirements have no test:", missing)
+    missing = [(r.id, r.statement) for r in REQUIREMENTS if r.id not in tested]
+    assert not missing, listed(f"{len(missing)} of {len(REQUIREMENTS)} requirements have no test:", missing)
 
 
 def test_every_id_that_a_test_names_exists() -> None:
     unknown = [(use.id, use.where) for use in uses() if use.id not in IDS]
     assert not unknown, listed("These ids are not in the requirements:", unknown)
-
-
-def test_no_test_names_a_deferred_requirement() -> None:
-    deferred = {r.id: r.deferred for r in REQUIREMENTS if r.deferred}
-    early = [(use.id, f"{use.where} (deferred to {deferred[use.id]})") for use in uses() if use.id in deferred]
-    assert not early, listed("These are tested already; remove their `deferred`:", early)
 
 
 def test_ids_are_unique_and_well_formed() -> None:
@@ -57,20 +51,31 @@ def test_ids_are_unique_and_well_formed() -> None:
     assert {id_.partition(":")[0] for id_ in IDS} == set(AREAS)
 
 
-def test_behaviours_and_divergences_are_single_sentences() -> None:
-    texts = [*((r.id, r.behaviour) for r in REQUIREMENTS), *DIVERGENCES.items()]
+def test_statements_and_divergences_are_single_sentences() -> None:
+    texts = [*((r.id, r.statement) for r in REQUIREMENTS), *DIVERGENCES.items()]
     bad = [(id_, text) for id_, text in texts if not re.fullmatch(r"[^a-z\s].*[^.]\.", text)]
     assert not bad, listed("These are not sentences (capital letter or sign, one full stop at the end):", bad)
-    same = Counter(r.behaviour for r in REQUIREMENTS)
-    repeated = [(r.id, r.behaviour) for r in REQUIREMENTS if same[r.behaviour] > 1]
+    same = Counter(r.statement for r in REQUIREMENTS)
+    repeated = [(r.id, r.statement) for r in REQUIREMENTS if same[r.statement] > 1]
     assert not repeated, listed("These say the same:", repeated)
 
 
-def test_every_requirement_names_its_source_and_every_deferral_its_issue() -> None:
-    sourceless = [(r.id, r.seed) for r in REQUIREMENTS if not re.match(r"SPEC \d|00[0-4]|issue \d|DESIGN", r.seed)]
+def test_every_requirement_names_its_source() -> None:
+    sourceless = [(r.id, r.source) for r in REQUIREMENTS if r.source not in SOURCES]
     assert not sourceless, listed("These name no source:", sourceless)
-    vague = [(r.id, r.deferred) for r in REQUIREMENTS if r.deferred and not re.match(r"issue [3-6]\b", r.deferred)]
-    assert not vague, listed("These are deferred to no issue:", vague)
+    assert {r.source for r in REQUIREMENTS} == SOURCES
+
+
+def test_a_heading_belongs_to_one_source() -> None:
+    sources = {(r.id.partition(":")[0], r.heading): set[str]() for r in REQUIREMENTS}
+    for r in REQUIREMENTS:
+        sources[r.id.partition(":")[0], r.heading].add(r.source)
+    assert {key: found for key, found in sources.items() if len(found) > 1} == {}
+
+
+def test_the_contract_in_the_documents_is_this_one() -> None:
+    page = TESTS.parent / "docs" / "contract.md"
+    assert page.read_text(encoding="utf-8") == contract_page(), "Run `make fix`."
 
 
 def test_every_divergence_belongs_to_a_requirement() -> None:

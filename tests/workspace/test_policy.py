@@ -148,7 +148,7 @@ def _attempts(workspace: Workspace, path: str) -> list[Callable[[], object]]:
 
 
 @requirement("engine:policy:protected", "claude:permission:five_names")
-def test_the_seeds_five_protected_files_are_the_minimum() -> None:
+def test_the_five_protected_files_of_the_contract_are_protected() -> None:
     assert {".gitconfig", ".bashrc", ".zshrc", ".mcp.json", ".claude.json"} <= set(PROTECTED)
 
 

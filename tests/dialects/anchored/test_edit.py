@@ -1,4 +1,4 @@
-"""What the seed does not say, and what can go wrong."""
+"""What the anchored contract does not say, and what can go wrong."""
 
 import json
 from typing import Any

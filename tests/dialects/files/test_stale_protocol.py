@@ -5,7 +5,7 @@ import pytest
 from dialects.place import Place, sha256
 from spec.marks import requirement
 
-SEED_ACTION = "Re-read the file to obtain the current sha256 and re-apply your edit."
+NEXT_ACTION = "Re-read the file to obtain the current sha256 and re-apply your edit."
 
 
 @requirement("files:stale:lifecycle")
@@ -42,10 +42,10 @@ def test_a_wrong_sha256_is_refused_with_both_hashes_and_the_next_step(place: Pla
         "path": place.path("a.txt"),
         "details": {"expectedSha256": "0" * 64, "actualSha256": actual, "editsStillApply": False},
         "recoverable": True,
-        "suggestedNextAction": SEED_ACTION,
+        "suggestedNextAction": NEXT_ACTION,
     }
     assert answer.text.startswith("Nothing was written. ")
-    assert SEED_ACTION in answer.text
+    assert NEXT_ACTION in answer.text
     assert actual in answer.text
     assert place.get("a.txt") == b"one\n"
 

@@ -1,9 +1,10 @@
-"""SPEC 4 and seeds 000 / 001. Digest and quality of a line are in the text area: issue 2 delivers them."""
+"""The anchored family: `edit`, and `read_file` with hashes. Digest and quality of a line are in the text area."""
 
 from spec.model import section
 
 _ANCHOR = section(
-    "SPEC 4.1",
+    "Anchors",
+    "anchored contract",
     {
         "anchored:anchor:row": "`read_file(hashes: true)` prints `N#HHHHHH|content` with nothing between `|` and the line.",
         "anchored:anchor:marks": "`!` marks a low line and `~` a medium one; the structured result spells the quality.",
@@ -11,13 +12,14 @@ _ANCHOR = section(
         "anchored:anchor:occurrence_suffix": "Equal lines carry their occurrence, as in `118#5da3f1.7|`.",
         "anchored:anchor:spellings": "4 to 64 hex digits in any case, `.K`, `N#…` and copied rows are accepted in every hash field.",
         "anchored:anchor:copied_tail": "The tail of a copied row must equal the line.",
-        "anchored:anchor:malformed": "Anything else is `schema_invalid` with a did-you-mean.",
+        "anchored:anchor:malformed": "Any other spelling of an anchor is `schema_invalid` with a suggestion.",
         "anchored:anchor:sparse": '`anchors: "sparse"` prints anchors on good lines only, and offsets such as `119#c812f1+2` are verified.',
     },
 )
 
 _RESOLUTION = section(
-    "SPEC 4.2, 001",
+    "Which line an anchor means",
+    "anchored contract",
     {
         "anchored:resolution:ladder": "The rungs are tried in order: occurrence, prefix, exact line number, sighting, context.",
         "anchored:resolution:adaptive_length": "A hash that is ambiguous at 6 digits resolves by as many digits as were sent or shown.",
@@ -43,9 +45,10 @@ _RESOLUTION = section(
 )
 
 _REBASE = section(
-    "SPEC 4.3, 001",
+    "A file that changed since it was shown",
+    "anchored contract",
     {
-        "anchored:moved_on:rebased": "When the file moved on, each operation is rebased alone where two proofs agree, with `cross_version: true`.",
+        "anchored:moved_on:rebased": "When the file changed elsewhere, each operation is rebased alone where two proofs agree, with `cross_version: true`.",
         "anchored:moved_on:report": "Every rebased operation carries a machine-readable `rebase`.",
         "anchored:moved_on:changed_target": "An operation whose target lines changed since they were shown is `anchor_stale`.",
         "anchored:moved_on:range_bytes": "Every line inside a rebased range must be byte-identical to what was shown.",
@@ -57,11 +60,12 @@ _REBASE = section(
 )
 
 _OPERATIONS = section(
-    "SPEC 4.4, 001",
+    "Operations",
+    "anchored contract",
     {
         "anchored:replace_line:success": "`replace_line` replaces exactly the one line.",
         "anchored:replace_range:success": "`replace_range` replaces lines 5 to 8 with 3 new ones.",
-        "anchored:insert_after:success": "`insert_after` puts new lines behind the line.",
+        "anchored:insert_after:success": "`insert_after` puts new lines after the line.",
         "anchored:insert_before:success": "`insert_before` puts new lines before the line, also before line 1.",
         "anchored:delete_line:success": "`delete_line` removes exactly the one line.",
         "anchored:delete_range:success": "`delete_range` removes both ends and everything between.",
@@ -74,21 +78,22 @@ _OPERATIONS = section(
         "anchored:batch:all_problems": "Every problem is listed, with precedence stale, low entropy, ambiguous, overlap.",
         "anchored:batch:overlap": "Overlapping spans are `overlapping_operations` naming both indices; inserts at an edge are fine.",
         "anchored:batch:compose": "`replace_line` and an insert at the same line compose; an exact duplicate collapses with a note.",
-        "anchored:batch:insert_order": "Several inserts at one gap stand in the order of the array.",
-        "anchored:range:swapped": "A reversed range is swapped with the correction `range_order_swapped` and the seed's sentence.",
+        "anchored:batch:insert_order": "Several inserts at one gap keep the order of the array.",
+        "anchored:range:swapped": "A reversed range is swapped with the correction `range_order_swapped` and the sentence `start_line (791) was after end_line (17). Swapped automatically.`.",
         "anchored:range:strict_order": "With `strict_order`, or an endpoint found only by rebase, a reversed range is `invalid_range_order`.",
         "anchored:range:same_line": "Both ends on one line is `invalid_range_order` saying no-op, with the ready single-line operation.",
         "anchored:result:no_change": "A result equal to the file is `no_change`, and nothing is written.",
         "anchored:virtual:ends": "`BOF` and `EOF` anchor inserts, also in an empty file.",
         "anchored:path:required": "A call without `path` is a parameter error that says so.",
         "anchored:path:alias": "`file_path` alone works with a deprecation warning, and a setting turns it off.",
-        "anchored:path:both": "With both, `path` wins.",
+        "anchored:path:both": "With both `path` and `file_path`, `path` wins.",
         "anchored:dry_run:same": "`dry_run` returns the same diagnostics, writes nothing and changes neither writer nor checkpoint.",
     },
 )
 
 _SANITY = section(
-    "SPEC 4.5, 001",
+    "Sanity checks",
+    "anchored contract",
     {
         "anchored:sanity:rolled_back": "A suspicious edit leaves the file as it was and is `safety_check_failed` with `safety_warnings`.",
         "anchored:sanity:clean": "A clean edit commits and leaves no open checkpoint.",
@@ -100,18 +105,19 @@ _SANITY = section(
         "anchored:sanity:names_operation": "The error names the operation that broke the file.",
         "anchored:sanity:broken_before": "A file that did not parse before is never blocked.",
         "anchored:sanity:settings": "`safety_check` is strict, warn or off, by default strict.",
-        "anchored:sanity:measured": "On real commits at most 0.1 % of edits are refused falsely, and seeded corruptions of the four kinds are caught.",
+        "anchored:sanity:measured": "On real commits at most 0.1 % of edits are refused falsely, and planted corruptions of the four kinds are caught.",
         "anchored:sanity:time_box": "A file too large to parse is not blocked, and the result says so.",
     },
 )
 
 _RESULT = section(
-    "SPEC 4.6, 001",
+    "Results",
+    "anchored contract",
     {
         "anchored:result:summary": "The text begins with `2 operations applied`, and the result counts lines before, after and net.",
         "anchored:result:horizon": "An edit of lines 20 to 22 has `anchors_valid_through: 19` and `must_refresh_from_line: 20`.",
         "anchored:result:diff": "The diff has real unified hunks whose lines carry fresh anchors with quality marks.",
-        "anchored:result:fields": 'The structured result has all fields of SPEC 4.6, with `writer_type: "edit"`.',
+        "anchored:result:fields": 'The structured result has `operations_applied`, `lines_before`, `lines_after`, `net_line_change`, `anchors_valid_through`, `must_refresh_from_line`, `line_shift`, `diff`, `new_anchors`, `baseline_continuity`, `writer_type: "edit"`, `writers`, `safety_status`, `safety_warnings`, `auto_corrections`, `warnings`, `cross_version`, `sha256` and `change_id`.',
         "anchored:result:refusal": "A refusal is `{error, message, suggested_action, details}` with `isError`, and the text says the same.",
         "anchored:continuity:mixed": "After `write_file` or an outside program, `baseline_continuity` is mixed and the edit proceeds.",
         "anchored:continuity:clean": "After nothing but `edit`, `baseline_continuity` is clean.",
@@ -120,7 +126,8 @@ _RESULT = section(
 )
 
 _GUIDANCE = section(
-    "SPEC 4.7, 001",
+    "Guidance for models",
+    "anchored contract",
     {
         "anchored:guidance:freshness": "The guidance asks to apply edits in the same or the next turn, one file completely after the other.",
         "anchored:guidance:selection": "The guidance asks for distinctive lines as anchors, and for ranges around repetitive ones.",

@@ -1,19 +1,21 @@
-"""Issue 2: errors, disk, workspace, tools, state. What the promises rest on."""
+"""Errors, disk, workspace, tools and state: what the promises rest on."""
 
 from spec.model import section
 
 _ERRORS = section(
-    "issue 2, errors",
+    "Errors",
+    "engine contract",
     {
-        "engine:errors:tree": "Every deliberate error stands in one tree, which the module draws as it is.",
-        "engine:errors:kinds": "The kind of an error is one of SPEC's closed set; the reason is finer and stable.",
+        "engine:errors:tree": "Every deliberate error is in one tree, which its module draws as it is.",
+        "engine:errors:kinds": "The kind of an error is one of a closed set; the reason is finer and stable.",
         "engine:errors:same_everywhere": "Every error serialises, prints and pickles the same way, without losing a field.",
         "engine:errors:sentence": "A message is one sentence; what to do next is a separate field.",
     },
 )
 
 _DISK = section(
-    "issue 2, disk",
+    "The disk",
+    "engine contract",
     {
         "engine:disk:two_disks": "The disk in memory passes the same suite as the local one.",
         "engine:disk:target": "Every spelling of a path resolves to one Target, which has no link left in it.",
@@ -34,17 +36,19 @@ _DISK = section(
 )
 
 _LOCKS = section(
-    "issue 2, locks",
+    "Locks",
+    "engine contract",
     {
         "engine:lock:processes": "Writers of one file in different processes take turns.",
         "engine:lock:timeout": "A lock that is held too long is `lock_timeout`, with the next step.",
         "engine:lock:order": "Several files are locked in one order, so that crossing calls do not deadlock.",
-        "engine:lock:dies_with_process": "A killed process leaves no lock behind.",
+        "engine:lock:dies_with_process": "A killed process leaves no lock.",
     },
 )
 
 _WRITE = section(
-    "issue 2, workspace",
+    "Writing, proofs and rules",
+    "engine contract",
     {
         "engine:write:receipt": "A write answers with a receipt: change id, both hashes, diff, warnings.",
         "engine:write:many": "Several proposals are one change with one id and one entry per file.",
@@ -66,14 +70,15 @@ _WRITE = section(
         "engine:policy:protected": "Shell, git, editor, agent and package manager configuration is read but not written.",
         "engine:policy:unprotected": "A rule may say that a path is not protected; an allow rule does not, and nothing opens what is denied.",
         "engine:policy:deny": "A denied path is neither read nor written, in gitignore syntax.",
-        "engine:policy:both_paths": "A rule is asked about the requested and about the final path.",
+        "engine:policy:both_paths": "Rules are checked for the requested and for the final path.",
         "engine:policy:case": "Rules match whatever the case of the name.",
         "engine:policy:state_dir": "The state directory inside a root is closed to every tool.",
     },
 )
 
 _HISTORY = section(
-    "issue 2, history; SPEC 5",
+    "History, undo and trash",
+    "engine contract",
     {
         "engine:history:log": "The log lists entries newest first, by path, folder, session, agent or change.",
         "engine:history:show": "A change is shown by its id or a unique part of it; an ambiguous part is refused with candidates.",
@@ -82,8 +87,8 @@ _HISTORY = section(
         "engine:undo:selective": "An earlier change is undone over later ones when that is provably clean.",
         "engine:undo:conflict": "An undo that later changes touch is refused with the lines, and changes nothing.",
         "engine:undo:itself": "An undo is itself a change that can be undone, and redo makes the change again.",
-        "engine:undo:once": "A change that is undone already, or changed nothing, is refused.",
-        "engine:undo:newest": "Undo without a name takes the newest change that stands.",
+        "engine:undo:once": "A change that is already undone, or changed nothing, is refused.",
+        "engine:undo:newest": "Undo without a name takes the newest change that is not undone.",
         "engine:trash:list": "A deleted or displaced file is listed in the trash until it is restored or emptied.",
         "engine:trash:restore": "Restoring is verified by hash, gives mode and times back and never overwrites a file.",
         "engine:trash:elsewhere": "A file can be restored to another path.",
@@ -91,13 +96,14 @@ _HISTORY = section(
         "engine:trash:permanent": "A permanent deletion is not offered in the trash.",
         "engine:gc:keeps": "`gc` drops only bytes that nothing younger than the limit, no head, no trash and no open intent needs.",
         "engine:gc:recorded": "`gc` is recorded and has a dry run; nothing is pruned silently.",
-        "engine:verify:clean": "`verify` finds nothing wrong with a ledger and blobs that nobody altered.",
+        "engine:verify:clean": "`verify` finds nothing wrong with an unaltered ledger and its blobs.",
         "engine:verify:first_broken": "`verify` names the first broken entry and every blob that is damaged or missing.",
     },
 )
 
 _RECOVERY = section(
-    "issue 2, recovery",
+    "Recovery and races",
+    "engine contract",
     {
         "engine:recover:forward": "A dead call whose files all hold the new version is recorded as done.",
         "engine:recover:backward": "A dead call that is not complete is taken back in every file.",
@@ -116,7 +122,8 @@ _RECOVERY = section(
 )
 
 _VIEWS = section(
-    "SPEC 2, 000",
+    "Checkpoints and writers",
+    "anchored contract",
     {
         "engine:views:checkpoints": "`CheckpointManager` lists open checkpoints with their old bytes, and none after a committed write.",
         "engine:views:roll_back": "`CheckpointManager` rolls back what a dead process left.",
@@ -126,15 +133,17 @@ _VIEWS = section(
 )
 
 _STATE = section(
-    "DESIGN, state on disk",
+    "State on disk",
+    "engine contract",
     {
-        "engine:state:place": "State lies below XDG_STATE_HOME, one folder per root, outside the workspace, or where it is told.",
+        "engine:state:place": "State lies below XDG_STATE_HOME, one folder per root, outside the workspace, or in the configured directory.",
         "engine:state:private": "The state directory has mode 0700 and explains itself in a README.",
     },
 )
 
 _TOOL = section(
-    "issue 2, tools",
+    "Tools and the public API",
+    "engine contract",
     {
         "engine:tool:once": "Name, Params, Result, docstring, hints and wire are one definition, callable with types and with plain data.",
         "engine:tool:refusal": "A refusal is an answer spelled by the wire, not an exception.",
@@ -143,18 +152,19 @@ _TOOL = section(
         "engine:tool:schema": "Schemas have no titles and no references, and their order is stable.",
         "engine:api:all": "`surehold.__all__` is sorted and complete, and every name in it is documented and typed.",
         "engine:api:light_import": "`import surehold` loads no protocol, image or PDF library.",
-        "engine:api:settings": "`open_workspace` refuses no root, a root that is no directory, and takes several roots.",
-        "engine:layers:contracts": "The import contracts of DESIGN.md hold.",
+        "engine:api:settings": "`open_workspace` refuses no root, a root that is not a directory, and takes several roots.",
+        "engine:layers:contracts": "The import contracts in pyproject.toml hold.",
     },
 )
 
 _BAD_INPUT = section(
-    "issue 2, bad input",
+    "Bad input",
+    "engine contract",
     {
         "engine:bad_input:missing": "A missing file is `not_found` with the next step.",
         "engine:bad_input:unreadable": "A file without read permission is `permission_denied`.",
         "engine:bad_input:directory": "A directory where a file is meant is `is_a_directory`.",
-        "engine:bad_input:dangling_link": "A dangling link is `not_found` when read, and nothing is created behind one that leads out of the roots.",
+        "engine:bad_input:dangling_link": "A dangling link is `not_found` when read, and nothing is created through one that leads out of the roots.",
         "engine:bad_input:looping_link": "A looping link is refused with its cause.",
         "engine:bad_input:nul": "A path with NUL, and an empty one, is refused as an argument.",
         "engine:bad_input:long_path": "A path of 5 KB, and a name too long for a file, is refused clearly.",

@@ -1,14 +1,15 @@
-"""SPEC 5 and seed 003."""
+"""The files family: read, list, search, create, write, edit, delete, restore, move and patch."""
 
 from spec.model import section
 
 FILES = (
     *section(
-        "003 Stale-file protocol",
+        "The stale-file protocol",
+        "file tool contract",
         {
             "files:stale:lifecycle": "Read, write with its sha256, be refused after an outside change, read again and write succeeds.",
             "files:stale:required": "`expectedSha256` is required to write, edit, delete and move; `--allow-unchecked` lifts it.",
-            "files:stale:refusal": "A wrong sha256 is `stale_file` with both hashes, and the seed's sentence as the next action.",
+            "files:stale:refusal": "A wrong sha256 is `stale_file` with both hashes and the next action `Re-read the file to obtain the current sha256 and re-apply your edit.`.",
             "files:stale:still_apply": "A stale refusal carries `editsStillApply` and, when they do, the hash to retry with.",
             "files:stale:already_applied": "A file that already equals the requested result is success with `alreadyApplied: true`.",
             "files:stale:sliced_read": "The sha256 of a sliced read serves as `expectedSha256`.",
@@ -19,23 +20,24 @@ FILES = (
         },
     ),
     *section(
-        "SPEC 5",
+        "Tools and results",
+        "file tool contract",
         {
             "files:result:shape": "Results are `{ok: true, data}` or `{ok: false, error}`, and `isError` is `!ok`.",
             "files:result:error": "An error has kind, reason, code, message, path, editIndex, details, recoverable and suggestedNextAction.",
-            "files:result:kinds": "The error kinds are the closed set of SPEC 5.",
+            "files:result:kinds": "The error kinds are a closed set: not_found, already_exists, permission_denied, outside_workspace, binary_file, file_too_large, stale_file, old_text_not_found, multiple_matches, overlapping_edits, patch_parse_error, patch_apply_error, command_failed, timeout and unknown.",
             "files:result:modifying": "Every modifying tool takes `dryRun` and `reason`, and returns `changeId`, `diff` and `warnings`.",
             "files:result:diff_limit": "A diff is at most 64 KiB, and `diffTruncated` says when it was cut.",
             "files:path:roots": "Paths are relative to the first root, or absolute below any root.",
             "files:path:case": "Parameters are camelCase.",
-            "files:read_file:slice": "`read_file` returns the lines from `startLine` to `endLine` with all documented fields.",
+            "files:read_file:slice": "`read_file` returns the lines from `startLine` to `endLine` with content, startLine, endLine, lineCount, sizeBytes, sha256, truncated, nextLine, encoding, newlineStyle, hasBom and finalNewline.",
             "files:read_file:max_bytes": "`maxBytes` cuts at whole lines, and `truncated` and `nextLine` say how to go on.",
             "files:read_file:hashes": "`hashes: true` prints rows with anchors.",
             "files:read_file:binary": "A binary file is `binary_file`, or `contentBase64` with `allowBinary`.",
-            "files:read_file:encoding": "`encoding` is the caller's word about the file.",
+            "files:read_file:encoding": "`encoding` declares the encoding of the file.",
             "files:read_file:if_none_match": "`ifNoneMatch` with the current sha256 sends no content.",
             "files:read_file:facts": "The result names encoding, newlineStyle, hasBom, finalNewline, sizeBytes and lineCount.",
-            "files:read_file:line_count": "Lines are counted as in section 3; an empty file has 0.",
+            "files:read_file:line_count": "Lines are counted as `grep -n` counts them; an empty file has 0.",
             "files:list_directory:entries": "`list_directory` returns name, relativePath, type, size, mtime and depth of entries.",
             "files:list_directory:recursive": "`recursive` goes down to `maxDepth` 8, and never follows links.",
             "files:list_directory:hidden_and_ignored": "Hidden and ignored entries are left out unless asked for.",
@@ -55,7 +57,7 @@ FILES = (
             "files:write_file:missing": "A missing file is `not_found`.",
             "files:edit_file:exact": "`edit_file` applies exact-string edits that all match the original snapshot.",
             "files:edit_file:not_found": "A missing text is `old_text_not_found` with `editIndex`.",
-            "files:edit_file:multiple": "A text in several places is `multiple_matches` unless `replaceAll`, with their lines.",
+            "files:edit_file:multiple": "A text that occurs several times is `multiple_matches` unless `replaceAll`, with their lines.",
             "files:edit_file:expected_occurrences": "`expectedOccurrences` must be met.",
             "files:edit_file:overlap": "Edits that overlap are `overlapping_edits`.",
             "files:edit_file:applied": "The result lists editIndex, occurrences and ranges of every edit.",
@@ -74,7 +76,7 @@ FILES = (
             "files:apply_patch:apply_error": "A hunk that does not apply is `patch_apply_error`.",
             "files:apply_patch:atomic": "All files or none change, also across a crash.",
             "files:apply_patch:changed_files": "The result lists every file with operation, toPath, both hashes, diff and trashedTo.",
-            "files:audit:every_call": "Every modifying call is in the audit log, failed ones too, with all documented fields.",
+            "files:audit:every_call": "Every modifying call is in the audit log, failed ones too, with timestamp, session, agent, tool, operation, paths, both hashes, diff, outcome, error kind, change id, sequence number and chained hash.",
             "files:audit:verify": "The audit log is chained, and an altered entry is named.",
         },
     ),

@@ -1,10 +1,11 @@
-"""SPEC 10, and the shell of SPEC 5."""
+"""The command line, the server, the library, the page and the ACP agent."""
 
 from spec.model import section
 
 FRONT = (
     *section(
-        "SPEC 10, issue 2",
+        "The command line",
+        "front end contract",
         {
             "front:cli:log": "`surehold log` lists what happened, newest first.",
             "front:cli:show": "`surehold show CHANGE` shows one change with its diff.",
@@ -27,14 +28,15 @@ FRONT = (
             "front:exit:usage": "Exit code 2 means wrong usage.",
             "front:exit:bug": "Exit code 3 means a bug in Surehold itself, not a refusal.",
             "front:exit:interrupted": "Exit code 130 means interrupted, and nothing is half done.",
-            "front:make:run": "The demonstration behind `make run` shows the real thing at work and ends by itself.",
+            "front:make:run": "`make run` drives the real server in a demonstration, and ends by itself.",
             "front:library:open_workspace": "`open_workspace(root…)` and `workspace.session(agent=…)` give objects with typed methods to read, change and undo.",
         },
     ),
     *section(
-        "SPEC 10",
+        "The server and the library",
+        "front end contract",
         {
-            "front:make:serve": "`make serve` keeps the real server running; `make run` drives it as an agent would.",
+            "front:make:serve": "`make serve` keeps the real server running, as `make run` uses it.",
             "front:mcp:flags": "`surehold mcp` takes roots, `--tools`, `--http`, `--mode`, `--state-dir`, `--contract-errors` and `--lean`.",
             "front:mcp:stdio": "`surehold mcp ROOT…` speaks MCP over stdio, with logs on standard error only.",
             "front:mcp:http": "`--http HOST:PORT` speaks streamable HTTP.",
@@ -43,7 +45,7 @@ FRONT = (
             "front:mcp:robust": "Surrogates, stray prints, junk lines, 10 MB arguments and disconnects neither kill nor block the server.",
             "front:mcp:cancel": "A cancelled call leaves no half write.",
             "front:mcp:resources": "Workspace files and the ledger are resources, with subscriptions for outside changes.",
-            "front:mcp:safe_http": "HTTP binds to loopback, checks Origin and Host, and wants a token elsewhere.",
+            "front:mcp:safe_http": "HTTP binds to loopback, checks Origin and Host, and requires a token elsewhere.",
             "front:serve:mcp": "`surehold serve ROOT…` serves HTTP MCP at `/mcp` on 127.0.0.1, token-protected and origin-checked.",
             "front:cli:tool": "`surehold tool NAME --json '{…}'` runs any tool once.",
             "front:cli:schema": "`surehold schema --format openai|anthropic|mcp` exports the tools.",
@@ -53,7 +55,8 @@ FRONT = (
         },
     ),
     *section(
-        "SPEC 10",
+        "Reading and editing from the shell",
+        "front end contract",
         {
             "front:cli:read": "`surehold read [--hashes] FILE` prints a file, with anchors when asked.",
             "front:cli:edit": "`surehold edit FILE` applies operations as JSON from a file or standard input, with `--dry-run`.",
@@ -61,13 +64,15 @@ FRONT = (
         },
     ),
     *section(
-        "SPEC 1, issue 5",
+        "ACP",
+        "front end contract",
         {
             "front:acp:agent": "`surehold acp ROOT…` is an ACP agent without a model that runs the tool calls of a prompt."
         },
     ),
     *section(
-        "SPEC 10, issue 6",
+        "Searching and viewing from the shell",
+        "front end contract",
         {
             "front:cli:grep": "`surehold grep` searches contents for people.",
             "front:cli:glob": "`surehold glob` finds files for people.",
@@ -75,7 +80,8 @@ FRONT = (
         },
     ),
     *section(
-        "SPEC 1, SPEC 10",
+        "The review page",
+        "front end contract",
         {"front:serve:page": "`surehold serve` shows a page at `/` to review, approve and undo what agents did."},
     ),
 )

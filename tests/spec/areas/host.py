@@ -1,17 +1,18 @@
-"""SPEC 8: what reaches the model."""
+"""What reaches the model."""
 
 from spec.model import section
 
 HOST = (
     *section(
-        "SPEC 8",
+        "What reaches the model",
+        "host contract",
         {
             "host:result:reading_is_text": "Reading and searching tools answer with text only.",
             "host:result:modifying_is_both": "Modifying tools answer with text and structured content that each suffice alone.",
             "host:result:meta": 'Every result carries its full structured form in `_meta["surehold/result"]`.',
             "host:schema:errors_fit": "Every output schema also accepts the error object.",
             "host:schema:slim": "Schemas on the wire have no titles and no `$ref`.",
-            "host:schema:described": "Limits, defaults and units stand in the descriptions.",
+            "host:schema:described": "Limits, defaults and units are in the descriptions.",
             "host:arguments:unknown_top_level": "An unknown top-level argument is ignored with a warning in the result.",
             "host:arguments:unknown_nested": "An unknown key inside an operation or edit is an error with the allowed names.",
             "host:arguments:aliases": "Common aliases are accepted silently where they cannot be misread.",

@@ -1,10 +1,11 @@
-"""SPEC 1 and 2: the six promises, and the product as one thing."""
+"""The six promises, and the product as one thing."""
 
 from spec.model import section
 
 PROMISE = (
     *section(
-        "SPEC 1",
+        "The six promises",
+        "product contract",
         {
             "promise:nothing_lost:undo": "The bytes that any write replaced come back exactly by undoing it.",
             "promise:nothing_lost:trash": "A deleted file comes back exactly from the trash.",
@@ -34,29 +35,21 @@ PROMISE = (
         },
     ),
     *section(
-        "SPEC 2",
+        "Words",
+        "product contract",
         {
-            "promise:words:one_meaning": "No word of the glossary names two classes, and the names that DESIGN.md rules out name nothing in the package.",
+            "promise:words:one_meaning": "No word of the glossary in ARCHITECTURE.md names two classes, and names that say nothing (utils, helper, manager) are not used.",
         },
     ),
     *section(
-        "SPEC 1",
+        "Refusals and tools",
+        "product contract",
         {
             "promise:refusal:first_words": "The text of a refused tool call begins with `Nothing was written.`.",
             "promise:refusal:one_retry": "One retry built from the refusal alone succeeds without another read.",
             "promise:product:one_definition": "All front ends serve the same tools from the same definitions.",
-        },
-    ),
-    *section(
-        "SPEC 1",
-        {
             "promise:product:shared_tools": "`read_file` and `write_file` are one tool each, listed by the anchored and the files family.",
-            "promise:product:default_tools": "`surehold mcp` serves `anchored,files` unless told otherwise, and takes any comma list.",
-        },
-    ),
-    *section(
-        "SPEC 1",
-        {
+            "promise:product:default_tools": "`surehold mcp` serves `anchored,files` by default, and takes any comma list.",
             "promise:product:all_tools": "`--tools all` serves every family at once, `edit` beside `Edit` and `glob` beside `Glob`.",
         },
     ),

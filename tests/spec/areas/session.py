@@ -1,10 +1,11 @@
-"""SPEC 9: one agent's conversation."""
+"""One agent's conversation."""
 
 from spec.model import section
 
 SESSION = (
     *section(
-        "SPEC 9",
+        "One agent's conversation",
+        "session contract",
         {
             "session:library:attributed": "What a session does is recorded with its id and its agent.",
             "session:store:survives": "A session and what it was shown survive a restart of the process.",
@@ -13,12 +14,7 @@ SESSION = (
             "session:sighting:read": "A read is a sighting of exactly the lines and the version that were shown.",
             "session:sighting:adds_up": "Paged reads of one version add up to the whole file.",
             "session:sighting:own_write": "A session has seen what it wrote, and the lines around it move along.",
-            "session:sighting:own_only": "What one session was shown is no evidence for another.",
-        },
-    ),
-    *section(
-        "SPEC 9",
-        {
+            "session:sighting:own_only": "What one session was shown is not evidence for another.",
             "session:stdio:process": "Over stdio the session is the server process.",
             "session:http:session_id": "Over HTTP up to 2025-11-25 the session is the MCP session id.",
             "session:http:handle": "In the stateless era the server mints a handle in its results and accepts it back as `session` or in `_meta`.",

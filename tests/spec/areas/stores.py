@@ -1,16 +1,17 @@
-"""Issue 2, the store's contract of DESIGN.md."""
+"""What a store promises: intents, the ledger, blobs, migrations, several processes."""
 
 from spec.model import section
 
 STORES = section(
-    "issue 2, stores",
+    "Stores and the ledger",
+    "engine contract",
     {
         "engine:store:two_stores": "The store in memory passes the same suite as the SQLite one.",
         "engine:store:intent": "A finished intent becomes entries, heads, writers and sightings in one transaction.",
         "engine:store:abort": "An aborted intent leaves failed entries and changes no head.",
         "engine:store:exclusive": "A path belongs to one open intent at a time, for a move both of its paths.",
         "engine:store:lease": "A lease that is over makes an intent settleable, whoever owns it; renewing extends it.",
-        "engine:store:living_owner": "The intent of a living owner is not settled by somebody else while its lease runs.",
+        "engine:store:living_owner": "The intent of a living owner is not settled by another process while its lease runs.",
         "engine:store:settled_once": "An intent that was settled cannot be finished or aborted again.",
         "engine:store:retry": "A retry with the same idempotency key gets the first answer.",
         "engine:store:retry_waits": "A retry waits while the first attempt is under way, and is a first attempt after a failure.",

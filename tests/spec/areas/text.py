@@ -1,10 +1,11 @@
-"""SPEC 3 and the pure part of issue 2: everything rests on it."""
+"""Lines, encodings, edits and diffs: what everything else rests on."""
 
 from spec.model import section
 
 TEXT = (
     *section(
-        "SPEC 3",
+        "Lines, encodings and hashes",
+        "text model",
         {
             "text:line:lf_crlf": "LF and CRLF end lines, also mixed in one file.",
             "text:line:lone_cr": "A lone CR ends lines only in a file that has no LF at all; else it is content.",
@@ -20,7 +21,7 @@ TEXT = (
             "text:splice:final_newline": "An edit neither adds nor removes a final newline that it does not touch.",
             "text:splice:byte_order_mark": "A byte order mark stays where it is and is never doubled.",
             "text:encoding:bom": "A byte order mark decides the encoding before anything else.",
-            "text:encoding:caller": "The caller's word comes next, and is refused when the bytes do not fit it.",
+            "text:encoding:caller": "The caller's `encoding` comes next, and is refused when the bytes do not fit it.",
             "text:encoding:editorconfig": "The charset of `.editorconfig` is a declaration, found upwards inside the root.",
             "text:encoding:in_file": "PEP 263, XML and HTML declarations inside the file decide when the bytes fit them.",
             "text:encoding:utf8": "Without a declaration, bytes that are strictly UTF-8 are UTF-8.",
@@ -30,24 +31,26 @@ TEXT = (
             "text:encoding:unencodable": "New text that the file's encoding cannot hold is refused, naming the characters.",
             "text:encoding:not_spliceable": "Stateful encodings, which cannot be edited by splicing, are refused by name.",
             "text:binary:nul": "NUL in the first 8 KiB without evidence of UTF-16 is binary, and text operations refuse it.",
-            "text:binary:later_nul": "NUL behind the first 8 KiB does not make a file binary.",
+            "text:binary:later_nul": "NUL after the first 8 KiB does not make a file binary.",
             "text:sha256:full_bytes": "The sha256 is always of the full bytes on disk, mark and terminators included.",
             "text:sha256:sliced": "A sliced read names the sha256, size and line count of the whole file.",
         },
     ),
     *section(
-        "SPEC 4.1",
+        "Digest and quality of a line",
+        "anchored contract",
         {
             "text:digest:stable": "A line's digest is a 64-bit hash of its content, the same on every machine and in every run.",
             "text:digest:indentation": "Leading blanks count in a line's digest; indentation is identity.",
             "text:digest:trailing": "Terminators and trailing blanks do not count in a line's digest.",
             "text:quality:low": "A blank line, brackets and punctuation only, or a closer such as `</div>` or `end` is low.",
-            "text:quality:med": "A line that stands more than 3 times, or has no word of 3 letters, is medium.",
+            "text:quality:med": "A line that occurs more than 3 times, or has no word of 3 letters, is medium.",
             "text:quality:high": "Every other line is high.",
         },
     ),
     *section(
-        "issue 2, text",
+        "Snapshots, plans and edits",
+        "engine contract",
         {
             "text:snapshot:absent": "A missing file is a snapshot too, different from an empty one.",
             "text:plan:pure": "Planning an edit changes nothing, and gives the same plan for the same snapshot.",
@@ -58,9 +61,9 @@ TEXT = (
             "text:rewrite:same_text": "Writing a file's own text over it changes no byte.",
             "text:rewrite:bytes": "Writing bytes gives exactly these bytes, planned as one minimal span.",
             "text:strings:exact": "An exact-string edit replaces only the quoted bytes, and the replacement is literal.",
-            "text:strings:unique": "A text that stands in several places, also overlapping itself, is refused with their number and lines.",
-            "text:strings:replace_all": "All places are replaced when asked, and an expected number of them must be met.",
-            "text:strings:not_found": "A missing text is refused with the usual causes: lines that differ only in blanks, or an edit that is done already.",
+            "text:strings:unique": "A text that occurs several times, also overlapping itself, is refused with the number and lines of its occurrences.",
+            "text:strings:replace_all": "All occurrences are replaced when asked, and an expected number of them must be met.",
+            "text:strings:not_found": "A missing text is refused with the usual causes: lines that differ only in blanks, or an edit that is already applied.",
             "text:strings:empty": "An empty text, an edit without effect and a call without edits are refused.",
             "text:strings:line_ends": "A quote over several lines matches whatever the file's line endings are.",
             "text:strings:characters": "Matches begin and end between characters, also in Shift-JIS and UTF-16.",

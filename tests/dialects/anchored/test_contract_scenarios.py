@@ -1,4 +1,4 @@
-"""Every scenario of seed 001, by its name, through a real server process."""
+"""Every scenario of the anchored contract, by its name, through a real server process."""
 
 from pathlib import Path
 
