@@ -1,38 +1,23 @@
-"""How changes are presented: painted diffs, receipts for people, and plain data for `--json`.
+"""Prints changes for people: coloured diffs and receipts."""
 
-A diff row is classified by its position, not by its first characters: inside a hunk `--- x` is a removed line, outside it
-is a header.
-"""
-
-import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 from surehold.front.cli.command import CommandContext, short_id
 from surehold.front.cli.output import Output, TextStyle, escape_text, format_count
+from surehold.front.shared.diff_rows import DiffRowKind, classify_rows, count_changed_lines
+from surehold.front.shared.ledger_json import receipt_record
 
 if TYPE_CHECKING:
-    from surehold.stores.base import Entry, TrashItem
-    from surehold.text.snapshot import Version
     from surehold.workspace.receipt import FileReceipt, Receipt
 
 
-_HUNK_HEADER = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
-_ROW_STYLES: dict[str, TextStyle] = {
+_ROW_STYLES: dict[DiffRowKind, TextStyle] = {
     "header": "bold",
     "hunk": "cyan",
     "added": "green",
     "removed": "red",
     "note": "dim",
 }
-
-DiffRowKind = Literal["header", "hunk", "added", "removed", "same", "note"]
-
-
-def count_changed_lines(diff: str) -> tuple[int, int]:
-    """Return how many lines a diff adds and removes."""
-    kinds = [kind for kind, _ in classify_rows(diff)]
-    return kinds.count("added"), kinds.count("removed")
 
 
 def format_line_counts(added: int, removed: int) -> str:
@@ -60,109 +45,6 @@ def paint_diff(out: Output, diff: str) -> None:
     for kind, row in found:
         text = row.removesuffix("\r") if hide_cr else row
         out.print_line(out.paint(escape_text(text, keep="\t"), _ROW_STYLES.get(kind, "plain")))
-
-
-def classify_rows(diff: str) -> Iterator[tuple[DiffRowKind, str]]:
-    """Yield every row with what it is."""
-    old = new = 0
-    for row in diff.removesuffix("\n").split("\n") if diff else ():
-        if row.startswith("\\"):
-            yield "note", row
-        elif old <= 0 and new <= 0:
-            match = _HUNK_HEADER.match(row)
-            if match:
-                old, new = (int(part or 1) for part in match.groups())
-            yield ("hunk" if match else "header"), row
-        else:
-            old -= not row.startswith("+")
-            new -= not row.startswith("-")
-            yield ("added" if row.startswith("+") else "removed" if row.startswith("-") else "same"), row
-
-
-def entry_record(entry: "Entry", *, undone_by: str = "") -> dict[str, Any]:
-    """Return one line of the ledger."""
-    call, change = entry.call, entry.change
-    added, removed = count_changed_lines(change.diff)
-    return {
-        "seq": entry.seq,
-        "change_id": entry.change_id,
-        "timestamp": entry.timestamp,
-        "agent": call.agent,
-        "session": call.session,
-        "tool": call.tool,
-        "operation": call.operation,
-        "reason": call.reason,
-        "path": change.path,
-        "to_path": change.to_path or None,
-        "before": version_record(change.before),
-        "after": version_record(change.after),
-        "added": added,
-        "removed": removed,
-        "ok": entry.ok,
-        "error_kind": entry.error_kind or None,
-        "message": entry.message,
-        "undoes": call.undoes or None,
-        "undone_by": undone_by or None,
-        "trash_id": change.trash_id or None,
-        "hash": entry.hash,
-    }
-
-
-def version_record(version: "Version | None") -> dict[str, Any] | None:
-    """Return the name of some bytes."""
-    if version is None:
-        return None
-    return {
-        "sha256": version.sha256,
-        "size": version.size,
-        "mode": f"{version.meta.mode:04o}" if version.meta else None,
-    }
-
-
-def receipt_record(receipt: "Receipt") -> dict[str, Any]:
-    """Return what one call did."""
-    return {
-        "change_id": receipt.change_id or None,
-        "dry_run": receipt.dry_run,
-        "already_applied": receipt.already_applied,
-        "replayed": receipt.replayed,
-        "files": [_file_record(one) for one in receipt.files],
-        "warnings": list(receipt.warnings),
-    }
-
-
-def trash_record(item: "TrashItem") -> dict[str, Any]:
-    """Return one deleted file."""
-    return {
-        "id": item.id,
-        "path": item.path,
-        "sha256": item.version.sha256,
-        "size": item.version.size,
-        "trashed": item.trashed,
-        "change_id": item.change_id,
-        "agent": item.agent,
-        "session": item.session,
-        "state": item.state,
-    }
-
-
-def _file_record(receipt: "FileReceipt") -> dict[str, Any]:
-    change = receipt.change
-    added, removed = count_changed_lines(change.diff)
-    return {
-        "path": receipt.path,
-        "to_path": change.to_path or None,
-        "changed": receipt.changed,
-        "before_sha256": receipt.before_sha256,
-        "after_sha256": receipt.after_sha256,
-        "added": added,
-        "removed": removed,
-        "diff": change.diff,
-        "diff_truncated": change.diff_truncated,
-        "trash_id": change.trash_id or None,
-        "corrections": [{"type": one.type, "detail": one.detail} for one in receipt.plan.corrections],
-        "warnings": list(receipt.warnings),
-    }
 
 
 def print_receipt(context: CommandContext, receipt: "Receipt", verb: str) -> int:

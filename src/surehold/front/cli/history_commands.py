@@ -7,16 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from surehold.errors import InvalidArgument, NotFound
-from surehold.front.cli.change_view import (
-    count_changed_lines,
-    entry_record,
-    format_line_counts,
-    paint_diff,
-    print_diff,
-    print_receipt,
-)
+from surehold.front.cli.change_view import format_line_counts, paint_diff, print_diff, print_receipt
 from surehold.front.cli.command import Command, CommandContext, as_path, person_name, short_id, with_action
 from surehold.front.cli.output import TableCell, TableColumn, escape_text, format_size, parse_timestamp
+from surehold.front.shared.diff_rows import count_changed_lines
+from surehold.front.shared.ledger_json import entry_record
 
 if TYPE_CHECKING:
     from surehold.stores.base import Change, Entry, LedgerQuery

@@ -6,9 +6,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from surehold.errors import AlreadyExists, InvalidArgument, SureholdError
-from surehold.front.cli.change_view import print_receipt, trash_record
+from surehold.front.cli.change_view import print_receipt
 from surehold.front.cli.command import Command, CommandContext, person_name, short_id, with_action
 from surehold.front.cli.output import TableCell, TableColumn, format_count, format_size
+from surehold.front.shared.ledger_json import trash_record
 
 if TYPE_CHECKING:
     from surehold.workspace.workspace import Workspace

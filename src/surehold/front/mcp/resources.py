@@ -20,6 +20,7 @@ import anyio.to_thread
 
 from surehold.disk.base import Target
 from surehold.errors import FileTooLarge, NotAFile, NotFound, PermissionDenied
+from surehold.front.shared.ledger_json import entry_summary
 from surehold.search.query import ListedEntry
 from surehold.stores.base import Entry, LedgerQuery
 from surehold.text.escape import escape_lines
@@ -245,7 +246,7 @@ class LedgerResources(StaticResources):
         if uri != LOG_URI:
             return None
         rows = [
-            _entry_json(entry)
+            entry_summary(entry)
             for entry in self._workspace.store.list_entries(LedgerQuery(limit=_NEWEST_ENTRIES))
             if self._may_show(entry)
         ]
@@ -265,28 +266,6 @@ class LedgerResources(StaticResources):
         if uri != LOG_URI:
             return None
         return str(next((entry.seq for entry in self._workspace.store.list_entries(LedgerQuery(limit=1))), 0))
-
-
-def _entry_json(entry: Entry) -> Json:
-    change, call = entry.change, entry.call
-    row: Json = {
-        "seq": entry.seq,
-        "changeId": entry.change_id,
-        "timestamp": entry.timestamp,
-        "ok": entry.ok,
-        "operation": call.operation,
-        "tool": call.tool,
-        "agent": call.agent,
-        "session": call.session,
-        "path": change.path,
-        "toPath": change.to_path,
-        "beforeSha256": change.before.sha256 if change.before else "",
-        "afterSha256": change.after.sha256 if change.after else "",
-        "reason": call.reason,
-        "errorKind": entry.error_kind,
-        "message": entry.message,
-    }
-    return {key: value for key, value in row.items() if value != ""}
 
 
 _ANSWER_URI_PREFIX = "surehold://answer/"

@@ -1,10 +1,10 @@
 """Renders the review page as HTML. Everything from files or agents is escaped."""
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from surehold.front.review.pending_approvals import PendingApproval
+from surehold.front.shared.diff_rows import classify_rows
 from surehold.stores.base import Entry
 from surehold.text.escape import escape_lines, escape_text
 from surehold.workspace.history import ChangeView
@@ -15,7 +15,6 @@ _MAX_EDITABLE_BYTES = 200_000
 _MAX_LISTED_PATHS = 10
 _MAX_LISTED_FILES = 50
 _MAX_TEXTAREA_ROWS = 16
-_HUNK_HEADER = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 
 def render_document(title: str, body: str, *, notice: str = "", state: str = "") -> str:
@@ -184,26 +183,9 @@ def _format_time(timestamp: str) -> str:
     return escape(timestamp[:19].replace("T", " "))
 
 
-def _classify_rows(rows: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield every row of a diff with what it is: inside a hunk `--- x` is a removed line, outside it is a header."""
-    old = new = 0
-    for row in rows:
-        if row.startswith("\\"):
-            kind = "note"
-        elif old > 0 or new > 0:
-            kind = {"+": "added", "-": "removed"}.get(row[:1], "")
-            old, new = old - (kind != "added"), new - (kind != "removed")
-        elif hunk := _HUNK_HEADER.match(row):
-            kind = "hunk"
-            old, new = (int(part or 1) for part in hunk.groups())
-        else:
-            kind = "header"
-        yield kind, row
-
-
 def _render_diff(text: str, *, cut: bool = False) -> str:
-    rows = escape_lines(text[:_MAX_DIFF_CHARS]).rstrip("\n").split("\n")
-    spans = "".join(f'<span class="{kind}">{escape(row)}\n</span>' for kind, row in _classify_rows(rows))
+    rows = classify_rows(escape_lines(text[:_MAX_DIFF_CHARS]).rstrip("\n"))
+    spans = "".join(f'<span class="{kind}">{escape(row)}\n</span>' for kind, row in rows)
     note = (
         '<p class="notice">The difference is longer than what is shown here.</p>'
         if cut or len(text) > _MAX_DIFF_CHARS

@@ -1,0 +1,115 @@
+"""Turns ledger entries, receipts and deleted files into JSON: for `--json` and for the log that MCP clients read."""
+
+from typing import TYPE_CHECKING, Any
+
+from surehold.front.shared.diff_rows import count_changed_lines
+
+if TYPE_CHECKING:  # the command line starts without the engine
+    from surehold.stores.base import Entry, TrashItem
+    from surehold.text.snapshot import Version
+    from surehold.workspace.receipt import FileReceipt, Receipt
+
+
+def entry_record(entry: "Entry", *, undone_by: str = "") -> dict[str, Any]:
+    """Return everything the command line tells about an entry."""
+    call, change = entry.call, entry.change
+    added, removed = count_changed_lines(change.diff)
+    return {
+        "seq": entry.seq,
+        "change_id": entry.change_id,
+        "timestamp": entry.timestamp,
+        "agent": call.agent,
+        "session": call.session,
+        "tool": call.tool,
+        "operation": call.operation,
+        "reason": call.reason,
+        "path": change.path,
+        "to_path": change.to_path or None,
+        "before": _version_record(change.before),
+        "after": _version_record(change.after),
+        "added": added,
+        "removed": removed,
+        "ok": entry.ok,
+        "error_kind": entry.error_kind or None,
+        "message": entry.message,
+        "undoes": call.undoes or None,
+        "undone_by": undone_by or None,
+        "trash_id": change.trash_id or None,
+        "hash": entry.hash,
+    }
+
+
+def entry_summary(entry: "Entry") -> dict[str, Any]:
+    """Return what a model needs of an entry; what is empty is left out."""
+    call, change = entry.call, entry.change
+    row = {
+        "seq": entry.seq,
+        "changeId": entry.change_id,
+        "timestamp": entry.timestamp,
+        "ok": entry.ok,
+        "operation": call.operation,
+        "tool": call.tool,
+        "agent": call.agent,
+        "session": call.session,
+        "path": change.path,
+        "toPath": change.to_path,
+        "beforeSha256": change.before.sha256 if change.before else "",
+        "afterSha256": change.after.sha256 if change.after else "",
+        "reason": call.reason,
+        "errorKind": entry.error_kind,
+        "message": entry.message,
+    }
+    return {key: value for key, value in row.items() if value != ""}
+
+
+def receipt_record(receipt: "Receipt") -> dict[str, Any]:
+    """Return what one call did."""
+    return {
+        "change_id": receipt.change_id or None,
+        "dry_run": receipt.dry_run,
+        "already_applied": receipt.already_applied,
+        "replayed": receipt.replayed,
+        "files": [_file_record(one) for one in receipt.files],
+        "warnings": list(receipt.warnings),
+    }
+
+
+def trash_record(item: "TrashItem") -> dict[str, Any]:
+    """Return one deleted file."""
+    return {
+        "id": item.id,
+        "path": item.path,
+        "sha256": item.version.sha256,
+        "size": item.version.size,
+        "trashed": item.trashed,
+        "change_id": item.change_id,
+        "agent": item.agent,
+        "session": item.session,
+        "state": item.state,
+    }
+
+
+def _version_record(version: "Version | None") -> dict[str, Any] | None:
+    if version is None:
+        return None
+    mode = f"{version.meta.mode:04o}" if version.meta else None
+    return {"sha256": version.sha256, "size": version.size, "mode": mode}
+
+
+def _file_record(receipt: "FileReceipt") -> dict[str, Any]:
+    change = receipt.change
+    added, removed = count_changed_lines(change.diff)
+    return {
+        "path": receipt.path,
+        "to_path": change.to_path or None,
+        "changed": receipt.changed,
+        "before_sha256": receipt.before_sha256,
+        "after_sha256": receipt.after_sha256,
+        "added": added,
+        "removed": removed,
+        "diff": change.diff,
+        "diff_truncated": change.diff_truncated,
+        "trash_id": change.trash_id or None,
+        "corrections": [{"type": one.type, "detail": one.detail} for one in receipt.plan.corrections],
+        "warnings": list(receipt.warnings),
+    }
