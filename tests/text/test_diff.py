@@ -16,7 +16,6 @@ from surehold.text.diff import (
     Hunk,
     UnifiedDiff,
     find_hunks,
-    local_hunks,
     render_hunks,
     split_lines,
     unified_diff,
@@ -113,8 +112,8 @@ def test_a_changed_line_shows_three_lines_of_context() -> None:
 def test_equal_texts_have_no_diff() -> None:
     assert diff("a\nb", "a\nb") == UnifiedDiff(text="", truncated=False)
     assert find_hunks([b"a\n"], [b"a\n"]) == []
-    assert local_hunks(b"a\n", b"a\n", []) == []
-    assert local_hunks(b"a\nb\n", b"a\nb\n", [(2, 3, 2, 3)]) == []
+    assert list(walk_hunks(b"a\n", b"a\n", [])) == []
+    assert list(walk_hunks(b"a\nb\n", b"a\nb\n", [(2, 3, 2, 3)])) == []
 
 
 def test_an_empty_range_names_the_line_before_it() -> None:
@@ -243,29 +242,29 @@ def test_git_reads_every_quoted_name(name: str) -> None:
 
 
 @given(edited(), contexts)
-def test_local_hunks_turn_one_text_into_the_other(
+def test_walked_hunks_turn_one_text_into_the_other(
     edit: tuple[bytes, bytes, list[tuple[int, int, int, int]]], context: int
 ) -> None:
     before, after, spans = edit
-    found = local_hunks(before, after, spans, context=context)
+    found = list(walk_hunks(before, after, spans, context=context))
     above = before.count(b"\n", 0, spans[0][0]) if spans else 0
     assert applied(before, found) == after
-    assert local_hunks(before, after, spans, context=context, above=above) == found
+    assert list(walk_hunks(before, after, spans, context=context, above=above)) == found
 
 
 @needs_git
 @needs_patch
 @given(edited())
-def test_both_accept_local_hunks(edit: tuple[bytes, bytes, list[tuple[int, int, int, int]]]) -> None:
+def test_both_accept_walked_hunks(edit: tuple[bytes, bytes, list[tuple[int, int, int, int]]]) -> None:
     before, after, spans = edit
     # A span may cut a character in two; what is no text must come through as well.
-    text = render_hunks(local_hunks(before, after, spans), from_name="f", to_name="f", decode=os.fsdecode).text
+    text = render_hunks(walk_hunks(before, after, spans), from_name="f", to_name="f", decode=os.fsdecode).text
     assert patched(text, {"f": before}) == {"f": after}
     assert (git_applied(text, {"f": before}) if text else {"f": before}) == {"f": after}
 
 
 @given(st.integers(1, 40), st.data(), contexts)
-def test_local_hunks_equal_those_of_the_whole_files(count: int, data: st.DataObject, context: int) -> None:
+def test_walked_hunks_equal_those_of_the_whole_files(count: int, data: st.DataObject, context: int) -> None:
     # Lines that all differ leave no choice of alignment, so both ways must agree exactly.
     before = b"".join(b"line %d\r\n" % n for n in range(count))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(before)), min_size=2, max_size=6)))
@@ -279,12 +278,12 @@ def test_local_hunks_equal_those_of_the_whole_files(count: int, data: st.DataObj
         copied = end
     after += before[copied:]
     whole = find_hunks(split_lines(before), split_lines(after), context=context)
-    assert local_hunks(before, after, spans, context=context) == whole
+    assert list(walk_hunks(before, after, spans, context=context)) == whole
 
 
 def test_an_insertion_among_equal_lines_keeps_its_context_on_both_sides() -> None:
     before = b"x\n" * 100
-    assert local_hunks(before, b"x\n" * 101, [(100, 100, 100, 102)]) == [
+    assert list(walk_hunks(before, b"x\n" * 101, [(100, 100, 100, 102)])) == [
         Hunk(old_start=49, old_lines=6, new_start=49, new_lines=7, lines=(b" x\n",) * 3 + (b"+x\n",) + (b" x\n",) * 3)
     ]
 

@@ -2,7 +2,7 @@
 
 1. Rows keep the bytes of their lines; only `unified_diff` and `render_hunks` turn them into text.
 2. A hunk never shows less context than requested, except at the edges of the file: `patch` reads less as an edge.
-3. `local_hunks` and `walk_hunks` look at the bytes around the changes, never at all lines of the file.
+3. `walk_hunks` looks at the bytes around the changes, never at all lines of the file.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ SpanOffsets = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hunk:
-    """Changed lines that stand close together, with the equal lines around them.
+    """Changed lines that are close together, with the equal lines around them.
 
     Line numbers count from 1; those of an empty range name the line before it, so they may be 0.
     """
@@ -118,24 +118,24 @@ def render_hunks(
     return UnifiedDiff(text="".join(texts), truncated=False)
 
 
-def local_hunks(
-    before: bytes, after: bytes, spans: Sequence[SpanOffsets], *, context: int = 3, above: int | None = None
-) -> list[Hunk]:
-    """Return the hunks of a change whose spans are known: sorted, disjoint, all other bytes equal.
-
-    `above` is how many lines end before the first span, when that was counted already.
-
-    For texts whose lines end in LF or CRLF, in any encoding in which LF is one byte and stands for nothing else.
-    """
-    return list(walk_hunks(before, after, spans, context=context, above=above))
-
-
 def walk_hunks(
-    before: bytes, after: bytes, spans: Sequence[SpanOffsets], *, context: int = 3, above: int | None = None
+    before: bytes,
+    after: bytes,
+    spans: Sequence[SpanOffsets],
+    *,
+    context: int = 3,
+    above: int | None = None,
+    begin: int = 0,
 ) -> Iterator[Hunk]:
-    """Yield what `local_hunks` returns: who needs the first ones only pays for no others."""
+    """Yield the hunks of a change whose spans are known: sorted, disjoint, all other bytes equal.
+
+    `above` is how many lines end before the first span, if known; `begin` is where the first line begins, which is
+    after the byte order mark unless the mark belongs to the line.
+
+    For texts whose lines end in LF or CRLF, in any encoding in which LF is one byte and means nothing else.
+    """
     counted = line = shift = 0
-    for start, cores, end in _cluster_spans(before, spans, context):
+    for start, cores, end in _cluster_spans(before, spans, context, begin):
         if above is not None:
             line, above = above - before.count(b"\n", start, spans[0][0]), None
         else:
@@ -194,7 +194,7 @@ def _group_changes(changes: Iterable[_DiffChange], context: int) -> Iterator[lis
 def _build_hunk(
     a: Sequence[bytes], b: Sequence[bytes], group: list[_DiffChange], context: int, *, line: int = 0, shift: int = 0
 ) -> Hunk:
-    """Return one hunk; `line` lines stand above those given, and `shift` more above the new ones."""
+    """Return one hunk; `line` lines are above those given, and `shift` more above the new ones."""
     above = min(context, group[0].a)
     below = min(context, len(a) - group[-1].a_end)
     a_start, a_end = group[0].a - above, group[-1].a_end + below
@@ -286,13 +286,13 @@ class _DiffWindow:
 
 
 def _cluster_spans(
-    before: bytes, spans: Iterable[SpanOffsets], context: int
+    before: bytes, spans: Iterable[SpanOffsets], context: int, begin: int
 ) -> Iterator[tuple[int, list[_TouchedLines], int]]:
     """Yield stretches whose contexts touch together, with where these contexts begin and end."""
     cluster: list[_TouchedLines] = []
     start = reach = 0
-    for core in _touched_lines(before, spans):
-        above = _line_start_above(before, core.before, context)
+    for core in _touched_lines(before, spans, begin):
+        above = _line_start_above(before, core.before, context, begin)
         if cluster and above > reach:
             yield start, cluster, reach
             cluster = []
@@ -304,14 +304,14 @@ def _cluster_spans(
         yield start, cluster, reach
 
 
-def _touched_lines(before: bytes, spans: Iterable[SpanOffsets]) -> Iterator[_TouchedLines]:
+def _touched_lines(before: bytes, spans: Iterable[SpanOffsets], begin: int) -> Iterator[_TouchedLines]:
     """Yield the whole lines that the spans touch; spans that share a line come as one."""
     last: _TouchedLines | None = None
     for start, end, after_start, after_end in spans:
         if last and end < last.before_end:  # in the same line as the span before: nothing to look for
             last = last._replace(after_end=after_end + last.before_end - end)
             continue
-        first = before.rfind(b"\n", 0, start) + 1
+        first = max(before.rfind(b"\n", begin, start) + 1, begin)
         past = _line_end_below(before, end, 1)
         core = _TouchedLines(first, past, after_start - (start - first), after_end + (past - end))
         if last and first <= last.before_end:
@@ -324,12 +324,12 @@ def _touched_lines(before: bytes, spans: Iterable[SpanOffsets]) -> Iterator[_Tou
         yield last
 
 
-def _line_start_above(data: bytes, start: int, lines: int) -> int:
-    """Return where the line stands that is `lines` above the line start `start`, or 0."""
+def _line_start_above(data: bytes, start: int, lines: int, begin: int) -> int:
+    """Return the start of the line that is `lines` above the line start `start`, or `begin`."""
     for _ in range(lines):
-        if start <= 0:
-            return 0
-        start = data.rfind(b"\n", 0, start - 1) + 1
+        if start <= begin:
+            return begin
+        start = max(data.rfind(b"\n", begin, start - 1) + 1, begin)
     return start
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from surehold.text.diff import Hunk, find_hunks
-from surehold.text.encoding import Encoding
+from surehold.text.diff import Hunk
 from surehold.text.escape import escape_text
+from surehold.text.plan import EditPlan
 from surehold.text.snapshot import Snapshot
 
 _LINE_ROW_CHARS = 400
@@ -65,8 +65,9 @@ def excerpt_changes(old: Snapshot, new: Snapshot, *, room: int) -> DiffExcerpt:
     rows, shown = list[str](), list[tuple[int, int]]()
     # Where line endings are what changed, lines look the same without them.
     ends = "\r\n" if old.lines.style == new.lines.style else "\n"
-    for hunk in find_hunks(old.lines.raw, new.lines.raw, context=2):
-        for row, number, whole in _excerpt_rows(hunk, new.encoding, ends):
+    plan = EditPlan(before=old, after=new)
+    for hunk in plan.hunks(context=2):
+        for row, number, whole in _excerpt_rows(hunk, plan, ends):
             room -= len(row) + 1
             if room < 0:
                 return DiffExcerpt(text="\n".join(rows), truncated=True, shown=tuple(shown))
@@ -76,11 +77,11 @@ def excerpt_changes(old: Snapshot, new: Snapshot, *, room: int) -> DiffExcerpt:
     return DiffExcerpt(text="\n".join(rows), truncated=False, shown=tuple(shown))
 
 
-def _excerpt_rows(hunk: Hunk, encoding: Encoding, ends: str) -> list[tuple[str, int, bool]]:
+def _excerpt_rows(hunk: Hunk, plan: EditPlan, ends: str) -> list[tuple[str, int, bool]]:
     """Return every row, the number of the new line that it shows (0 for none), and whether it shows all of it."""
     rows, number = [(hunk.header, 0, True)], hunk.new_start
     for line in hunk.lines:
-        sign, text = chr(line[0]), encoding.decode(line[1:]).rstrip(ends)
+        sign, text = chr(line[0]), plan.decode_row(line)[1:].rstrip(ends)
         cut = len(text) > _DIFF_ROW_CHARS
         row = f"{sign}{escape_text(text[:_DIFF_ROW_CHARS], keep=chr(9))}{'…' * cut}"
         rows.append((row, number if sign != "-" else 0, not cut))

@@ -1,9 +1,13 @@
 """What an edit would do: the plan of spans, computed before anything is written."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import tee
 from typing import Any, Protocol
 
+from surehold.text.diff import Hunk, find_hunks, walk_hunks
+from surehold.text.encoding import UTF8
 from surehold.text.snapshot import ABSENT, LineCounter, Snapshot
 
 _COMPARED_BYTES = 1 << 16
@@ -81,7 +85,7 @@ class ResolvedOperation:
     rebase: RebaseEvidence | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class EditPlan:
     """Before, after, and the spans between them."""
 
@@ -140,6 +144,41 @@ class EditPlan:
             for start, end, new_start, new_end in self.span_offsets()
         ]
 
+    @cached_property
+    def is_wide(self) -> bool:
+        """Whether a version is in UTF-16 or UTF-32; its hunks are in UTF-8 then."""
+        return self.before.encoding.width > 1 or self.after.encoding.width > 1
+
+    def hunks(self, *, context: int = 3, with_bom: bool = False) -> Iterator[Hunk]:
+        """Yield the changed lines with their context; a byte order mark is part of its line only if that is asked for.
+
+        Each hunk is worked out once, when it is first asked for.
+        """
+        key = context, with_bom and bool(self.before.encoding.bom or self.after.encoding.bom)
+        kept, found = tee(self._shared_hunks.get(key) or self._walk_hunks(*key))
+        self._shared_hunks[key] = kept
+        return found
+
+    def decode_row(self, row: bytes) -> str:
+        """Return a row of a hunk as text, with its sign and its terminator."""
+        encoding = UTF8 if self.is_wide else self.after.encoding if row[:1] == b"+" else self.before.encoding
+        return chr(row[0]) + encoding.decode(row[1:])
+
+    @cached_property
+    def _shared_hunks(self) -> dict[tuple[int, bool], Iterator[Hunk]]:
+        return {}
+
+    def _walk_hunks(self, context: int, with_bom: bool) -> Iterator[Hunk]:
+        plan = _convert_to_utf8(self) if self.is_wide else self
+        if plan is None or not _spans_tell_lines(plan):
+            rows = (_hunk_rows(side, wide=self.is_wide, with_bom=with_bom) for side in (self.before, self.after))
+            yield from find_hunks(*rows, context=context)
+            return
+        above = plan.before.line_number(plan.spans[0].start) - 1
+        begin = 0 if with_bom else len(plan.before.encoding.bom)
+        data = plan.before.data, plan.after.data
+        yield from walk_hunks(*data, plan.span_offsets(), context=context, above=above, begin=begin)
+
 
 class Edit(Protocol):
     """A pure recipe."""
@@ -195,6 +234,41 @@ class Keep:
     def plan(self, before: Snapshot) -> EditPlan:
         """Plan no difference."""
         return EditPlan(before=before, after=before)
+
+
+def _convert_to_utf8(plan: EditPlan) -> EditPlan | None:
+    """Return the same plan for the same text in UTF-8; None where it has no spans, or its lines would be others."""
+    data, encoding = plan.before.data, plan.before.encoding
+    at, size, pieces, spans = len(encoding.bom), 0, list[bytes](), list[Span]()
+    if not plan.spans or plan.spans[0].start < at or plan.after.encoding != encoding:
+        return None
+    try:
+        for span in plan.spans:
+            parts = data[at : span.start], data[span.start : span.end], span.new
+            kept, old, new = (part.decode(encoding.name).encode() for part in parts)
+            spans.append(Span(start=size + len(kept), end=size + len(kept) + len(old), new=new))
+            pieces += (kept, old)
+            at, size = span.end, spans[-1].end
+        pieces.append(data[at:].decode(encoding.name).encode())
+    except UnicodeError:
+        return None
+    return splice_spans(Snapshot(b"".join(pieces), encoding=UTF8), spans)
+
+
+def _spans_tell_lines(plan: EditPlan) -> bool:
+    """Tell whether the spans say which lines changed, so that nothing has to be searched for."""
+    before, after = plan.before, plan.after
+    if not plan.spans or before.needs_table or after.needs_table:
+        return False
+    return before.encoding.bom == after.encoding.bom and plan.spans[0].start >= len(before.encoding.bom)
+
+
+def _hunk_rows(snapshot: Snapshot, *, wide: bool, with_bom: bool) -> list[bytes]:
+    """Return the lines with their terminators, as UTF-8 where a version is wide."""
+    encoding, rows = snapshot.encoding, snapshot.lines.raw
+    if wide:
+        return [encoding.decode(line).encode() for line in rows]
+    return [encoding.bom + rows[0], *rows[1:]] if with_bom and rows and encoding.bom else rows
 
 
 def _first_difference(span: Span, before: Snapshot) -> int:

@@ -37,6 +37,19 @@ def test_an_edit_is_told_completely_to_programs_and_to_models(desk: Desk) -> Non
 
 
 @requirement("claude:edit:result")
+def test_a_file_with_a_byte_order_mark_can_lose_its_only_line(desk: Desk) -> None:
+    desk.put("file.txt", "\ufeffone\n")
+    desk.read("file.txt")
+
+    told = desk.edit("file.txt", "one\n", "")
+
+    assert desk.get("file.txt") == "\ufeff".encode()
+    assert told.data["structuredPatch"] == [
+        {"oldStart": 1, "oldLines": 1, "newStart": 0, "newLines": 0, "lines": ["-one"]}
+    ]
+
+
+@requirement("claude:edit:result")
 def test_long_texts_that_the_caller_sent_are_for_programs_alone(desk: Desk) -> None:
     desk.put("file.txt", numbered(200))
     desk.read("file.txt")

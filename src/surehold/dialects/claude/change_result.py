@@ -8,7 +8,7 @@ from pydantic import Field
 
 from surehold.dialects.claude.located_file import LocatedFile
 from surehold.dialects.shared.params import CamelResult
-from surehold.text.diff import Hunk, find_hunks, local_hunks
+from surehold.text.diff import Hunk
 from surehold.text.escape import escape_text
 from surehold.text.plan import EditPlan
 from surehold.tools.context import AnswerBudget, CallContext
@@ -49,11 +49,7 @@ def structured_patch_of(plan: EditPlan, *, of_new_files: bool = False) -> tuple[
     before, after = plan.before, plan.after
     if not (before.exists or of_new_files) or not after.exists or not plan.changes_bytes:
         return (), True
-    if plan.spans and not before.needs_table and not after.needs_table:
-        above = before.line_number(plan.spans[0].start) - 1
-        found = local_hunks(before.data, after.data, plan.span_offsets(), above=above)
-    else:
-        found = find_hunks(before.lines.raw, after.lines.raw)
+    found = list(plan.hunks())
     # Most of a patch that is far too long is not worth decoding; no character has more than four bytes.
     sizes = accumulate(sum(map(len, hunk.lines)) for hunk in found)
     near = tuple(
@@ -82,10 +78,9 @@ def new_line_spans(found: tuple[StructuredHunk, ...]) -> tuple[tuple[int, int], 
 def _structured_hunk(hunk: Hunk, plan: EditPlan) -> StructuredHunk:
     lines = list[str]()
     for row in hunk.lines:
-        encoding = plan.after.encoding if row[:1] == b"+" else plan.before.encoding
-        text = encoding.decode(row[1:])
+        text = plan.decode_row(row)
         bare = text.rstrip("\n")
-        lines.append(chr(row[0]) + bare.removesuffix("\r"))
+        lines.append(bare.removesuffix("\r"))
         if bare == text and not text.endswith("\r"):
             lines.append(_NO_NEWLINE)
     return StructuredHunk(

@@ -9,10 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from surehold.front.acp.events import FileDiff
-from surehold.text.diff import Hunk, find_hunks, local_hunks
+from surehold.text.diff import Hunk
 from surehold.text.escape import escape_text
 from surehold.text.plan import EditPlan
-from surehold.text.snapshot import Snapshot
 from surehold.workspace.receipt import FileReceipt
 
 _WHOLE_FILE_BYTES = 32 * 1024
@@ -70,26 +69,18 @@ def _file_diffs(path: str, plan: EditPlan) -> list[FileDiff]:
         return [FileDiff(path=path, old=None, new=after.text)]
     if not after.exists or before.size + after.size <= _WHOLE_FILE_BYTES:
         return [FileDiff(path=path, old=before.text, new=after.text if after.exists else "")]
-    return [_hunk_diff(path, plan, hunk) for hunk in _plan_hunks(plan)]
-
-
-def _plan_hunks(plan: EditPlan) -> list[Hunk]:
-    before, after = plan.before, plan.after
-    if plan.spans and not before.needs_table:
-        return local_hunks(before.data, after.data, plan.span_offsets())
-    return find_hunks(before.lines.raw, after.lines.raw)
+    return [_hunk_diff(path, plan, hunk) for hunk in plan.hunks()]
 
 
 def _hunk_diff(path: str, plan: EditPlan, hunk: Hunk) -> FileDiff:
     return FileDiff(
         path=path,
-        old=_hunk_side(plan.before, hunk, b" -"),
-        new=_hunk_side(plan.after, hunk, b" +"),
+        old=_hunk_side(plan, hunk, b" -"),
+        new=_hunk_side(plan, hunk, b" +"),
         old_start=max(hunk.old_start, 1),
         new_start=max(hunk.new_start, 1),
     )
 
 
-def _hunk_side(snapshot: Snapshot, hunk: Hunk, signs: bytes) -> str:
-    data = b"".join(row[1:] for row in hunk.lines if row[0] in signs)
-    return snapshot.encoding.decode(data.removeprefix(snapshot.encoding.bom) if hunk.old_start <= 1 else data)
+def _hunk_side(plan: EditPlan, hunk: Hunk, signs: bytes) -> str:
+    return "".join(plan.decode_row(row)[1:] for row in hunk.lines if row[0] in signs)

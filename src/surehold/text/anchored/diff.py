@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from surehold.text.anchored.rows import AnchoredLine, anchor_lines_at
-from surehold.text.diff import Hunk, find_hunks, local_hunks
+from surehold.text.diff import Hunk
 from surehold.text.plan import EditPlan
-from surehold.text.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,13 +25,13 @@ class AnchoredDiff:
 
 def anchored_diff(plan: EditPlan, *, limit: int) -> AnchoredDiff:
     """Return the hunks of a plan, as many whole ones as fit into so many characters; at least the first rows."""
-    found = _plan_hunks(plan)
+    found = list(plan.hunks())
     after = plan.after
     numbers = [number for hunk in found for number in _new_numbers(hunk)]
     rows = anchor_lines_at(after, numbers) if numbers else {}
     written = {number for hunk in found for number, sign in _numbered_signs(hunk) if sign == "+"}
     lines, shown, size = list[str](), list[int](), 0
-    for line, number in _render_lines(found, rows, plan.before):
+    for line, number in _render_lines(found, rows, plan):
         size += len(line) + 1
         if size > limit:
             break
@@ -46,14 +45,6 @@ def anchored_diff(plan: EditPlan, *, limit: int) -> AnchoredDiff:
         shown=tuple(shown),
         new=tuple(rows[number] for number in shown if number in written),
     )
-
-
-def _plan_hunks(plan: EditPlan) -> list[Hunk]:
-    before, after = plan.before, plan.after
-    if plan.spans and not before.needs_table and before.is_text:
-        above = before.line_number(plan.spans[0].start) - 1
-        return local_hunks(before.data, after.data, plan.span_offsets(), above=above)
-    return find_hunks(before.lines.raw, after.lines.raw)
 
 
 def _numbered_signs(hunk: Hunk) -> Iterator[tuple[int, str]]:
@@ -70,14 +61,14 @@ def _new_numbers(hunk: Hunk) -> Iterator[int]:
     return (number for number, _ in _numbered_signs(hunk))
 
 
-def _render_lines(found: list[Hunk], rows: dict[int, AnchoredLine], before: Snapshot) -> Iterator[tuple[str, int]]:
+def _render_lines(found: list[Hunk], rows: dict[int, AnchoredLine], plan: EditPlan) -> Iterator[tuple[str, int]]:
     """Yield every row as text, and the number of the line that it shows; 0 for others."""
     for hunk in found:
         yield hunk.header, 0
         numbers = _numbered_signs(hunk)
         for line in hunk.lines:
             if line.startswith(b"-"):
-                yield "-" + before.encoding.decode(line[1:]).rstrip("\r\n"), 0
+                yield plan.decode_row(line).rstrip("\r\n"), 0
             else:
                 number, sign = next(numbers)
                 yield f"{sign}{rows[number]}", number
