@@ -7,13 +7,15 @@ from pydantic import Field
 
 from spec.marks import requirement
 from surehold.errors import InvalidArgument, SureholdError
+from surehold.library.families import tool_named, tools_of
 from surehold.tools.context import AnswerBudget, CallContext
+from surehold.tools.params import CallSubject, NamesFile
 from surehold.tools.schema import params_schema, result_schema
-from surehold.tools.spec import Answer, Hints, NestedParams, Params, Result, tool
+from surehold.tools.spec import Answer, AnyTool, Hints, NestedParams, Params, Result, SubjectPath, Wire, tool
 from workspaces import make_bench
 
 
-class PlainWire:
+class PlainWire(Wire):
     """Success and failure, spelled as plainly as possible."""
 
     def success(self, result: Result, warnings: tuple[str, ...]) -> dict[str, Any]:
@@ -57,6 +59,49 @@ def count_lines(context: CallContext, params: CountParams) -> CountResult:
     The count is that of `grep -c`.
     """
     return CountResult(line_count=context.session.read(params.path).line_count)
+
+
+class UnspeakableResult(Result):
+    """Fails while it is laid out, in one way or another."""
+
+    fails_in: str
+    change_id: str = ""
+
+    def text(self, budget: AnswerBudget) -> str:
+        return self._fail("text", "done")
+
+    def cut_to_budget(self, budget: AnswerBudget) -> "UnspeakableResult":
+        return self._fail("cut_to_budget", self)
+
+    def content_blocks(self) -> tuple[dict[str, Any], ...]:
+        return self._fail("content_blocks", ())
+
+    def _fail(self, where: str, value: Any) -> Any:
+        if self.fails_in == where:
+            raise ZeroDivisionError(where)
+        return value
+
+
+class ChangeParams(Params):
+    path: SubjectPath
+    fails_in: str
+    writes: bool = True
+
+
+class BrokenWire(PlainWire):
+    """Fails to spell a result that says so."""
+
+    def success(self, result: Result, warnings: tuple[str, ...]) -> dict[str, Any]:
+        if getattr(result, "fails_in", "") == "success":
+            raise ZeroDivisionError("success")
+        return super().success(result, warnings)
+
+
+@tool("unspeakable", hints=Hints(kind="edit", operation="write"), wire=BrokenWire())
+def unspeakable(context: CallContext, params: ChangeParams) -> UnspeakableResult:
+    """Change a file, and fail to say so."""
+    change_id = context.session.create(params.path, "x\n").change_id if params.writes else ""
+    return UnspeakableResult(fails_in=params.fails_in, change_id=change_id)
 
 
 @pytest.fixture
@@ -150,7 +195,7 @@ class TouchParams(Params):
     ALIASES = {"file_path": "path"}  # noqa: RUF012 - a class variable of the base class
     DEMANDED = ("proof",)
 
-    path: str
+    path: SubjectPath
     proof: str = ""
 
 
@@ -201,3 +246,54 @@ def test_a_call_that_was_cancelled_does_not_run(context: CallContext) -> None:
     answer = touch.call(replace(context, cancelled=lambda: True), {"path": "a", "proof": "x"})
 
     assert (answer.ok, answer.data["error"]) == (False, "command_failed")
+
+
+@pytest.mark.parametrize("where", ["text", "success", "cut_to_budget", "content_blocks"])
+def test_an_error_while_the_result_is_laid_out_does_not_hide_a_change_that_was_made(
+    context: CallContext, where: str
+) -> None:
+    answer = unspeakable.call(context, {"path": "b", "fails_in": where})
+
+    (entry,) = context.session.history.log()
+    assert (entry.ok, entry.change.path) == (True, "b")
+    assert answer.ok
+    assert isinstance(answer.bug, ZeroDivisionError)
+    assert answer.text == (
+        "The change was written, but Surehold failed to lay out the answer (ZeroDivisionError); this is a bug. "
+        f"Do not send the call again; read the file.\nchange_id: {entry.change_id}"
+    )
+    assert answer.data == answer.structured == {"change_id": entry.change_id, "warnings": list(answer.warnings)}
+
+
+def test_an_error_while_the_result_is_laid_out_is_raised_when_nothing_was_changed(context: CallContext) -> None:
+    with pytest.raises(ZeroDivisionError):
+        unspeakable.call(context, {"path": "b", "fails_in": "text", "writes": False})
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("read_file", {"filePath": "a"}, CallSubject(path="a")),
+        ("list_directory", {}, CallSubject(path=".")),
+        ("Grep", {"pattern": "x"}, CallSubject()),
+        ("Read", {"path": "a", "file_path": "b"}, CallSubject(path="b")),
+        ("NotebookEdit", {"notebook_path": "a.ipynb"}, CallSubject(path="a.ipynb")),
+        ("edit", {"file_path": "a"}, CallSubject(path="a")),
+        ("move_file", {"source": "a", "toPath": "b"}, CallSubject(path="a", destination="b")),
+        ("restore_file", {"trashId": "t1", "targetPath": "a"}, CallSubject(path="a", trashed="t1")),
+        ("read_file", {"path": 7}, CallSubject()),
+    ],
+)
+def test_a_tool_knows_which_of_its_arguments_name_files(
+    name: str, arguments: dict[str, Any], expected: CallSubject
+) -> None:
+    assert tool_named(name).params.subject_of(arguments) == expected
+
+
+@pytest.mark.parametrize("one", tools_of("all"), ids=lambda one: one.name)
+def test_every_tool_but_the_patch_marks_the_file_that_it_is_about(one: AnyTool) -> None:
+    marked = {
+        role for info in one.params.model_fields.values() for role in info.metadata if isinstance(role, NamesFile)
+    }
+
+    assert bool(marked) is (one.name != "apply_patch")

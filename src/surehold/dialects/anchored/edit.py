@@ -18,7 +18,7 @@ from surehold.text.plan import EditPlan
 from surehold.text.sanity.check import SanityCheck, SanityReport
 from surehold.text.snapshot import Snapshot
 from surehold.tools.context import AnswerBudget, CallContext
-from surehold.tools.spec import Hints, Json, Params, Result, tool
+from surehold.tools.spec import Hints, Json, Params, Result, SubjectPath, tool
 from surehold.workspace.proposal import Exact, Proposal, Sha256
 from surehold.workspace.receipt import Receipt
 from surehold.workspace.session import Session
@@ -33,7 +33,7 @@ class LineEditParams(Params):
 
     DEPRECATED: ClassVar = {"file_path": "path"}
 
-    path: str
+    path: SubjectPath
     operations: list[LineOperation] = Field(max_length=5_000)
     """All address the file as it is now; all or none; at most 5,000."""
     expected_sha256: str = ""
@@ -109,7 +109,7 @@ class LineEditResult(Result):
 
 @tool(
     "edit",
-    hints=Hints(kind="edit", title="Edit lines by anchor", destructive=True, operation="edit"),
+    hints=Hints(kind="edit", title="Edit lines by anchor", always_loaded=True, destructive=True, operation="edit"),
     wire=WIRE,
     guide=GUIDE,
     brief=BRIEF,

@@ -1,9 +1,8 @@
 """The anchored family's output: plain results, errors as `{error, message, suggested_action, details}`, and its guide for models."""
 
-from surehold.dialects.shared.wire import detail_rows
-from surehold.errors import LineEditError, NotEncodable, RecoveryRequired, SureholdError
-from surehold.tools.schema import Json, result_schema
-from surehold.tools.spec import Result
+from surehold.errors import LineEditError, NotEncodable, SureholdError
+from surehold.tools.schema import Json
+from surehold.tools.wire import Result, Wire
 
 GUIDE = """\
 Editing by anchors with `edit`:
@@ -40,13 +39,15 @@ is bad, `~` middling); around repeated lines use replace_range. One line: replac
 Go on from the fresh anchors in the answer."""
 
 
-class AnchoredWire:
+_SCHEMA_FIELDS = ("operations_applied", "must_refresh_from_line", "diff", "new_anchors", "sha256", "change_id")
+"""Fields that the schema names; each result has more."""
+
+
+class AnchoredWire(Wire):
     """Spells results as they are, in snake_case."""
 
-    def success(self, result: Result, warnings: tuple[str, ...]) -> Json:
-        """Spell a result; warnings about the call itself join those of the tool."""
-        data = result.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return {**data, "warnings": [*data.get("warnings", ()), *warnings]} if warnings else data
+    in_message = frozenset({"safety_status", "operation_index", "op", "field", "fresh_lines"})
+    error_type = "string"
 
     def failure(self, error: SureholdError) -> Json:
         """Spell an error; the next step is one word where the family has one for it."""
@@ -54,28 +55,19 @@ class AnchoredWire:
         details = {"next": error.action, "reason": error.reason, **error.details}
         if error.path is not None:
             details["path"] = error.path
-        return {"error": _error_kind(error), "message": error.message, "suggested_action": step, "details": details}
+        return {"error": self.kind_of(error), "message": error.message, "suggested_action": step, "details": details}
 
-    def failure_text(self, error: SureholdError, *, wrote_nothing: bool) -> str:
-        """Say what is wrong, what to do next, and what is needed to do it."""
-        first = "Nothing was written. " if wrote_nothing and not isinstance(error, RecoveryRequired) else ""
-        known = ("safety_status", "operation_index", "op", "field", "fresh_lines")  # the message says these
-        details = {key: value for key, value in error.details.items() if key not in known}
-        if len(details.get("problems", ())) == 1:
-            del details["problems"]  # the message says it
-        return "\n".join([f"{first}{_error_kind(error)}: {error.message}", error.action, *detail_rows(details)])
+    def kind_of(self, error: SureholdError) -> str:
+        return "encoding_unencodable" if isinstance(error, NotEncodable) else error.kind
 
-    def output_schema(self, result: type[Result]) -> Json:
-        """Return a schema that both forms fit: nothing is always there."""
-        fields = result_schema(result)["properties"]
-        declared = {name: fields[name] for name in _SCHEMA_FIELDS}
-        return {"type": "object", "properties": {**declared, "error": {"type": "string"}}}
+    def details_of(self, error: SureholdError) -> Json:
+        """Return the details; a single problem is what the message says."""
+        only_one = len(error.details.get("problems", ())) == 1
+        return {key: value for key, value in error.details.items() if not (only_one and key == "problems")}
+
+    def declared_fields(self, result: type[Result]) -> Json:
+        fields = super().declared_fields(result)
+        return {name: fields[name] for name in _SCHEMA_FIELDS}
 
 
 WIRE = AnchoredWire()
-_SCHEMA_FIELDS = ("operations_applied", "must_refresh_from_line", "diff", "new_anchors", "sha256", "change_id")
-"""Fields that the schema names; each result has more."""
-
-
-def _error_kind(error: SureholdError) -> str:
-    return "encoding_unencodable" if isinstance(error, NotEncodable) else error.kind

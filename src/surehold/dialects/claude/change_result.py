@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Self
 from pydantic import Field
 
 from surehold.dialects.claude.located_file import LocatedFile
-from surehold.dialects.shared.params import CamelResult
+from surehold.dialects.shared.params import CamelResult, CamelResultPart
 from surehold.text.diff import Hunk
 from surehold.text.escape import escape_text
 from surehold.text.plan import EditPlan
 from surehold.tools.context import AnswerBudget, CallContext
-from surehold.tools.spec import Params
+from surehold.tools.spec import Params, SubjectPath
 from surehold.workspace.receipt import Receipt
 
 _NO_NEWLINE = "\\ No newline at end of file"
@@ -20,7 +20,7 @@ PATCH_CHARS = 64 * 1024
 """How much of a patch programs are given."""
 
 
-class StructuredHunk(CamelResult):
+class StructuredHunk(CamelResultPart):
     """One hunk of a unified diff."""
 
     old_start: int
@@ -101,7 +101,7 @@ class FileChangeParams(Params):
 
     PATHS: ClassVar = {"path": "file_path", "filePath": "file_path", "filepath": "file_path"}
 
-    file_path: str
+    file_path: SubjectPath
     """Absolute, or relative to the first root."""
     expected_sha256: str = ""
     """Refuse unless the file is exactly this version."""

@@ -17,7 +17,7 @@ from surehold.dialects.shared.params import CamelResult
 from surehold.search.query import NewestResult
 from surehold.text.escape import escape_text
 from surehold.tools.context import AnswerBudget, CallContext
-from surehold.tools.spec import Hints, Params, tool
+from surehold.tools.spec import Hints, OptionalSubjectPath, Params, tool
 
 _MAX_FILES = 10_000
 
@@ -29,7 +29,7 @@ class ClaudeGlobParams(Params):
 
     pattern: str
     """`**`, `*`, `?`, `[a-z]`, `{a,b}`, from `path` on: `**/*.rs`, `src/**/*.ts`. `*.toml` is about `path` itself only."""
-    path: str | None = None
+    path: OptionalSubjectPath = None
     """Directory to search; default the first root."""
     include_ignored: bool = False
     """Also files that .gitignore names."""
@@ -66,7 +66,11 @@ class ClaudeGlobResult(CamelResult):
         return page_with_facts(facts, self.notes, self.filenames)
 
 
-@tool("Glob", hints=Hints(kind="search", title="Find files by name", read_only=True, idempotent=True), wire=WIRE)
+@tool(
+    "Glob",
+    hints=Hints(kind="search", title="Find files by name", verb="Find", read_only=True, idempotent=True),
+    wire=WIRE,
+)
 def glob(context: CallContext, params: ClaudeGlobParams) -> ClaudeGlobResult:
     """Find files by a pattern of their path, most recently modified first; at most 250 unless `limit` says otherwise.
 

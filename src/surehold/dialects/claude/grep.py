@@ -19,7 +19,7 @@ from surehold.search.glob import is_glob
 from surehold.search.query import GrepResult, MatchedLine, ResultWindow, Search, Want
 from surehold.text.escape import escape_text
 from surehold.tools.context import AnswerBudget, CallContext
-from surehold.tools.spec import Hints, Params, tool
+from surehold.tools.spec import Hints, OptionalSubjectPath, Params, tool
 from surehold.workspace.finder import BUILD_DIRECTORIES, VERSION_CONTROL_DIRECTORIES
 
 OutputMode = Literal["files_with_matches", "content", "count"]
@@ -33,7 +33,7 @@ class ClaudeGrepParams(Params):
 
     pattern: str
     """Regular expression, Rust syntax; look-around and backreferences work too. Escape literal braces: `\\{`."""
-    path: str | None = None
+    path: OptionalSubjectPath = None
     """File or directory; default the first root."""
     glob: str | None = None
     """Only these files, from `path` on: `*.js`, `src/**/*.{ts,tsx}`, `!*.min.js`."""

@@ -20,7 +20,7 @@ from surehold.text.plan import EditPlan
 from surehold.text.plan_diff import diff_between
 from surehold.text.snapshot import ABSENT, Snapshot
 from surehold.tools.context import AnswerBudget, CallContext
-from surehold.tools.spec import Hints, Params, Result, tool
+from surehold.tools.spec import Hints, Params, Result, SubjectPath, tool
 from surehold.workspace.receipt import Receipt
 
 _MAX_RETURNED_FILE_BYTES = 20 * 1024
@@ -38,7 +38,7 @@ class NotebookEditParams(Params):
 
     ALIASES: ClassVar = {"file_path": "notebook_path", "path": "notebook_path", "filePath": "notebook_path"}
 
-    notebook_path: str
+    notebook_path: SubjectPath
     """Absolute path of the .ipynb file."""
     new_source: str | None = None
     """The whole new source of the cell; not needed for delete."""

@@ -11,7 +11,7 @@ from surehold.dialects.claude.wire import WIRE
 from surehold.errors import BinaryFile, FileTooLarge, ImageInvalid, InvalidArgument, NotebookInvalid, PdfInvalid
 from surehold.media.magic import HEAD_BYTES, FileKind, kind_of
 from surehold.tools.context import CallContext
-from surehold.tools.spec import Hints, Params, tool
+from surehold.tools.spec import Hints, Params, SubjectPath, tool
 
 _DEFAULT_LINES = 2_000
 _IMAGE_NAMES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".ico", ".avif", ".heic")
@@ -22,7 +22,7 @@ class FileReadParams(Params):
 
     ALIASES: ClassVar = {"path": "file_path", "filePath": "file_path"}
 
-    file_path: str
+    file_path: SubjectPath
     """Absolute path of the file; a relative one begins at the first root."""
     offset: int | None = 1
     """First line, from 1; in a notebook the first cell."""

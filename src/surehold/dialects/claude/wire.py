@@ -2,7 +2,6 @@
 
 from typing import get_args
 
-from surehold.dialects.shared.wire import detail_rows
 from surehold.errors import (
     AlreadyExists,
     BinaryFile,
@@ -19,13 +18,12 @@ from surehold.errors import (
     PermissionDenied,
     PermissionRequired,
     ProtectedPath,
-    RecoveryRequired,
     SearchTimeout,
     StaleFile,
     SureholdError,
 )
-from surehold.tools.schema import Json, result_schema
-from surehold.tools.spec import Result
+from surehold.tools.schema import Json
+from surehold.tools.wire import Result, Wire
 
 GUIDE = """\
 Changing files with Read, Write, Edit and NotebookEdit:
@@ -74,43 +72,31 @@ _BY_CLASS: tuple[tuple[type[SureholdError], str], ...] = (
 """The first class that fits; every other error keeps its own kind."""
 
 
-class ClaudeWire:
-    """Spells results as they are."""
+class ClaudeWire(Wire):
+    """Spells results as they are; only what was set is there."""
 
-    def success(self, result: Result, warnings: tuple[str, ...]) -> Json:
-        """Spell a result; warnings about the call itself join those of the tool."""
-        data = result.model_dump(mode="json", by_alias=True, exclude_unset=True)
-        return {**data, "warnings": [*data.get("warnings", ()), *warnings]} if warnings else data
+    leaves_out = "unset"
 
     def failure(self, error: SureholdError) -> Json:
-        """Spell an error."""
         details = {"reason": error.reason, **error.details}
         if error.path is not None:
             details["path"] = error.path
-        body = {"kind": kind_of(error), "message": error.message, "suggested_action": error.action, "details": details}
+        kind = self.kind_of(error)
+        body = {"kind": kind, "message": error.message, "suggested_action": error.action, "details": details}
         return {"error": body}
 
-    def failure_text(self, error: SureholdError, *, wrote_nothing: bool) -> str:
-        """Say what is wrong, what to do next, and what is needed to do it."""
-        first = "Nothing was written. " if wrote_nothing and not isinstance(error, RecoveryRequired) else ""
-        rows = [f"{first}{kind_of(error)}: {error.message}", error.action, *detail_rows(error.details)]
-        return "\n".join(row for row in rows if row)
+    def kind_of(self, error: SureholdError) -> str:
+        if named := _BY_REASON.get(error.reason):
+            return named
+        return next((kind for cls, kind in _BY_CLASS if isinstance(error, cls)), error.kind)
 
-    def output_schema(self, result: type[Result]) -> Json:
-        """Return a schema that both forms fit: nothing is always there, and what may be null says so."""
-        rows = zip(result_schema(result)["properties"].items(), result.model_fields.values(), strict=True)
-        properties = {
+    def declared_fields(self, result: type[Result]) -> Json:
+        """Return every field; what may be null says so."""
+        rows = zip(super().declared_fields(result).items(), result.model_fields.values(), strict=True)
+        return {
             name: {**row, "type": [row["type"], "null"]} if type(None) in get_args(info.annotation) else row
             for (name, row), info in rows
         }
-        return {"type": "object", "properties": {**properties, "error": {"type": "object"}}}
 
 
 WIRE = ClaudeWire()
-
-
-def kind_of(error: SureholdError) -> str:
-    """Return the family's word for an error."""
-    if named := _BY_REASON.get(error.reason):
-        return named
-    return next((kind for cls, kind in _BY_CLASS if isinstance(error, cls)), error.kind)

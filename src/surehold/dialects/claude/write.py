@@ -56,7 +56,7 @@ class FileWriteResult(FileChangeResult):
 
 @tool(
     "Write",
-    hints=Hints(kind="edit", title="Write a file", destructive=True, idempotent=True, operation="write"),
+    hints=Hints(kind="edit", title="Write a file", verb="Write", destructive=True, idempotent=True, operation="write"),
     wire=WIRE,
 )
 def write(context: CallContext, params: FileWriteParams) -> FileWriteResult:

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
 from surehold.dialects.files.trash import trash_name
-from surehold.dialects.shared.params import CamelResult, ChangeParams, ChangeResult, receipt_fields
-from surehold.dialects.shared.wire import WIRE, detail_rows
+from surehold.dialects.shared.params import CamelResultPart, ChangeParams, ChangeResult, receipt_fields
+from surehold.dialects.shared.wire import WIRE
 from surehold.errors import PatchApplyError, StaleFile, SureholdError
 from surehold.text.escape import escape_lines, escape_text
 from surehold.text.patch.parse import FilePatch, Patch, parse_patch
@@ -34,8 +34,17 @@ class PatchParams(ChangeParams):
     """All files or none; false: each file for itself."""
     format: Literal["auto", "envelope", "unified", "git"] = "auto"
 
+    @classmethod
+    def named_paths(cls, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return every path of the patch; none of one that cannot be read."""
+        try:
+            files = parse_patch(str(arguments.get("patch", ""))).files
+        except SureholdError:  # the tool itself says what is wrong with it
+            return ()
+        return tuple(path for one in files for path in (one.path, one.to_path) if path)
 
-class ChangedFile(CamelResult):
+
+class ChangedFile(CamelResultPart):
     """What became of one file."""
 
     path: str
@@ -53,7 +62,7 @@ class ChangedFile(CamelResult):
         return f"{_SIGNS[self.operation]} {name}{after}"
 
 
-class FailedFile(CamelResult):
+class FailedFile(CamelResultPart):
     """A file that stayed as it was."""
 
     path: str
@@ -69,6 +78,9 @@ class PatchResult(ChangeResult):
     failed_files: tuple[FailedFile, ...] | None = None
     change_ids: tuple[str, ...] | None = None
     """With `atomic: false`: one per file."""
+
+    def changes_made(self) -> tuple[str, ...]:
+        return self.change_ids or super().changes_made()
 
     @property
     def ok(self) -> bool:
@@ -110,7 +122,7 @@ class PatchResult(ChangeResult):
         rows += [row.summary_line() for row in self.changed_files]
         for row in self.failed_files or ():
             rows += [f"! {escape_text(row.path)}: {row.error['message']}", row.error["suggestedNextAction"]]
-            rows += detail_rows(row.error["details"])
+            rows += WIRE.detail_rows(row.error["details"])
         rows += [f"changeId: {name}" for name in (self.change_ids or (self.change_id,)) if name]
         rows += [f"Warning: {warning}" for warning in self.warnings]
         if self.dry_run:
@@ -118,7 +130,18 @@ class PatchResult(ChangeResult):
         return "\n".join(rows)
 
 
-@tool("apply_patch", hints=Hints(kind="edit", title="Apply a patch", destructive=True, operation="patch"), wire=WIRE)
+@tool(
+    "apply_patch",
+    hints=Hints(
+        kind="edit",
+        title="Apply a patch",
+        verb="Apply a patch",
+        destructive=True,
+        atomic_argument="atomic",
+        operation="patch",
+    ),
+    wire=WIRE,
+)
 def apply_patch(context: CallContext, params: PatchParams) -> PatchResult:
     """Apply a patch to many files: all of them or none, also when the machine dies in the middle.
 

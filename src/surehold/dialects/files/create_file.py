@@ -7,7 +7,7 @@ from surehold.dialects.shared.wire import WIRE
 from surehold.text.escape import escape_text
 from surehold.text.rewrite import WriteText
 from surehold.tools.context import CallContext
-from surehold.tools.spec import Hints, tool
+from surehold.tools.spec import Hints, SubjectPath, tool
 from surehold.workspace.proposal import Absent, Proposal
 
 
@@ -22,7 +22,7 @@ class CreateParams(ChangeParams):
         "createParents": "createParentDirectories",
     }
 
-    path: str
+    path: SubjectPath
     content: str
     create_parent_directories: bool = True
     """Make missing directories."""
@@ -45,7 +45,7 @@ class CreateResult(ChangeResult):
         return (("sha256", self.sha256),)
 
 
-@tool("create_file", hints=Hints(kind="edit", title="Create a file", operation="create"), wire=WIRE)
+@tool("create_file", hints=Hints(kind="edit", title="Create a file", verb="Create", operation="create"), wire=WIRE)
 def create_file(context: CallContext, params: CreateParams) -> CreateResult:
     """Create a new file; one that exists is never overwritten (already_exists)."""
     check_text(params.content, "content", path=params.path)

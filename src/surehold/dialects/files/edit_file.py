@@ -6,7 +6,7 @@ from pydantic import Field
 
 from surehold.dialects.shared.params import (
     CamelPart,
-    CamelResult,
+    CamelResultPart,
     ChangeResult,
     CheckedParams,
     check_text,
@@ -18,7 +18,7 @@ from surehold.text.escape import escape_text
 from surehold.text.plan import EditOutcome
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.tools.context import CallContext
-from surehold.tools.spec import Hints, tool
+from surehold.tools.spec import Hints, SubjectPath, tool
 from surehold.workspace.proposal import Proposal
 
 _MAX_RANGES = 100
@@ -53,12 +53,12 @@ class EditParams(CheckedParams):
 
     ALIASES: ClassVar = {"file_path": "path", "filePath": "path"}
 
-    path: str
+    path: SubjectPath
     edits: list[TextEdit] = Field(max_length=2_000)
     """At most 2,000."""
 
 
-class EditedRange(CamelResult):
+class EditedRange(CamelResultPart):
     """Where a text stood, and where its replacement stands: lines, from 1, inclusive."""
 
     start_line: int
@@ -67,7 +67,7 @@ class EditedRange(CamelResult):
     new_end_line: int
 
 
-class AppliedTextEdit(CamelResult):
+class AppliedTextEdit(CamelResultPart):
     """What one edit did."""
 
     edit_index: int
@@ -96,7 +96,11 @@ class EditResult(ChangeResult):
         return (("sha256", self.after_sha256), ("beforeSha256", self.before_sha256))
 
 
-@tool("edit_file", hints=Hints(kind="edit", title="Edit a file", destructive=True, operation="edit"), wire=WIRE)
+@tool(
+    "edit_file",
+    hints=Hints(kind="edit", title="Edit a file", always_loaded=True, destructive=True, operation="edit"),
+    wire=WIRE,
+)
 def edit_file(context: CallContext, params: EditParams) -> EditResult:
     """Replace exact texts in a file: all edits or none, all matched against the file as it is now.
 

@@ -12,10 +12,10 @@ from surehold.dialects.shared.listing_text import (
     skipped_counts,
     skipped_text,
 )
-from surehold.dialects.shared.params import CamelParams, CamelResult
+from surehold.dialects.shared.params import CamelParams, CamelResult, CamelResultPart
 from surehold.dialects.shared.wire import WIRE
 from surehold.tools.context import AnswerBudget, CallContext
-from surehold.tools.spec import Hints, tool
+from surehold.tools.spec import Hints, SubjectPath, tool
 
 
 class GlobParams(CamelParams):
@@ -25,13 +25,13 @@ class GlobParams(CamelParams):
 
     pattern: str
     """`**`, `*`, `?`, `[a-z]`, `{a,b}`, relative to root: `src/**/*.py`."""
-    root: str = "."
+    root: SubjectPath = "."
     exclude_globs: list[str] = Field(default_factory=list[str])
     max_results: int = Field(default=1_000, ge=1, le=20_000)
     include_hidden: bool = False
 
 
-class GlobMatch(CamelResult):
+class GlobMatch(CamelResultPart):
     """One file or directory."""
 
     path: str
@@ -67,7 +67,11 @@ class FilesGlobResult(CamelResult):
         )
 
 
-@tool("glob", hints=Hints(kind="search", title="Find files by name", read_only=True, idempotent=True), wire=WIRE)
+@tool(
+    "glob",
+    hints=Hints(kind="search", title="Find files by name", verb="Find", read_only=True, idempotent=True),
+    wire=WIRE,
+)
 def glob(context: CallContext, params: GlobParams) -> FilesGlobResult:
     """Find files and directories by a pattern, in path order; ignored and hidden ones are left out."""
     found = context.session.finder.glob(

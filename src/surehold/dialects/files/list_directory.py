@@ -17,7 +17,7 @@ from surehold.dialects.shared.wire import WIRE
 from surehold.search.query import ListedEntry
 from surehold.text.escape import escape_text
 from surehold.tools.context import AnswerBudget, CallContext
-from surehold.tools.spec import Hints, tool
+from surehold.tools.spec import Hints, SubjectPath, tool
 
 
 class ListParams(CamelParams):
@@ -25,7 +25,7 @@ class ListParams(CamelParams):
 
     ALIASES: ClassVar = {"directory": "path", "dir": "path"}
 
-    path: str = "."
+    path: SubjectPath = "."
     recursive: bool = False
     max_depth: int = Field(default=8, ge=1, le=32)
     """With recursive; at most 32."""
@@ -71,7 +71,11 @@ class ListResult(CamelResult):
         return page_with_heading(" · ".join(fact for fact in facts if fact), self.notes, rows)
 
 
-@tool("list_directory", hints=Hints(kind="read", title="List a directory", read_only=True, idempotent=True), wire=WIRE)
+@tool(
+    "list_directory",
+    hints=Hints(kind="read", title="List a directory", verb="List", read_only=True, idempotent=True),
+    wire=WIRE,
+)
 def list_directory(context: CallContext, params: ListParams) -> ListResult:
     """List a directory: name, type, size and time of each entry, in path order. Links are listed, never followed."""
     listing = context.session.finder.list(

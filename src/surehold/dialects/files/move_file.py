@@ -13,7 +13,7 @@ from surehold.text.escape import escape_text
 from surehold.text.plan import Keep
 from surehold.text.snapshot import Snapshot
 from surehold.tools.context import CallContext
-from surehold.tools.spec import Hints, tool
+from surehold.tools.spec import DestinationPath, Hints, SubjectPath, tool
 from surehold.workspace.proposal import Absent, Proof, Proposal, Sha256, Unproven
 
 
@@ -22,8 +22,8 @@ class MoveParams(CheckedParams):
 
     ALIASES: ClassVar = {"source": "fromPath", "destination": "toPath", "path": "fromPath"}
 
-    from_path: str
-    to_path: str
+    from_path: SubjectPath
+    to_path: DestinationPath
     overwrite: bool = False
     """Replace an existing file, which goes to the trash."""
     expected_dest_sha256: str = ""

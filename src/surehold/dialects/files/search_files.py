@@ -7,12 +7,12 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from surehold.dialects.shared.listing_text import page_with_heading, skipped_counts, skipped_text
-from surehold.dialects.shared.params import CamelParams, CamelResult
+from surehold.dialects.shared.params import CamelParams, CamelResult, CamelResultPart
 from surehold.dialects.shared.wire import WIRE
 from surehold.search.query import Hit, Search, SearchResult
 from surehold.text.escape import escape_text
 from surehold.tools.context import AnswerBudget, CallContext
-from surehold.tools.spec import Hints, tool
+from surehold.tools.spec import Hints, SubjectPath, tool
 
 _HASH_CHARS = 80
 """What the sha256 adds to the line about a file."""
@@ -26,7 +26,7 @@ class SearchParams(CamelParams):
     query: str
     mode: Literal["path", "text", "regex"] = "text"
     """`path`: part of the path, or a glob; `text`: literal; `regex`: Rust syntax, no look-around."""
-    root: str = "."
+    root: SubjectPath = "."
     """Directory or file to search."""
     include_globs: list[str] = Field(default_factory=list[str])
     """Only these files, such as `*.py`."""
@@ -41,7 +41,7 @@ class SearchParams(CamelParams):
     """nextCursor of the page before."""
 
 
-class SearchMatch(CamelResult):
+class SearchMatch(CamelResultPart):
     """One match."""
 
     path: str
@@ -61,7 +61,7 @@ class SearchMatch(CamelResult):
         yield from (f"{self.line + 1 + i}- {text}" for i, text in enumerate(after))
 
 
-class MatchedFile(CamelResult):
+class MatchedFile(CamelResultPart):
     """One file with matches."""
 
     path: str

@@ -19,7 +19,7 @@ from surehold.stores.base import TrashItem
 from surehold.text.escape import escape_text
 from surehold.text.plan import Delete
 from surehold.tools.context import CallContext
-from surehold.tools.spec import Hints, tool
+from surehold.tools.spec import Hints, OptionalSubjectPath, SubjectPath, TrashedName, tool
 from surehold.workspace.proposal import Proposal
 from surehold.workspace.session import Session
 
@@ -41,7 +41,7 @@ class DeleteParams(CheckedParams):
 
     ALIASES: ClassVar = {"file_path": "path", "filePath": "path"}
 
-    path: str
+    path: SubjectPath
     permanent: bool = False
     """Do not offer it in the trash."""
 
@@ -92,11 +92,11 @@ class RestoreParams(ChangeParams):
 
     ALIASES: ClassVar = {"trashedTo": "trashedPath", "path": "targetPath"}
 
-    trash_id: str | None = None
+    trash_id: TrashedName = None
     """From delete_file."""
-    trashed_path: str | None = None
+    trashed_path: TrashedName = None
     """Or its trashedTo."""
-    target_path: str | None = None
+    target_path: OptionalSubjectPath = None
     """Another place than where it was."""
 
 
@@ -116,7 +116,11 @@ class RestoreResult(ChangeResult):
         return (("sha256", self.sha256),)
 
 
-@tool("restore_file", hints=Hints(kind="edit", title="Restore a deleted file", operation="restore"), wire=WIRE)
+@tool(
+    "restore_file",
+    hints=Hints(kind="edit", title="Restore a deleted file", verb="Restore", operation="restore"),
+    wire=WIRE,
+)
 def restore_file(context: CallContext, params: RestoreParams) -> RestoreResult:
     """Bring a deleted file back, with mode and times; never over an existing file."""
     reference = params.trash_id or params.trashed_path

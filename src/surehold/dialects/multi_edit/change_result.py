@@ -1,5 +1,6 @@
 """Arguments and results that the changing tools of the multi_edit family share."""
 
+from abc import abstractmethod
 from typing import ClassVar, Self
 
 from pydantic import Field
@@ -7,7 +8,7 @@ from pydantic import Field
 from surehold.text.diff import quote_name
 from surehold.text.plan_diff import diff_of_plan
 from surehold.tools.context import AnswerBudget
-from surehold.tools.spec import Params, Result
+from surehold.tools.spec import Params, Result, ResultPart
 from surehold.workspace.proposal import Exact, Proof, Sha256
 from surehold.workspace.receipt import Receipt
 
@@ -28,7 +29,7 @@ class TextChangeParams(Params):
     """Optional: refuse unless the file still has this sha256."""
 
 
-class TextChangeMeta(Result):
+class TextChangeMeta(ResultPart):
     """What the contract does not know: names of both versions, and how to take the change back."""
 
     before_sha256: str | None = None
@@ -44,9 +45,12 @@ class TextChangeResult(Result):
     success: bool = True
     meta: TextChangeMeta | None = Field(default=None, serialization_alias="_meta")
 
+    @abstractmethod
     def headline(self) -> str:
         """Say what was done, in one line."""
-        raise NotImplementedError
+
+    def changes_made(self) -> tuple[str, ...]:
+        return (self.meta.change_id,) if self.meta and self.meta.change_id else ()
 
     def cut_to_budget(self, budget: AnswerBudget) -> Self:  # noqa: ARG002 - only a diff can be long
         """Return exactly what the contract names."""

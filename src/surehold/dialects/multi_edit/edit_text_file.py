@@ -15,7 +15,7 @@ from surehold.dialects.shared.params import check_text
 from surehold.errors import InvalidArgument
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.tools.context import CallContext
-from surehold.tools.spec import Hints, Result, tool
+from surehold.tools.spec import Hints, ResultPart, SubjectPath, tool
 from surehold.workspace.proposal import Proposal
 from surehold.workspace.receipt import Receipt
 
@@ -25,7 +25,7 @@ class EditTextParams(TextChangeParams):
 
     ALIASES: ClassVar = {**TextChangeParams.ALIASES, **OLD_AND_NEW_ALIASES}
 
-    path: str
+    path: SubjectPath
     """Absolute path to the file."""
     old_string: str
     """Exact text to replace; must stand exactly once."""
@@ -33,7 +33,7 @@ class EditTextParams(TextChangeParams):
     """Replacement."""
 
 
-class ReplacedLines(Result):
+class ReplacedLines(ResultPart):
     """Lines from 1, inclusive."""
 
     start: int

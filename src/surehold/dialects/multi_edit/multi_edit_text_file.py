@@ -17,7 +17,7 @@ from surehold.dialects.shared.params import check_text
 from surehold.errors import InvalidArgument
 from surehold.text.quoted.edits import SequentialEdits, StringEdit
 from surehold.tools.context import CallContext
-from surehold.tools.spec import Hints, NestedParams, Result, tool
+from surehold.tools.spec import Hints, NestedParams, ResultPart, SubjectPath, tool
 from surehold.workspace.proposal import Proposal
 
 
@@ -35,13 +35,13 @@ class EditOp(NestedParams):
 class MultiEditParams(TextChangeParams):
     """What to edit."""
 
-    path: str
+    path: SubjectPath
     """Absolute path to the file."""
     edits: list[EditOp] = Field(max_length=10_000)
     """Applied one after the other; at most 10,000."""
 
 
-class EditedLines(Result):
+class EditedLines(ResultPart):
     """Which lines an edit replaced, in the text as it was just before that edit: from 1, inclusive."""
 
     edit_index: int
@@ -62,7 +62,14 @@ class MultiEditResult(TextDiffResult):
 
 @tool(
     "multi_edit_text_file",
-    hints=Hints(kind="edit", title="Edit a file many times", destructive=True, operation="edit"),
+    hints=Hints(
+        kind="edit",
+        title="Edit a file many times",
+        verb="multi_edit_text_file",  # its title is part of the contract
+        title_names_path=False,
+        destructive=True,
+        operation="edit",
+    ),
     wire=WIRE,
     guide=GUIDE,
     brief=BRIEF,

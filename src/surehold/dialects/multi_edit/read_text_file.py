@@ -10,7 +10,7 @@ from surehold.errors import InvalidArgument
 from surehold.text.escape import escape_text
 from surehold.text.page import FilePage
 from surehold.tools.context import AnswerBudget, CallContext
-from surehold.tools.spec import Hints, Params, Result, tool
+from surehold.tools.spec import Hints, Params, Result, ResultPart, SubjectPath, tool
 from surehold.workspace.file_source import cut_page_to_fit, open_source
 
 _MAX_BYTES_PER_CHAR = 4
@@ -22,7 +22,7 @@ class ReadTextParams(Params):
 
     ALIASES: ClassVar = PATH_ALIASES
 
-    path: str
+    path: SubjectPath
     """Absolute path to the file."""
     line: int | None = None
     """First line, from 1."""
@@ -30,7 +30,7 @@ class ReadTextParams(Params):
     """How many lines at most."""
 
 
-class ReadMeta(Result):
+class ReadMeta(ResultPart):
     """Facts about the file, and about what of it was returned."""
 
     total_lines: int

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from surehold.dialects.shared.wire import detail_rows
 from surehold.errors import (
     BinaryFile,
     DiskFull,
@@ -22,12 +21,11 @@ from surehold.errors import (
     OverlappingEdits,
     PermissionDenied,
     PermissionRequired,
-    RecoveryRequired,
     StaleFile,
     SureholdError,
 )
-from surehold.tools.schema import Json, result_schema
-from surehold.tools.spec import Result
+from surehold.tools.schema import Json
+from surehold.tools.wire import Result, Wire
 
 GUIDE = """\
 Editing with multi_edit_text_file, edit_text_file and write_text_file:
@@ -215,19 +213,17 @@ def _shorten_text(text: str) -> str:
     return text if len(text) <= _QUOTED_CHARS else text[:_QUOTED_CHARS] + "…"
 
 
-_DETAILS_IN_MESSAGE = frozenset({"edit_index", "prior_index", "old_string", "count"})
-"""Details that the message says."""
-
-
-class ContractWire:
+class ContractWire(Wire):
     """Spells results and errors as the contract does; what it does not know goes to `_meta` and to `data`."""
 
-    def success(self, result: Result, warnings: tuple[str, ...]) -> Json:
-        """Spell a result; warnings about the call itself join those of the tool, where there is room for any."""
-        data = result.model_dump(mode="json", by_alias=True, exclude_none=True)
-        if warnings and "_meta" in data:
-            data["_meta"]["warnings"] = [*data["_meta"].get("warnings", ()), *warnings]
-        return data
+    in_message = frozenset({"edit_index", "prior_index", "old_string", "count"})
+
+    def with_warnings(self, data: Json, warnings: Sequence[str]) -> Json:
+        """Add warnings where the contract has room for them."""
+        return {**data, "_meta": super().with_warnings(data["_meta"], warnings)} if "_meta" in data else data
+
+    def change_made(self, change_ids: Sequence[str], warning: str) -> Json:
+        return {"success": True, "_meta": super().change_made(change_ids, warning)}
 
     def failure(self, error: SureholdError) -> Json:
         """Spell an error; `data` holds what one retry needs."""
@@ -236,18 +232,13 @@ class ContractWire:
             data["path"] = error.path
         return {"error": {"code": error.code, "message": error.message, "data": {**data, **error.details}}}
 
-    def failure_text(self, error: SureholdError, *, wrote_nothing: bool) -> str:
-        """Say the message and nothing before it; then what to do next, and what is needed to do it."""
-        first = "Nothing was written. " if wrote_nothing and not isinstance(error, RecoveryRequired) else ""
-        details = {key: value for key, value in error.details.items() if key not in _DETAILS_IN_MESSAGE}
-        rows = [error.message, f"{first}{error.action}".strip(), *detail_rows(details)]
-        return "\n".join(row for row in rows if row)
+    def failure_heading(self, error: SureholdError, notice: str) -> tuple[str, str]:
+        """Begin with the contract's message, and nothing before it."""
+        return error.message, f"{notice}{error.action}".strip()
 
-    def output_schema(self, result: type[Result]) -> Json:
-        """Return a schema that both forms fit: nothing is always there."""
-        fields = result_schema(result)["properties"]
-        named = {name: kind for name, kind in fields.items() if name != "_meta"}  # that is not shown to models
-        return {"type": "object", "properties": {**named, "error": {"type": "object"}}}
+    def declared_fields(self, result: type[Result]) -> Json:
+        """Return what the contract names; models are not shown `_meta`."""
+        return {name: kind for name, kind in super().declared_fields(result).items() if name != "_meta"}
 
 
 WIRE = ContractWire()

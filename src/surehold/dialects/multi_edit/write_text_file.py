@@ -11,7 +11,7 @@ from surehold.stores.base import Sighting
 from surehold.text.rewrite import WriteText
 from surehold.text.snapshot import Snapshot
 from surehold.tools.context import CallContext
-from surehold.tools.spec import Hints, tool
+from surehold.tools.spec import Hints, SubjectPath, tool
 from surehold.workspace.proposal import Proposal, Seen, Unproven
 
 
@@ -30,7 +30,7 @@ class WriteTextParams(TextChangeParams):
 
     ALIASES: ClassVar = {**TextChangeParams.ALIASES, "file_text": "content", "text": "content"}
 
-    path: str
+    path: SubjectPath
     """Absolute path to the file."""
     content: str
     """The whole text of the file."""
@@ -49,7 +49,7 @@ class WriteTextResult(TextChangeResult):
 
 @tool(
     "write_text_file",
-    hints=Hints(kind="edit", title="Write a file", destructive=True, idempotent=True, operation="write"),
+    hints=Hints(kind="edit", title="Write a file", verb="Write", destructive=True, idempotent=True, operation="write"),
     wire=WIRE,
 )
 def write_text_file(context: CallContext, params: WriteTextParams) -> WriteTextResult:

@@ -1,5 +1,6 @@
 """Base classes for arguments and results in camelCase, and what all changing tools take and return."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
@@ -10,7 +11,7 @@ from surehold.errors import InvalidArgument
 from surehold.text.escape import escape_lines
 from surehold.text.plan_diff import DIFF_LIMIT_BYTES
 from surehold.tools.context import AnswerBudget, CallContext
-from surehold.tools.spec import NestedParams, Params, Result
+from surehold.tools.spec import NestedParams, Params, Result, ResultPart
 from surehold.workspace.proposal import Exact, Proof, Sha256
 from surehold.workspace.receipt import Receipt
 
@@ -31,6 +32,12 @@ class CamelPart(NestedParams):
 
 class CamelResult(Result):
     """A result in camelCase."""
+
+    model_config = CAMEL_CONFIG
+
+
+class CamelResultPart(ResultPart):
+    """A part of such a result."""
 
     model_config = CAMEL_CONFIG
 
@@ -67,9 +74,9 @@ class ChangeResult(CamelResult):
     dry_run: bool | None = None
     already_applied: bool | None = None
 
+    @abstractmethod
     def headline(self) -> str:
         """Say what was done, in one line."""
-        raise NotImplementedError
 
     def next_call_facts(self) -> Sequence[tuple[str, str | None]]:
         """List what the next call needs."""

@@ -4,14 +4,14 @@ import base64
 import hashlib
 from typing import Any, ClassVar, Literal
 
-from surehold.dialects.shared.params import CamelParams, CamelResult
+from surehold.dialects.shared.params import CamelParams, CamelResult, CamelResultPart
 from surehold.dialects.shared.wire import WIRE
 from surehold.errors import BinaryFile, InvalidArgument
 from surehold.text.anchored.rows import AnchoredLine, Quality, render_sparse
 from surehold.text.escape import escape_text
 from surehold.text.page import FilePage
 from surehold.tools.context import AnswerBudget, CallContext
-from surehold.tools.spec import Hints, tool
+from surehold.tools.spec import Hints, SubjectPath, tool
 from surehold.workspace.file_source import FileSource, anchored_rows, cut_page_to_fit, open_source
 
 _NO_END_LINE = 1 << 40
@@ -22,7 +22,7 @@ class ReadParams(CamelParams):
 
     ALIASES: ClassVar = {"file_path": "path", "filePath": "path"}
 
-    path: str
+    path: SubjectPath
     """Relative to the first root, or absolute below any root."""
     start_line: int | None = None
     """First line, from 1."""
@@ -42,7 +42,7 @@ class ReadParams(CamelParams):
     """A sha256; if the file still has it, no content is sent."""
 
 
-class LineFact(CamelResult):
+class LineFact(CamelResultPart):
     """One shown line and its anchor."""
 
     line: int
@@ -95,7 +95,11 @@ class ReadResult(CamelResult):
         return " · ".join(fact for fact in facts if fact)
 
 
-@tool("read_file", hints=Hints(kind="read", title="Read a file", read_only=True, idempotent=True), wire=WIRE)
+@tool(
+    "read_file",
+    hints=Hints(kind="read", title="Read a file", always_loaded=True, read_only=True, idempotent=True),
+    wire=WIRE,
+)
 def read_file(context: CallContext, params: ReadParams) -> ReadResult:
     """Read a text file: its lines, and the sha256 that changing tools want as expectedSha256.
 

@@ -7,7 +7,7 @@ from surehold.dialects.shared.wire import WIRE
 from surehold.text.escape import escape_text
 from surehold.text.rewrite import WriteText
 from surehold.tools.context import CallContext
-from surehold.tools.spec import Hints, tool
+from surehold.tools.spec import Hints, SubjectPath, tool
 from surehold.workspace.proposal import Proposal
 
 
@@ -16,7 +16,7 @@ class WriteParams(CheckedParams):
 
     ALIASES: ClassVar = {"file_path": "path", "filePath": "path", "file_text": "content", "text": "content"}
 
-    path: str
+    path: SubjectPath
     content: str
     """The whole new text."""
 
@@ -41,7 +41,9 @@ class WriteResult(ChangeResult):
 
 @tool(
     "write_file",
-    hints=Hints(kind="edit", title="Overwrite a file", destructive=True, idempotent=True, operation="write"),
+    hints=Hints(
+        kind="edit", title="Overwrite a file", verb="Write", destructive=True, idempotent=True, operation="write"
+    ),
     wire=WIRE,
 )
 def write_file(context: CallContext, params: WriteParams) -> WriteResult:

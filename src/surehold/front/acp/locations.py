@@ -5,53 +5,22 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any, cast
 
-from surehold.errors import SureholdError
 from surehold.front.acp.events import FileLocation
 from surehold.text.escape import escape_text
 from surehold.tools.spec import Kind, Tool
 from surehold.workspace.receipt import FileReceipt
 
-_PATH_ARGUMENTS = (
-    "path",
-    "file_path",
-    "filePath",
-    "notebook_path",
-    "fromPath",
-    "source",
-    "targetPath",
-    "root",
-    "directory",
-)
-"""Where calls name the file they are about; the first that is sent counts."""
-_DESTINATION_ARGUMENTS = ("toPath", "destination")
 _FIRST_LINE_ARGUMENTS = ("startLine", "line", "offset")
 """Where reading calls say which line they begin at."""
 
 
-def named_path(tool: Tool[Any, Any], arguments: Mapping[str, Any]) -> str:
-    """Return the path that a call names, as it was sent; empty when it names none."""
-    found = (arguments.get(name) for name in _PATH_ARGUMENTS)
-    named = next((one for one in found if isinstance(one, str) and one), "")
-    usual = (tool.params.model_fields[name].default for name in ("path", "root") if name in tool.params.model_fields)
-    return named or next((one for one in usual if isinstance(one, str)), "")
-
-
-def other_path(arguments: Mapping[str, Any]) -> str:
-    """Return where a call wants to move a file to; empty when it does not say."""
-    found = (arguments.get(name) for name in _DESTINATION_ARGUMENTS)
-    return next((one for one in found if isinstance(one, str)), "")
-
-
 def requested_locations(tool: Tool[Any, Any], arguments: Mapping[str, Any], *, root: str) -> tuple[FileLocation, ...]:
     """Return the places that a call names, before anything was looked at."""
-    if isinstance(patch := arguments.get("patch"), str):
-        return tuple(FileLocation(path=_absolute_path(path, root)) for path in _patched_paths(patch))
-    found = list[FileLocation]()
-    if path := named_path(tool, arguments):
-        found.append(FileLocation(path=_absolute_path(path, root), line=first_line(tool, arguments)))
-    if other := other_path(arguments):
-        found.append(FileLocation(path=_absolute_path(other, root)))
-    return tuple(found)
+    first = first_line(tool, arguments)
+    return tuple(
+        FileLocation(path=_absolute_path(path, root), line=None if number else first)
+        for number, path in enumerate(tool.params.named_paths(arguments))
+    )
 
 
 def first_line(tool: Tool[Any, Any], arguments: Mapping[str, Any]) -> int | None:
@@ -84,29 +53,7 @@ def _absolute_path(path: str, root: str) -> str:
     return os.path.normpath(os.path.join(root, path))  # noqa: PTH118 - names need not be UTF-8
 
 
-def _patched_paths(patch: str) -> list[str]:
-    from surehold.text.patch.parse import parse_patch
-
-    try:
-        found = parse_patch(patch)
-    except SureholdError:  # the tool itself says what is wrong with it
-        return []
-    return [path for one in found.files for path in (one.path, one.to_path) if path]
-
-
 _MAX_TITLE_CHARS = 160
-_TOOL_VERBS = {
-    "create_file": "Create",
-    "write_file": "Write",
-    "write_text_file": "Write",
-    "Write": "Write",
-    "list_directory": "List",
-    "glob": "Find",
-    "Glob": "Find",
-    "restore_file": "Restore",
-    "apply_patch": "Apply a patch",
-}
-"""Where the kind of a tool says too little."""
 _KIND_VERBS: Mapping[Kind, str] = {
     "read": "Read",
     "edit": "Edit",
@@ -115,20 +62,14 @@ _KIND_VERBS: Mapping[Kind, str] = {
     "search": "Search",
     "other": "",
 }
-_CONTRACT_TOOL = "multi_edit_text_file"
-"""Its title is part of a contract: the tool's own name."""
 
 
 def call_title(tool: Tool[Any, Any], arguments: Mapping[str, Any], *, roots: tuple[str, ...]) -> str:
     """Say what a call is about to do, in one line that nothing can steer."""
-    verb = (
-        tool.name
-        if tool.name == _CONTRACT_TOOL
-        else _TOOL_VERBS.get(tool.name) or _KIND_VERBS[tool.hints.kind] or tool.name
-    )
+    hints = tool.hints
     words = [
-        verb,
-        "" if tool.name == _CONTRACT_TOOL else _describe_subject(tool, arguments, roots),
+        hints.verb or _KIND_VERBS[hints.kind] or tool.name,
+        _describe_subject(tool, arguments, roots) if hints.title_names_path else "",
         _count_text(arguments),
     ]
     said = escape_text(" ".join(word for word in words if word))
@@ -138,7 +79,8 @@ def call_title(tool: Tool[Any, Any], arguments: Mapping[str, Any], *, roots: tup
 
 
 def _describe_subject(tool: Tool[Any, Any], arguments: Mapping[str, Any], roots: tuple[str, ...]) -> str:
-    path = _shorten_path(named_path(tool, arguments), roots)
+    subject = tool.params.subject_of(arguments)
+    path = _shorten_path(subject.path, roots)
     match tool.hints.kind:
         case "search":
             wanted = str(arguments.get("query") or arguments.get("pattern") or "")
@@ -147,7 +89,7 @@ def _describe_subject(tool: Tool[Any, Any], arguments: Mapping[str, Any], roots:
         case "read":
             return path + _line_range_text(first_line(tool, arguments), arguments)
         case "move":
-            return f"{path} to {_shorten_path(other_path(arguments), roots)}"
+            return f"{path} to {_shorten_path(subject.destination, roots)}"
         case _:
             return path
 

@@ -46,8 +46,6 @@ def budget_for(client: str, *, max_chars: int = 0, max_tokens: int = 0) -> Answe
     return replace(budget, tokens=max_tokens) if max_tokens else budget
 
 
-_ALWAYS_LOADED_TOOLS = frozenset({"read_file", "edit_file", "edit"})
-"""Tools that a host which loads definitions late should show from the start: every task needs them."""
 _MAX_RESULT_CHARS = 200_000
 """Up to here a host that files large results away leaves ours alone: they are paged already."""
 
@@ -58,7 +56,7 @@ def tool_entry(tool: Tool[Any, Any], *, lean: bool = False) -> Json:
     if lean:
         entry["description"] = tool.description.partition("\n\n")[0]
     meta: Json = {}
-    if tool.name in _ALWAYS_LOADED_TOOLS:
+    if tool.hints.always_loaded:
         meta["anthropic/alwaysLoad"] = True
     if tool.hints.read_only:
         meta["anthropic/maxResultSizeChars"] = _MAX_RESULT_CHARS
@@ -184,9 +182,7 @@ class Adapter:
         try:
             seat = self._sessions.find_session(caller, handle=handle, otherwise=asked.handle if asked else "")
             context = CallContext(
-                session=self._people.session_for_call(
-                    seat, caller, name, asked, atomic=given.get("atomic", True) is True
-                ),
+                session=self._people.session_for_call(seat, caller, name, asked, atomic=tool.is_one_change(given)),
                 budget=budget,
                 unchecked=self.profile.unchecked,
                 deprecated_names=self.profile.deprecated_names,
@@ -206,7 +202,7 @@ class Adapter:
     def _run_tool(self, tool: AnyTool, context: CallContext, arguments: Json, *, mended: bool) -> Answer:
         halves = mended or has_surrogates(arguments)
         if halves and not tool.hints.read_only:
-            return _record_refusal(tool, context, arguments, lone_surrogate_error())
+            return tool.record_refusal(context, without_surrogates(arguments), lone_surrogate_error())
         if halves:
             arguments = without_surrogates(arguments)
         try:
@@ -305,16 +301,6 @@ def _contract_error(error: SureholdError, data: Json, caller: Caller) -> RpcErro
     return RpcError(
         code, ensure_utf8(error.message), ensure_utf8({"code": error.code, **told} if isinstance(told, dict) else data)
     )
-
-
-def _record_refusal(tool: AnyTool, context: CallContext, arguments: Json, error: SureholdError) -> Answer:
-    """Refuse a change before the tool saw it; the ledger hears of it all the same."""
-    if tool.hints.operation:
-        path = next((arguments[name] for name in ("path", "fromPath") if isinstance(arguments.get(name), str)), "")
-        context.session.record_refusal(
-            without_surrogates(path), tool=tool.name, operation=tool.hints.operation, error=error
-        )
-    return tool.refusal_answer(error)
 
 
 def _parse_cursor(cursor: str | None, shelves: int) -> tuple[int, str]:
