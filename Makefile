@@ -36,6 +36,7 @@ fix: $(STAMP)  ## format, repair what can be repaired, and generate what is gene
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/python scripts/contract.py --write
+	$(BIN)/python scripts/tree.py --write
 
 bench: $(STAMP)  ## measure speed, as ratios against baselines of the same run
 	$(BIN)/python bench/run.py
