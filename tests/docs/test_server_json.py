@@ -71,10 +71,15 @@ def test_it_has_the_shape_that_the_registry_asks_for(published: dict[str, Any]) 
 
 
 def test_its_versions_are_those_of_the_package(published: dict[str, Any]) -> None:
-    project = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]
+    settings = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))
+    project = settings["project"]
     (package,) = published["packages"]
 
-    assert [published["version"], package["version"], project["version"]] == [__version__] * 3
+    assert [published["version"], package["version"]] == [__version__] * 2
+    assert (project["dynamic"], settings["tool"]["hatch"]["version"]["path"]) == (
+        ["version"],
+        "src/surehold/__init__.py",
+    )
     assert package["identifier"] == project["name"]
     assert package["identifier"] in project["scripts"]  # what `uvx NAME` runs
 
