@@ -1,4 +1,4 @@
-"""First steps: run it in any directory; it tidies up after itself."""
+"""First steps: run it in any directory; it cleans up after itself."""
 
 from surehold import open_workspace
 
@@ -8,4 +8,4 @@ with open_workspace(".") as workspace:
     done = agent.edit_file("hello.txt", [("wrold", "world")], expected_sha256=made.sha256)
     print(done.diff)
     agent.undo(done.change_id)  # any change, at any time later
-    agent.delete_file("hello.txt", expected_sha256=made.sha256)  # into the trash; restore_file brings it back
+    agent.delete_file("hello.txt", expected_sha256=made.sha256)  # to the trash; restore_file brings it back
