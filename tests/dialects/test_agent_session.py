@@ -1,4 +1,9 @@
+import ast
 import inspect
+import pydoc
+import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -6,10 +11,11 @@ import pytest
 from spec.marks import requirement
 from surehold import Settings, StringEdit, open_workspace
 from surehold.errors import InvalidArgument, StaleFile
-from surehold.library.families import FAMILIES, tools_of
+from surehold.library.families import FAMILIES, tool_named, tools_of
 from surehold.library.session import AgentSession
 from surehold.tools.export import FORMATS, export_tools
 
+STUBS = runpy.run_path(str(Path(__file__).parents[2] / "scripts/write_stubs.py"))
 METHODS = {
     "edit": "edit_lines",
     "Read": "claude_read",
@@ -44,6 +50,50 @@ def test_a_session_has_a_method_for_every_tool_that_takes_what_the_tool_takes(to
             assert given is inspect.Parameter.empty
         elif not info.is_required() and not info.default_factory:
             assert given == info.default
+
+
+def test_type_checkers_are_shown_the_methods_that_a_session_has() -> None:
+    """`make fix` writes the stub again."""
+    written, expected = STUBS["STUB"].read_text(encoding="utf-8"), STUBS["stub_source"]()
+
+    assert set(map(ast.dump, ast.parse(written).body)) == set(map(ast.dump, ast.parse(expected).body))
+
+
+def test_methods_can_be_listed_and_have_their_help(session: AgentSession) -> None:
+    methods = {METHODS.get(tool.name, tool.name) for tool in tools_of("all")}
+
+    assert methods <= set(dir(session))
+    assert methods <= set(dir(AgentSession))
+    assert str(inspect.signature(session.read_text_file)) == (
+        "(path: str, *, line: int | None = None, limit: int | None = None)"
+        " -> surehold.dialects.multi_edit.read_text_file.ReadTextResult"
+    )
+    help_text = pydoc.plain(pydoc.render_doc(AgentSession))
+    assert "claude_read(self, file_path: str, *, offset: int | None = 1" in help_text
+    assert tool_named("Read").description.partition("\n")[0] in help_text
+
+
+def test_a_method_that_does_not_exist_is_an_attribute_error(session: AgentSession) -> None:
+    assert not hasattr(session, "no_such_tool")
+    with pytest.raises(TypeError, match="path"):
+        getattr(session, "read_file")()  # noqa: B009 - a type checker would refuse it
+    with pytest.raises(InvalidArgument, match="start_line"):
+        getattr(session, "read_file")("a", start_line="x")  # noqa: B009 - the same
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_method_imports_only_its_own_family(family: str) -> None:
+    method = {"anchored": "edit_lines", "files": "glob", "multi_edit": "multi_edit_text_file", "claude": "claude_read"}
+    code = (
+        "import sys\n"
+        "from surehold.library.session import AgentSession\n"
+        f"AgentSession.{method[family]}\n"
+        "print(*sorted(name.split('.')[2] for name in sys.modules"
+        " if name.startswith('surehold.dialects.') and name.count('.') == 2))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+
+    assert set(loaded) <= {"shared", family} | ({"anchored"} if family == "files" else set())
 
 
 def test_the_tools_work_from_python_with_types(session: AgentSession) -> None:

@@ -106,7 +106,10 @@ class Params(_Arguments):
 
 
 class NestedParams(_Arguments):
-    """An object nested in the arguments; foreign keys are refused."""
+    """An object nested in the arguments; foreign keys are refused.
+
+    A static method `from_python` turns what a program may send instead, as its argument is typed, into plain data.
+    """
 
     model_config = ConfigDict(extra="forbid")
 

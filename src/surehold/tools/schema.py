@@ -24,11 +24,15 @@ _LIMIT_KEYWORDS = {"ge": "minimum", "le": "maximum"}
 """Limits that a schema names; how long a text or list may be stands in its description where that matters."""
 
 
+def ordered_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Return the fields of a model; inherited ones come last."""
+    names = sorted(model.model_fields, key=lambda name: name not in model.__annotations__)
+    return {name: model.model_fields[name] for name in names}
+
+
 def params_schema(model: type[BaseModel]) -> Json:
     """Return the schema of what a model takes."""
-    own = [name for name in model.model_fields if name in model.__annotations__]
-    names = [*own, *(name for name in model.model_fields if name not in own)]  # inherited ones come last
-    fields = {name: model.model_fields[name] for name in names}
+    fields = ordered_fields(model)
     required = [info.alias or name for name, info in fields.items() if info.is_required()]
     schema: Json = {
         "properties": {info.alias or name: _property_schema(model, name, info) for name, info in fields.items()},

@@ -111,6 +111,7 @@ class LineEditResult(Result):
     "edit",
     hints=Hints(kind="edit", title="Edit lines by anchor", always_loaded=True, destructive=True, operation="edit"),
     wire=WIRE,
+    method="edit_lines",  # `Session.edit` replaces quoted texts
     guide=GUIDE,
     brief=BRIEF,
 )

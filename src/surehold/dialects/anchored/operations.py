@@ -12,7 +12,7 @@ from surehold.text.anchored.edits import (
     ReplaceLine,
     ReplaceRange,
 )
-from surehold.tools.spec import NestedParams
+from surehold.tools.spec import Json, NestedParams
 
 _OPERATION_CLASSES: dict[str, type[Operation]] = {
     kind.op: kind for kind in (ReplaceLine, InsertAfter, InsertBefore, DeleteLine, ReplaceRange, DeleteRange)
@@ -49,6 +49,10 @@ class LineOperation(NestedParams):
     end_line: int | None = None
     content: str | None = None
     """New lines, without anchors."""
+
+    @staticmethod
+    def from_python(operation: Operation) -> Json:
+        return operation.as_sent()
 
     def to_operation(self, index: int) -> Operation:
         """Return it as the text core takes it; refuse fields that belong to another kind of operation."""

@@ -77,6 +77,7 @@ class FileEditResult(FileChangeResult):
     "Edit",
     hints=Hints(kind="edit", title="Edit a file", destructive=True, operation="edit"),
     wire=WIRE,
+    method="claude_edit",
     guide=GUIDE,
     brief=BRIEF,
 )

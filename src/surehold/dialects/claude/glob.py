@@ -26,6 +26,7 @@ class ClaudeGlobParams(Params):
     """What to match."""
 
     ALIASES: ClassVar = {"directory": "path", "root": "path"}
+    POSITIONAL: ClassVar = ("path",)
 
     pattern: str
     """`**`, `*`, `?`, `[a-z]`, `{a,b}`, from `path` on: `**/*.rs`, `src/**/*.ts`. `*.toml` is about `path` itself only."""
@@ -70,6 +71,7 @@ class ClaudeGlobResult(CamelResult):
     "Glob",
     hints=Hints(kind="search", title="Find files by name", verb="Find", read_only=True, idempotent=True),
     wire=WIRE,
+    method="claude_glob",
 )
 def glob(context: CallContext, params: ClaudeGlobParams) -> ClaudeGlobResult:
     """Find files by a pattern of their path, most recently modified first; at most 250 unless `limit` says otherwise.

@@ -30,6 +30,7 @@ class ClaudeGrepParams(Params):
     """What to look for, where, and what to show of it."""
 
     ALIASES: ClassVar = {"query": "pattern", "regex": "pattern", "include": "glob"}
+    POSITIONAL: ClassVar = ("path",)
 
     pattern: str
     """Regular expression, Rust syntax; look-around and backreferences work too. Escape literal braces: `\\{`."""
@@ -113,7 +114,12 @@ class ClaudeGrepResult(CamelResult):
         return f"{files} with matches"
 
 
-@tool("Grep", hints=Hints(kind="search", title="Search file contents", read_only=True, idempotent=True), wire=WIRE)
+@tool(
+    "Grep",
+    hints=Hints(kind="search", title="Search file contents", read_only=True, idempotent=True),
+    wire=WIRE,
+    method="claude_grep",
+)
 def grep(context: CallContext, params: ClaudeGrepParams) -> ClaudeGrepResult:
     """Search file contents for a regular expression; at most 250 files or lines a page, in path order.
 

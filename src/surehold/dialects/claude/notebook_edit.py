@@ -37,6 +37,7 @@ class NotebookEditParams(Params):
     """Which cell, and what to make of it."""
 
     ALIASES: ClassVar = {"file_path": "notebook_path", "path": "notebook_path", "filePath": "notebook_path"}
+    POSITIONAL: ClassVar = ("new_source",)
 
     notebook_path: SubjectPath
     """Absolute path of the .ipynb file."""
@@ -145,6 +146,7 @@ class NotebookEditResult(Result):
     "NotebookEdit",
     hints=Hints(kind="edit", title="Edit a notebook cell", destructive=True, operation="edit"),
     wire=WIRE,
+    method="claude_notebook_edit",
 )
 def notebook_edit(context: CallContext, params: NotebookEditParams) -> NotebookEditResult:
     """Replace, insert or delete one cell of a Jupyter notebook (.ipynb); no other byte of the file changes.

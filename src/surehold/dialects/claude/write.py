@@ -58,6 +58,7 @@ class FileWriteResult(FileChangeResult):
     "Write",
     hints=Hints(kind="edit", title="Write a file", verb="Write", destructive=True, idempotent=True, operation="write"),
     wire=WIRE,
+    method="claude_write",
 )
 def write(context: CallContext, params: FileWriteParams) -> FileWriteResult:
     """Create a file, or overwrite one completely; parent directories are made.

@@ -1,5 +1,6 @@
 """`edit_file`: exact-string edits that are all matched against the same version of the file."""
 
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -18,7 +19,7 @@ from surehold.text.escape import escape_text
 from surehold.text.plan import EditOutcome
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.tools.context import CallContext
-from surehold.tools.spec import Hints, SubjectPath, tool
+from surehold.tools.spec import Hints, Json, SubjectPath, tool
 from surehold.workspace.proposal import Proposal
 
 _MAX_RANGES = 100
@@ -46,6 +47,12 @@ class TextEdit(CamelPart):
     replace_all: bool = False
     expected_occurrences: int | None = Field(default=None, ge=1)
     """Replace all, if there are exactly so many."""
+
+    @staticmethod
+    def from_python(edit: StringEdit | tuple[str, str]) -> Json:
+        one = edit if isinstance(edit, StringEdit) else StringEdit(old=edit[0], new=edit[1])
+        facts = asdict(one)
+        return {"oldText": facts.pop("old"), "newText": facts.pop("new"), **facts}
 
 
 class EditParams(CheckedParams):

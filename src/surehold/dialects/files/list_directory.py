@@ -24,6 +24,7 @@ class ListParams(CamelParams):
     """What to list."""
 
     ALIASES: ClassVar = {"directory": "path", "dir": "path"}
+    POSITIONAL: ClassVar = ("path",)
 
     path: SubjectPath = "."
     recursive: bool = False

@@ -91,6 +91,7 @@ class RestoreParams(ChangeParams):
     """What to restore."""
 
     ALIASES: ClassVar = {"trashedTo": "trashedPath", "path": "targetPath"}
+    POSITIONAL: ClassVar = ("trash_id",)
 
     trash_id: TrashedName = None
     """From delete_file."""

@@ -17,7 +17,7 @@ from surehold.dialects.shared.params import check_text
 from surehold.errors import InvalidArgument
 from surehold.text.quoted.edits import SequentialEdits, StringEdit
 from surehold.tools.context import CallContext
-from surehold.tools.spec import Hints, NestedParams, ResultPart, SubjectPath, tool
+from surehold.tools.spec import Hints, Json, NestedParams, ResultPart, SubjectPath, tool
 from surehold.workspace.proposal import Proposal
 
 
@@ -30,6 +30,10 @@ class EditOp(NestedParams):
     """Exact text to replace; must stand exactly once when its turn comes."""
     new_string: str
     """Replacement."""
+
+    @staticmethod
+    def from_python(edit: tuple[str, str]) -> Json:
+        return {"old_string": edit[0], "new_string": edit[1]}
 
 
 class MultiEditParams(TextChangeParams):

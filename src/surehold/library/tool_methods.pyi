@@ -1,0 +1,267 @@
+"""The methods of a session, one for each tool. Written by scripts/write_stubs.py; do not edit."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from surehold.dialects.anchored.edit import LineEditResult
+from surehold.dialects.claude.edit import FileEditResult
+from surehold.dialects.claude.glob import ClaudeGlobResult
+from surehold.dialects.claude.grep import ClaudeGrepResult
+from surehold.dialects.claude.notebook_edit import NotebookEditResult
+from surehold.dialects.claude.read_result import FileReadResult
+from surehold.dialects.claude.write import FileWriteResult
+from surehold.dialects.files.apply_patch import PatchResult
+from surehold.dialects.files.create_file import CreateResult
+from surehold.dialects.files.edit_file import EditResult
+from surehold.dialects.files.glob import FilesGlobResult
+from surehold.dialects.files.list_directory import ListResult
+from surehold.dialects.files.move_file import MoveResult
+from surehold.dialects.files.search_files import SearchFilesResult
+from surehold.dialects.files.trash import DeleteResult, RestoreResult
+from surehold.dialects.multi_edit.edit_text_file import EditTextResult
+from surehold.dialects.multi_edit.multi_edit_text_file import MultiEditResult
+from surehold.dialects.multi_edit.read_text_file import ReadTextResult
+from surehold.dialects.multi_edit.write_text_file import WriteTextResult
+from surehold.dialects.shared.read_file import ReadResult
+from surehold.dialects.shared.write_file import WriteResult
+from surehold.text.anchored.operations import (
+    DeleteLine,
+    DeleteRange,
+    InsertAfter,
+    InsertBefore,
+    ReplaceLine,
+    ReplaceRange,
+)
+from surehold.text.quoted.edits import StringEdit
+
+class ToolMethods:
+    def apply_patch(
+        self,
+        patch: str,
+        *,
+        expected_sha256_by_path: Mapping[str, str] | None = None,
+        atomic: bool = True,
+        format: Literal["auto", "envelope", "unified", "git"] = "auto",
+        dry_run: bool = False,
+        reason: str = "",
+    ) -> PatchResult:
+        """Apply a patch to many files: all of them or none, also when the machine dies in the middle."""
+
+    def claude_edit(
+        self,
+        file_path: str,
+        old_string: str,
+        new_string: str,
+        *,
+        replace_all: bool = False,
+        expected_sha256: str = "",
+        dry_run: bool = False,
+        reason: str = "",
+    ) -> FileEditResult:
+        """Replace old_string by new_string in an existing file, exactly and literally."""
+
+    def claude_glob(
+        self,
+        pattern: str,
+        path: str | None = None,
+        *,
+        include_ignored: bool = False,
+        include_hidden: bool = True,
+        limit: int = 250,
+    ) -> ClaudeGlobResult:
+        """Find files by a pattern of their path, most recently modified first; at most 250 unless `limit` says otherwise."""
+
+    def claude_grep(
+        self,
+        pattern: str,
+        path: str | None = None,
+        *,
+        glob: str | None = None,
+        output_mode: Literal["files_with_matches", "content", "count"] = "files_with_matches",
+        ignore_case: bool = False,
+        line_numbers: bool = True,
+        after: int | None = None,
+        before: int | None = None,
+        around: int | None = None,
+        context: int | None = None,
+        type: str | None = None,
+        head_limit: int = 250,
+        offset: int = 0,
+        multiline: bool = False,
+        include_ignored: bool = False,
+        include_hidden: bool = True,
+    ) -> ClaudeGrepResult:
+        """Search file contents for a regular expression; at most 250 files or lines a page, in path order."""
+
+    def claude_notebook_edit(
+        self,
+        notebook_path: str,
+        new_source: str | None = None,
+        *,
+        edit_mode: Literal["replace", "insert", "delete"] = "replace",
+        cell_id: str | None = None,
+        cell_type: Literal["code", "markdown", "raw"] | None = None,
+        position: Literal["after", "before", "start", "end"] | None = None,
+        expected_sha256: str = "",
+        dry_run: bool = False,
+        reason: str = "",
+    ) -> NotebookEditResult:
+        """Replace, insert or delete one cell of a Jupyter notebook (.ipynb); no other byte of the file changes."""
+
+    def claude_read(
+        self,
+        file_path: str,
+        *,
+        offset: int | None = 1,
+        limit: int | None = 2000,
+        pages: str | None = None,
+        column: int | None = 1,
+        encoding: str | None = None,
+        sha256: bool = False,
+    ) -> FileReadResult:
+        """Read a file of any kind: text, an image, a PDF document or a Jupyter notebook."""
+
+    def claude_write(
+        self, file_path: str, content: str, *, expected_sha256: str = "", dry_run: bool = False, reason: str = ""
+    ) -> FileWriteResult:
+        """Create a file, or overwrite one completely; parent directories are made."""
+
+    def create_file(
+        self,
+        path: str,
+        content: str,
+        *,
+        create_parent_directories: bool = True,
+        dry_run: bool = False,
+        reason: str = "",
+    ) -> CreateResult:
+        """Create a new file; one that exists is never overwritten (already_exists)."""
+
+    def delete_file(
+        self, path: str, *, permanent: bool = False, dry_run: bool = False, reason: str = "", expected_sha256: str
+    ) -> DeleteResult:
+        """Delete a file; it goes to the trash, from where restore_file brings it back. Directories are refused."""
+
+    def edit_file(
+        self,
+        path: str,
+        edits: Sequence[StringEdit | tuple[str, str]],
+        *,
+        dry_run: bool = False,
+        reason: str = "",
+        expected_sha256: str,
+    ) -> EditResult:
+        """Replace exact texts in a file: all edits or none, all matched against the file as it is now."""
+
+    def edit_lines(
+        self,
+        path: str,
+        operations: Sequence[ReplaceLine | InsertAfter | InsertBefore | DeleteLine | ReplaceRange | DeleteRange],
+        *,
+        expected_sha256: str = "",
+        safety_check: Literal["strict", "warn", "off"] = "strict",
+        dry_run: bool = False,
+        strict_order: bool = False,
+        reason: str = "",
+    ) -> LineEditResult:
+        """Change lines by the anchors (`N#HASH`) that read_file shows with hashes: true. The hash is the line's identity; the number is advisory."""
+
+    def edit_text_file(
+        self, path: str, old_string: str, new_string: str, *, expected_sha256: str = ""
+    ) -> EditTextResult:
+        """Replace one text that stands exactly once in a file; everything else stays as it is, byte by byte."""
+
+    def glob(
+        self,
+        pattern: str,
+        *,
+        root: str = ".",
+        exclude_globs: Sequence[str] | None = None,
+        max_results: int = 1000,
+        include_hidden: bool = False,
+    ) -> FilesGlobResult:
+        """Find files and directories by a pattern, in path order; ignored and hidden ones are left out."""
+
+    def list_directory(
+        self,
+        path: str = ".",
+        *,
+        recursive: bool = False,
+        max_depth: int = 8,
+        include_hidden: bool = False,
+        respect_ignore: bool = True,
+        max_entries: int = 5000,
+        cursor: str = "",
+    ) -> ListResult:
+        """List a directory: name, type, size and time of each entry, in path order. Links are listed, never followed."""
+
+    def move_file(
+        self,
+        from_path: str,
+        to_path: str,
+        *,
+        overwrite: bool = False,
+        expected_dest_sha256: str = "",
+        dry_run: bool = False,
+        reason: str = "",
+        expected_sha256: str,
+    ) -> MoveResult:
+        """Move or rename a file; missing directories are made. An existing destination is refused, unless overwrite."""
+
+    def multi_edit_text_file(
+        self, path: str, edits: Sequence[tuple[str, str]], *, expected_sha256: str = ""
+    ) -> MultiEditResult:
+        """Apply many string replacements to one file in order: all of them or none, with one cumulative diff."""
+
+    def read_file(
+        self,
+        path: str,
+        *,
+        start_line: int | None = None,
+        end_line: int | None = None,
+        max_bytes: int = 262144,
+        hashes: bool = False,
+        anchors: Literal["all", "sparse"] = "all",
+        allow_binary: bool = False,
+        encoding: str | None = None,
+        if_none_match: str | None = None,
+    ) -> ReadResult:
+        """Read a text file: its lines, and the sha256 that changing tools want as expectedSha256."""
+
+    def read_text_file(self, path: str, *, line: int | None = None, limit: int | None = None) -> ReadTextResult:
+        """Read a text file, or `limit` lines of it from `line` on."""
+
+    def restore_file(
+        self,
+        trash_id: str | None = None,
+        *,
+        trashed_path: str | None = None,
+        target_path: str | None = None,
+        dry_run: bool = False,
+        reason: str = "",
+    ) -> RestoreResult:
+        """Bring a deleted file back, with mode and times; never over an existing file."""
+
+    def search_files(
+        self,
+        query: str,
+        *,
+        mode: Literal["path", "text", "regex"] = "text",
+        root: str = ".",
+        include_globs: Sequence[str] | None = None,
+        exclude_globs: Sequence[str] | None = None,
+        max_results: int = 100,
+        context_lines: int = 0,
+        case_sensitive: bool = True,
+        multiline: bool = False,
+        cursor: str = "",
+    ) -> SearchFilesResult:
+        """Search names (path), literal text or regular expressions in many files; ignored, hidden and binary ones are left out."""
+
+    def write_file(
+        self, path: str, content: str, *, dry_run: bool = False, reason: str = "", expected_sha256: str
+    ) -> WriteResult:
+        """Overwrite an existing file; encoding, byte order mark and line endings stay as they are."""
+
+    def write_text_file(self, path: str, content: str, *, expected_sha256: str = "") -> WriteTextResult:
+        """Write the complete content of a text file: a new one, or one that read_text_file showed completely."""
