@@ -1,4 +1,4 @@
-"""Profiles: `make test` runs each property a little, `make soak` a lot."""
+"""Profiles: `make test` runs the same cases every time, `make soak` looks for new ones; and which tests are quick."""
 
 import itertools
 import os
@@ -13,8 +13,8 @@ _PLAIN = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
     print_blob=True,
 )
-settings.register_profile("default", settings(_PLAIN, max_examples=100))
-settings.register_profile("soak", settings(_PLAIN, max_examples=3000))
+settings.register_profile("default", settings(_PLAIN, max_examples=60, derandomize=True, database=None))
+settings.register_profile("soak", settings(_PLAIN, max_examples=3000))  # what it finds is kept as an @example
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from waiting import HANG_SECONDS
+
 BENCH = Path(__file__).parents[2] / "bench"
 NOTATIONS = ("anchored", "edit_file", "multi_edit", "unified", "envelope")
 _LATIN = "# coding: latin-1\n# caf\u00e9\none = 1\n"
@@ -81,7 +83,7 @@ def _replayed(tmp_path: Path, *options: str, script: str = "") -> tuple[int, dic
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=HANG_SECONDS,
     )
     assert figures.exists(), done.stderr
     return done.returncode, json.loads(figures.read_text())[-1], done.stdout

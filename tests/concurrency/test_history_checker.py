@@ -23,6 +23,7 @@ from surehold.workspace.proposal import Proposal, Sha256
 from surehold.workspace.receipt import Receipt
 from surehold.workspace.settings import Limits
 from surehold.workspace.workspace import Workspace
+from waiting import HANG_SECONDS
 from workspaces import PAIRS, DiskKind, StoreKind, call, make_bench
 
 THREADS = 4
@@ -45,7 +46,7 @@ def crowd(count: int, work: Callable[[int], None]) -> None:
     gate, raised = threading.Barrier(count), list[BaseException]()
 
     def begin(number: int) -> None:
-        gate.wait(30)
+        gate.wait(HANG_SECONDS)
         try:
             work(number)
         except BaseException as error:  # noqa: BLE001 - handed to the test
@@ -55,7 +56,7 @@ def crowd(count: int, work: Callable[[int], None]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(HANG_SECONDS)
     if raised:
         raise raised[0]
 
@@ -162,16 +163,17 @@ class Reckless(Unverified):
 
 
 class Forgetful(MemoryStore):
-    """A store whose intents lock nothing. Two callers that read the same version meet in `begin`."""
+    """A store whose intents lock nothing. The first two callers read the same version and meet in `begin`."""
 
     def __init__(self) -> None:
         super().__init__(clock=lambda: datetime.now(UTC))
         self._begun = dict[str, Intent]()
-        self._meeting = threading.Barrier(2)
+        self._meeting, self._met = threading.Barrier(2), False
 
     def begin(self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float) -> Begun:
-        with suppress(threading.BrokenBarrierError):
-            self._meeting.wait(1)
+        if not self._met:
+            self._meeting.wait(HANG_SECONDS)
+            self._met = True
         for blob in blobs:
             self.keep_blob(blob)
         self._begun[intent.id] = intent

@@ -4,16 +4,15 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from waiting import HANG_SECONDS, wait_until
+
 HOME = Path(__file__).parents[2]
 SUREHOLD = Path(sys.executable).with_name("surehold")
-_STARTS_WITHIN = 30.0
-_ENDS_WITHIN = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +58,7 @@ def listening(command: tuple[str, ...], port: int, *, log: Path) -> Generator[No
     finally:
         process.terminate()
         try:
-            process.wait(_ENDS_WITHIN)
+            process.wait(HANG_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -78,12 +77,11 @@ def free_port() -> int:
 
 
 def _wait_until_listening(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    deadline = time.monotonic() + _STARTS_WITHIN
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            break
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise RuntimeError(f"The server does not listen: {log.read_text(errors='replace')[-2000:]}")
+    wait_until(lambda: process.poll() is not None or _is_listening(port), "the server listens")
+    if process.poll() is not None:
+        raise RuntimeError(f"The server does not listen: {log.read_text(errors='replace')[-2000:]}")
+
+
+def _is_listening(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -21,6 +21,7 @@ from surehold.text.hashing import sha256_hex
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.workspace.proposal import Exact, Proposal
 from surehold.workspace.workspace import Workspace
+from waiting import HANG_SECONDS
 
 _NAMES = "creat,rename,renameat,renameat2,link,linkat,unlink,unlinkat,symlink,symlinkat,mkdir,mkdirat,rmdir,open,openat"
 _FACTS = "chmod,fchmod,fchmodat,chown,fchown,fchownat,setxattr,fsetxattr,removexattr,fremovexattr,utimensat,flock"
@@ -146,7 +147,7 @@ def _attached(pid: int, log: Path, fault: Fault | None) -> Generator[None]:
         said = tracer.stderr.readline()
         assert "attached" in said, said
         yield
-        tracer.wait(timeout=60)
+        tracer.wait(timeout=HANG_SECONDS)
 
 
 @dataclass(kw_only=True)

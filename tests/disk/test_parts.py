@@ -15,6 +15,7 @@ from surehold.disk.kernel import Kernel, Unsupported
 from surehold.disk.local import LocalDisk
 from surehold.disk.mounts import is_coherent
 from surehold.errors import DiskFailed, LockTimeout
+from waiting import HANG_SECONDS
 
 LINE = "36 35 {device} / {point} rw,noatime master:1 - {kind} /dev/x rw\n"
 
@@ -89,13 +90,13 @@ def test_lock_files_lie_in_a_directory_of_ones_own(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(locks.fcntl, "flock", only_files)
     with LocalDisk([tmp_path / "ws"]) as disk:
         target = disk.resolve("a")
-        with disk.lock([target], timeout=1), pytest.raises(LockTimeout), disk.lock([target], timeout=0.01):
+        with disk.lock([target], timeout=HANG_SECONDS), pytest.raises(LockTimeout), disk.lock([target], timeout=0.01):
             pass
         directory = tmp_path / f"surehold-locks-{os.geteuid()}"
         assert (stat.S_IMODE(directory.stat().st_mode), len(list(directory.iterdir()))) == (0o700, 1)
         assert list((tmp_path / "ws").iterdir()) == []
         directory.chmod(0o777)
-        with pytest.raises(DiskFailed) as caught, disk.lock([target], timeout=1):
+        with pytest.raises(DiskFailed) as caught, disk.lock([target], timeout=HANG_SECONDS):
             pass
         assert caught.value.reason == "lock_directory"
 

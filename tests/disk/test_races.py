@@ -3,7 +3,7 @@
 import contextlib
 import multiprocessing
 import os
-import time
+import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from multiprocessing.synchronize import Event
@@ -18,6 +18,7 @@ from surehold.disk.kernel import Kernel
 from surehold.disk.local import LocalDisk
 from surehold.disk.locks import DirectoryLocks
 from surehold.errors import AlreadyExists, LockTimeout, StaleFile, SureholdError
+from waiting import HANG_SECONDS
 
 RACES = int(os.environ.get("SUREHOLD_RACES", "3000"))
 EVERY_KERNEL = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
@@ -37,7 +38,7 @@ def company(work: Callable[[Event, int], object], count: int = 1) -> Generator[N
     finally:
         stop.set()
         for process in processes:
-            process.join(30)
+            process.join(HANG_SECONDS)
     assert [process.exitcode for process in processes] == [0] * count
 
 
@@ -46,14 +47,14 @@ def crowd(work: Callable[[int], None], count: int) -> None:
     gate = FORK.Barrier(count)
 
     def begin(number: int) -> None:
-        gate.wait(30)
+        gate.wait(HANG_SECONDS)
         work(number)
 
     processes = [FORK.Process(target=begin, args=(number,)) for number in range(count)]
     for process in processes:
         process.start()
     for process in processes:
-        process.join(60)
+        process.join(HANG_SECONDS)
     assert [process.exitcode for process in processes] == [0] * count
 
 
@@ -98,7 +99,7 @@ def test_crossing_moves_lose_nothing(tmp_path: Path, kernel: Kernel) -> None:
         with LocalDisk([tmp_path], kernel=kernel, durability="none") as disk:
             source, target = map(disk.resolve, way)
             for turn in range(60):
-                with disk.lock([source, target], timeout=30):
+                with disk.lock([source, target], timeout=HANG_SECONDS):
                     step = Rename(source=source, target=target, expected=sha(b"x"))
                     try:
                         disk.apply([step], tag=f"p{number}-{turn}", fence=no_fence, keep=discard)
@@ -118,7 +119,7 @@ def test_no_edit_is_lost_among_processes_that_take_the_lock(tmp_path: Path, kern
         with LocalDisk([tmp_path], kernel=kernel, durability="none") as disk:
             target = disk.resolve("count")
             for turn in range(50):
-                with disk.lock([target], timeout=60):
+                with disk.lock([target], timeout=HANG_SECONDS):
                     stored = disk.read(target, limit=100)
                     assert stored is not None
                     data = str(int(stored.data) + 1).encode()
@@ -168,30 +169,37 @@ def test_a_lock_of_another_process_is_waited_for_and_dies_with_it(tmp_path: Path
     ready = FORK.Event()
 
     def hold(stop: Event, _: int) -> None:
-        with LocalDisk([tmp_path]) as disk, disk.lock([disk.resolve("x")], timeout=1):
+        with LocalDisk([tmp_path]) as disk, disk.lock([disk.resolve("x")], timeout=HANG_SECONDS):
             ready.set()
-            stop.wait(30)
+            stop.wait(HANG_SECONDS)
             os._exit(0)  # without letting go
 
     with LocalDisk([tmp_path]) as disk:
+        taken: list[str] = []
+
+        def take() -> None:
+            with disk.lock([disk.resolve("x")], timeout=HANG_SECONDS):
+                taken.append("x")
+
         with company(hold):
-            assert ready.wait(30)
-            began = time.monotonic()
+            assert ready.wait(HANG_SECONDS)
             with pytest.raises(LockTimeout) as caught, disk.lock([disk.resolve("x")], timeout=0.2):
                 pass
-            assert 0.2 <= time.monotonic() - began < 5
             assert (caught.value.path, caught.value.details) == ("x", {"seconds": 0.2})
-        with disk.lock([disk.resolve("x")], timeout=5):
-            pass
+            waiting = threading.Thread(target=take)
+            waiting.start()
+            assert not taken
+        waiting.join(HANG_SECONDS)
+    assert taken == ["x"]
 
 
 def test_a_lock_that_is_let_go_is_free_although_a_child_was_forked_meanwhile(tmp_path: Path) -> None:
     with LocalDisk([tmp_path]) as disk:
         target = disk.resolve("x")
         with contextlib.ExitStack() as stack:
-            with disk.lock([target], timeout=1):
-                stack.enter_context(company(lambda stop, _: stop.wait(30)))
-            with disk.lock([target], timeout=1):
+            with disk.lock([target], timeout=HANG_SECONDS):
+                stack.enter_context(company(lambda stop, _: stop.wait(HANG_SECONDS)))
+            with disk.lock([target], timeout=HANG_SECONDS):
                 pass
 
 
@@ -210,10 +218,10 @@ def test_a_lock_follows_the_path_to_a_new_directory(tmp_path: Path) -> None:
     (tmp_path / "ws/d").mkdir(parents=True)
     with LocalDisk([tmp_path / "ws"]) as disk:
         target = disk.resolve("d/x")
-        with disk.lock([target], timeout=1):
+        with disk.lock([target], timeout=HANG_SECONDS):
             (tmp_path / "ws/d").rename(tmp_path / "old")
             (tmp_path / "ws/d").mkdir()
-            with disk.lock([target], timeout=1):  # another directory, another lock
+            with disk.lock([target], timeout=HANG_SECONDS):  # another directory, another lock
                 pass
 
 
@@ -243,9 +251,8 @@ def attacked(tmp_path: Path) -> Generator[Path]:
 
 def rounds(count: int, enough: Callable[[], bool]) -> Iterator[int]:
     """Count at least so far, and on until something got through: a busy machine may pause the attacker for long."""
-    deadline = time.monotonic() + 60
     number = 0
-    while number < count or not (enough() or time.monotonic() > deadline):
+    while number < count or not enough():
         yield number
         number += 1
 
@@ -263,8 +270,7 @@ def test_reads_during_a_swap_attack_never_leave_the_root(tmp_path: Path, kernel:
             else:
                 seen.add("nothing" if stored is None else stored.data.decode())
     assert SECRET.decode() not in seen
-    assert "public" in seen, "the attack left no time to read at all"
-    assert seen <= {"public", "nothing", "outside_workspace symlink_escape", "stale_file unstable_read"}
+    assert {"public"} <= seen <= {"public", "nothing", "outside_workspace symlink_escape", "stale_file unstable_read"}
 
 
 @requirement("promise:contained:races")

@@ -19,6 +19,7 @@ from surehold.errors import (
     StaleFile,
 )
 from surehold.text.snapshot import Meta
+from waiting import HANG_SECONDS
 
 pytestmark = requirement("engine:disk:two_disks", "engine:disk:fallbacks")  # the fixture `world` is every disk
 
@@ -490,7 +491,7 @@ def test_a_lock_excludes_other_threads_and_names_the_path(world: World) -> None:
         except LockTimeout as error:
             caught.append(error)
 
-    with world.disk.lock([world.target("d/a")], timeout=1):
+    with world.disk.lock([world.target("d/a")], timeout=HANG_SECONDS):
         thread = threading.Thread(target=intrude)
         thread.start()
         thread.join()
@@ -527,7 +528,7 @@ def test_opposite_orders_do_not_deadlock(world: World) -> None:
 
     def work(paths: tuple[str, str]) -> None:
         for number in range(50):
-            with world.disk.lock([world.target(path) for path in paths], timeout=20):
+            with world.disk.lock([world.target(path) for path in paths], timeout=HANG_SECONDS):
                 rounds.append(number)
                 time.sleep(0.0001)
 

@@ -12,6 +12,7 @@ import pytest
 
 from docs.snippets import snippets
 from spec.marks import requirement
+from waiting import HANG_SECONDS
 
 _SHA256 = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{56}\b")
 _CHANGE = re.compile(r"(?<=changeId: )[0-9a-z]{26}")
@@ -50,7 +51,7 @@ def server(tmp_path: Path) -> Generator[Server]:
         yield server
         assert server.process.stdin is not None
         server.process.stdin.close()
-        assert server.process.wait(30) == 0
+        assert server.process.wait(HANG_SECONDS) == 0
 
 
 @requirement("front:docs:clients")

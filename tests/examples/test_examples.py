@@ -14,6 +14,7 @@ import pytest
 from docs.official_client import tools_over_http
 from spec.marks import requirement
 from surehold.tools.context import CallContext
+from waiting import HANG_SECONDS
 from workspaces import make_bench
 
 PROJECT = Path(__file__).parents[2]
@@ -31,7 +32,7 @@ def run(script: str, directory: Path) -> list[str]:
         env={**kept, "XDG_STATE_HOME": str(directory / "state"), "TMPDIR": str(temporary), "SUREHOLD_DEMO_FAST": "1"},
         capture_output=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=HANG_SECONDS,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
@@ -120,7 +121,7 @@ def test_make_serve_keeps_a_server_running_and_prints_how_to_connect(tmp_path: P
             assert process.poll() is None
         finally:
             os.killpg(process.pid, signal.SIGTERM)
-            process.wait(30)
+            process.wait(HANG_SECONDS)
 
 
 def test_the_agent_loop_shows_both_tool_lists_a_refusal_and_an_edit(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from surehold.media.documents import decode_document
 from surehold.media.magic import kind_of
 from surehold.media.pictures import decode_picture
 from surehold.media.workers import DecodeDeadline, DecoderGone, DecoderSlow, Worker, WorkerPool
+from waiting import HANG_SECONDS, wait_until
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_packages_that_are_not_installed_but_named_are_found(tmp_path: Path) -> 
         [plain, "-c", program],
         input=image(),
         capture_output=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": named},
@@ -206,13 +206,11 @@ def test_processes_end_with_the_one_that_started_them() -> None:
         "print(worker.pid, flush=True)\n"
         "os._exit(0)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=HANG_SECONDS
+    )
 
-    end = time.monotonic() + 30
-    while _runs(int(done.stdout)) and time.monotonic() < end:
-        time.sleep(0.02)
-
-    assert not _runs(int(done.stdout))
+    wait_until(lambda: not _runs(int(done.stdout)))
 
 
 def test_no_decoder_is_loaded_by_whoever_asks() -> None:
@@ -226,7 +224,11 @@ def test_no_decoder_is_loaded_by_whoever_asks() -> None:
         "print(sorted({name.split('.')[0] for name in sys.modules} & {'PIL', 'pypdfium2'}))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], input=image(), check=True, capture_output=True, timeout=60
+        [sys.executable, "-W", "error", "-c", program],
+        input=image(),
+        check=True,
+        capture_output=True,
+        timeout=HANG_SECONDS,
     )
 
     assert done.stdout.decode().splitlines() == ["image/png", "[]"]
@@ -249,7 +251,7 @@ def test_a_forked_process_starts_its_own() -> None:
         "    print(worker.pid == first, worker.is_alive(), flush=True)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], check=True, capture_output=True, text=True, timeout=60
+        [sys.executable, "-W", "error", "-c", program], check=True, capture_output=True, text=True, timeout=HANG_SECONDS
     )
 
     assert done.stdout.splitlines() == ["True True", "True True"]

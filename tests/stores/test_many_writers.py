@@ -17,6 +17,7 @@ from spec.marks import requirement
 from stores.scenes import SPAWN, blob, call, change, intent, sha
 from surehold.stores.base import Begun, LedgerQuery
 from surehold.stores.sqlite.store import SqliteStore
+from waiting import HANG_SECONDS
 
 
 def wall_clock() -> datetime:
@@ -132,11 +133,11 @@ def test_a_fork_while_another_thread_writes_keeps_nobody_waiting(tmp_path: Path)
     def slow_writer() -> None:
         with store._database.write_transaction():
             inside.set()
-            done.wait(10)
+            done.wait(HANG_SECONDS)
 
     thread = threading.Thread(target=slow_writer)
     thread.start()
-    inside.wait(10)
+    assert inside.wait(HANG_SECONDS)
     pid = os.fork()
     if pid == 0:  # lives on with whatever it inherited
         signal.pause()

@@ -8,8 +8,7 @@ import os
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import pytest
 
 from surehold.errors import LockTimeout, StateUnavailable
 from surehold.stores.sqlite import write_queue
+from waiting import HANG_SECONDS, wait_until
 
 TAKE = """
 import fcntl, sys
@@ -29,7 +29,7 @@ def lock(tmp_path: Path) -> Path:
     return tmp_path / "state.lock"
 
 
-def wait_in_line(lock: Path, patience: float = 10) -> None:
+def wait_in_line(lock: Path, patience: float = HANG_SECONDS) -> None:
     with write_queue.hold_turn(lock, database=lock.with_name("state.db"), patience=patience):
         pass
 
@@ -61,13 +61,6 @@ def open_files(lock: Path) -> int:
 
 def waiters() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if isinstance(thread, write_queue._QueueWaiter)]
-
-
-def eventually(holds: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 10
-    while not holds() and time.monotonic() < end:
-        time.sleep(0.005)
-    return holds()
 
 
 def interrupt_after(patch: pytest.MonkeyPatch, owner: object, name: str) -> None:
@@ -104,7 +97,7 @@ def test_an_interrupted_wait_gives_back_a_lock_that_comes_later(
         with pytest.raises(KeyboardInterrupt):
             wait_in_line(lock, patience=0.1)
 
-    assert eventually(lambda: not waiters())
+    wait_until(lambda: not waiters())
     assert_free_for_another_process(lock)
     assert open_files(lock) == 0
 
@@ -122,7 +115,7 @@ def test_an_interrupt_after_a_successful_wait_leaves_the_lock_free(lock: Path, m
 
         thread = threading.Thread(target=wait)
         thread.start()
-        assert eventually(lambda: bool(waiters()))
+        wait_until(waiters)
     thread.join()
 
     assert [type(error) for error in caught] == [KeyboardInterrupt]
@@ -130,7 +123,7 @@ def test_an_interrupt_after_a_successful_wait_leaves_the_lock_free(lock: Path, m
 
 
 def test_an_interrupted_body_leaves_the_lock_free(lock: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), write_queue.hold_turn(lock, database=lock, patience=1):
+    with pytest.raises(KeyboardInterrupt), write_queue.hold_turn(lock, database=lock, patience=HANG_SECONDS):
         raise KeyboardInterrupt
 
     assert_free_for_another_process(lock)
@@ -143,7 +136,7 @@ def test_waits_behind_a_stopped_process_do_not_pile_up(lock: Path) -> None:
                 wait_in_line(lock, patience=0.05)
         assert (len(waiters()), open_files(lock)) == (1, 2)  # the one still in line, and the holder
 
-    assert eventually(lambda: not waiters())
+    wait_until(lambda: not waiters())
     assert open_files(lock) == 0
     assert_free_for_another_process(lock)
 
@@ -156,7 +149,7 @@ def test_a_wait_beside_an_abandoned_one_still_gets_its_turn(lock: Path) -> None:
         thread.start()
         thread.join(0.1)
         assert thread.is_alive()
-    thread.join(10)
+    thread.join(HANG_SECONDS)
 
     assert not thread.is_alive()
     assert_free_for_another_process(lock)
@@ -175,14 +168,14 @@ def test_a_wait_without_a_thread_still_ends(lock: Path, monkeypatch: pytest.Monk
 
 
 def test_a_child_forked_inside_a_turn_leaves_it_to_its_parent(lock: Path) -> None:
-    with write_queue.hold_turn(lock, database=lock, patience=1):
+    with write_queue.hold_turn(lock, database=lock, patience=HANG_SECONDS):
         pid = os.fork()
         if pid == 0:
             os._exit(open_files(lock))
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
         with pytest.raises(LockTimeout):
             wait_in_line(lock, patience=0.05)
-    assert eventually(lambda: not waiters())
+    wait_until(lambda: not waiters())
 
 
 def test_a_line_in_a_directory_that_is_gone_is_a_replaced_history(tmp_path: Path) -> None:

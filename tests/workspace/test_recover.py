@@ -101,7 +101,7 @@ HOLDER = """
 import sys
 from surehold.disk.local import LocalDisk
 disk = LocalDisk([sys.argv[1]])
-with disk.lock([disk.resolve("a")], timeout=5):
+with disk.lock([disk.resolve("a")], timeout=120):
     print("held", flush=True)
     sys.stdin.read()
 """

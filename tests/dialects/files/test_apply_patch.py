@@ -3,7 +3,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from dialects.place import Place, sha256
 from front.mcp.client import ServerEnded, StdioClient, surehold
 from spec.marks import requirement
+from waiting import wait_until
 
 GIT = """\
 diff --git a/{0}/old.txt b/{0}/new.txt
@@ -303,14 +303,16 @@ def test_a_server_killed_in_the_middle_of_a_patch_leaves_all_or_none_after_recov
     root.mkdir()
     names = [f"f{n}" for n in range(40)]
     outcomes = set[str]()
-    for attempt in range(6):
+    for attempt, seen in enumerate((None, "f0", "f1", "f12", "f25", "f9")):  # in the order in which they are replaced
         for name in names:
             (root / name).write_text("old\n")
         patch = envelope(*(r for name in names for r in (f"*** Update File: {name}", "@@", "-old", f"+new {attempt}")))
         client = StdioClient(surehold("mcp", root, "--state-dir", state))
         client.call("read_file", {"path": "f0"})
+        if seen is None:
+            os.kill(client.process.pid, signal.SIGSTOP)
         client.start_call("apply_patch", {"patch": patch})
-        time.sleep(0.004 + 0.012 * attempt)
+        wait_until(lambda seen=seen: seen is None or (root / seen).read_text() != "old\n")
         os.kill(client.process.pid, signal.SIGKILL)
         client.process.wait()
         with pytest.raises((ServerEnded, OSError)):
