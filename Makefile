@@ -25,12 +25,19 @@ test: $(STAMP)  ## run every test, and say how many of each kind ran
 	@sh scripts/setup-tests.sh
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-check: $(STAMP)  ## format, lint, types, import contracts, tests
+.PHONY: quick
+quick: $(STAMP)  ## run the tests that start no server and no other process, for the inner loop
+	$(BIN)/python -m pytest -q -n auto --dist worksteal --quick
+
+.PHONY: lint
+lint: $(STAMP)  ## format, lint, spelling, types and import contracts, without tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/codespell
 	$(BIN)/pyright
 	$(BIN)/lint-imports
-	@$(MAKE) --no-print-directory test
+
+check: lint test  ## everything that must be clean before a change goes in
 
 fix: $(STAMP)  ## format, repair what can be repaired, and generate what is generated
 	$(BIN)/ruff check --fix .
@@ -55,7 +62,7 @@ conformance: $(STAMP)  ## let clients, checkers and agents that others wrote try
 	@sh scripts/conformance-setup.sh clients
 	PYTHONPATH=tests $(BIN)/python -m conformance.run
 
-soak: $(STAMP)  ## the long runs: every property 3,000 times, races and kills at full length
+soak: $(STAMP)  ## the long runs: 3,000 random cases of every property, races and kills at full length
 	@sh scripts/setup-tests.sh
 	SUREHOLD_SOAK=1 SUREHOLD_RACES=100000 HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n auto --dist worksteal --timeout 3600
 

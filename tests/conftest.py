@@ -2,8 +2,10 @@
 
 import itertools
 import os
+import re
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,6 +18,25 @@ _PLAIN = settings(
 settings.register_profile("default", settings(_PLAIN, max_examples=60, derandomize=True, database=None))
 settings.register_profile("soak", settings(_PLAIN, max_examples=3000))  # what it finds is kept as an @example
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+_TESTS = Path(__file__).parent
+_SLOW_FOLDERS = frozenset({"bench", "concurrency", "conformance", "crash", "docs", "examples", "front", "media"})
+_STARTS_PROCESSES = re.compile(r"\b(subprocess|multiprocessing|os\.fork|StdioClient|Desk|Place|searcher)\b")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="only tests that start no server and no other process")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With --quick, leave out the folders and the modules whose tests start processes."""
+    if not config.getoption("--quick") or _TESTS not in collection_path.parents:
+        return None
+    if _SLOW_FOLDERS.intersection(collection_path.relative_to(_TESTS).parts):
+        return True
+    is_test = collection_path.name.startswith("test_")
+    return (is_test and _STARTS_PROCESSES.search(collection_path.read_text()) is not None) or None
 
 
 @pytest.fixture
