@@ -20,7 +20,7 @@ _PER_FOLDER = 100
 _LINES = 40
 _REPEAT = 11
 _PATTERN = r"TODO \w+"
-"""Stands in every tenth file."""
+"""Occurs in every tenth file."""
 _RG = Path(sys.executable).with_name("rg")
 _FLAGS = ("--no-config", "--color=never", "--hidden", "--crlf")
 _MODES: dict[OutputMode, tuple[str, ...]] = {

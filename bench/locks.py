@@ -1,4 +1,4 @@
-"""What it costs to keep others away when nobody else is there."""
+"""The cost of a lock that no other process wants."""
 
 import fcntl
 import os
@@ -32,6 +32,6 @@ def rows() -> list[Row]:
     whole = sorted(edits.subject)[len(edits.subject) // 2]
     note = f"of a bare open + flock + close; {100 * once / whole:.0f} % of an edit without fsync ({whole * 1e3:.2f} ms)"
     return [
-        Row(name="lock of one file that nobody else wants", measured=once * 1e6, unit="µs"),
+        Row(name="lock of one file, uncontended", measured=once * 1e6, unit="µs"),
         Row(name="  the same as a ratio", measured=locks.ratio, note=note),
     ]

@@ -1,7 +1,7 @@
 """Measure everything and print one table: `python bench/run.py [bench …]`.
 
 Times are ratios against a baseline that runs in the same minute, in turns with its subject. `above` marks a goal that
-was missed; the exit code is 0 all the same, since a busy machine is no defect.
+was missed; the exit code is 0 all the same, since a busy machine is not a defect.
 """
 
 import importlib

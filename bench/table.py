@@ -37,7 +37,7 @@ def render(rows: Iterable[Row]) -> str:
 
 
 def _padded(line: tuple[str, ...], widths: list[int]) -> list[str]:
-    """Figures stand at the right of their column, words at the left."""
+    """Figures are right-aligned in their column, words at the left."""
     return [
         cell.rjust(width) if column in {1, 2} else cell.ljust(width)
         for column, (cell, width) in enumerate(zip(line, widths, strict=True))

@@ -50,8 +50,8 @@ TILL_AS_IT_IS = """\
 
 
 def main() -> None:
-    """Play all scenes in a directory that is gone afterwards."""
-    cast("TextIOWrapper", sys.stdout).reconfigure(errors="replace")  # a terminal without ✓ is no reason to stop
+    """Play all scenes in a temporary directory."""
+    cast("TextIOWrapper", sys.stdout).reconfigure(errors="replace")  # go on where a terminal has no ✓
     with tempfile.TemporaryDirectory(prefix="surehold-demo-") as place:
         os.environ["XDG_STATE_HOME"] = str(Path(place, "state"))
         root = Path(place, "cafe")
@@ -59,7 +59,7 @@ def main() -> None:
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_bytes(text.encode())
         say(paint("Surehold: file tools for AI agents that never lose an edit.", BOLD))
-        say("A sample workspace, cafe/, lies in a temporary directory. A scripted agent works in it, over MCP.")
+        say("A sample workspace, cafe/, is in a temporary directory. A scripted agent works in it, over MCP.")
         with connect(root) as agent:
             first = edit(agent, root)
             stale(agent, root, first["afterSha256"])
@@ -69,11 +69,11 @@ def main() -> None:
             settled(root)
             trash(agent, root)
         look_back(root, first["changeId"])
-    say("\nThat was all. The sample workspace is gone again; docs/clients.md says how to connect your own agent.")
+    say("\nDone. The sample workspace is deleted; docs/clients.md says how to connect your own agent.")
 
 
 def connect(root: Path) -> Client:
-    """Scene 1: a client starts the server, and is told what it can do."""
+    """Scene 1: a client starts the server, and lists its tools."""
     title("1  An agent connects")
     command("mcp cafe")
     agent = Client(root, name="agent")
@@ -87,7 +87,7 @@ def connect(root: Path) -> Client:
 def edit(agent: Client, root: Path) -> Json:
     """Scene 2: only the edited bytes change."""
     title("2  Read, then edit: only the named bytes change")
-    say("menu.txt is awkward: a byte order mark, CRLF but one lone LF, accents, no newline at the end.")
+    say("menu.txt is difficult: a byte order mark, CRLF but one lone LF, accents, no newline at the end.")
     seen = call(agent, "read_file", path="menu.txt")
     before = (root / "menu.txt").read_bytes()
     edits = [{"oldText": "Tea        2.50", "newText": "Tea        2.80"}]
@@ -100,7 +100,7 @@ def edit(agent: Client, root: Path) -> Json:
 
 def stale(agent: Client, root: Path, sha256: str) -> None:
     """Scene 3: an edit that is based on an old version is refused, and one retry suffices."""
-    title("3  Meanwhile, somebody else saves the file")
+    title("3  A person saves the file between two edits")
     menu = root / "menu.txt"
     menu.write_bytes(menu.read_bytes().replace(b"Coffee     3.00", b"Coffee     3.10"))
     say("A person changes the price of coffee in an editor. The agent does not know, and edits the hours.")
@@ -110,7 +110,8 @@ def stale(agent: Client, root: Path, sha256: str) -> None:
     call(agent, "edit_file", path="menu.txt", expectedSha256=refusal["details"]["retryWithSha256"], edits=edits)
     text = menu.read_bytes().decode()
     claim(
-        "Coffee     3.10" in text and "9 to 8" in text, "Both changes are in the file. Nobody was overwritten unseen."
+        "Coffee     3.10" in text and "9 to 8" in text,
+        "Both changes are in the file. No unseen change was overwritten.",
     )
 
 
@@ -118,7 +119,7 @@ def patch(agent: Client, root: Path) -> None:
     """Scene 4: a patch of three files is one change."""
     title("4  A patch for three files: all or nothing")
     before = contents(root / "shop")
-    say("The agent renames `price` to `cents`. It has the third file wrong.")
+    say("The agent renames `price` to `cents`. Its third hunk does not match the file.")
     refusal = refused(agent, "apply_patch", patch=PATCH)
     claim(
         refusal["kind"] == "patch_apply_error" and contents(root / "shop") == before,
@@ -130,7 +131,7 @@ def patch(agent: Client, root: Path) -> None:
     after = contents(root / "shop")
     claim(
         len(done["changedFiles"]) == 3 and all(b"cents" in data and b"price" not in data for data in after.values()),
-        "All three files are changed, as one change that can be taken back as one.",
+        "All three files are changed, as one change that can be undone as one.",
     )
 
 
@@ -141,14 +142,14 @@ def kill(root: Path) -> None:
     for _ in range(20):
         if kill_at_the_first_file(root):
             break
-        # The patch was quicker than the kill. That is fine, but not what is to be shown.
+        # The patch was quicker than the kill: undo it and try again.
         subprocess.run((sys.executable, "-m", "surehold", "undo", "--root", root), check=True, capture_output=True)
     found = contents(root / "recipes")
     staged = [found.pop(path) for path in list(found) if path.startswith(".surehold-")]
     new = sum(b"serves 8" in data for data in found.values())
     claim(
         0 < new < len(found) == len(RECIPES) and bool(staged),
-        f"Half done: {new} recipes are new, {len(found) - new} are old, and staged files lie about.",
+        f"Half done: {new} recipes are new, {len(found) - new} are old, and staged files are left.",
     )
 
 
@@ -169,10 +170,10 @@ def kill_at_the_first_file(root: Path) -> bool:
 
 def settled(root: Path) -> None:
     """Scene 5, second half: the next server has cleaned up before it answers."""
-    say("The next server starts. Before it answers, it looks at what the dead one left.")
+    say("The next server starts. Before it answers, it cleans up after the dead one.")
     claim(
         contents(root / "recipes") == {path.removeprefix("recipes/"): text.encode() for path, text in RECIPES.items()},
-        "All two hundred recipes are as they were, byte for byte, and nothing lies about.",
+        "All two hundred recipes are as they were, byte for byte, and no temporary file is left.",
     )
 
 
@@ -183,13 +184,13 @@ def trash(agent: Client, root: Path) -> None:
     before = till.read_bytes()
     seen = call(agent, "read_file", path="shop/till.py")
     gone = call(agent, "delete_file", path="shop/till.py", expectedSha256=seen["sha256"])
-    claim(not till.exists(), "The file is gone from the workspace, and lies in the trash.")
+    claim(not till.exists(), "The file is gone from the workspace, and is in the trash.")
     call(agent, "restore_file", trashId=gone["trashId"])
     claim(till.read_bytes() == before, "It is back, byte for byte.")
 
 
 def look_back(root: Path, first: str) -> None:
-    """Scene 7: a person looks at what the agent did, and takes one change back."""
+    """Scene 7: a person looks at what the agent did, and undoes one change."""
     title("7  What you see of it, at any time later")
     run(root, "log", "menu.txt")
     run(root, "log", "shop")
@@ -200,7 +201,10 @@ def look_back(root: Path, first: str) -> None:
         (root / "menu.txt").read_bytes() == expected,
         "Tea costs 2.50 again. Coffee and the opening hours, which changed later, stayed.",
     )
-    claim(run(root, "verify") == 0, "Every entry of the log fits the one before it, and every kept byte is there.")
+    claim(
+        run(root, "verify") == 0,
+        "The log is intact: every entry fits the one before it, and every stored byte is there.",
+    )
 
 
 def call(agent: Client, tool: str, **arguments: object) -> Json:

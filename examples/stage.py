@@ -1,4 +1,4 @@
-"""How the demo speaks: lines with colour and pauses on a terminal, and claims that are checked before they are printed."""
+"""Prints the demo: lines with colour and pauses on a terminal, and claims that are checked before they are printed."""
 
 import os
 import re
@@ -42,7 +42,7 @@ def show_answer(text: str, *, refused: bool = False) -> None:
 
 
 def pause(seconds: float) -> None:
-    """Wait, when somebody is watching."""
+    """Wait, if a person is watching."""
     if PAUSES:
         time.sleep(seconds)
 

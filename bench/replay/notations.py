@@ -18,7 +18,7 @@ _NOTE = "\\ No newline at end of file\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Lines `start` to `end` of the old version that stand there once, and the hunks among them."""
+    """Lines `start` to `end` of the old version that occur once, and the hunks among them."""
 
     start: int
     end: int
@@ -96,7 +96,7 @@ def envelope_patch(difference: Difference, path: str) -> str:
 
 
 def blocks(lines: Sequence[str], hunks: Sequence[Hunk], *, context: int = 0) -> list[Block]:
-    """Return the hunks with so much context that each stands once; those that come to overlap are one block."""
+    """Return the hunks with so much context that each occurs once; those that come to overlap are one block."""
     text, found = "".join(lines), list[Block]()
     for hunk in hunks:
         start, end = _grown(text, lines, max(0, hunk.start - context), min(len(lines), hunk.end + context))
@@ -109,7 +109,7 @@ def blocks(lines: Sequence[str], hunks: Sequence[Hunk], *, context: int = 0) -> 
 
 
 def _grown(text: str, lines: Sequence[str], start: int, end: int) -> tuple[int, int]:
-    """Return lines around these that stand once in the text; one more in turns above and below, then in leaps."""
+    """Return lines around these that occur once in the text; one more in turns above and below, then in leaps."""
     step, size = 0, 1
     while not _is_unique(text, "".join(lines[start:end])) and (start > 0 or end < len(lines)):
         if (step % 2 == 0 and start > 0) or end == len(lines):

@@ -17,7 +17,7 @@
     │  ├─ OutsideWorkspace      outside_workspace · dotdot, absolute … -32007
     │  ├─ BinaryFile            binary_file · nul_bytes                -32004
     │  └─ FileTooLarge          file_too_large · size_limit            -32008
-    ├─ Stale                                   look again, then try again
+    ├─ Stale                                   read again, then try again
     │  ├─ StaleFile             stale_file · hash_mismatch             -32009
     │  └─ UndoConflict          stale_file · undo_conflict
     ├─ MatchError                              the text to replace is the problem
@@ -36,7 +36,7 @@
     │  ├─ OverlappingOperations  overlapping_operations · same_lines   -32012
     │  ├─ NoChange              no_change · same_bytes                 -32602
     │  └─ SafetyCheckFailed     safety_check_failed · suspicious       -32014
-    ├─ MediaError                              the file is not what its kind promises    -32004
+    ├─ MediaError                              the image or document cannot be shown    -32004
     │  ├─ ImageInvalid          image_invalid · undecodable
     │  ├─ ImageTooLarge         image_too_large · pixels
     │  ├─ PdfInvalid            pdf_invalid · undecodable
@@ -81,7 +81,7 @@ class ErrorDict(TypedDict):
 
 
 class SureholdError(Exception):
-    """Anything Surehold refuses or fails to do on purpose."""
+    """Base class of everything that Surehold refuses or fails to do on purpose."""
 
     kind: ClassVar[str] = "unknown"
     code: ClassVar[int] = -32603
@@ -95,7 +95,7 @@ class SureholdError(Exception):
     action: str
     details: dict[str, Any]
     recorded: bool = False
-    """The ledger knows of it already."""
+    """Whether the refusal is already in the ledger."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class SureholdError(Exception):
         action: str | None = None,
         **details: Any,
     ) -> None:
-        """Say what is wrong in one sentence, and hand over the data that goes with it."""
+        """Take the message, one sentence, and the data that belongs to it."""
         super().__init__(message)
         self.message = message
         self.path = path
@@ -178,7 +178,7 @@ class PathError(SureholdError):
 
 
 class NotFound(PathError):
-    """Nothing is there."""
+    """The path does not exist."""
 
     kind = "not_found"
     code = -32001
@@ -187,7 +187,7 @@ class NotFound(PathError):
 
 
 class NotAFile(NotFound):
-    """Something is there, but it is not a regular file."""
+    """The path exists, but it is not a regular file."""
 
     code = -32003
     default_reason = "not_a_file"
@@ -195,7 +195,7 @@ class NotAFile(NotFound):
 
 
 class AlreadyExists(PathError):
-    """Something is there that must not be."""
+    """The path must not exist, but it does."""
 
     kind = "already_exists"
     code = -32006
@@ -204,7 +204,7 @@ class AlreadyExists(PathError):
 
 
 class PermissionDenied(PathError):
-    """The operating system or a rule says no."""
+    """The operating system or a rule forbids it."""
 
     kind = "permission_denied"
     code = -32002
@@ -228,7 +228,7 @@ class DeniedByRule(PermissionDenied):
 
 
 class PermissionRequired(PermissionDenied):
-    """A person must be asked, and nobody can be."""
+    """The change requires approval, and there is no one to ask."""
 
     recoverable = True
     default_reason = "permission_required"
@@ -246,7 +246,7 @@ class OutsideWorkspace(PathError):
 
 
 class BinaryFile(PathError):
-    """A text operation met bytes that are not text."""
+    """The file is not text."""
 
     kind = "binary_file"
     code = -32004
@@ -255,7 +255,7 @@ class BinaryFile(PathError):
 
 
 class FileTooLarge(PathError):
-    """The file is above the size that this operation takes."""
+    """The file is larger than this operation allows."""
 
     kind = "file_too_large"
     code = -32008
@@ -264,14 +264,14 @@ class FileTooLarge(PathError):
 
 
 class Stale(SureholdError):
-    """What the caller saw is no longer what is there."""
+    """The file changed since the caller saw it."""
 
     kind = "stale_file"
     code = -32009
 
 
 class StaleFile(Stale):
-    """The file is not what the caller proved to have seen."""
+    """The file is not the version that the caller saw."""
 
     default_reason = "hash_mismatch"
     default_action = "Re-read the file to obtain the current sha256 and re-apply your edit."
@@ -285,7 +285,7 @@ class UndoConflict(Stale):
 
 
 class MatchError(SureholdError):
-    """The text to replace does not name exactly one place."""
+    """The text to replace does not occur exactly once."""
 
 
 class OldTextNotFound(MatchError):
@@ -294,11 +294,11 @@ class OldTextNotFound(MatchError):
     kind = "old_text_not_found"
     code = -32010
     default_reason = "no_match"
-    default_action = "Copy the text exactly as it stands in the file."
+    default_action = "Copy the text exactly as it is in the file."
 
 
 class MultipleMatches(MatchError):
-    """The text to replace stands in several places."""
+    """The text to replace occurs several times."""
 
     kind = "multiple_matches"
     code = -32011
@@ -307,7 +307,7 @@ class MultipleMatches(MatchError):
 
 
 class OverlappingEdits(MatchError):
-    """Two edits of one call want the same bytes."""
+    """Two edits of one call change the same bytes."""
 
     kind = "overlapping_edits"
     code = -32012
@@ -316,12 +316,12 @@ class OverlappingEdits(MatchError):
 
 
 class PatchApplyError(MatchError):
-    """A hunk of a patch does not fit its file."""
+    """A hunk of a patch does not apply to its file."""
 
     kind = "patch_apply_error"
     code = -32014
     default_reason = "context_not_found"
-    default_action = "Read the file, and write the hunk with lines as they stand there now."
+    default_action = "Read the file, and write the hunk with its current lines."
 
 
 class LineEditError(SureholdError):
@@ -333,7 +333,7 @@ class LineEditError(SureholdError):
 
 
 class SchemaInvalid(LineEditError):
-    """An operation is not spelled as operations are."""
+    """An operation has a wrong or missing field."""
 
     kind = "schema_invalid"
     default_reason = "bad_field"
@@ -341,7 +341,7 @@ class SchemaInvalid(LineEditError):
 
 
 class AnchorStale(LineEditError):
-    """The line that an anchor names is not there any more, or cannot be proven to be the same."""
+    """The line that an anchor names is gone, or cannot be proven to be the same."""
 
     kind = "anchor_stale"
     code = -32009
@@ -357,11 +357,11 @@ class RangeUnseen(LineEditError):
     code = -32009
     step = "retry"
     default_reason = "never_shown"
-    default_action = "Look at the lines in `fresh_rows`; if they are to go, send the same edit again."
+    default_action = "Look at the lines in `fresh_rows`; if they should be replaced too, send the same edit again."
 
 
 class AnchorLowEntropy(LineEditError):
-    """A bare hash names a line that says next to nothing, such as a closing brace."""
+    """A bare hash names a line with too little content, such as a closing brace."""
 
     kind = "anchor_low_entropy"
     code = -32011
@@ -381,7 +381,7 @@ class AnchorAmbiguous(LineEditError):
 
 
 class AnchorContextAmbiguous(LineEditError):
-    """An anchor names several lines that even their surroundings do not tell apart, or an end of a range does."""
+    """An anchor names several lines with equal surroundings, or an end of a range names several lines."""
 
     kind = "anchor_context_ambiguous"
     code = -32011
@@ -391,30 +391,30 @@ class AnchorContextAmbiguous(LineEditError):
 
 
 class InvalidRangeOrder(LineEditError):
-    """The ends of a range do not enclose lines from top to bottom."""
+    """The end of a range is before its start, or is the same line."""
 
     kind = "invalid_range_order"
     default_reason = "same_line"
-    default_action = "Send the operation that stands in `operation`."
+    default_action = "Send the operation in `operation` instead."
 
 
 class OverlappingOperations(LineEditError):
-    """Two operations of one call want the same lines."""
+    """Two operations of one call change the same lines."""
 
     kind = "overlapping_operations"
     code = -32012
     step = "rewrite_as_single_block"
     default_reason = "same_lines"
-    default_action = "Make one operation of the two."
+    default_action = "Merge the two operations into one."
 
 
 class NoChange(LineEditError):
-    """The result would be the file as it is."""
+    """The edit would leave the file as it is."""
 
     kind = "no_change"
     step = "nothing"
     default_reason = "same_bytes"
-    default_action = "Nothing is left to do, unless you meant other lines."
+    default_action = "Nothing to do, unless you meant other lines."
 
 
 class SafetyCheckFailed(LineEditError):
@@ -424,11 +424,11 @@ class SafetyCheckFailed(LineEditError):
     code = -32014
     step = "re-read_file"
     default_reason = "suspicious"
-    default_action = "Correct the operation that is named and send the edit again."
+    default_action = "Correct the named operation and send the edit again."
 
 
 class MediaError(SureholdError):
-    """A file that is not text is not what its kind promises."""
+    """An image or a document cannot be shown."""
 
     code = -32004
 
@@ -442,7 +442,7 @@ class ImageInvalid(MediaError):
 
 
 class ImageTooLarge(MediaError):
-    """Decoding the image would take more memory than it may."""
+    """Decoding the image would take too much memory."""
 
     kind = "image_too_large"
     default_reason = "pixels"
@@ -450,7 +450,7 @@ class ImageTooLarge(MediaError):
 
 
 class PdfInvalid(MediaError):
-    """The file is not a PDF document, whatever its name says."""
+    """The file is not a valid PDF document."""
 
     kind = "pdf_invalid"
     default_reason = "undecodable"
@@ -458,7 +458,7 @@ class PdfInvalid(MediaError):
 
 
 class PdfEncrypted(MediaError):
-    """The PDF document wants a password."""
+    """The PDF document requires a password."""
 
     kind = "pdf_encrypted"
     default_reason = "password"
@@ -466,7 +466,7 @@ class PdfEncrypted(MediaError):
 
 
 class PdfPagesRequired(MediaError):
-    """The document has too many pages to be shown without saying which."""
+    """The document has too many pages to show all of them."""
 
     kind = "pdf_pages_required"
     code = -32602
@@ -516,12 +516,12 @@ class CellNotFound(NotebookError):
 
 
 class CellAmbiguous(NotebookError):
-    """Several cells may be meant."""
+    """The name matches several cells."""
 
     kind = "cell_ambiguous"
     code = -32011
     default_reason = "several_cells"
-    default_action = "Name the cell in a way that only one has."
+    default_action = "Use a name that only one cell has."
 
 
 class Unavailable(SureholdError):
@@ -532,7 +532,7 @@ class Unavailable(SureholdError):
 
 
 class LockTimeout(Unavailable):
-    """Another writer held the file for longer than we wait."""
+    """Another writer held the lock for too long."""
 
     kind = "timeout"
     code = -32015
@@ -541,7 +541,7 @@ class LockTimeout(Unavailable):
 
 
 class SearchTimeout(Unavailable):
-    """A search took longer than it may."""
+    """A search took too long."""
 
     kind = "timeout"
     code = -32015
@@ -550,14 +550,14 @@ class SearchTimeout(Unavailable):
 
 
 class Cancelled(Unavailable):
-    """The caller took the call back before anything was written."""
+    """The caller cancelled the call before anything was written."""
 
     default_reason = "cancelled"
-    default_action = "Call again when it is still wanted."
+    default_action = "Call again if it is still needed."
 
 
 class DiskFull(Unavailable):
-    """There is no room for the new bytes."""
+    """There is no space left for the new bytes."""
 
     code = -32005
     default_reason = "disk_full"
@@ -586,7 +586,7 @@ class StateTooNew(StateUnavailable):
 
 
 class StateCorrupt(StateUnavailable):
-    """Recorded bytes do not match their own hash."""
+    """Stored bytes do not match their hash."""
 
     default_reason = "state_corrupt"
     default_action = "Run `surehold verify` to see what is affected."

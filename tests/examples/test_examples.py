@@ -55,7 +55,7 @@ def test_the_demo_drives_the_real_server_through_its_seven_scenes(demo: list[str
     assert [line for line in demo if re.match(r"\d  ", line)] == [
         "1  An agent connects",
         "2  Read, then edit: only the named bytes change",
-        "3  Meanwhile, somebody else saves the file",
+        "3  A person saves the file between two edits",
         "4  A patch for three files: all or nothing",
         "5  kill -9 in the middle of a patch for two hundred files",
         "6  Deleted, and back",
@@ -66,15 +66,15 @@ def test_the_demo_drives_the_real_server_through_its_seven_scenes(demo: list[str
         "  ✓ Surehold answers, with 12 tools.",
         "  ✓ 123 bytes, 1 is different: the 5 that became an 8.",
         "  ✓ Refused as stale_file. It says what changed, and that the edit still fits.",
-        "  ✓ Both changes are in the file. Nobody was overwritten unseen.",
+        "  ✓ Both changes are in the file. No unseen change was overwritten.",
         "  ✓ Two files would have been fine; none was touched.",
-        "  ✓ All three files are changed, as one change that can be taken back as one.",
-        "  ✓ Half done: …, and staged files lie about.",
-        "  ✓ All two hundred recipes are as they were, byte for byte, and nothing lies about.",
-        "  ✓ The file is gone from the workspace, and lies in the trash.",
+        "  ✓ All three files are changed, as one change that can be undone as one.",
+        "  ✓ Half done: …, and staged files are left.",
+        "  ✓ All two hundred recipes are as they were, byte for byte, and no temporary file is left.",
+        "  ✓ The file is gone from the workspace, and is in the trash.",
         "  ✓ It is back, byte for byte.",
         "  ✓ Tea costs 2.50 again. Coffee and the opening hours, which changed later, stayed.",
-        "  ✓ Every entry of the log fits the one before it, and every kept byte is there.",
+        "  ✓ The log is intact: every entry fits the one before it, and every stored byte is there.",
     ]
 
 
