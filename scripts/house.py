@@ -52,6 +52,8 @@ import json, os, signal, sqlite3, sys, threading
 
 report, target = sys.argv[1:3]
 sys.argv[1:3] = []
+SUSPENDS = 0x20 | 0x80 | 0x200  # generators, coroutines, asynchronous generators
+resumed = set()
 on, modules, totals = False, set(), {"calls": 0, "resolve": 0, "read": 0, "transactions": 0}
 connect = sqlite3.connect
 
@@ -73,6 +75,10 @@ def profile(frame, event, _):
     module = frame.f_globals.get("__name__") or ""
     if not module.startswith("surehold"):
         return
+    if frame.f_code.co_flags & SUSPENDS:  # the profiler reports each resumption as a call
+        if frame in resumed:
+            return
+        resumed.add(frame)
     modules.add(module)
     totals["calls"] += 1
     name = frame.f_code.co_qualname if hasattr(frame.f_code, "co_qualname") else frame.f_code.co_name
@@ -170,18 +176,20 @@ def _drive(server: "subprocess.Popen[bytes]", report: Path) -> None:
     for number in range(3):
         if number == 2:
             os.kill(server.pid, signal.SIGUSR1)
-            _wait_for(report.with_name(report.name + ".on"))
+            _wait_for(report.with_name(report.name + ".on"), server)
         line = {"op": "replace_line", "hash": row.split("|")[0], "content": f"value_42 = {1000 + number}"}
         answer = _ask(server, "tools/call", {"name": "edit", "arguments": {"path": "a.py", "operations": [line]}})
         if answer.get("isError"):
             raise RuntimeError(answer["content"][0]["text"])
         row = answer["structuredContent"]["new_anchors"][0]
     os.kill(server.pid, signal.SIGUSR2)
-    _wait_for(report)
+    _wait_for(report, server)
 
 
-def _wait_for(path: Path) -> None:
+def _wait_for(path: Path, server: "subprocess.Popen[bytes]") -> None:
     while not path.exists():
+        if server.poll() is not None:
+            raise RuntimeError("The server ended.")
         time.sleep(0.01)
 
 
