@@ -5,15 +5,26 @@ from hypothesis import strategies as st
 from properties.strategies import Sample, samples
 from spec.marks import requirement
 from surehold.text.encoding import RAW, encoding_named
-from surehold.text.quoted.matching import DOUBLE_QUOTES, SINGLE_QUOTES, TextMatch, find_quoted, straighten_quotes
+from surehold.text.quoted.matching import (
+    DOUBLE_QUOTES,
+    SINGLE_QUOTES,
+    Haystack,
+    TextMatch,
+    TextMatches,
+    straighten_quotes,
+)
 from surehold.text.snapshot import Snapshot
+
+
+def find_quoted(snapshot: Snapshot, needle: str) -> TextMatches:
+    return Haystack(snapshot, quotes=True).find(needle)
 
 
 def texts(data: bytes, needle: str, encoding: str | None = None) -> list[str]:
     """Return what stands at every place, as characters."""
     snapshot = Snapshot(data, encoding=encoding)
     found = find_quoted(snapshot, needle)
-    return [snapshot.encoding.decode(data[match.start : match.end]) for match in found.matches]
+    return [snapshot.encoding.decode(data[match.start : match.end]) for match in found.found]
 
 
 @requirement("claude:edit:tiers")
@@ -43,9 +54,9 @@ def test_the_first_tier_that_finds_anything_decides() -> None:
     endings = find_quoted(Snapshot(data), 'say "yes"\n')
     quotes = find_quoted(Snapshot(data), 'say "yes"\nsay "yes"\n')
 
-    assert (exact.tier, exact.matches) == ("exact", (TextMatch(0, 9),))
-    assert (endings.tier, endings.matches) == ("line_endings", (TextMatch(0, 11),))
-    assert (quotes.tier, quotes.matches) == ("quotes", (TextMatch(0, len(data)),))
+    assert (exact.tier, exact.found) == ("exact", (TextMatch(0, 9),))
+    assert (endings.tier, endings.found) == ("line_endings", (TextMatch(0, 11),))
+    assert (quotes.tier, quotes.found) == ("quotes", (TextMatch(0, len(data)),))
 
 
 @requirement("claude:edit:tiers")
@@ -60,7 +71,7 @@ def test_a_text_that_says_nothing_is_not_looked_for_by_quotes(needle: str) -> No
 def test_places_that_overlap_count_as_two() -> None:
     found = find_quoted(Snapshot("’ab’ab’".encode()), "'ab'")
 
-    assert (found.tier, len(found.matches), found.count) == ("quotes", 1, 2)
+    assert (found.tier, len(found.found), found.count) == ("quotes", 1, 2)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +85,7 @@ def test_curly_quotes_are_found_in_every_encoding_that_has_them(codec: str) -> N
 
     found = find_quoted(snapshot, '"quoted" text\n')
 
-    (match,) = found.matches
+    (match,) = found.found
     assert data[match.start : match.end] == "“quoted” text\n".encode(codec)
 
 
@@ -89,7 +100,7 @@ def test_bytes_without_an_encoding_are_searched_as_ascii() -> None:
     data = b"caf\xe9\xff say 'hi' \xfe\n"
     found = find_quoted(Snapshot(data, encoding=RAW), "say ‘hi’")
 
-    assert [data[match.start : match.end] for match in found.matches] == [b"say 'hi'"]
+    assert [data[match.start : match.end] for match in found.found] == [b"say 'hi'"]
 
 
 def test_a_place_far_inside_of_a_long_line_has_the_right_bytes() -> None:
@@ -97,7 +108,7 @@ def test_a_place_far_inside_of_a_long_line_has_the_right_bytes() -> None:
     text = f"{row}it’s here{row}"
     data = text.encode()
 
-    (match,) = find_quoted(Snapshot(data), "it's here").matches
+    (match,) = find_quoted(Snapshot(data), "it's here").found
 
     assert data[match.start : match.end] == "it’s here".encode()
 
@@ -108,7 +119,7 @@ def test_whatever_is_found_says_the_same_but_for_quotes_and_line_ends(sample: Sa
     needle = data.draw(st.text("ab'\"“’\n\r é", min_size=1, max_size=6))
     snapshot = Snapshot(sample.data, encoding=sample.encoding)
 
-    for match in find_quoted(snapshot, needle).matches:
+    for match in find_quoted(snapshot, needle).found:
         there = sample.encoding.decode(sample.data[match.start : match.end])
         assert _plain(there) == _plain(needle)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from surehold.errors import MultipleMatches, SureholdError
 from surehold.text.encoding import Encoding
 from surehold.text.quoted.edits import SequentialEdits, StringEdit
-from surehold.text.quoted.sequential import find_disjoint_spans, probe_needles
+from surehold.text.quoted.sequential import Replacement, StagedText
 from surehold.text.snapshot import Snapshot
 from text.test_string_edits_staged import Plainly, plainly, staged
 
@@ -23,8 +23,8 @@ FAR = [f"place {number} has its own words" + " and then some of the common kind"
 
 def much(patch: pytest.MonkeyPatch) -> None:
     """Let a text of any size be passed over in one go, for any number of needles."""
-    patch.setattr("surehold.text.quoted.sequential._MAX_SEARCHED_NEEDLES", 0)
-    patch.setattr("surehold.text.quoted.sequential._SMALL_TEXT_BYTES", 0)
+    patch.setattr("surehold.text.quoted.sequential._SEARCHED_NEEDLES", 0)
+    patch.setattr("surehold.text.quoted.sequential._SEARCHED_BYTES", -1)
 
 
 @st.composite
@@ -87,7 +87,7 @@ def test_edits_far_from_each_other_come_to_the_same_whether_they_meet_or_not(ord
     assert found == expected
 
 
-def test_probes_that_share_a_key_with_very_many_are_searched_for() -> None:
+def test_needles_that_begin_like_very_many_others_are_found() -> None:
     rows = [f"{' ' * 36}{number:03d}\n" + "." * 80 + "\n" for number in range(300)]
     before = Snapshot("".join(rows).encode())
     edits = tuple(StringEdit(old=f"{' ' * 36}{number:03d}", new=f"{number}") for number in range(0, 300, 3))
@@ -102,25 +102,30 @@ def test_probes_that_share_a_key_with_very_many_are_searched_for() -> None:
     assert len(found[1]) == len(edits) + len(back) + len(again)
 
 
-def spans_of(before: Snapshot, edits: list[tuple[bytes, bytes]], patch: pytest.MonkeyPatch) -> list[int] | None:
+def made_at_once(before: Snapshot, edits: list[tuple[bytes, bytes]], patch: pytest.MonkeyPatch) -> list[int]:
+    """Return where the edits are made that are made at once."""
     much(patch)
-    probes = probe_needles(before.data, {old for old, _ in edits})
-    spans = find_disjoint_spans(before, [probes[old] for old, _ in edits], [new for _, new in edits])
-    return None if spans is None else [span.start for span in spans]
+    spans = StagedText(before).replace_many([Replacement(old, new) for old, new in edits], first=0)
+    return [span.start for span in spans]
 
 
 def test_edits_that_cannot_meet_are_told_from_those_that_might(monkeypatch: pytest.MonkeyPatch) -> None:
     before = Snapshot("".join(FAR).encode())
     four, seven = b"place 4 has its own words", b"place 7 has its own words"
-    starts = [before.data.index(seven), before.data.index(four)]
+    both = [before.data.index(seven), before.data.index(four)]
+    one = both[:1]
 
-    assert spans_of(before, [(seven, b"new"), (four, b"")], monkeypatch) == starts
-    assert spans_of(before, [(seven, seven + b"!"), (four, b"new")], monkeypatch) == starts  # its own is no other's
-    assert spans_of(before, [(seven, b"place 4 has its own words"), (four, b"new")], monkeypatch) is None
-    assert spans_of(before, [(seven, b"new"), (b"4 has its own words and then", b"new")], monkeypatch) is not None
-    assert spans_of(before, [(b"place 7 has its", b"new"), (b"own words and then some", b"new")], monkeypatch) is None
-    assert spans_of(before, [(seven, b"new"), (b"and then some of the common kind", b"new")], monkeypatch) is None
-    assert spans_of(before, [(seven, b"new"), (b"nowhere to be found in this text", b"new")], monkeypatch) is None
+    assert made_at_once(before, [(seven, b"new"), (four, b"")], monkeypatch) == both
+    assert made_at_once(before, [(seven, seven + b"!"), (four, b"new")], monkeypatch) == both  # its own is no other's
+    assert made_at_once(before, [(seven, b"place 4 has its own words"), (four, b"new")], monkeypatch) == one
+    assert made_at_once(before, [(four, b"place 7 has its own words"), (seven, b"new")], monkeypatch) == both[1:]
+    part = b"4 has its own words and then"
+    assert made_at_once(before, [(seven, b"new"), (part, b"new")], monkeypatch) == [both[0], before.data.index(part)]
+    near = b"7 has its own words and", b" then some of the common kind and then some"
+    assert made_at_once(before, [(seven, b"new"), (near[0], b"new")], monkeypatch) == one
+    assert made_at_once(before, [(seven, b"new"), (b"and then some of the common kind", b"new")], monkeypatch) == one
+    assert made_at_once(before, [(seven, b"new"), (b"nowhere to be found in this text", b"new")], monkeypatch) == one
+    assert made_at_once(before, [(near[1], b"new"), (seven, b"new")], monkeypatch) == []
 
 
 def test_what_an_edit_joins_may_be_another_ones_text(monkeypatch: pytest.MonkeyPatch) -> None:

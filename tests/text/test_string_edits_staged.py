@@ -1,6 +1,7 @@
 """Sequential edits against the plain way: build the whole text after every edit, and look at all of it again."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,10 +12,10 @@ from hypothesis import strategies as st
 from spec.marks import requirement
 from surehold.errors import OldTextNotFound, OverlappingEdits, SureholdError
 from surehold.text.encoding import RAW, Encoding
-from surehold.text.plan import EditOutcome
+from surehold.text.plan import EditOutcome, Span
 from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits, StringEdit
 from surehold.text.quoted.matching import Haystack
-from surehold.text.quoted.sequential import NeedleProbe, StagedText, probe_needles, sieve_probes
+from surehold.text.quoted.sequential import StagedText, find_needles
 from surehold.text.snapshot import Snapshot
 
 ENCODINGS = (
@@ -89,7 +90,7 @@ def _runs(origins: list[int | None]) -> list[list[int]]:
 def told(error: SureholdError) -> tuple[Any, ...]:
     """What a refusal says, apart from which edit it is about."""
     details = {key: value for key, value in error.details.items() if key not in ("edit_index", "line", "closest")}
-    message = "" if isinstance(error, OverlappingEdits) else re.sub(r"^(Edit \d+: t|T)", "", error.message)
+    message = "" if isinstance(error, OverlappingEdits) else re.sub(r"^Edit \d+: ", "", error.message)
     return type(error), message, details
 
 
@@ -165,16 +166,21 @@ def _everywhere(text: bytes, part: bytes) -> tuple[int, ...]:
     return tuple(at for at in range(len(text)) if text.startswith(part, at))
 
 
-@given(st.text("ab", max_size=400), st.lists(st.text("ab", min_size=15, max_size=60), max_size=6), st.data())
-def test_one_pass_finds_every_place_of_every_probe(words: str, others: list[str], data: st.DataObject) -> None:
+@given(st.text("ab", max_size=400), st.lists(st.text("ab", min_size=1, max_size=60), max_size=6), st.data())
+def test_one_pass_finds_every_place_of_every_needle(words: str, others: list[str], data: st.DataObject) -> None:
     text = words.encode()
     starts = data.draw(st.lists(st.integers(0, max(len(text) - 15, 0)), max_size=6))
-    quoted = [text[start : start + data.draw(st.integers(15, 60))] for start in starts]
-    needles = {*(other.encode() for other in others), *(part for part in quoted if len(part) >= 15)}
+    quoted = [text[start : start + data.draw(st.integers(1, 60))] for start in starts]
+    needles = {*(other.encode() for other in others), *filter(None, quoted)}
 
-    for probe in sieve_probes(text, needles):
-        assert probe.needle[probe.offset : probe.offset + len(probe.data)] == probe.data
-        assert probe.places is None or probe.places == _everywhere(text, probe.data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("surehold.text.quoted.sequential._SEARCHED_NEEDLES", 0)
+        patch.setattr("surehold.text.quoted.sequential._SEARCHED_BYTES", -1)
+        found = find_needles(text, needles)
+
+    for needle in needles:
+        places = found[needle]
+        assert places == _everywhere(text, needle) or (places is None and len(_everywhere(text, needle)) > 256)
 
 
 def test_a_thousand_needles_in_much_text_have_the_places_that_a_search_finds() -> None:
@@ -182,41 +188,57 @@ def test_a_thousand_needles_in_much_text_have_the_places_that_a_search_finds() -
     text = "".join(rows).encode()
     long = [f"total_{number:07d} = compute(first".encode() for number in range(0, 12_000, 24)]
     short = [f"_{number:07d}".encode() for number in range(5, 12_000, 24)]
-    rare = [b"000012", b"x", b"nowhere to be found in this text"]
+    rare = [b"_0000012", b"nowhere to be found in this text"]
 
-    found = probe_needles(text, [*long, *short, *rare])
+    found = find_needles(text, [*long, *short, *rare, b"x"])
 
-    assert len(found) == len(long) + len(short) + len(rare)
-    assert {needle: probe.places for needle, probe in found.items() if needle in {*long, *short}} == {
-        needle: (text.index(needle),) for needle in (*long, *short)
-    }
-    assert found[b"nowhere to be found in this text"].places == ()
-
-
-def test_a_part_that_stands_in_very_many_places_is_no_probe() -> None:
-    assert probe_needles(b"ab" * 10_000, [b"abab"]) == {
-        b"abab": NeedleProbe(needle=b"abab", data=b"abab", offset=0, places=None)
+    assert found == {
+        **{needle: (text.index(needle),) for needle in (*long, *short, rare[0])},
+        rare[1]: (),
+        b"x": (),
     }
 
 
-def test_a_thousand_edits_look_at_the_whole_text_only_to_write_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks = list[int]()
-    whole = StagedText.snapshot
+def test_the_places_of_a_needle_that_occurs_very_often_are_not_listed() -> None:
+    assert find_needles(b"ab" * 10_000, [b"abab"]) == {b"abab": None}
 
-    def counted(staged: StagedText) -> Snapshot:
-        looks.append(staged.size)
-        return whole(staged)
 
-    monkeypatch.setattr(StagedText, "snapshot", counted)
+def test_a_thousand_edits_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = list[int]()
+    made = StagedText.replace_spans
+
+    def counted(staged: StagedText, after: Snapshot, spans: Sequence[Span], owners: Sequence[int]) -> None:
+        steps.append(len(spans))
+        made(staged, after, spans, owners)
+
+    monkeypatch.setattr(StagedText, "replace_spans", counted)
     rows = [f"name_{number:05d} = {number}\r\n" for number in range(20_000)]
     edits = [StringEdit(old=f"name_{n:05d} = {n}\n", new=f"name_{n:05d} = {n}\n# {n}\n") for n in range(0, 20_000, 20)]
 
     plan = SequentialEdits(tuple(edits)).plan(Snapshot("".join(rows).encode()))
 
-    assert len(looks) == 1
+    assert steps == [1000]
     assert (
         plan.after.data
         == "".join(f"{row}# {number}\r\n" if number % 20 == 0 else row for number, row in enumerate(rows)).encode()
     )
     assert len(plan.spans) == len(plan.applied) == 1000
     assert [one.ranges[0].start_line for one in plan.applied] == [1 + n * 20 + n for n in range(1000)]
+
+
+def test_edits_of_neighbouring_lines_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = list[int]()
+    made = StagedText.replace_spans
+
+    def counted(staged: StagedText, after: Snapshot, spans: Sequence[Span], owners: Sequence[int]) -> None:
+        steps.append(len(spans))
+        made(staged, after, spans, owners)
+
+    monkeypatch.setattr(StagedText, "replace_spans", counted)
+    rows = [f"name_{number:04d} = {number}\n" for number in range(500)]
+    edits = [StringEdit(old=f"name_{n:04d} = {n}\n", new=f"name_{n:04d} = {-n}\n# {n}\n") for n in range(1, 500)]
+
+    plan = SequentialEdits(tuple(edits)).plan(Snapshot("".join(rows).encode()))
+
+    assert steps == [499]
+    assert plan.after.data == "".join([rows[0], *(edit.new for edit in edits)]).encode()

@@ -16,6 +16,11 @@ _SHORT_ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _SURROGATE_BYTES = (0xDC80, 0xDCFF)  # how Python spells the bytes of a file name that is not UTF-8
 
 
+def preview_text(text: str, chars: int) -> str:
+    """Return a text of at most so many characters: its beginning and an ellipsis where it is longer."""
+    return text if len(text) <= chars else f"{text[: chars - 1]}…"
+
+
 def escape_text(text: str, *, keep: str = "") -> str:
     """Return the text with everything escaped that could steer a terminal or fool a reader; `keep` names controls that may stay."""
     if text.isascii() and text.isprintable():

@@ -83,6 +83,13 @@ class Lines:
         begin, end = self.starts[index], self.starts[index + 1]
         return self._data[begin + len(self.contents[index]) : end]
 
+    def terminator_near(self, offset: int) -> bytes:
+        """Return the terminator of the line at an offset, else of the line above it, else the one most lines use."""
+        index = self.index_at(offset)
+        if not len(self):
+            return self.dominant
+        return self.terminator(index) or (self.terminator(index - 1) if index else b"") or self.dominant
+
     def index_at(self, offset: int) -> int:
         """Return the 0-based index of the line that holds the byte at `offset`."""
         return max(0, min(bisect_right(self.starts, offset) - 1, len(self) - 1))
@@ -102,8 +109,8 @@ class Lines:
     @cached_property
     def dominant(self) -> bytes:
         """The terminator that most lines use; LF in a file that has none."""
-        if self.breaker == self._cr:
-            return self._cr
+        if self.style != "mixed":
+            return {"crlf": self._cr + self._lf, "cr": self._cr}.get(self.style, self._lf)
         lf, crlf = self._terminator_counts
         return self._cr + self._lf if crlf > lf else self._lf
 

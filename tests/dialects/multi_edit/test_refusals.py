@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ import pytest
 from dialects.multi_edit.ways import Desk, Library, Way
 from spec.marks import requirement
 from surehold.stores.base import LedgerQuery
+from surehold.text.plan import Span
 from surehold.text.quoted.sequential import StagedText
+from surehold.text.snapshot import Snapshot
 from surehold.workspace.access.permission import Approval, PermissionRequest
 
 OUTSIDE = "/etc/hostname"
@@ -329,13 +332,13 @@ def test_a_file_that_another_program_changes_meanwhile_keeps_what_that_program_w
     way, root = ways["library"]
     file = root / "shared.txt"
     file.write_text("one two\n")
-    splice = StagedText.replace_bytes
+    splice = StagedText.replace_spans
 
-    def meddled(staged: StagedText, start: int, end: int, new: bytes, *, index: int) -> None:
+    def meddled(staged: StagedText, after: Snapshot, spans: Sequence[Span], owners: Sequence[int]) -> None:
         file.write_text("theirs\n")
-        splice(staged, start, end, new, index=index)
+        splice(staged, after, spans, owners)
 
-    monkeypatch.setattr(StagedText, "replace_bytes", meddled)
+    monkeypatch.setattr(StagedText, "replace_spans", meddled)
 
     reply = Desk(way, root).multi_edit("shared.txt", ("one", "1"), ("two", "2"))
 

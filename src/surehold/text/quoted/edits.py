@@ -5,32 +5,29 @@
    itself has its line breaks written as sent.
 3. `SnapshotEdits`: every edit is searched for in the same file. `SequentialEdits`: every edit is searched for in the
    result of the one before it. Both produce one plan, from the original to the final text.
-4. A sequential edit whose text occurs once, at a place that is known without searching the whole text, is applied
-   there. Every other one searches the whole staged text, and is applied or refused by that.
+4. Sequential edits are made many at once where that comes to the same. Every other one searches the whole staged text,
+   and is applied or refused by that.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Literal
 
 from surehold.errors import InvalidArgument, MultipleMatches, NotEncodable, OldTextNotFound, OverlappingEdits
-from surehold.text.encoding import declaration_warnings
-from surehold.text.lines import Lines
+from surehold.text.encoding import Encoding, declaration_warnings
+from surehold.text.escape import preview_text
 from surehold.text.plan import EditOutcome, EditPlan, LineSpan, Span, splice_spans
 from surehold.text.quoted.matching import Haystack, TextMatch, TextMatches
-from surehold.text.quoted.near_miss import find_nearest, strip_line_numbers
-from surehold.text.quoted.sequential import LineEndingCounts, StagedText, find_disjoint_spans
+from surehold.text.quoted.near_miss import explain_miss
+from surehold.text.quoted.sequential import Replacement, StagedText
 from surehold.text.snapshot import LineCounter, Snapshot
 
 _BREAK = re.compile(r"\r\n|\n")
-_ANY_BREAK = re.compile(r"\r\n|\n|\r")
-_MAX_UNPREPARED_EDITS = 3
-"""So many sequential edits are quicker made one after the other than prepared for."""
-_LOCAL_ENCODINGS = frozenset({"utf-8", "ascii", "bytes"})
-"""In these encodings, and in wide ones, a few bytes tell where a character begins; in others the line does."""
+_BATCH_ENCODINGS = re.compile(r"utf|ascii|bytes")
+"""In these encodings equal bytes, aligned to units, are equal characters."""
 _PREVIEW_CHARS = 80
-_COMPARED_CHARS = 8_000
 _MAX_LISTED_LINES = 20
 
 
@@ -56,21 +53,22 @@ class SnapshotEdits:
         _require_edits(self.edits)
         haystack = Haystack(before)
         wanted = list[tuple[Span, int]]()
-        tiers = list[TextMatches]()
+        tiers = list[str]()
         for index, edit in enumerate(self.edits):
-            matches = _find_matches(haystack, before, edit, index, of=len(self.edits))
-            tiers.append(matches)
-            wanted += ((span, index) for span in _build_spans(before, edit, matches, before.lines))
+            matches = _find_matches(haystack, edit, index, of=len(self.edits))
+            tiers.append(matches.tier)
+            wanted += ((span, index) for span in _build_spans(before, edit, matches))
         wanted.sort(key=lambda pair: (pair[0].start, pair[0].end))
         _refuse_overlap(wanted)
         plan = splice_spans(before, [span for span, _ in wanted])
-        ranges = _group_line_spans(plan, [index for _, index in wanted])
-        applied = tuple(
-            EditOutcome(index=i, occurrences=len(ranges[i]), ranges=tuple(ranges[i]), tier=m.tier)
-            for i, m in enumerate(tiers)
+        ranges = dict[int, list[LineSpan]]()
+        for (_, owner), lines in zip(wanted, plan.line_spans(), strict=True):
+            ranges.setdefault(owner, []).append(lines)
+        applied = (
+            EditOutcome(index=index, occurrences=len(ranges[index]), ranges=tuple(ranges[index]), tier=tier)
+            for index, tier in enumerate(tiers)
         )
-        warnings = declaration_warnings(before.data, plan.after.data, before.encoding)
-        return EditPlan(before=before, after=plan.after, spans=plan.spans, applied=applied, warnings=warnings)
+        return finish_plan(before, plan.after, plan.spans, applied)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,135 +82,109 @@ class SequentialEdits:
         _require_edits(self.edits)
         if len(self.edits) == 1:
             return SnapshotEdits(self.edits).plan(before)
-        needles = _encode_needles(before, self.edits) if len(self.edits) > _MAX_UNPREPARED_EDITS else {}
-        staged = StagedText(before, {needle for pair in needles.values() for needle in pair})
-        if plan := _apply_all_at_once(staged, before, self.edits, needles):
-            return plan
-        applied = list[EditOutcome]()
-        for index, edit in enumerate(self.edits):
-            place = _find_only_place(staged, edit, needles.get(edit.old, ()))
-            made = place and _apply_at_place(staged, edit, index, place)
-            applied.append(made or _apply_to_whole_text(staged, before, edit, index, of=len(self.edits)))
-        after = staged.snapshot()
-        warnings = declaration_warnings(before.data, after.data, before.encoding)
-        return EditPlan(
-            before=before, after=after, spans=staged.changed_spans, applied=tuple(applied), warnings=warnings
-        )
+        staged, applied, tried = StagedText(before), list[EditOutcome](), len(self.edits)
+        while (index := len(applied)) < len(self.edits):
+            made = _apply_many(staged, self.edits[index : index + tried], index)
+            applied += made or [_apply_one(staged, before, self.edits[index], index, of=len(self.edits))]
+            tried = 2 * (len(applied) - index)  # so that no more than twice as many are looked at as are made
+        return finish_plan(before, staged.snapshot, staged.spans, applied)
 
 
-def _encode_needles(before: Snapshot, edits: Sequence[StringEdit]) -> dict[str, tuple[bytes, ...]]:
-    """Return the bytes of every old text, and in a file with CRLF those of its lines with these ends."""
-    found, style = dict[str, tuple[bytes, ...]](), before.lines.style
+def finish_plan(before: Snapshot, after: Snapshot, spans: tuple[Span, ...], applied: Iterable[EditOutcome]) -> EditPlan:
+    """Return the plan of edits that were found, with a warning if the file no longer is what it declares."""
+    warnings = declaration_warnings(before.data, after.data, before.encoding)
+    return EditPlan(before=before, after=after, spans=spans, applied=tuple(applied), warnings=warnings)
+
+
+def _apply_many(staged: StagedText, edits: Sequence[StringEdit], first: int) -> list[EditOutcome]:
+    """Make the first edits that come to the same when they are made at once; none of them may need a closer look."""
+    before = staged.snapshot
+    encoding, ending = before.encoding, _uniform_ending(before)
+    if len(edits) == 1 or ending is None or not _BATCH_ENCODINGS.match(encoding.name):
+        return []
+    breaks = before.line_count
+    batch = list[Replacement]()
     for edit in edits:
-        if edit.old and not edit.replace_all and edit.expected_occurrences is None:
-            texts = [edit.old, _ANY_BREAK.sub("\r\n", edit.old)] if style == "crlf" else [edit.old]
-            try:
-                found[edit.old] = tuple(dict.fromkeys(map(before.encoding.encode, texts)))
-            except NotEncodable:
-                continue  # it is refused when its turn comes
+        made = _encode_edit(edit, encoding, ending)
+        breaks -= edit.old.count("\n")
+        if made is None or (ending == "\r\n" and breaks <= 1):  # without any break, the next one would be LF
+            break
+        batch.append(made)
+    spans = staged.replace_many(batch, first=first)
+    outcomes = list[EditOutcome]()
+    for number, (line, span, edit) in enumerate(zip(_lines_at_their_turn(before, spans), spans, edits, strict=False)):
+        old, new = before.data[span.start : span.end - encoding.width], span.new[: -encoding.width]
+        lines = LineSpan(
+            start_line=line,
+            end_line=line + _count_breaks(old, encoding),
+            new_start_line=line,
+            new_end_line=line + _count_breaks(new, encoding),
+        )
+        tier = "line_endings" if ending == "\r\n" and "\n" in edit.old else "exact"
+        outcomes.append(EditOutcome(index=first + number, occurrences=1, ranges=(lines,), tier=tier))
+    return outcomes
+
+
+def _uniform_ending(snapshot: Snapshot) -> Literal["\n", "\r\n", ""] | None:
+    """Return how every line ends; nothing when that differs or there is a lone CR, None where CR ends the lines."""
+    encoding, data = snapshot.encoding, snapshot.data
+    if snapshot.lines.breaker == encoding.encode_newline("\r"):
+        return None
+    if encoding.width > 1:
+        data = snapshot.text.encode("utf-8", "surrogatepass")
+    if b"\r" not in data:
+        return "\n"
+    return "\r\n" if data.count(b"\r\n") == data.count(b"\r") == data.count(b"\n") else ""
+
+
+def _encode_edit(edit: StringEdit, encoding: Encoding, ending: str) -> Replacement | None:
+    """Return an edit as the bytes to find and to write; None when that takes a look at the whole text."""
+    old, new = edit.old, edit.new.replace("\r\n", "\n")
+    if edit.replace_all or edit.expected_occurrences is not None or not old or old == edit.new:
+        return None
+    if "\r" in old or "\r" in new or "\ufeff" in old or (not ending and ("\n" in old or "\n" in new)):
+        return None
+    try:
+        return Replacement(encoding.encode(old.replace("\n", ending)), encoding.encode(new.replace("\n", ending)))
+    except NotEncodable:
+        return None  # it is refused when its turn comes
+
+
+def _lines_at_their_turn(before: Snapshot, spans: Sequence[Span]) -> list[int]:
+    """Return the line at which each span begins after those before it in the list, which are in no order, were made."""
+    order, counter, size = sorted(range(len(spans)), key=lambda n: spans[n].start), LineCounter(before), len(spans)
+    rank = {number: at + 1 for at, number in enumerate(order)}
+    lines = {number: counter.line_at(spans[number].start) for number in order}
+    gained, found = [0] * (size + 1), list[int]()  # a tree of sums, by position in the text
+    for number, span in enumerate(spans):
+        at, line = rank[number], lines[number]
+        while at:
+            line += gained[at]
+            at &= at - 1
+        found.append(line)
+        old = _count_breaks(before.data[span.start : span.end], before.encoding)
+        gain, at = _count_breaks(span.new, before.encoding) - old, rank[number]
+        while gain and at <= size:
+            gained[at] += gain
+            at += at & -at
     return found
 
 
-def _apply_all_at_once(
-    staged: StagedText, before: Snapshot, edits: Sequence[StringEdit], needles: Mapping[str, tuple[bytes, ...]]
-) -> EditPlan | None:
-    """Make edits inside of lines all at once; None when they might meet, or one of them needs a closer look."""
-    if before.encoding.name not in _LOCAL_ENCODINGS or before.needs_table or len(needles) < len(edits):
-        return None
-    if any(edit.old == edit.new or _ANY_BREAK.search(edit.old) or _ANY_BREAK.search(edit.new) for edit in edits):
-        return None
-    try:
-        news = [before.encoding.encode(edit.new) for edit in edits]
-    except NotEncodable:
-        return None  # it is refused when its turn comes
-    spans = find_disjoint_spans(before, [staged.probes[needles[edit.old][0]] for edit in edits], news)
-    if spans is None:
-        return None
-    ordered, counter = sorted(spans, key=lambda span: span.start), LineCounter(before)
-    lines = {span.start: counter.line_at(span.start) for span in ordered}
-    plan = splice_spans(before, ordered)
-    return EditPlan(
-        before=before,
-        after=plan.after,
-        spans=plan.spans,
-        applied=tuple(_report_line_edit(index, lines[span.start]) for index, span in enumerate(spans)),
-        warnings=declaration_warnings(before.data, plan.after.data, before.encoding),
-    )
+def _count_breaks(data: bytes, encoding: Encoding) -> int:
+    return data.count(b"\n") if encoding.width == 1 else data.decode(encoding.name, "replace").count("\n")
 
 
-def _report_line_edit(index: int, line: int) -> EditOutcome:
-    """Say what an edit did that has no line break."""
-    lines = LineSpan(start_line=line, end_line=line, new_start_line=line, new_end_line=line)
-    return EditOutcome(index=index, occurrences=1, ranges=(lines,))
-
-
-def _find_only_place(staged: StagedText, edit: StringEdit, needles: tuple[bytes, ...]) -> TextMatch | None:
-    """Return the only place of an old text; None when there is none, or only the whole text can tell."""
-    if edit.replace_all or edit.expected_occurrences is not None or edit.old == edit.new:
-        return None
-    for number, needle in enumerate(needles):
-        if number and staged.line_endings.style != "crlf":
-            return None
-        places = staged.find_places(needle)
-        if places is None or len(places) > 1:
-            return None
-        if places:
-            return TextMatch(places[0], places[0] + len(needle))
-    return None
-
-
-def _apply_at_place(staged: StagedText, edit: StringEdit, index: int, place: TextMatch) -> EditOutcome | None:
-    """Make an edit at the only place of its bytes; None when what stands around leaves a doubt."""
-    ends, encoding = staged.line_endings, staged.encoding
-    if encoding.name in _LOCAL_ENCODINGS and not _ANY_BREAK.search(edit.old) and not _ANY_BREAK.search(edit.new):
-        return _apply_within_line(staged, edit, index, place)
-    mixes = ends.style == "mixed" and _BREAK.search(edit.new) is not None
-    if mixes and encoding.width > 1:
-        return None
-    by_line = mixes or (encoding.width == 1 and encoding.name not in _LOCAL_ENCODINGS)
-    begin, data = staged.text_around(place.start, place.end, whole_lines=by_line)
-    window = Snapshot(data, encoding=staged.bare_encoding)
-    matches = Haystack(window).find(edit.old)
-    if [(begin + match.start, begin + match.end) for match in matches.found] != [(place.start, place.end)]:
-        return None
-    (span,) = _build_spans(window, edit, matches, ends)
-    old = data[span.start : span.end]
-    at_the_end = not span.new and place.end == staged.size  # behind the last line there is no line to name
-    if not ends.keeps_lf_lines(old, span.new) or (at_the_end and encoding.width > 1):
-        return None
-    line = staged.line_number(place.start)
-    lines = LineSpan(
-        start_line=line,
-        end_line=line + ends.count_breaks(old[: -encoding.width]),
-        new_start_line=line,
-        new_end_line=line + ends.count_breaks(span.new[: -encoding.width]),
-    )
-    staged.replace_bytes(place.start, place.end, span.new, index=index)
-    return EditOutcome(index=index, occurrences=1, ranges=(lines,), tier=matches.tier)
-
-
-def _apply_within_line(staged: StagedText, edit: StringEdit, index: int, place: TextMatch) -> EditOutcome | None:
-    """Make an edit that has no line break at the only place of its bytes: what stands around cannot matter."""
-    if not staged.line_endings.lf_ends_lines:
-        return None
-    new, line = staged.encoding.encode(edit.new), staged.line_number(place.start)
-    staged.replace_bytes(place.start, place.end, new, index=index)
-    return _report_line_edit(index, line)
-
-
-def _apply_to_whole_text(staged: StagedText, before: Snapshot, edit: StringEdit, index: int, *, of: int) -> EditOutcome:
+def _apply_one(staged: StagedText, before: Snapshot, edit: StringEdit, index: int, *, of: int) -> EditOutcome:
     """Make an edit by a look at the whole text."""
-    whole = staged.snapshot()
+    whole = staged.snapshot
     try:
-        matches = _find_matches(Haystack(whole), whole, edit, index, of=of)
+        matches = _find_matches(Haystack(whole), edit, index, of=of)
     except OldTextNotFound as missing:
         raise _explain_conflict(staged, before, edit, missing) or missing from None
-    plan = splice_spans(whole, _build_spans(whole, edit, matches, whole.lines))
-    ranges = _group_line_spans(plan, [0] * len(plan.spans))[0]
-    for span in reversed(plan.spans):
-        staged.replace_bytes(span.start, span.end, span.new, index=index)
-    staged.keep_snapshot(plan.after)
-    return EditOutcome(index=index, occurrences=len(ranges), ranges=tuple(ranges), tier=matches.tier)
+    plan = splice_spans(whole, _build_spans(whole, edit, matches))
+    ranges = tuple(plan.line_spans())
+    staged.replace_spans(plan.after, plan.spans, [index] * len(plan.spans))
+    return EditOutcome(index=index, occurrences=len(ranges), ranges=ranges, tier=matches.tier)
 
 
 def _explain_conflict(
@@ -228,8 +200,9 @@ def _explain_conflict(
     if not others:
         return None
     index: int = missing.details["edit_index"]
+    preview = preview_text(edit.old, _PREVIEW_CHARS)
     return OverlappingEdits(
-        f"Edit {index}: a part of this text was replaced by edit {min(others)}: `{_preview_text(edit.old)}`.",
+        f"Edit {index}: edit {min(others)} already replaced a part of `{preview}`.",
         reason="sequential_conflict",
         action="Write this edit for the text as the earlier one leaves it, or merge the two.",
         edit_index=index,
@@ -244,127 +217,72 @@ def _require_edits(edits: Sequence[StringEdit]) -> None:
         raise InvalidArgument("There is no edit to apply.", reason="no_edits", action="Send at least one edit.")
 
 
-def _find_matches(haystack: Haystack, snapshot: Snapshot, edit: StringEdit, index: int, *, of: int) -> TextMatches:
-    name = f"Edit {index}: t" if of > 1 else "T"
+def _find_matches(haystack: Haystack, edit: StringEdit, index: int, *, of: int) -> TextMatches:
+    name = f"Edit {index}: " if of > 1 else ""
     if not edit.old:
-        raise InvalidArgument(f"{name}he old text is empty.", reason="empty_old_text", edit_index=index)
+        raise InvalidArgument(f"{name}The old text is empty.", reason="empty_old_text", edit_index=index)
     if edit.old == edit.new:
-        raise InvalidArgument(f"{name}he old and the new text are the same.", reason="same_text", edit_index=index)
-    matches = haystack.find(edit.old)
+        raise InvalidArgument(f"{name}The old and the new text are the same.", reason="same_text", edit_index=index)
+    matches, preview = haystack.find(edit.old), preview_text(edit.old, _PREVIEW_CHARS)
     if not matches.found:
-        raise _not_found_error(haystack, snapshot, edit, index, name)
+        miss = explain_miss(haystack, edit.old, edit.new)
+        raise OldTextNotFound(
+            f"{name}`{preview}` is not in the file: {miss.why}.",
+            action=miss.action,
+            edit_index=index,
+            old_text=edit.old,
+            already_applied=miss.reason == "already_applied",
+            closest=list(miss.closest),
+        )
     expected = edit.expected_occurrences
     if expected is not None and matches.count != expected:
         raise MultipleMatches(
-            f"{name}here should be {expected} places of `{_preview_text(edit.old)}`, and there are {matches.count}.",
+            f"{name}Expected {expected} occurrences of `{preview}`, found {matches.count}.",
             reason="other_count",
             edit_index=index,
             count=matches.count,
-            lines=_first_match_lines(snapshot, matches),
+            lines=match_lines(haystack.snapshot, matches),
         )
     if matches.count > 1 and not edit.replace_all and expected is None:
         raise MultipleMatches(
-            f"{name}his text stands in {matches.count} places: `{_preview_text(edit.old)}`.",
+            f"{name}`{preview}` occurs {matches.count} times.",
             edit_index=index,
             count=matches.count,
-            lines=_first_match_lines(snapshot, matches),
+            lines=match_lines(haystack.snapshot, matches),
         )
     return matches
 
 
-def _not_found_error(
-    haystack: Haystack, snapshot: Snapshot, edit: StringEdit, index: int, name: str
-) -> OldTextNotFound:
-    """Say why a text is not there, as far as that can be told, and show what is there instead."""
-    applied = bool(edit.new) and haystack.find(edit.new).count == 1
-    bare = strip_line_numbers(edit.old)
-    copied = bare is not None and bool(haystack.find(bare).found)
-    near = find_nearest(snapshot, _cut_for_comparison(bare if copied and bare else edit.old))
-    why, action = "", None
-    if copied:
-        why, action = " (its line numbers are not part of the file)", "Leave the line numbers out."
-    elif applied:
-        why, action = " (the new text is there already)", "Leave this edit out if it was made before."
-    elif near and not near[0].differing:
-        why = f" (line {near[0].line} differs in blanks only)"
-    elif near:
-        why = f" (the closest lines begin at line {near[0].line})"
-    return OldTextNotFound(
-        f"{name}his text is not in the file{why}: `{_preview_text(edit.old)}`.",
-        action=action,
-        edit_index=index,
-        old_text=edit.old,
-        already_applied=applied,
-        closest=[place.as_dict() for place in near],
-    )
+def match_lines(snapshot: Snapshot, matches: TextMatches) -> list[int]:
+    """Return the lines in which the first matches begin."""
+    counter = LineCounter(snapshot)
+    return [counter.line_at(match.start) for match in matches.found[:_MAX_LISTED_LINES]]
 
 
-def _build_spans(
-    snapshot: Snapshot, edit: StringEdit, matches: TextMatches, ends: Lines | LineEndingCounts
-) -> list[Span]:
-    encoding = snapshot.encoding
+def _build_spans(snapshot: Snapshot, edit: StringEdit, matches: TextMatches) -> list[Span]:
+    encode = snapshot.encoding.encode
     as_sent = matches.tier == "exact" and "\r" in edit.old
-    rows = [encoding.encode(edit.new)] if as_sent else [encoding.encode(row) for row in _BREAK.split(edit.new)]
+    rows = [encode(edit.new)] if as_sent else [encode(row) for row in _BREAK.split(edit.new)]
     return [
-        Span(start=match.start, end=match.end, new=_join_with_terminators(snapshot, match, rows, ends))
+        Span(start=match.start, end=match.end, new=_join_with_terminators(snapshot, match, rows))
         for match in matches.found
     ]
 
 
-def _join_with_terminators(
-    snapshot: Snapshot, match: TextMatch, rows: list[bytes], ends: Lines | LineEndingCounts
-) -> bytes:
+def _join_with_terminators(snapshot: Snapshot, match: TextMatch, rows: list[bytes]) -> bytes:
+    lines = snapshot.lines
     if len(rows) == 1:
         return rows[0]
-    style = ends.style
-    if style in ("lf", "none"):
-        return snapshot.encoding.encode_newline("\n").join(rows)
-    if style != "mixed":
-        return ends.dominant.join(rows)
-    replaced = _terminators_in(snapshot, match)
-    last = replaced[-1] if replaced else _terminator_at(snapshot, match.start, ends)
-    breaks = [*replaced, *[last] * len(rows)]
-    return b"".join(row + end for row, end in zip(rows[:-1], breaks, strict=False)) + rows[-1]
-
-
-def _terminators_in(snapshot: Snapshot, match: TextMatch) -> list[bytes]:
-    lines = snapshot.lines
+    if lines.style != "mixed":
+        return lines.dominant.join(rows)
     first, last = lines.index_at(match.start), lines.index_at(match.end)
-    return [end for i in range(first, last) if (end := lines.terminator(i))]
-
-
-def _terminator_at(snapshot: Snapshot, offset: int, ends: Lines | LineEndingCounts) -> bytes:
-    lines = snapshot.lines
-    index = lines.index_at(offset)
-    return lines.terminator(index) or (lines.terminator(index - 1) if index else b"") or ends.dominant
+    replaced = [end for index in range(first, last) if (end := lines.terminator(index))]
+    breaks = [*replaced, *[replaced[-1] if replaced else lines.terminator_near(match.start)] * len(rows)]
+    return b"".join(row + end for row, end in zip(rows[:-1], breaks, strict=False)) + rows[-1]
 
 
 def _refuse_overlap(wanted: list[tuple[Span, int]]) -> None:
     for (one, first), (other, second) in pairwise(wanted):
         if other.start < one.end:
             pair = sorted((first, second))
-            raise OverlappingEdits(f"Edits {pair[0]} and {pair[1]} want the same bytes.", edit_indices=pair)
-
-
-def _group_line_spans(plan: EditPlan, owners: list[int]) -> dict[int, list[LineSpan]]:
-    """Return the line numbers of every span, by the edit that made it."""
-    spans: dict[int, list[LineSpan]] = {}
-    for owner, row in zip(owners, plan.line_spans(), strict=True):
-        spans.setdefault(owner, []).append(row)
-    return spans
-
-
-def _first_match_lines(snapshot: Snapshot, matches: TextMatches) -> list[int]:
-    counter = LineCounter(snapshot)
-    return [counter.line_at(match.start) for match in matches.found[:_MAX_LISTED_LINES]]
-
-
-def _cut_for_comparison(text: str) -> str:
-    """Return as many whole lines as are worth being compared with others."""
-    return (
-        text if len(text) <= _COMPARED_CHARS else text[:_COMPARED_CHARS].rpartition("\n")[0] or text[:_COMPARED_CHARS]
-    )
-
-
-def _preview_text(text: str) -> str:
-    return text if len(text) <= _PREVIEW_CHARS else text[: _PREVIEW_CHARS - 1] + "…"
+            raise OverlappingEdits(f"Edits {pair[0]} and {pair[1]} change the same bytes.", edit_indices=pair)

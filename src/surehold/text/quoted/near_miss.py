@@ -13,16 +13,14 @@ import unicodedata
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from surehold.errors import NotEncodable, OldTextNotFound
+from surehold.errors import NotEncodable
 from surehold.text.encoding import Encoding
-from surehold.text.escape import escape_text
-from surehold.text.quoted.matching import DOUBLE_QUOTES, SINGLE_QUOTES, Haystack, find_quoted, straighten_quotes
+from surehold.text.escape import escape_text, preview_text
+from surehold.text.quoted.matching import DOUBLE_QUOTES, SINGLE_QUOTES, Haystack, straighten_quotes
 from surehold.text.snapshot import Snapshot
-
-Cause = Literal["blanks", "line_numbers_copied", "other_lines", ""]
 
 _MAX_SIMILAR_PLACES = 3
 _MAX_COMPARED_LINES = 200_000
@@ -33,6 +31,7 @@ _MAX_SHOWN_LINES = 40
 MAX_SHOWN_CHARS = 2_000
 """How many characters of a place are shown."""
 _MAX_LINE_CHARS = 10_000
+_COMPARED_CHARS = 8_000
 _MIN_WORD_SIMILARITY = 0.5
 _WORD = re.compile(r"\w+")
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
@@ -91,7 +90,7 @@ def find_nearest(snapshot: Snapshot, old: str) -> tuple[SimilarLines, ...]:
 
 
 def find_look_alike(snapshot: Snapshot, old: str) -> SimilarLines | None:
-    """Return where a text stands that a reader cannot tell from a quotation; None when nowhere."""
+    """Return where a text is that a reader cannot tell from a quotation; None when nowhere."""
     if old.isascii() and snapshot.data.isascii():
         return None
     lines = [snapshot.encoding.decode(row) for row in snapshot.lines.contents[: compared_line_count(snapshot)]]
@@ -129,7 +128,7 @@ def _starts_by_votes(stripped: Sequence[str], quoted: Sequence[str]) -> list[int
 
 
 def _starts_by_words(stripped: Sequence[str], quoted: Sequence[str]) -> list[int]:
-    """Return where the quotation would begin if its longest line stood where most of its words do."""
+    """Return where the quotation would begin if its longest line were where most of its words are."""
     offset, longest = max(enumerate(quoted), key=lambda pair: len(pair[1]))
     words = set(_WORD.findall(longest[:_MAX_LINE_CHARS].casefold()))
     scores = list[tuple[float, int]]()
@@ -154,111 +153,114 @@ def _lines_at_start(lines: Sequence[str], stripped: Sequence[str], quoted: Seque
 
 _PREVIEW_CHARS = 80
 _MIN_TELLING_CHARS = 4
-"""A shorter text stands somewhere by chance."""
+"""A shorter text may occur by chance."""
 _MAX_CODE_POINTS = 8
 _EDGE_BLANKS = re.compile(r"^[ \t]+|[ \t]+$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _MissCause:
-    """Why a text is not there."""
+class NearMiss:
+    """Why a text is not there, and what is there instead."""
 
     reason: str
     why: str
     """Completes the sentence `old_string is not in the file`."""
     action: str
+    closest: tuple[dict[str, Any], ...] = ()
+    """The lines that are most like it."""
+    first_difference: dict[str, object] = field(default_factory=dict[str, object])
 
 
-def not_found_error(snapshot: Snapshot, old: str, new: str, haystack: Haystack) -> OldTextNotFound:
-    """Return the refusal of an edit whose old text stands nowhere."""
-    search = _VariantSearch(snapshot, haystack)
-    near = _find_similar(snapshot, old)
-    cause = _find_cause(search, old, new, near)
-    difference = _first_difference(near[0], old) if near else None
-    return OldTextNotFound(
-        f"`old_string` is not in the file: {cause.why}.",
-        reason=cause.reason,
-        action=cause.action,
-        closest=[place.as_dict() for place in near],
-        first_difference=difference or {},
-        already_applied=cause.reason == "already_applied",
+def explain_miss(haystack: Haystack, old: str, new: str) -> NearMiss:
+    """Explain why an old text is nowhere in a file."""
+    search = _VariantSearch(haystack)
+    bare = strip_line_numbers(old)
+    compared = _cut_for_comparison(bare if bare and search.count(bare) else old)
+    near = _find_similar(haystack.snapshot, compared)
+    return replace(
+        _find_cause(search, old, new, near),
+        closest=tuple(place.as_dict() for place in near),
+        first_difference=(_first_difference(near[0], old) if near else None) or {},
     )
+
+
+def _cut_for_comparison(text: str) -> str:
+    """Return as many whole lines as are worth being compared with others."""
+    if len(text) <= _COMPARED_CHARS:
+        return text
+    return text[:_COMPARED_CHARS].rpartition("\n")[0] or text[:_COMPARED_CHARS]
 
 
 @dataclass(frozen=True, slots=True)
 class _VariantSearch:
-    """Looks for variants of a text."""
-
-    snapshot: Snapshot
     haystack: Haystack
 
-    def has_variant(self, text: str | None) -> bool:
-        """Tell whether a variant stands in the file."""
-        return bool(text) and bool(find_quoted(self.snapshot, text or "", haystack=self.haystack).matches)
+    def count(self, text: str | None) -> int:
+        """Count how often a variant occurs in the file."""
+        try:
+            return self.haystack.find(text).count if text else 0
+        except NotEncodable:
+            return 0
 
-    def has_once(self, text: str) -> bool:
-        """Tell whether a variant stands exactly once in the file."""
-        return bool(text) and find_quoted(self.snapshot, text, haystack=self.haystack).count == 1
 
-
-def _find_cause(search: _VariantSearch, old: str, new: str, near: tuple[SimilarLines, ...]) -> _MissCause:
+def _find_cause(search: _VariantSearch, old: str, new: str, near: tuple[SimilarLines, ...]) -> NearMiss:
     for guess in (_line_number_cause, _line_break_cause, _escape_cause):
         if cause := guess(search, old):
             return cause
-    if len(new.strip()) >= _MIN_TELLING_CHARS and search.has_once(new):
-        return _MissCause(
+    if len(new.strip()) >= _MIN_TELLING_CHARS and search.count(new) == 1:
+        return NearMiss(
             reason="already_applied",
-            why="the new text is there already",
-            action="Leave this edit out if it was made before.",
+            why="the new text is already there",
+            action="Leave this edit out if it was already made.",
         )
-    if alien := _unencodable_characters(search.snapshot.encoding, old):
-        return _MissCause(
+    if alien := _unencodable_characters(search.haystack.snapshot.encoding, old):
+        return NearMiss(
             reason="not_encodable",
-            why=f"its encoding ({search.snapshot.encoding.name}) cannot hold {alien}",
-            action="Copy the text exactly as it stands in `closest`.",
+            why=f"its encoding ({search.haystack.snapshot.encoding.name}) cannot hold {alien}",
+            action="Copy the text exactly as shown in `closest`.",
         )
-    return _similarity_cause(near, old, search.snapshot)
+    return _similarity_cause(near, old, search.haystack.snapshot)
 
 
-def _line_number_cause(search: _VariantSearch, old: str) -> _MissCause | None:
-    if not search.has_variant(strip_line_numbers(old)):
+def _line_number_cause(search: _VariantSearch, old: str) -> NearMiss | None:
+    if not search.count(strip_line_numbers(old)):
         return None
-    return _MissCause(
+    return NearMiss(
         reason="line_numbers_copied",
         why="its line numbers are not part of the file",
         action="Leave the line numbers and the arrow out.",
     )
 
 
-def _line_break_cause(search: _VariantSearch, old: str) -> _MissCause | None:
+def _line_break_cause(search: _VariantSearch, old: str) -> NearMiss | None:
     """Notice a line break that is asked for where the file begins or ends without one."""
     bare = re.sub(r"\r\n|\r", "\n", old)
     if not bare.strip("\n") or bare == bare.strip("\n"):
         return None
-    encoding, data = search.snapshot.encoding, search.snapshot.data
+    encoding, data = search.haystack.snapshot.encoding, search.haystack.snapshot.data
     text = re.sub(r"\r\n|\r", "\n", encoding.decode(data[len(encoding.bom) :][-4 * len(bare) - 8 :]))
     if bare[-1] == "\n" and text.endswith(bare.strip("\n")):
         why, action = "the file's last line has no line break", "Leave the line break at the end out."
-        return _MissCause(reason="line_breaks", why=why, action=action)
+        return NearMiss(reason="line_breaks", why=why, action=action)
     if text.endswith(bare.strip("\n") + "\n"):
         why, action = "the file has fewer blank lines there", "Leave the blank lines out."
-        return _MissCause(reason="line_breaks", why=why, action=action)
+        return NearMiss(reason="line_breaks", why=why, action=action)
     return None
 
 
-def _escape_cause(search: _VariantSearch, old: str) -> _MissCause | None:
+def _escape_cause(search: _VariantSearch, old: str) -> NearMiss | None:
     spelled = old.replace("\\r\\n", "\n").replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
-    if spelled != old and search.has_variant(spelled):
-        return _MissCause(
+    if spelled != old and search.count(spelled):
+        return NearMiss(
             reason="escaped",
             why="it spells line breaks, tabs or quotes as escapes",
             action="Send real line breaks, tabs and quotes.",
         )
     escaped = old.replace("\n", "\\n").replace("\t", "\\t")
-    if escaped != old and search.has_variant(escaped):
-        return _MissCause(
+    if escaped != old and search.count(escaped):
+        return NearMiss(
             reason="unescaped",
-            why="the file has the escape (a backslash and a letter) where it has a real line break or tab",
+            why=r"the file contains `\n` or `\t` literally, where it has a real newline or tab",
             action="Send the backslash and the letter.",
         )
     return None
@@ -272,22 +274,22 @@ def _unencodable_characters(encoding: Encoding, old: str) -> str:
     return ""
 
 
-def _similarity_cause(near: tuple[SimilarLines, ...], old: str, snapshot: Snapshot) -> _MissCause:
-    copy = "Copy the text exactly as it stands in `closest`."
+def _similarity_cause(near: tuple[SimilarLines, ...], old: str, snapshot: Snapshot) -> NearMiss:
+    copy = "Copy the text exactly as shown in `closest`."
     if not near:
         lines = compared_line_count(snapshot)
         among = f"among its first {lines:,} lines" if snapshot.line_count > lines else "there"
-        action = "Read the file again, and quote what it says."
-        return _MissCause(reason="no_match", why=f"nothing like it is {among}", action=action)
+        action = "Read the file again and quote what it contains."
+        return NearMiss(reason="no_match", why=f"nothing like it is {among}", action=action)
     best, line = near[0], near[0].line
     rows, quoted = best.text.split("\n"), old.split("\n")
     if not best.differing and _differs_in_blanks(rows, quoted):
-        return _MissCause(
+        return NearMiss(
             reason="blanks", why=f"line {line} differs in blanks only{_describe_tabs(rows, quoted)}", action=copy
         )
     if signs := _describe_look_alikes(rows, quoted):
-        return _MissCause(reason="look_alikes", why=f"line {line} only looks the same ({signs})", action=copy)
-    return _MissCause(reason="no_match", why=f"the closest lines begin at line {line}", action=copy)
+        return NearMiss(reason="look_alikes", why=f"line {line} only looks the same ({signs})", action=copy)
+    return NearMiss(reason="no_match", why=f"the closest lines begin at line {line}", action=copy)
 
 
 def _differs_in_blanks(rows: list[str], quoted: list[str]) -> bool:
@@ -355,8 +357,8 @@ def _first_difference(near: SimilarLines, old: str) -> dict[str, object] | None:
 
 def _make_visible(row: str) -> str:
     """Return a row with the blanks at its edges and everything that looks like something else spelled out."""
-    cut = row if len(row) <= _PREVIEW_CHARS else row[:_PREVIEW_CHARS] + "…"
-    edges = _EDGE_BLANKS.sub(lambda match: match[0].replace(" ", "·").replace("\t", "\\t"), cut)
+    shown = preview_text(row, _PREVIEW_CHARS)
+    edges = _EDGE_BLANKS.sub(lambda match: match[0].replace(" ", "·").replace("\t", "\\t"), shown)
     return "".join(_visible_character(sign) for sign in edges)
 
 

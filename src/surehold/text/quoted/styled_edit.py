@@ -1,6 +1,6 @@
 """Replace one quoted text by another in the style of the file: the edit that the tool `Edit` makes.
 
-1. The text must occur exactly once, unless all of its occurrences are asked for; `matching.find_quoted` finds them.
+1. The text must occur exactly once, unless all of its occurrences are asked for; `matching.Haystack` finds them.
 2. What the old and the new text share keeps the bytes of the file: the equal beginning, the equal end, and between them
    equal stretches that contain a letter or a digit. A lone quote or bracket between changed words is not shared.
 3. Everything else is written as it was sent; only its line breaks follow the file. They take the terminator of the line
@@ -14,15 +14,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from surehold.errors import InvalidArgument, MultipleMatches
+from surehold.errors import InvalidArgument, MultipleMatches, OldTextNotFound
 from surehold.text.align import EqualRun, align_lines
-from surehold.text.encoding import declaration_warnings, encoding_for_new_text
+from surehold.text.encoding import encoding_for_new_text
 from surehold.text.escape import escape_text
 from surehold.text.excerpt import excerpt_lines
 from surehold.text.plan import EditOutcome, EditPlan, Span, splice_spans
-from surehold.text.quoted.matching import Haystack, QuoteMatches, TextMatch, find_quoted
-from surehold.text.quoted.near_miss import not_found_error
-from surehold.text.snapshot import LineCounter, Snapshot
+from surehold.text.quoted.edits import finish_plan, match_lines
+from surehold.text.quoted.matching import Haystack, TextMatch, TextMatches
+from surehold.text.quoted.near_miss import explain_miss
+from surehold.text.snapshot import Snapshot
 
 _CHARACTER = re.compile(r"\r\n|[\s\S]")
 _WORD_CHARACTER = re.compile(r"\w")
@@ -94,12 +95,7 @@ class _TerminatorChoice:
 
     def _terminator_here(self) -> bytes:
         lines = self._snapshot.lines
-        if lines.style in ("lf", "none"):
-            return self._snapshot.encoding.encode_newline("\n")
-        if lines.style != "mixed":
-            return lines.dominant
-        index = lines.index_at(self._start)
-        return lines.terminator(index) or (lines.terminator(index - 1) if index else b"") or lines.dominant
+        return lines.dominant if lines.style != "mixed" else lines.terminator_near(self._start)
 
 
 def _encode_inserted(snapshot: Snapshot, signs: Sequence[str], ending: _TerminatorChoice) -> Iterator[bytes]:
@@ -135,7 +131,6 @@ def _split_characters(snapshot: Snapshot, match: TextMatch) -> list[_FileCharact
     return signs
 
 
-_MAX_LISTED_PLACES = 20
 _CONTEXT_CHARS = 120
 
 
@@ -160,17 +155,16 @@ class StyledEdit:
         """Find every place, then splice them all at once."""
         if not self.old:
             return self._fill_empty_file(before)
-        haystack = Haystack(before)
-        places = find_quoted(before, self.old, haystack=haystack)
-        if not places.matches:
-            raise not_found_error(before, self.old, self.new, haystack)
-        if places.count > 1 and not self.replace_all:
-            raise _not_unique_error(before, places)
-        plan = splice_spans(before, self._build_spans(before, places))
+        haystack = Haystack(before, quotes=True)
+        matches = haystack.find(self.old)
+        if not matches.found:
+            raise _not_found_error(haystack, self.old, self.new)
+        if matches.count > 1 and not self.replace_all:
+            raise _not_unique_error(before, matches)
+        plan = splice_spans(before, self._build_spans(before, matches))
         ranges = tuple(plan.line_spans())
-        applied = EditOutcome(index=0, occurrences=len(ranges), ranges=ranges, tier=places.tier)
-        warnings = declaration_warnings(before.data, plan.after.data, before.encoding)
-        return EditPlan(before=before, after=plan.after, spans=plan.spans, applied=(applied,), warnings=warnings)
+        applied = EditOutcome(index=0, occurrences=len(ranges), ranges=ranges, tier=matches.tier)
+        return finish_plan(before, plan.after, plan.spans, [applied])
 
     def _fill_empty_file(self, before: Snapshot) -> EditPlan:
         if before.size > len(before.encoding.bom):
@@ -187,14 +181,14 @@ class StyledEdit:
         applied = EditOutcome(index=0, occurrences=1, ranges=())
         return EditPlan(before=before, after=after, spans=(span,), applied=(applied,))
 
-    def _build_spans(self, before: Snapshot, places: QuoteMatches) -> list[Span]:
-        plain = self._uniform_replacement(before, places)
+    def _build_spans(self, before: Snapshot, matches: TextMatches) -> list[Span]:
+        plain = self._uniform_replacement(before, matches)
         if plain is not None:
-            return [Span(start=match.start, end=match.end, new=plain) for match in places.matches]
-        as_sent = places.tier == "exact" and "\r" in self.old
+            return [Span(start=match.start, end=match.end, new=plain) for match in matches.found]
+        as_sent = matches.tier == "exact" and "\r" in self.old
         worked_out = dict[bytes, bytes]()  # where all lines end alike, equal bytes become equal bytes
         spans = list[Span]()
-        for match in places.matches:
+        for match in matches.found:
             there = before.data[match.start : match.end]
             new = worked_out.get(there) if before.lines.style != "mixed" else None
             if new is None:
@@ -203,30 +197,41 @@ class StyledEdit:
             spans.append(Span(start=match.start, end=match.end, new=new))
         return spans
 
-    def _uniform_replacement(self, before: Snapshot, places: QuoteMatches) -> bytes | None:
+    def _uniform_replacement(self, before: Snapshot, matches: TextMatches) -> bytes | None:
         """Return the new bytes where they are the same for every place, whatever stands there."""
         encoding, style = before.encoding, before.lines.style
-        if not places.encoded_alike or (style == "mixed" and re.search(r"[\r\n]", self.new)):
+        if not matches.encoded_alike or (style == "mixed" and re.search(r"[\r\n]", self.new)):
             return None
-        if "\r" in self.old and places.tier == "exact":
+        if "\r" in self.old and matches.tier == "exact":
             return encoding.encode(self.new)
         rows = self.new.replace("\r\n", "\n")
         if style == "cr":
             rows = rows.replace("\r", "\n")
-        ending = encoding.encode_newline("\n") if style in ("lf", "none") else before.lines.dominant
-        return ending.join(encoding.encode(row) for row in rows.split("\n"))
+        return before.lines.dominant.join(encoding.encode(row) for row in rows.split("\n"))
 
 
-def _not_unique_error(before: Snapshot, places: QuoteMatches) -> MultipleMatches:
-    counter = LineCounter(before)
-    listed = [(counter.line_at(match.start), match.start) for match in places.matches[:_MAX_LISTED_PLACES]]
+def _not_found_error(haystack: Haystack, old: str, new: str) -> OldTextNotFound:
+    miss = explain_miss(haystack, old, new)
+    return OldTextNotFound(
+        f"`old_string` is not in the file: {miss.why}.",
+        reason=miss.reason,
+        action=miss.action,
+        closest=list(miss.closest),
+        first_difference=miss.first_difference,
+        already_applied=miss.reason == "already_applied",
+    )
+
+
+def _not_unique_error(before: Snapshot, matches: TextMatches) -> MultipleMatches:
+    lines = match_lines(before, matches)
+    listed = zip(lines, (match.start for match in matches.found), strict=False)
     return MultipleMatches(
-        f"`old_string` stands in {places.count} places.",
+        f"`old_string` occurs {matches.count} times.",
         action="Quote more of the lines around the one you mean, or send replace_all: true.",
-        count=places.count,
-        lines=[line for line, _ in listed],
+        count=matches.count,
+        lines=lines,
         places=[{"line": line, "context": _show_context(before, line, start)} for line, start in listed],
-        match_tier=places.tier,
+        match_tier=matches.tier,
     )
 
 
