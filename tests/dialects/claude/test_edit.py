@@ -198,7 +198,7 @@ def test_34_an_edit_that_was_made_before_is_named(desk: Desk) -> None:
     told = desk.edit("file.txt", "count = 1", "total = 2")
 
     assert told.error["details"]["already_applied"] is True
-    assert "there already" in told.error["message"]
+    assert "already there" in told.error["message"]
 
 
 @requirement("claude:edit:not_found")
