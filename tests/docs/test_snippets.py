@@ -52,7 +52,7 @@ def environment(home: Path) -> dict[str, str]:
 def options(command: str) -> set[str]:
     """Return the options that the help of a command lists as its own."""
     done = subprocess.run((SUREHOLD, command, "--help"), capture_output=True, text=True, check=True)
-    own = done.stdout.partition("\noptions:\n")[2].partition("\neverywhere:\n")[0]
+    own = done.stdout.partition("\noptions:\n")[2].partition("\nglobal options:\n")[0]
     return set(re.findall(r"^  (--[a-z-]+)", own, re.MULTILINE))
 
 

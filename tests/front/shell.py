@@ -67,7 +67,6 @@ class Shell:
             input=stdin,
             capture_output=True,
             check=False,
-            timeout=60,
         )
 
     def terminal(self, *argv: str, **environment: str) -> tuple[int, str]:
@@ -84,7 +83,7 @@ class Shell:
         os.close(theirs)
         shown = _everything(ours)
         os.close(ours)
-        return process.wait(60), shown.decode().replace("\r\n", "\n")
+        return process.wait(), shown.decode().replace("\r\n", "\n")
 
     def write(self, name: str, text: str) -> Path:
         """Put a file there without Surehold."""
@@ -100,7 +99,7 @@ class Shell:
 
 def _everything(fd: int) -> bytes:
     shown = b""
-    while select.select([fd], [], [], 60)[0]:
+    while select.select([fd], [], [])[0]:
         try:
             part = os.read(fd, 65536)
         except OSError:  # the other side is gone

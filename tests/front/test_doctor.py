@@ -9,7 +9,7 @@ from front.shell import Shell
 from spec.marks import requirement
 from surehold.disk import probe as probing
 from surehold.disk.probe import ProbeResult
-from surehold.front.cli.doctor import Promise, judge_promises
+from surehold.front.cli.upkeep_commands import Promise, judge_promises
 
 
 def finding(name: str, *, ok: bool = True, fallback: str = "") -> ProbeResult:
@@ -53,7 +53,7 @@ def test_a_fallback_is_named(shell: Shell) -> None:
     assert promise == Promise(
         name="Nobody is overwritten unseen",
         state="holds with a fallback",
-        because=("exchanging two files: do it slowly",),
+        because=("exchange two files: do it slowly",),
     )
 
 
@@ -88,4 +88,6 @@ def test_a_directory_in_which_nothing_can_be_made_is_refused(shell: Shell, monke
     said = shell("doctor")
 
     assert said.code == 1
-    assert said.err.startswith("Refused: Nothing can be tried out: Permission denied.\nNext: Let the doctor")
+    assert said.err.startswith(
+        "Refused: The disk cannot be tested: Permission denied.\nNext: Allow new directories there"
+    )

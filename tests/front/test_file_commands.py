@@ -108,7 +108,7 @@ def test_an_edit_with_an_old_sha256_is_refused(shell: Shell) -> None:
 
     said = shell("edit", "a.txt", "--old", "one", "--new", "uno", "--sha256", sha256("other"))
 
-    assert (said.code, said.err.splitlines()[-1]) == (1, "Next: Look at it again: surehold read a.txt")
+    assert (said.code, said.err.splitlines()[-1]) == (1, "Next: Read it again: surehold read a.txt")
     assert shell("edit", "a.txt", "--old", "one", "--new", "uno", "--sha256", sha256("one\n")).code == 0
     assert shell("edit", "a.txt", "--old", "uno", "--new", "x", "--sha256", "nonsense").code == 1
 
@@ -126,7 +126,7 @@ def test_an_edit_can_be_tried_out(shell: Shell) -> None:
 def test_a_write_that_changes_nothing_says_so(shell: Shell) -> None:
     shell.write("a.txt", "one\n")
 
-    assert shell("write", "a.txt", "--force", stdin=b"one\n").out == "Nothing to change: a.txt is like that already.\n"
+    assert shell("write", "a.txt", "--force", stdin=b"one\n").out == "Already up to date: a.txt\n"
     assert shell("edit", "a.txt", "--old", "one", "--new", "one").code == 1
 
 
@@ -151,7 +151,7 @@ def test_an_existing_file_is_overwritten_only_when_its_version_is_named_or_force
     refused = shell("write", "a.txt", stdin=b"two\n")
     assert refused.code == 1
     assert refused.err.splitlines()[-1] == (
-        f"Next: To overwrite that version add --sha256 {sha256(chr(10).join(['one', '']))}, or --force."
+        f"Next: To overwrite that version, add --sha256 {sha256(chr(10).join(['one', '']))} or --force."
     )
     assert path.read_text() == "one\n"
     assert shell("write", "a.txt", "--sha256", sha256("one\n"), stdin=b"two\n").out == "Overwritten: a.txt (+1 -1)\n"

@@ -116,7 +116,7 @@ def test_show_says_who_when_what_and_the_diff(shell: Shell) -> None:
     assert lines[0] == f"Change   {change}"
     assert lines[2].startswith("Who      ada, session ")
     assert lines[3] == "What     edit a.txt (4 B → 4 B)"
-    assert lines[6:] == ["Outcome  done; it stands", "", "--- a.txt", "+++ a.txt", "@@ -1 +1 @@", "-one", "+uno"]
+    assert lines[6:] == ["Outcome  applied", "", "--- a.txt", "+++ a.txt", "@@ -1 +1 @@", "-one", "+uno"]
 
 
 def test_show_as_json_has_entries_and_the_diff(shell: Shell) -> None:
@@ -174,7 +174,7 @@ def test_diff_shows_the_newest_change_by_default_and_skips_refusals(shell: Shell
 def test_diff_of_a_file_shows_what_happened_to_it_outside(shell: Shell) -> None:
     path = shell.write("a.txt", "one\n")
     shell.edit("a.txt", "one", "uno")
-    assert shell("diff", "a.txt").out == "a.txt is as the last change in the history left it.\n"
+    assert shell("diff", "a.txt").out == "a.txt is unchanged since its last recorded change.\n"
 
     path.write_text("outside\n")
     assert shell("diff", "a.txt").out.splitlines()[-2:] == ["-uno", "+outside"]

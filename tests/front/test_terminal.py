@@ -23,7 +23,7 @@ def test_a_terminal_gets_colour_relative_times_and_the_next_step(shell: Shell) -
     code, shown = shell.terminal("edit", "a.txt", "--old", "one", "--new", "two")
     assert code == 0
     assert "\x1b[32mEdited\x1b[0m: a.txt (+1 -1)\n" in shown
-    assert "Take it back: surehold undo " in shown
+    assert "To reverse this: surehold undo " in shown
 
     _, log = shell.terminal("log")
     assert "just now" in plain(log) or " s ago" in plain(log)

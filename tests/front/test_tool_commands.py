@@ -85,7 +85,7 @@ def typed(shell: Shell, keys: str, *argv: str) -> tuple[int, str, str]:
     )
     os.close(theirs)
     os.write(ours, keys.encode())
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate()
     shown = b""
     with suppress(OSError):  # the other side is gone
         while part := os.read(ours, 65536):

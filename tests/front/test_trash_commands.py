@@ -69,7 +69,7 @@ def test_a_file_is_never_restored_over_another(shell: Shell) -> None:
     said = shell("restore", "a.txt")
 
     assert said.code == 1
-    assert said.err.splitlines()[-1] == f"Next: Put it elsewhere: surehold restore {name[-8:]} --to PATH"
+    assert said.err.splitlines()[-1] == f"Next: Use another path: surehold restore {name[-8:]} --to PATH"
     assert (shell.root / "a.txt").read_text() == "newer\n"
 
 
@@ -86,9 +86,9 @@ def test_the_trash_is_emptied_only_when_somebody_says_yes(shell: Shell) -> None:
     deleted(shell, "a.txt", "b.txt")
 
     refused = shell("trash", "empty")
-    assert (refused.code, refused.err.splitlines()[-1]) == (1, "Next: Say so with --yes.")
+    assert (refused.code, refused.err.splitlines()[-1]) == (1, "Next: Confirm with --yes.")
     assert len(shell.json("trash", "list")["items"]) == 2
-    assert shell("trash", "empty", "--yes").out == "Gave up 2 deleted files.\n"
+    assert shell("trash", "empty", "--yes").out == "Permanently removed 2 deleted files.\n"
     assert shell.json("trash", "list")["items"] == []
     assert shell("trash", "empty").out == "The trash is empty.\n"
 

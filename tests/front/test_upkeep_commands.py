@@ -37,7 +37,7 @@ def test_an_intact_history_is_said_to_be_intact(shell: Shell) -> None:
 def test_no_history_is_intact_too(shell: Shell) -> None:
     assert shell("verify").code == 0
     assert shell.json("verify")["ok"] is True
-    assert shell("recover").out == "Nothing was left open.\n"
+    assert shell("recover").out == "There was nothing to recover.\n"
     assert shell("gc", "--keep", "30d").code == 0
     assert not shell.state_home.exists()
 
@@ -56,7 +56,7 @@ def test_an_altered_entry_is_found(shell: Shell) -> None:
     said = shell("verify")
 
     assert said.code == 1
-    assert said.out.startswith("Broken: the history does not hold from entry 2 on.\n")
+    assert said.out.startswith("Broken: the history is not intact from entry 2 on.\n")
     assert "Next: keep a copy of " in said.out
     assert shell.json("verify", code=1)["broken_seq"] == 2
 
@@ -83,7 +83,9 @@ def die(shell: Shell, moment: str) -> Path:
 
 
 @requirement("front:cli:recover")
-@pytest.mark.parametrize(("moment", "word", "text"), [("before", "Put back", "one\n"), ("after", "Finished", "two\n")])
+@pytest.mark.parametrize(
+    ("moment", "word", "text"), [("before", "Rolled back", "one\n"), ("after", "Finished", "two\n")]
+)
 def test_recover_closes_what_a_dead_process_left_open(shell: Shell, moment: str, word: str, text: str) -> None:
     path = die(shell, moment)
 
@@ -91,7 +93,7 @@ def test_recover_closes_what_a_dead_process_left_open(shell: Shell, moment: str,
 
     assert (said.code, said.out[:-1]) == (0, f"{word} {shell.json('log')['entries'][0]['change_id'][-8:]}: a.txt")
     assert path.read_text() == text
-    assert shell("recover").out == "Nothing was left open.\n"
+    assert shell("recover").out == "There was nothing to recover.\n"
 
 
 def test_recover_leaves_a_file_alone_that_is_neither_version(shell: Shell) -> None:
@@ -130,7 +132,7 @@ def test_recover_says_how_every_open_change_was_closed(shell: Shell, monkeypatch
     recovering(shell, monkeypatch, *SETTLED)
 
     assert shell("recover").out == (
-        "Finished aaaaaaaa: a.txt\nPut back bbbbbbbb: b.txt, c.txt\nSettled by somebody else: cccccccc\n"
+        "Finished aaaaaaaa: a.txt\nRolled back bbbbbbbb: b.txt, c.txt\nAlready settled by another process: cccccccc\n"
     )
     assert shell("recover").code == 0
     assert shell.json("recover")["settled"][0] == {
@@ -143,7 +145,7 @@ def test_recover_says_how_every_open_change_was_closed(shell: Shell, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("settled", "words"), [(CONFLICT, r"Conflict dddddddd: left as it is: e\x1b"), (FAILED, "Still open eeeeeeee: f")]
+    ("settled", "words"), [(CONFLICT, r"Conflict dddddddd: left unchanged: e\x1b"), (FAILED, "Still open eeeeeeee: f")]
 )
 def test_recover_with_trouble_ends_in_1(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, settled: SettledIntent, words: str
@@ -160,7 +162,7 @@ def test_gc_drops_only_what_is_old_enough(shell: Shell) -> None:
     shell.write("a.txt", "one\n")
     shell.edit("a.txt", "one", "two")
 
-    assert shell("gc", "--keep", "30d").out == "Nothing is that old.\n"
+    assert shell("gc", "--keep", "30d").out == "No stored version is that old.\n"
     document = shell.json("gc", "--keep", "12h", "--dry-run")
     assert (document["blobs"], document["dry_run"]) == (0, True)
 

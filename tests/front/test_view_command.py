@@ -1,10 +1,9 @@
-"""view, as a command that `main` has."""
+"""`surehold view`: images, PDF documents, notebooks and texts on a terminal."""
 
 import base64
 import hashlib
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,23 +11,6 @@ import pytest
 from front.shell import Shell
 from media.samples import bomb, image, pdf, turned
 from spec.marks import requirement
-from surehold.front.cli import main
-from surehold.front.cli.view_command import VIEW_COMMANDS
-
-_RUN = """
-import sys
-from surehold.front.cli import main
-from surehold.front.cli.view_command import VIEW_COMMANDS
-main.COMMANDS = tuple({one.name: one for one in (*main.COMMANDS, *VIEW_COMMANDS)}.values())
-main.entry()
-"""
-
-
-@pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let `main` have the command, whether or not it lists it."""
-    every = {one.name: one for one in (*main.COMMANDS, *VIEW_COMMANDS)}
-    monkeypatch.setattr(main, "COMMANDS", tuple(every.values()))
 
 
 def put(shell: Shell, name: str, data: bytes) -> str:
@@ -72,28 +54,16 @@ def test_an_image_as_json_has_all_facts_and_no_pixels(shell: Shell) -> None:
 
 @requirement("front:cli:view")
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a terminal of its own")
-def test_an_image_is_drawn_on_a_colour_terminal_and_nowhere_else(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_is_drawn_on_a_colour_terminal_and_nowhere_else(shell: Shell) -> None:
     put(shell, "a.png", image("PNG", (60, 30), (255, 0, 0)))
-    program = shell.root.parent / "program.py"
-    program.write_text(_RUN)
 
-    with monkeypatch.context() as patch:
-        patch.setattr("front.shell.sys.executable", str(_with(program)))
-        code, drawn = shell.terminal("view", "a.png")
-        _, plain = shell.terminal("view", "a.png", "--no-color")
+    code, drawn = shell.terminal("view", "a.png")
+    _, plain = shell.terminal("view", "a.png", "--no-color")
 
     assert (code, drawn.count("▀")) == (0, 72 * 18)
     assert "\x1b[38;2;255;0;0;48;2;255;0;0m▀" in drawn
     assert "▀" not in plain
     assert "▀" not in shell("view", "a.png").out
-
-
-def _with(program: Path) -> Path:
-    """Return a program that stands for `python -m surehold` and has the command."""
-    script = program.with_name("surehold-with-view")
-    script.write_text(f'#!/bin/sh\nshift 2\nexec {sys.executable} {program} "$@"\n')
-    script.chmod(0o755)
-    return script
 
 
 @requirement("front:cli:view")
@@ -193,7 +163,7 @@ def test_pages_of_something_else_than_a_document_are_ignored_and_that_is_said(sh
 
     said = shell("view", "a.txt", "--pages", "3")
 
-    assert (said.code, said.err) == (0, "--pages is for PDF documents and was ignored\n")
+    assert (said.code, said.err) == (0, "--pages applies to PDF documents only and was ignored\n")
 
 
 def test_a_notebook_is_one_whatever_the_case_of_its_name(shell: Shell) -> None:

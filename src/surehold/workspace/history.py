@@ -77,9 +77,19 @@ class HistoryReader:
             )
         return item
 
+    def last_recorded(self, key: str) -> Snapshot | None:
+        """Return the file as its last recorded change left it; None for a path that is not in the history."""
+        head = self._store.head_of(key)
+        return None if head is None else self._recorded_snapshot(head.version)
+
     def verify(self, *, blobs: bool = True) -> LedgerCheck:
         """Check that nobody altered the ledger or the kept bytes."""
         return self._store.verify(blobs=blobs)
+
+    def _recorded_snapshot(self, version: Version | None) -> Snapshot:
+        if version is None:
+            return ABSENT
+        return Snapshot(self._store.read_blob(version.sha256), meta=version.meta)
 
     def _resolve_reference(self, reference: str) -> str:
         if not reference:
@@ -277,11 +287,6 @@ class History(HistoryReader):
             return self._workspace.read(path)
         except NotFound:
             return ABSENT
-
-    def _recorded_snapshot(self, version: Version | None) -> Snapshot:
-        if version is None:
-            return ABSENT
-        return Snapshot(self._store.read_blob(version.sha256), meta=version.meta)
 
     def _newest_undoable(self) -> ChangeView:
         """Return the newest change that stands; undoing and redoing do not count."""

@@ -8,8 +8,7 @@ from surehold.front.shared.diff_rows import DiffRowKind, classify_rows, count_ch
 from surehold.front.shared.ledger_json import receipt_record
 
 if TYPE_CHECKING:
-    from surehold.workspace.receipt import FileReceipt, Receipt
-
+    from surehold.workspace.receipt import Receipt
 
 _ROW_STYLES: dict[DiffRowKind, TextStyle] = {
     "header": "bold",
@@ -25,8 +24,13 @@ def format_line_counts(added: int, removed: int) -> str:
     return " ".join(f"{sign}{number}" for sign, number in (("+", added), ("-", removed)) if number)
 
 
+def format_move(path: str, to_path: str) -> str:
+    """Return the path, with the new one if the file was moved."""
+    return f"{path} → {to_path}" if to_path else path
+
+
 def print_diff(out: Output, diff: str) -> None:
-    """Print a diff for people on a terminal; into a pipe goes the very text, which `patch` understands."""
+    """Print a diff: painted on a terminal; into a pipe the exact text, which `patch` accepts."""
     if out.is_terminal or out.colour:
         paint_diff(out, diff)
         return
@@ -36,47 +40,42 @@ def print_diff(out: Output, diff: str) -> None:
         out.write_bytes(diff.encode("utf-8", "backslashreplace"))
 
 
-def paint_diff(out: Output, diff: str) -> None:
-    """Print a diff in colour."""
+def paint_diff(out: Output, diff: str, *, header: TextStyle = "bold") -> None:
     found = list(classify_rows(diff))
     content = [row for kind, row in found if kind in {"added", "removed", "same"}]
-    # CRLF everywhere is not news; CR in some rows only is the difference that one looks for.
+    # CRLF in every row is not news; CR in some rows only is the difference one looks for.
     hide_cr = bool(content) and all(row.endswith("\r") for row in content)
+    styles: dict[DiffRowKind, TextStyle] = {**_ROW_STYLES, "header": header}
     for kind, row in found:
         text = row.removesuffix("\r") if hide_cr else row
-        out.print_line(out.paint(escape_text(text, keep="\t"), _ROW_STYLES.get(kind, "plain")))
+        out.print_line(out.paint(escape_text(text, keep="\t"), styles.get(kind, "plain")))
 
 
 def print_receipt(context: CommandContext, receipt: "Receipt", verb: str) -> int:
-    """Say what a call did to which files, and how to take it back."""
+    """Print what a call did to which files, and how to undo it; return the exit code."""
     out = context.out
     if context.json:
         out.print_json(receipt_record(receipt))
     elif receipt.dry_run:
-        _print_preview(context, receipt)
+        _print_preview(out, receipt)
     elif not receipt.change_id:
-        names = ", ".join(escape_text(one.path) for one in receipt.files)
-        out.print_line(f"Nothing to change: {names} is like that already.")
+        out.print_labelled("Already up to date", ", ".join(one.path for one in receipt.files))
     else:
         for one in receipt.files:
-            _print_file(context, one, verb)
+            lines = format_line_counts(*count_changed_lines(one.change.diff))
+            out.print_labelled(
+                verb, format_move(one.path, one.change.to_path) + (f" ({lines})" if lines else ""), "green"
+            )
+            for correction in one.plan.corrections:
+                out.print_labelled("  Note", correction.detail)
         for warning in receipt.warnings:
-            out.print_line(f"  {out.paint('Warning', 'yellow')}: {escape_text(warning)}")
-        context.print_hint(f"Take it back: {_undo_command(receipt)}")
+            out.print_labelled("  Warning", warning, "yellow")
+        context.print_hint(f"To reverse this: {_reverse_command(receipt)}")
     return 0
 
 
-def _print_file(context: CommandContext, receipt: "FileReceipt", verb: str) -> None:
-    out, change = context.out, receipt.change
-    arrow = f" → {escape_text(change.to_path)}" if change.to_path else ""
-    lines = format_line_counts(*count_changed_lines(change.diff))
-    out.print_line(f"{out.paint(verb, 'green')}: {escape_text(receipt.path)}{arrow}{f' ({lines})' if lines else ''}")
-    for correction in receipt.plan.corrections:
-        out.print_line(f"  Note: {escape_text(correction.detail)}")
-
-
-def _undo_command(receipt: "Receipt") -> str:
-    """Return the command that takes the change back; what is gone is restored, an undo is made again."""
+def _reverse_command(receipt: "Receipt") -> str:
+    """Return the command that reverses the change: restore after a delete, redo after an undo."""
     call = receipt.entries[0].call if receipt.entries else None
     if call and call.operation == "undo":
         return f"surehold redo {short_id(call.undoes)}"
@@ -86,15 +85,11 @@ def _undo_command(receipt: "Receipt") -> str:
     return f"surehold undo {short_id(receipt.change_id)}"
 
 
-def _print_preview(context: CommandContext, receipt: "Receipt") -> None:
+def _print_preview(out: Output, receipt: "Receipt") -> None:
     changed = [one for one in receipt.files if one.changed]
-    context.out.print_line(f"Nothing was written. This would change {format_count(len(changed), 'file')}:")
+    out.print_line(f"Nothing was written. This would change {format_count(len(changed), 'file')}:")
     for one in changed:
         if one.change.diff:
-            paint_diff(context.out, one.change.diff)
+            paint_diff(out, one.change.diff)
         else:
-            context.out.print_line(
-                f"{escape_text(one.path)} → {escape_text(one.change.to_path)}"
-                if one.change.to_path
-                else escape_text(one.path)
-            )
+            out.print_line(escape_text(format_move(one.path, one.change.to_path)))

@@ -1,4 +1,4 @@
-"""What a command of the command line is, and the context that every command receives."""
+"""Defines what a command is, its arguments as a table, and the context that every command receives."""
 
 import argparse
 import os
@@ -16,36 +16,44 @@ if TYPE_CHECKING:
     from surehold.workspace.session import Session
     from surehold.workspace.workspace import Workspace
 
-CommandGroup = Literal["Look", "Take back", "Change files", "For agents", "Keep in order"]
+CommandGroup = Literal["Inspect", "Undo and restore", "Change files", "For agents", "Maintain"]
 SHORT_ID_CHARS = 8
+
+
+class UsageError(Exception):
+    """The command line is not a valid command; `hint` is what to print below the message."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandContext:
-    """Where a command works, and how it speaks."""
+    """Where a command works, and where it prints."""
 
     root: str
     state_dir: str
-    """As given by the user; empty for the usual place."""
+    """As given by the user; empty for the default location."""
     json: bool
     out: Output
     err: Output
 
     def open_workspace(self, *, recover: bool = True) -> "Workspace":
-        """Open the workspace; its memory is made when there is none yet."""
+        """Open the workspace; creates its state directory if there is none yet."""
         from surehold.app import Settings, open_workspace
 
         state_dir = as_path(self.state_dir) if self.state_dir else None
         return open_workspace(self.root, settings=Settings(state_dir=state_dir, recover_on_open=recover))
 
     def open_history(self) -> "HistoryReader":
-        """Open the history to look at it only, which is quick."""
+        """Open the history for reading only, which is faster than opening the workspace."""
         from surehold.app import open_history
 
         return open_history(self.state_directory)
 
     def open_recorded_workspace(self) -> "Workspace":
-        """Open a workspace that has a history; refuse one that has none, without leaving anything behind."""
+        """Open a workspace that has a history; refuse one that has none, without creating anything."""
         if self.has_history():
             return self.open_workspace()
         raise NotFound(
@@ -57,13 +65,16 @@ class CommandContext:
         )
 
     def begin_session(self, workspace: "Workspace") -> "Session":
-        """Begin a conversation in the name of the person at the keyboard."""
+        """Begin a session for the person at the keyboard."""
         from surehold.workspace.session import Session
 
-        return Session(workspace, id=workspace.new_id(), agent=person_name())  # without the tools of agents: quicker
+        return Session(workspace, id=workspace.new_id(), agent=person_name())  # without the agent tools: faster
 
     def has_history(self) -> bool:
-        """Tell whether anything was ever recorded here."""
+        self.check_root()
+        return _has_state_database(self.state_directory)
+
+    def check_root(self) -> None:
         if not as_path(self.root).is_dir():
             raise NotFound(
                 f"`{self.root}` is not a directory.",
@@ -71,7 +82,6 @@ class CommandContext:
                 reason="no_such_root",
                 action="Name a directory with --root.",
             )
-        return _has_state_database(self.state_directory)
 
     @property
     def state_directory(self) -> "Path":
@@ -81,18 +91,19 @@ class CommandContext:
         return as_path(self.state_dir) if self.state_dir else default_state_dir(self.root)
 
     def parent_history_hint(self) -> str:
-        """Say which directory above this one has a history; empty when none has."""
+        """Return which directory above this one has a history; empty if none has."""
         from surehold.app import default_state_dir
 
         if self.state_dir:
             return ""
         for parent in as_path(os.path.realpath(self.root)).parents:
             if _has_state_database(default_state_dir(str(parent))):
-                return f"This folder has no history; its parent {parent} has: surehold --root {quote_for_shell(str(parent))} log"
+                command = f"surehold --root {quote_for_shell(str(parent))} log"
+                return f"This directory has no history, but its parent {parent} has: {command}"
         return ""
 
     def print_outcome(self, sentence: str, **facts: Any) -> None:
-        """Print a sentence for people, or its facts for programs."""
+        """Print a sentence for people, or its facts as JSON."""
         if self.json:
             self.out.print_json(facts)
         else:
@@ -103,22 +114,78 @@ class CommandContext:
         if self.out.is_terminal and not self.json:
             self.out.print_line(self.out.paint(escape_text(text), "dim"))
 
+    def print_note(self, text: str) -> None:
+        """Print something about the output on standard error, so that a pipe holds nothing but the output."""
+        self.out.flush()
+        self.err.print_line(self.err.paint(escape_text(text), "dim"))
+        self.err.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument, as argparse takes it."""
+
+    names: tuple[str, ...]
+    settings: dict[str, Any]
+
+
+def argument(names: str, metavar: str | None, text: str, **settings: Any) -> Argument:
+    """Return a positional argument, or an option with a value; `-C --context` gives it two names."""
+    usual = {"default": ""} if names.startswith("-") else {}
+    return Argument(tuple(names.split()), {**usual, "metavar": metavar, "help": text, **settings})
+
+
+def flag(names: str, text: str, **settings: Any) -> Argument:
+    return Argument(tuple(names.split()), {"action": "store_true", "help": text, **settings})
+
+
+def repeatable(names: str, metavar: str, text: str) -> Argument:
+    return argument(names, metavar, f"{text}; repeatable", action="append", default=[])
+
+
+FILE_ARGUMENT = argument("path", "PATH", "the file")
+DRY_RUN_FLAG = flag("--dry-run", "show what would change without changing anything")
+
+CommandRunner = Callable[[CommandContext, argparse.Namespace], int]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """One word after `surehold`."""
+    """One word after `surehold`, or one action of such a word."""
 
     name: str
     group: CommandGroup
     help: str
     """One sentence."""
+    note: str = ""
+    """More for its own help text."""
     example: str
-    add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[CommandContext, argparse.Namespace], int]
+    arguments: tuple[Argument | tuple[Argument, ...], ...]
+    """In the order of the help text; at most one of those in an inner tuple may be given."""
+    actions: tuple["Command", ...] = ()
+    run: CommandRunner
 
 
-def no_arguments(_: argparse.ArgumentParser) -> None:
-    """Take nothing."""
+def command(
+    name: str,
+    group: CommandGroup,
+    sentence: str,
+    *arguments: Argument | tuple[Argument, ...],
+    example: str,
+    note: str = "",
+) -> Callable[[CommandRunner], Command]:
+    """Make a command of the function that runs it."""
+
+    def make_command(run: CommandRunner) -> Command:
+        return Command(name=name, group=group, help=sentence, note=note, example=example, arguments=arguments, run=run)
+
+    return make_command
+
+
+def parse_positive(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)
 
 
 def person_name() -> str:
@@ -127,7 +194,7 @@ def person_name() -> str:
 
 
 def short_id(name: str) -> str:
-    """Return the end of an id: enough to name it."""
+    """Return the end of an id, which is enough to name it."""
     return name[-SHORT_ID_CHARS:]
 
 
@@ -145,7 +212,7 @@ def with_action(error: SureholdError, action: str) -> SureholdError:
 
 
 def as_path(*names: str) -> "Path":
-    """Return a path; imported late, since `--help` can do without."""
+    """Return a path; pathlib is imported late, since `--help` does not need it."""
     from pathlib import Path
 
     return Path(*names)

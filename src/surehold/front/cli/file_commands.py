@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, TextIO
 
 from surehold.errors import AlreadyExists, InvalidArgument, MultipleMatches, StaleFile
 from surehold.front.cli.change_view import paint_diff, print_receipt
-from surehold.front.cli.command import Command, CommandContext, as_path, quote_for_shell, with_action
+from surehold.front.cli.command import (
+    DRY_RUN_FLAG,
+    FILE_ARGUMENT,
+    CommandContext,
+    argument,
+    as_path,
+    command,
+    flag,
+    quote_for_shell,
+    with_action,
+)
 from surehold.front.cli.output import escape_text, format_count, format_size
 
 if TYPE_CHECKING:
@@ -15,12 +25,7 @@ if TYPE_CHECKING:
     from surehold.workspace.proposal import Proof
 
 
-def _read_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", help="the file")
-    parser.add_argument(
-        "--lines", metavar="A:B", type=_parse_line_range, help="only lines A to B; either may be left out"
-    )
-    parser.add_argument("--hashes", action="store_true", help="show each line with its anchor, as `edit` takes it")
+_SHA256_OPTION = argument("--sha256", "H", "refuse unless the file has exactly this sha256")
 
 
 def _parse_line_range(text: str) -> tuple[int, int | None]:
@@ -34,7 +39,16 @@ def _parse_line_range(text: str) -> tuple[int, int | None]:
     return start, end
 
 
-def _run_read(context: CommandContext, args: argparse.Namespace) -> int:
+@command(
+    "read",
+    "Inspect",
+    "Print a file: numbered lines on a terminal, its bytes in a pipe.",
+    FILE_ARGUMENT,
+    argument("--lines", "A:B", "only lines A to B; either may be omitted", type=_parse_line_range, default=None),
+    flag("--hashes", "show each line with its anchor, for `edit --operations`"),
+    example="surehold read src/app.py --lines 10:40",
+)
+def read_command(context: CommandContext, args: argparse.Namespace) -> int:
     with context.open_workspace() as workspace:
         snapshot = workspace.read(args.path)
     start, end = args.lines or (1, None)
@@ -89,45 +103,43 @@ def _read_record(path: str, snapshot: "Snapshot", start: int, end: int | None) -
 
 
 def _print_numbered(context: CommandContext, path: str, snapshot: "Snapshot", start: int, end: int | None) -> None:
-    err, out = context.err, context.out
-    rows = snapshot.lines.contents[start - 1 : end]
-    facts = f"{format_count(snapshot.line_count, 'line')}, {format_size(snapshot.size)}"
-    err.print_line(err.paint(f"{escape_text(path)}: {facts}", "dim"))
-    err.print_line(err.paint(f"sha256 {snapshot.sha256}", "dim"))
-    err.stream.flush()
+    out, rows = context.out, snapshot.lines.contents[start - 1 : end]
+    context.print_note(f"{path}: {format_count(snapshot.line_count, 'line')}, {format_size(snapshot.size)}")
+    context.print_note(f"sha256 {snapshot.sha256}")
     digits = len(str(start + len(rows)))
     for number, row in enumerate(rows, start):
         text = escape_text(snapshot.encoding.decode(row), keep="\t")
         out.print_line(f"{out.paint(f'{number:>{digits}}', 'dim')}  {text}".rstrip(" "))
 
 
-def _edit_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", help="the file")
-    parser.add_argument("--old", metavar="TEXT", help="the text to replace (--old=TEXT when it begins with a dash)")
-    parser.add_argument("--new", metavar="TEXT", help="what to put there; may be empty")
-    parser.add_argument("--all", action="store_true", help="replace every place, not only one")
-    parser.add_argument(
-        "--operations", metavar="FILE", help="instead: operations on lines as a JSON list, from a file; - reads stdin"
-    )
-    parser.add_argument("--safety-check", choices=("strict", "warn", "off"), default="strict", help="of --operations")
-    _add_sha256(parser)
-    parser.add_argument("--dry-run", action="store_true", help="show what would happen, and change nothing")
-
-
-def _add_sha256(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--sha256", metavar="H", default="", help="refuse unless the file is exactly this version")
-
-
-def _run_edit(context: CommandContext, args: argparse.Namespace) -> int:
+@command(
+    "edit",
+    "Change files",
+    "Replace text that occurs exactly once in a file.",
+    FILE_ARGUMENT,
+    argument("--old", "TEXT", "the text to replace (--old=TEXT if it begins with a dash)", default=None),
+    argument("--new", "TEXT", "the new text; may be empty", default=None),
+    flag("--all", "replace every occurrence"),
+    argument("--operations", "FILE", "instead: line operations as a JSON list; - reads stdin", default=None),
+    argument(
+        "--safety-check",
+        None,
+        "what to do if --operations look damaging (default: strict, which refuses)",
+        choices=("strict", "warn", "off"),
+        default="strict",
+    ),
+    _SHA256_OPTION,
+    DRY_RUN_FLAG,
+    example="surehold edit README.md --old colour --new color",
+)
+def edit_command(context: CommandContext, args: argparse.Namespace) -> int:
     from surehold.text.quoted.edits import StringEdit
 
     if args.operations is not None:
         return _edit_lines(context, args)
     if args.old is None or args.new is None:
         raise InvalidArgument(
-            "Neither a text to replace nor operations were given.",
-            reason="nothing_to_do",
-            action="Send --old and --new, or --operations FILE.",
+            "There is nothing to do.", reason="nothing_to_do", action="Give --old and --new, or --operations FILE."
         )
     edit = StringEdit(old=args.old, new=args.new, replace_all=args.all)
     with context.open_workspace() as workspace:
@@ -137,12 +149,12 @@ def _run_edit(context: CommandContext, args: argparse.Namespace) -> int:
         except MultipleMatches as error:
             raise with_action(error, "Quote more of the surrounding text, or add --all.") from None
         except StaleFile as error:
-            raise with_action(error, f"Look at it again: surehold read {quote_for_shell(args.path)}") from None
+            raise with_action(error, f"Read it again: surehold read {quote_for_shell(args.path)}") from None
     return print_receipt(context, receipt, "Edited")
 
 
 def _edit_lines(context: CommandContext, args: argparse.Namespace) -> int:
-    """Apply operations on lines through the very tool that agents use."""
+    """Apply line operations through the tool that agents use."""
     import json
 
     from surehold.dialects.anchored.edit import edit
@@ -165,26 +177,23 @@ def _edit_lines(context: CommandContext, args: argparse.Namespace) -> int:
     if context.json:
         context.out.print_json(answer.data)
     else:
-        head, _, diff = answer.text.partition("\n@@")
-        (context.out if answer.ok else context.err).print_line(escape_text(head, keep="\n"))
-        if diff:
-            paint_diff(context.out, "@@" + diff + "\n")
+        paint_diff(context.out if answer.ok else context.err, answer.text, header="plain")
     return 0 if answer.ok else 1
 
 
-def _write_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", help="the file; it is made when it does not exist")
-    proof = parser.add_mutually_exclusive_group()
-    _add_sha256_to_overwrite(proof)
-    proof.add_argument("--force", action="store_true", help="overwrite whatever is there (it stays in the history)")
-    parser.add_argument("--dry-run", action="store_true", help="show what would happen, and change nothing")
-
-
-def _add_sha256_to_overwrite(group: "argparse._MutuallyExclusiveGroup") -> None:  # pyright: ignore[reportPrivateUsage]
-    group.add_argument("--sha256", metavar="H", default="", help="overwrite the file if it is exactly this version")
-
-
-def _run_write(context: CommandContext, args: argparse.Namespace) -> int:
+@command(
+    "write",
+    "Change files",
+    "Create a file from standard input, or overwrite a version you name.",
+    argument("path", "PATH", "the file; it is created if it does not exist"),
+    (
+        argument("--sha256", "H", "overwrite the file if it has exactly this sha256"),
+        flag("--force", "overwrite whatever is there (it stays in the history)"),
+    ),
+    DRY_RUN_FLAG,
+    example="date | surehold write notes/today.txt",
+)
+def write_command(context: CommandContext, args: argparse.Namespace) -> int:
     from surehold.stores.base import Call
     from surehold.workspace.proposal import Absent, Proposal, Sha256, Unproven
 
@@ -200,10 +209,10 @@ def _run_write(context: CommandContext, args: argparse.Namespace) -> int:
             receipt = workspace.write(proposal, call=call, dry_run=args.dry_run)
         except AlreadyExists as error:
             seen = error.details.get("actual_sha256", "")
-            advice = f"To overwrite that version add --sha256 {seen}, or --force." if seen else error.action
+            advice = f"To overwrite that version, add --sha256 {seen} or --force." if seen else error.action
             raise with_action(error, advice) from None
         except StaleFile as error:
-            raise with_action(error, f"Look at it again: surehold read {quote_for_shell(args.path)}") from None
+            raise with_action(error, f"Read it again: surehold read {quote_for_shell(args.path)}") from None
     return print_receipt(context, receipt, "Overwritten" if exists else "Created")
 
 
@@ -211,16 +220,15 @@ def _read_standard_input(context: CommandContext) -> bytes:
     stdin: TextIO | None = sys.stdin
     if stdin is None:
         raise InvalidArgument(
-            "The standard input is closed.", reason="no_input", action="Pipe the content in: … | surehold write PATH"
+            "Standard input is closed.", reason="no_input", action="Pipe the content in: … | surehold write PATH"
         )
     if stdin.isatty():
-        context.err.print_line(context.err.paint("Type the content; Ctrl-D on a line of its own ends it.", "dim"))
-        context.err.stream.flush()
+        context.print_note("Type the content; end it with Ctrl-D on a line of its own.")
     return stdin.buffer.read()
 
 
 def _content_edit(data: bytes) -> "WriteText | WriteBytes":
-    """Return text as text, which keeps the encoding and the line endings of the file; other bytes as they are."""
+    """Treat text as text, which keeps the encoding and the line endings of the file; other bytes stay as they are."""
     from surehold.text.rewrite import WriteBytes, WriteText
 
     try:
@@ -229,12 +237,15 @@ def _content_edit(data: bytes) -> "WriteText | WriteBytes":
         return WriteBytes(data)
 
 
-def _delete_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", help="the file")
-    _add_sha256(parser)
-
-
-def _run_delete(context: CommandContext, args: argparse.Namespace) -> int:
+@command(
+    "delete",
+    "Change files",
+    "Move a file to the trash.",
+    FILE_ARGUMENT,
+    _SHA256_OPTION,
+    example="surehold delete notes/today.txt",
+)
+def delete_command(context: CommandContext, args: argparse.Namespace) -> int:
     with context.open_workspace() as workspace:
         session = context.begin_session(workspace)
         if not args.sha256:
@@ -243,12 +254,15 @@ def _run_delete(context: CommandContext, args: argparse.Namespace) -> int:
     return print_receipt(context, receipt, "Deleted")
 
 
-def _move_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", metavar="FROM", help="the file")
-    parser.add_argument("target", metavar="TO", help="its new path, or a directory to put it into")
-
-
-def _run_move(context: CommandContext, args: argparse.Namespace) -> int:
+@command(
+    "move",
+    "Change files",
+    "Move or rename a file, never over an existing file.",
+    argument("source", "FROM", "the file"),
+    argument("target", "TO", "its new path, or a directory to move it into"),
+    example="surehold move draft.md docs/guide.md",
+)
+def move_command(context: CommandContext, args: argparse.Namespace) -> int:
     with context.open_workspace() as workspace:
         target = workspace.target(args.target)
         to = args.target
@@ -257,51 +271,9 @@ def _run_move(context: CommandContext, args: argparse.Namespace) -> int:
         try:
             receipt = context.begin_session(workspace).move(args.source, to)
         except AlreadyExists as error:
-            raise with_action(
-                error, f"Choose another path, or delete it first: surehold delete {quote_for_shell(to)}"
-            ) from None
+            advice = f"Choose another path, or delete it first: surehold delete {quote_for_shell(to)}"
+            raise with_action(error, advice) from None
     return print_receipt(context, receipt, "Moved")
 
 
-FILE_COMMANDS = (
-    Command(
-        name="read",
-        group="Look",
-        help="Print a file: numbered lines on a terminal, its bytes in a pipe.",
-        example="surehold read src/app.py --lines 10:40",
-        add_arguments=_read_arguments,
-        run=_run_read,
-    ),
-    Command(
-        name="edit",
-        group="Change files",
-        help="Replace a text that stands exactly once in a file.",
-        example="surehold edit README.md --old colour --new color",
-        add_arguments=_edit_arguments,
-        run=_run_edit,
-    ),
-    Command(
-        name="write",
-        group="Change files",
-        help="Make a file from standard input, or overwrite a version you name.",
-        example="date | surehold write notes/today.txt",
-        add_arguments=_write_arguments,
-        run=_run_write,
-    ),
-    Command(
-        name="delete",
-        group="Change files",
-        help="Move a file to the trash.",
-        example="surehold delete notes/today.txt",
-        add_arguments=_delete_arguments,
-        run=_run_delete,
-    ),
-    Command(
-        name="move",
-        group="Change files",
-        help="Give a file another name; an existing file is never overwritten.",
-        example="surehold move draft.md docs/guide.md",
-        add_arguments=_move_arguments,
-        run=_run_move,
-    ),
-)
+FILE_COMMANDS = (read_command, edit_command, write_command, delete_command, move_command)

@@ -7,8 +7,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from surehold.errors import InvalidArgument, NotFound
-from surehold.front.cli.change_view import format_line_counts, paint_diff, print_diff, print_receipt
-from surehold.front.cli.command import Command, CommandContext, as_path, person_name, short_id, with_action
+from surehold.front.cli.change_view import format_line_counts, format_move, paint_diff, print_diff, print_receipt
+from surehold.front.cli.command import (
+    DRY_RUN_FLAG,
+    CommandContext,
+    argument,
+    as_path,
+    command,
+    flag,
+    parse_positive,
+    person_name,
+    short_id,
+    with_action,
+)
 from surehold.front.cli.output import TableCell, TableColumn, escape_text, format_size, parse_timestamp
 from surehold.front.shared.diff_rows import count_changed_lines
 from surehold.front.shared.ledger_json import entry_record
@@ -31,24 +42,19 @@ _LOG_COLUMNS = (
 )
 
 
-def _log_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", nargs="?", metavar="PATH", help="only this file, or everything below this directory")
-    parser.add_argument("--agent", metavar="A", default="", help="only what this agent or person did")
-    parser.add_argument("--session", metavar="S", default="", help="only what happened in this session")
-    parser.add_argument(
-        "--limit", metavar="N", type=_positive_integer, default=20, help="how many to show (default: 20)"
-    )
-    parser.add_argument("--all", action="store_true", help="show all of them")
-    parser.add_argument("--failed", action="store_true", help="only what was refused")
-
-
-def _positive_integer(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
-    return int(text)
-
-
-def _run_log(context: CommandContext, args: argparse.Namespace) -> int:
+@command(
+    "log",
+    "Inspect",
+    "List changes and refused calls, newest first.",
+    argument("path", "PATH", "only this file, or everything below this directory", nargs="?"),
+    argument("--agent", "A", "only what this agent or person did"),
+    argument("--session", "S", "only what happened in this session"),
+    argument("--limit", "N", "how many to show (default: 20)", type=parse_positive, default=20),
+    flag("--all", "show all of them"),
+    flag("--failed", "only what was refused"),
+    example="surehold log src --agent claude --limit 50",
+)
+def log_command(context: CommandContext, args: argparse.Namespace) -> int:
     if not context.has_history():
         return _print_empty_log(context)
     with context.open_history() as past:
@@ -59,8 +65,8 @@ def _run_log(context: CommandContext, args: argparse.Namespace) -> int:
         rows = [entry_record(entry, undone_by=undone.get(entry.change_id, "")) for entry in entries]
         context.out.print_json({"entries": rows, "more": more})
     elif not entries:
-        context.out.print_line("Nothing in the history matches that.")
-        context.print_hint("All of it: surehold log --all")
+        context.out.print_line("No entry of the history matches.")
+        context.print_hint("To list everything: surehold log --all")
     else:
         context.out.print_table(
             _LOG_COLUMNS, [_log_row(context, entry, undone.get(entry.change_id, "")) for entry in entries]
@@ -71,15 +77,11 @@ def _run_log(context: CommandContext, args: argparse.Namespace) -> int:
 
 
 def _print_empty_log(context: CommandContext) -> int:
-    if context.json:
-        context.out.print_json({"entries": [], "more": False})
-        return 0
-    context.out.print_line(
-        f"Nothing has been changed through Surehold in {escape_text(os.path.realpath(context.root))} yet."
-    )
-    context.out.print_line(
-        escape_text(context.parent_history_hint()) or "Try it: surehold edit PATH --old 'one text' --new 'another'"
-    )
+    root = escape_text(os.path.realpath(context.root))
+    context.print_outcome(f"Nothing has been changed through Surehold in {root} yet.", entries=[], more=False)
+    if not context.json:
+        hint = escape_text(context.parent_history_hint())
+        context.out.print_line(hint or "Try it: surehold edit PATH --old 'one text' --new 'another'")
     return 0
 
 
@@ -102,7 +104,7 @@ def _build_query(context: CommandContext, past: "HistoryReader", args: argparse.
 def _newest_entries(
     past: "HistoryReader", query: "LedgerQuery", limit: int, *, failed_only: bool
 ) -> tuple[list["Entry"], bool]:
-    """Return the newest entries, and whether there are more; 0 is no limit."""
+    """Return the newest entries, and whether there are more; a limit of 0 returns all."""
     found = list["Entry"]()
     for entry in _iterate_entries(past, query):
         if failed_only and entry.ok:
@@ -125,7 +127,7 @@ def _log_row(context: CommandContext, entry: "Entry", undone_by: str) -> list[Ta
         TableCell(text=short_id(entry.change_id), style="yellow"),
         TableCell(text=_author_name(entry)),
         TableCell(text=entry.call.operation, style="cyan"),
-        TableCell(text=_changed_path(entry)),
+        TableCell(text=format_move(entry.change.path, entry.change.to_path)),
         TableCell(text=_result_text(entry, undone_by), style="dim" if entry.ok else "red"),
     ]
 
@@ -137,33 +139,32 @@ def _author_name(entry: "Entry") -> str:
     return f"{call.agent}/{call.tool}" if call.agent else call.tool
 
 
-def _changed_path(entry: "Entry") -> str:
-    change = entry.change
-    return f"{change.path} → {change.to_path}" if change.to_path else change.path
-
-
 def _result_text(entry: "Entry", undone_by: str) -> str:
     if not entry.ok:
         return f"refused: {entry.error_kind}"
     lines = format_line_counts(*count_changed_lines(entry.change.diff)) + ("…" if entry.change.diff_truncated else "")
+    mode = f"mode {bits}" if (bits := _mode_change(entry)) else ""
     of = f"of {short_id(entry.call.undoes)}" if entry.call.undoes else ""
     undone = f"undone by {short_id(undone_by)}" if undone_by else ""
-    return ", ".join(filter(None, (lines, _mode_change(entry), undone, of)))
+    return ", ".join(filter(None, (lines, mode, undone, of)))
 
 
 def _mode_change(entry: "Entry") -> str:
-    """Say which permission bits changed; empty when they stayed."""
+    """Return the permission bits before and after; empty if they are the same."""
     one, other = (v.meta.mode if v and v.meta else None for v in (entry.change.before, entry.change.after))
-    return "" if one is None or other is None or one == other else f"mode {one:04o} → {other:04o}"
+    return "" if one is None or other is None or one == other else f"{one:04o} → {other:04o}"
 
 
-def _show_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("change", metavar="CHANGE", help="a change id, or at least 4 letters of its beginning or end")
-
-
-def _run_show(context: CommandContext, args: argparse.Namespace) -> int:
+@command(
+    "show",
+    "Inspect",
+    "Show one change: who, when, why, and its diff.",
+    argument("change", "CHANGE", "a change id, or at least 4 characters of its beginning or end"),
+    example="surehold show 7k2m9qxr",
+)
+def show_command(context: CommandContext, args: argparse.Namespace) -> int:
     with context.open_recorded_workspace() as workspace:
-        view = find_change(workspace, args.change)
+        view = _find_change(workspace, args.change)
         diff = workspace.history.diff(view.id)
     if context.json:
         entries = [entry_record(entry, undone_by=view.undone_by) for entry in view.entries]
@@ -192,12 +193,13 @@ def _change_facts(context: CommandContext, view: "ChangeView") -> Iterator[tuple
         yield "Undoes", escape_text(call.undoes)
     for entry in view.entries:
         change = entry.change
-        yield "What", f"{out.paint(call.operation, 'cyan')} {escape_text(_changed_path(entry))}{_size_text(change)}"
+        path = escape_text(format_move(change.path, change.to_path))
+        yield "What", f"{out.paint(call.operation, 'cyan')} {path}{_size_text(change)}"
         if change.before != change.after:
-            yield "Before", change.before.sha256 if change.before else "nothing there"
-            yield "After", change.after.sha256 if change.after else "nothing there"
+            yield "Before", change.before.sha256 if change.before else "(no file)"
+            yield "After", change.after.sha256 if change.after else "(no file)"
         if mode := _mode_change(entry):
-            yield "Mode", mode.removeprefix("mode ")
+            yield "Mode", mode
         if change.trash_id:
             yield "Trash", change.trash_id
     yield "Outcome", _outcome_text(context, view)
@@ -215,69 +217,69 @@ def _outcome_text(context: CommandContext, view: "ChangeView") -> str:
     failed = next((entry for entry in view.entries if not entry.ok), None)
     if failed:
         return f"{context.out.paint('refused', 'red')}: {failed.error_kind}. {escape_text(failed.message)}"
-    if view.undone_by:
-        return f"undone by {view.undone_by}"
-    return "done; it stands"
+    return f"undone by {view.undone_by}" if view.undone_by else "applied"
 
 
-def find_change(workspace: "Workspace", reference: str) -> "ChangeView":
-    """Return a change, or say which ones could be meant."""
+def _find_change(workspace: "Workspace", reference: str) -> "ChangeView":
+    """Return a change; an ambiguous reference is refused with the candidates."""
     try:
         return workspace.history.show(reference)
     except InvalidArgument as error:
         names = error.details.get("candidates")
         if not names:
             raise
-        raise with_action(error, f"Give more letters; it could be {', '.join(names)}.") from None
+        raise with_action(error, f"Use more characters; it could be {', '.join(names)}.") from None
 
 
-def _diff_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+@command(
+    "diff",
+    "Inspect",
+    "Show what a change did, or how a file differs from its last change.",
+    argument(
         "subject",
+        "CHANGE|PATH",
+        "a change: what it did; a file: how it differs from the last recorded change (default: the newest change)",
         nargs="?",
-        metavar="CHANGE|PATH",
-        help="a change: what it did; a file: what happened to it since the last change in the history (default: the newest change)",
-    )
-
-
-def _run_diff(context: CommandContext, args: argparse.Namespace) -> int:
+    ),
+    example="surehold diff src/app.py",
+)
+def diff_command(context: CommandContext, args: argparse.Namespace) -> int:
     with context.open_recorded_workspace() as workspace:
         path = _recorded_path(workspace, args.subject or "")
         if path:
             return _diff_of_file(context, workspace, path)
-        view = find_change(workspace, args.subject) if args.subject else _newest_change(workspace)
+        view = _find_change(workspace, args.subject) if args.subject else _newest_change(workspace)
         diff = workspace.history.diff(view.id)
     if context.json:
         context.out.print_json({"change_id": view.id, "diff": diff})
     elif diff:
         print_diff(context.out, diff)
     else:
-        context.out.print_line(f"Change {short_id(view.id)} changed no bytes.")
+        context.out.print_line(f"Change {short_id(view.id)} did not change any content.")
     return 0
 
 
 def _recorded_path(workspace: "Workspace", subject: str) -> str:
-    """Return the key of a file that is meant rather than a change; empty when a change is."""
+    """Return the key of a file if the subject is one; empty if it can only be a change."""
     if not subject or (len(subject) == _FULL_ID_CHARS and subject.isalnum()):
         return ""
     target = workspace.target(subject)
-    known = workspace.store.head_of(target.key) is not None
+    known = workspace.history.last_recorded(target.key) is not None
     return target.key if known or os.path.lexists(as_path(target.root, *target.parts)) else ""
 
 
 def _diff_of_file(context: CommandContext, workspace: "Workspace", path: str) -> int:
     from surehold.text.plan_diff import diff_between
-    from surehold.text.snapshot import ABSENT, Snapshot
+    from surehold.text.snapshot import ABSENT
 
-    head = workspace.store.head_of(path)
-    if head is None:
+    before = workspace.history.last_recorded(path)
+    if before is None:
         raise NotFound(
             f"`{path}` is not in the history.",
             path=path,
             reason="no_history",
-            action="Surehold remembers a file from its first change on.",
+            action="A file is in the history from its first change through Surehold on.",
         )
-    before = Snapshot(workspace.store.read_blob(head.version.sha256)) if head.version else ABSENT
     try:
         after = workspace.read(path)
     except NotFound:
@@ -288,7 +290,7 @@ def _diff_of_file(context: CommandContext, workspace: "Workspace", path: str) ->
             {"path": path, "before_sha256": before.sha256, "after_sha256": after.sha256, "diff": diff}
         )
     elif before == after:
-        context.out.print_line(f"{escape_text(path)} is as the last change in the history left it.")
+        context.out.print_line(f"{escape_text(path)} is unchanged since its last recorded change.")
     else:
         print_diff(context.out, diff)
     return 0
@@ -300,74 +302,39 @@ def _newest_change(workspace: "Workspace") -> "ChangeView":
     newest = workspace.history.log(LedgerQuery(ok_only=True, limit=1))
     if not newest:
         raise NotFound(
-            "The history has no change that happened.", reason="no_such_change", action="Look at `surehold log`."
+            "The history has no change that was applied.", reason="no_such_change", action="Look at `surehold log`."
         )
     return workspace.history.show(newest[0].change_id)
 
 
-def _undo_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("change", nargs="?", default="", metavar="CHANGE", help="default: the newest that stands")
-    parser.add_argument("--dry-run", action="store_true", help="show what would happen, and change nothing")
-
-
-def _redo_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("change", nargs="?", default="", metavar="CHANGE", help="default: the one undone last")
-    parser.add_argument("--dry-run", action="store_true", help="show what would happen, and change nothing")
-
-
-def _run_undo(context: CommandContext, args: argparse.Namespace) -> int:
+@command(
+    "undo",
+    "Undo and restore",
+    "Undo one change; later changes stay.",
+    argument("change", "CHANGE", "default: the newest change that is not undone", nargs="?", default=""),
+    DRY_RUN_FLAG,
+    example="surehold undo 7k2m9qxr --dry-run",
+)
+def undo_command(context: CommandContext, args: argparse.Namespace) -> int:
     with context.open_recorded_workspace() as workspace:
-        reference = find_change(workspace, args.change).id if args.change else ""
+        reference = _find_change(workspace, args.change).id if args.change else ""
         receipt = workspace.history.undo(reference, agent=person_name(), dry_run=args.dry_run)
     return print_receipt(context, receipt, "Undone")
 
 
-def _run_redo(context: CommandContext, args: argparse.Namespace) -> int:
+@command(
+    "redo",
+    "Undo and restore",
+    "Redo a change that was undone.",
+    argument("change", "CHANGE", "default: the change that was undone last", nargs="?", default=""),
+    DRY_RUN_FLAG,
+    example="surehold redo",
+)
+def redo_command(context: CommandContext, args: argparse.Namespace) -> int:
     with context.open_recorded_workspace() as workspace:
-        reference = find_change(workspace, args.change).id if args.change else ""
+        reference = _find_change(workspace, args.change).id if args.change else ""
         receipt = workspace.history.redo(reference, agent=person_name(), dry_run=args.dry_run)
     return print_receipt(context, receipt, "Redone")
 
 
-HISTORY_COMMANDS = (
-    Command(
-        name="log",
-        group="Look",
-        help="List what was changed and what was refused, newest first.",
-        example="surehold log src --agent claude --limit 50",
-        add_arguments=_log_arguments,
-        run=_run_log,
-    ),
-    Command(
-        name="show",
-        group="Look",
-        help="Show one change: who, when, why, and its diff.",
-        example="surehold show 7k2m9qxr",
-        add_arguments=_show_arguments,
-        run=_run_show,
-    ),
-    Command(
-        name="diff",
-        group="Look",
-        help="Show what a change did, or what happened to a file since.",
-        example="surehold diff src/app.py",
-        add_arguments=_diff_arguments,
-        run=_run_diff,
-    ),
-    Command(
-        name="undo",
-        group="Take back",
-        help="Take back one change; later changes stay.",
-        example="surehold undo 7k2m9qxr --dry-run",
-        add_arguments=_undo_arguments,
-        run=_run_undo,
-    ),
-    Command(
-        name="redo",
-        group="Take back",
-        help="Make a change again that was undone.",
-        example="surehold redo",
-        add_arguments=_redo_arguments,
-        run=_run_redo,
-    ),
-)
+HISTORY_COMMANDS = (log_command, show_command, diff_command, undo_command, redo_command)

@@ -1,4 +1,4 @@
-"""`surehold …`: finds the command, runs it, and turns the outcome into an exit code.
+"""Runs `surehold …`: finds the command, runs it, and turns the outcome into an exit code.
 
 0 done · 1 refused · 2 wrong usage · 3 a bug in Surehold · 130 interrupted
 
@@ -13,85 +13,84 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from surehold.errors import InvalidArgument, NotFound, SureholdError
-from surehold.front.cli.command import Command, CommandContext
-from surehold.front.cli.doctor import DOCTOR
+from surehold.front.cli.agent_commands import AGENT_COMMANDS
+from surehold.front.cli.command import Argument, Command, CommandContext, UsageError, argument, flag
 from surehold.front.cli.file_commands import FILE_COMMANDS
 from surehold.front.cli.history_commands import HISTORY_COMMANDS
 from surehold.front.cli.output import Output, OutputFailed, escape_text, output_to, prepare_streams
 from surehold.front.cli.search_commands import SEARCH_COMMANDS
-from surehold.front.cli.server_commands import ACP_COMMANDS, SERVER_COMMANDS
-from surehold.front.cli.tool_commands import TOOL_COMMANDS
 from surehold.front.cli.trash_commands import TRASH_COMMANDS
-from surehold.front.cli.upkeep_commands import UPKEEP_COMMANDS
-from surehold.front.cli.view_command import VIEW_COMMANDS
+from surehold.front.cli.upkeep_commands import UPKEEP_COMMANDS, version_command
+from surehold.front.cli.view_command import view_command
 
 DONE, REFUSED, USAGE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
 
 COMMANDS: tuple[Command, ...] = (
     *HISTORY_COMMANDS,
     *FILE_COMMANDS,
-    *VIEW_COMMANDS,
+    view_command,
     *SEARCH_COMMANDS,
     *TRASH_COMMANDS,
-    *SERVER_COMMANDS,
-    *ACP_COMMANDS,
-    *TOOL_COMMANDS,
+    *AGENT_COMMANDS,
     *UPKEEP_COMMANDS,
-    DOCTOR,
 )
 
 _PROGRAM = "surehold"
 _INTRODUCTION = "Surehold: file tools for AI agents that never lose an edit."
-_GLOBAL_USAGE = " [--root DIR] [--state-dir DIR] [--json] [--no-color]"
 _USAGE_COLUMNS = 78
-_UNKNOWN_CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from")
-
-
-class UsageError(Exception):
-    """The words on the command line do not make a command."""
-
-    def __init__(self, message: str, *, program: str, usage: str) -> None:
-        super().__init__(message)
-        self.program = program
-        self.usage = usage
+_UNKNOWN_WORD = re.compile(r"argument [^-].*?: invalid choice: '(.*?)' \(choose from")
+_GLOBAL_USAGE = re.compile(r" \[(--root DIR|--state-dir DIR|--json|--no-color)\]")
+_GLOBAL_OPTIONS = (
+    argument("--root", "DIR", "the workspace (default: the current directory)"),
+    argument("--state-dir", "DIR", "where its history is kept"),
+    flag("--json", "print one JSON document"),
+    flag("--no-color", "disable colour (or set NO_COLOR)"),
+)
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Raises instead of ending the process, takes no abbreviations, and has the global options everywhere."""
+    """Raises instead of exiting, accepts no abbreviations, and has the global options on every command."""
 
     def __init__(self, **settings: Any) -> None:
         settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
-        super().__init__(allow_abbrev=False, **settings)
-        # Without a default of its own, an option behind the command does not erase one before it.
-        add_global_options(self, default=argparse.SUPPRESS)
+        # `tool` has a `--json` of its own, which takes the place of the global one.
+        super().__init__(allow_abbrev=False, conflict_handler="resolve", **settings)
+        # Without a default of its own, an option after the command does not erase one before it.
+        _add_global_options(self, default=argparse.SUPPRESS)
 
     def format_usage(self) -> str:
         """Return the usage without the global options, which the help lists below."""
         import textwrap
 
-        words = " ".join(super().format_usage().split()).replace(_GLOBAL_USAGE, "")
-        return (
-            textwrap.fill(words, width=_USAGE_COLUMNS, break_on_hyphens=False, subsequent_indent=" " * len("usage: "))
-            + "\n"
-        )
+        words = _GLOBAL_USAGE.sub("", " ".join(super().format_usage().split()))
+        indent = " " * len("usage: ")
+        return textwrap.fill(words, width=_USAGE_COLUMNS, break_on_hyphens=False, subsequent_indent=indent) + "\n"
 
     def format_help(self) -> str:
-        """Return the help, with that usage."""
         self.usage = self.format_usage().removeprefix("usage: ").strip().replace("%", "%%")
         return super().format_help()
 
     def error(self, message: str) -> NoReturn:
-        """Leave through `run`, which knows how to say it."""
-        raise UsageError(message, program=self.prog, usage=self.format_usage().strip())
+        """Raise, so that `run` reports it."""
+        unknown = _UNKNOWN_WORD.match(message)
+        if unknown and self.prog == _PROGRAM:
+            raise UsageError(f"`{unknown[1]}` is not a command.", hint=_suggest_command(unknown[1]))
+        if unknown:
+            message = f"`{unknown[1]}` is not an action of `{self.prog}`."
+        raise UsageError(message, hint=self.format_usage().strip())
 
 
-def add_global_options(parser: argparse.ArgumentParser, *, default: Any) -> None:
-    """Add what every command understands."""
-    group = parser.add_argument_group("everywhere")
-    group.add_argument("--root", metavar="DIR", default=default, help="the workspace (default: the current directory)")
-    group.add_argument("--state-dir", metavar="DIR", default=default, help="where its history is kept")
-    group.add_argument("--json", action="store_true", default=default, help="print one JSON document")
-    group.add_argument("--no-color", action="store_true", default=default, help="no colour; NO_COLOR does the same")
+def _suggest_command(word: str) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(word, [one.name for one in COMMANDS], n=2)
+    return f"Did you mean: {' or '.join(f'{_PROGRAM} {name}' for name in close)}" if close else "See: surehold --help"
+
+
+def _add_global_options(parser: argparse.ArgumentParser, *, default: Any) -> None:
+    group = parser.add_argument_group("global options")
+    for one in _GLOBAL_OPTIONS:
+        group.add_argument(*one.names, **{**one.settings, "default": default})
 
 
 def entry() -> NoReturn:
@@ -119,17 +118,16 @@ def run(argv: Sequence[str]) -> int:
 
 def _run_command(argv: Sequence[str], out: Output, err: Output, *, wants_json: bool) -> int:
     try:
-        args = build_parser().parse_args(_expand_help(argv))
-        if args.wants_help or not args.command:
+        args = _parse_arguments(argv)
+        if args.wants_help or not args.run:
             out.print_line(overview_text())
             return DONE
         context = CommandContext(
-            root=_resolve_root(args.root), state_dir=args.state_dir or "", json=bool(args.json), out=out, err=err
+            root=_resolve_root(args.root), state_dir=args.state_dir, json=bool(args.json), out=out, err=err
         )
-        command = next(one for one in COMMANDS if one.name == args.command)
-        return command.run(context, args)
+        return args.run(context, args)
     except UsageError as error:
-        return _report_wrong_usage(error, argv, out, err, wants_json=wants_json)
+        return _report_wrong_usage(error, out, err, wants_json=wants_json)
     except SureholdError as error:
         return _report_refusal(error, out, err, wants_json=wants_json)
     except KeyboardInterrupt:
@@ -150,29 +148,51 @@ def _resolve_root(given: str) -> str:
             os.getcwd()  # noqa: PTH109 - neither here
         except FileNotFoundError:
             raise NotFound(
-                "The current directory is gone.",
+                "The current directory no longer exists.",
                 reason="no_such_root",
                 action="Change to a directory that exists, or name one with --root.",
             ) from None
     return root
 
 
-def _expand_help(argv: Sequence[str]) -> list[str]:
-    """Let `surehold help log` mean `surehold log --help`."""
-    return [*argv[1:2], "--help"] if list(argv[:1]) == ["help"] else list(argv)
+def _parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
+    words = [*argv[1:2], "--help"] if list(argv[:1]) == ["help"] else argv  # `help log` is `log --help`
+    args, unknown = build_parser().parse_known_args(words)
+    if unknown:
+        command = next((word for word in argv if word in {one.name for one in COMMANDS}), "")
+        hint = f"See: {' '.join(filter(None, (_PROGRAM, command)))} --help"
+        raise UsageError(f"unrecognized arguments: {' '.join(unknown)}", hint=hint)
+    return args
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     top = CommandParser(prog=_PROGRAM, add_help=False)
-    top.set_defaults(root="", state_dir="", json=False, no_color=False, command="")
+    top.set_defaults(root="", state_dir="", json=False, no_color=False, command="", run=None)
     top.add_argument("-h", "--help", action="store_true", dest="wants_help")
-    top.add_argument("--version", action="store_const", const="version", dest="command")
+    top.add_argument("--version", action="store_const", const=version_command.run, dest="run")
     words = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=CommandParser)
-    for command in COMMANDS:
-        one = words.add_parser(command.name, description=command.help, epilog=f"example:\n  {command.example}")
-        command.add_arguments(one)
+    for one in COMMANDS:
+        description = f"{one.help} {one.note}".strip()
+        _fill_parser(words.add_parser(one.name, description=description, epilog=f"example:\n  {one.example}"), one)
     return top
+
+
+def _fill_parser(parser: argparse.ArgumentParser, command: Command) -> None:
+    parser.set_defaults(run=command.run)
+    for one in command.arguments:
+        if isinstance(one, Argument):
+            parser.add_argument(*one.names, **one.settings)
+            continue
+        group = parser.add_mutually_exclusive_group()
+        for choice in one:
+            group.add_argument(*choice.names, **choice.settings)
+    if command.actions:
+        metavar = "|".join(action.name for action in command.actions)
+        actions = parser.add_subparsers(title="actions", metavar=metavar, parser_class=CommandParser)
+        for one in command.actions:
+            summary = one.help[0].lower() + one.help[1:].removesuffix(".")
+            _fill_parser(actions.add_parser(one.name, help=summary, description=one.help), one)
 
 
 def overview_text() -> str:
@@ -182,63 +202,49 @@ def overview_text() -> str:
     for group in dict.fromkeys(command.group for command in COMMANDS):
         rows = [f"  {one.name:<{longest}}  {one.help}" for one in COMMANDS if one.group == group]
         parts += ["", f"{group}:", *rows]
-    options = argparse.ArgumentParser(add_help=False, usage=argparse.SUPPRESS)
-    add_global_options(options, default=None)
-    parts += ["", options.format_help().strip().replace("everywhere:", "Everywhere, before or behind the command:")]
+    parts += ["", "Global options, before or after the command:"]
+    parts += [f"  {_spell_option(one):<15}  {one.settings['help']}" for one in _GLOBAL_OPTIONS]
     parts += ["", "Help on one command, with an example: surehold COMMAND --help"]
     return "\n".join(parts)
 
 
-def _report_wrong_usage(error: UsageError, argv: Sequence[str], out: Output, err: Output, *, wants_json: bool) -> int:
-    message, action = str(error), error.usage
-    if unknown := _UNKNOWN_CHOICE.search(message):
-        message, action = _explain_unknown_word(unknown[1], error)
-    elif message.startswith("unrecognized"):
-        word = next((word for word in argv if word in {command.name for command in COMMANDS}), "")
-        action = f"See: {' '.join(filter(None, (_PROGRAM, word)))} --help"
+def _spell_option(option: Argument) -> str:
+    return " ".join(filter(None, (option.names[0], option.settings.get("metavar"))))
+
+
+def _report_wrong_usage(error: UsageError, out: Output, err: Output, *, wants_json: bool) -> int:
     if wants_json:
-        out.print_json({"error": InvalidArgument(message, reason="usage", action=action).as_dict()})
-    else:
-        err.print_line(f"{err.paint('Wrong usage', 'red', 'bold')}: {escape_text(message)}")
-        err.print_line(escape_text(action, keep="\n"))
+        out.print_json({"error": InvalidArgument(str(error), reason="usage", action=error.hint).as_dict()})
+        return USAGE
+    err.print_labelled("Wrong usage", str(error), "red", "bold")
+    if error.hint:
+        err.print_line(escape_text(error.hint, keep="\n"))
     return USAGE
-
-
-def _explain_unknown_word(word: str, error: UsageError) -> tuple[str, str]:
-    import difflib
-
-    if error.program != _PROGRAM:
-        return f"`{word}` is not an action of `{error.program}`.", error.usage
-    close = difflib.get_close_matches(word, [command.name for command in COMMANDS], n=2)
-    guess = f"Did you mean: {' or '.join(f'{_PROGRAM} {name}' for name in close)}" if close else "See: surehold --help"
-    return f"`{word}` is not a command.", guess
 
 
 def _report_refusal(error: SureholdError, out: Output, err: Output, *, wants_json: bool) -> int:
     if wants_json:
         out.print_json({"error": error.as_dict()})
         return REFUSED
-    err.print_line(f"{err.paint('Refused', 'red', 'bold')}: {escape_text(error.message)}")
+    err.print_labelled("Refused", error.message, "red", "bold")
     if cause := error.details.get("cause"):
-        place = f" ({escape_text(error.path)})" if error.path else ""
-        err.print_line(f"Reason: {escape_text(str(cause))}{place}")
+        err.print_labelled("Reason", f"{cause} ({error.path})" if error.path else str(cause))
     if error.action:
-        err.print_line(f"{err.paint('Next', 'bold')}: {escape_text(error.action)}")
+        err.print_labelled("Next", error.action, "bold")
     return REFUSED
 
 
 def _report_bug(error: Exception, argv: Sequence[str], out: Output, err: Output, *, wants_json: bool) -> int:
     from surehold.front.shared.bug_report import write_report
 
-    place = write_report(error, argv)
+    report = write_report(error, argv)
     message = f"Surehold itself failed ({type(error).__name__}); this is a bug."
     if wants_json:
-        out.print_json(
-            {"error": SureholdError(message, reason="bug", action="Please report it.", report=place).as_dict()}
-        )
+        bug = SureholdError(message, reason="bug", action="Please report it.", report=report)
+        out.print_json({"error": bug.as_dict()})
     else:
-        err.print_line(f"{err.paint('Bug', 'red', 'bold')}: {message}")
-        err.print_line(f"Next: please report it, with this file: {escape_text(place)}")
+        err.print_labelled("Bug", message, "red", "bold")
+        err.print_labelled("Next", f"please report it, with this file: {report}")
     return BUG
 
 

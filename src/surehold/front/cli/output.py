@@ -1,7 +1,7 @@
-"""Terminal output: colours, tables, times and sizes, and text that cannot attack a terminal.
+"""Prints to a terminal or a pipe: colours, tables, times and sizes, and text that cannot attack a terminal.
 
-1. Nothing that comes from a file, a file name or an agent reaches the terminal without passing `safe`. Only `read` and
-   `diff` hand over the exact bytes, and only into a pipe.
+1. Nothing that comes from a file, a file name or an agent reaches the terminal without `escape_text`. Only `read` and
+   `diff` write the exact bytes, and only into a pipe.
 2. Colour is an extra: every fact is also given in words or signs.
 3. A table fits a terminal; what goes into a pipe is never cut.
 """
@@ -37,7 +37,6 @@ _MONTH_DAYS = 30
 
 
 def display_width(text: str) -> int:
-    """Return how many columns a terminal needs for the text."""
     return len(text) if text.isascii() else sum(_character_width(c) for c in text)
 
 
@@ -49,7 +48,7 @@ def _character_width(character: str) -> int:
 
 
 def cut_to_width(text: str, columns: int, *, keep: Literal["start", "end"] = "start") -> str:
-    """Return the text, with `…` for what does not fit; `keep` says which end matters more."""
+    """Return the text, with `…` for what does not fit; `keep` names the end that stays."""
     if display_width(text) <= columns:
         return text
     if columns <= 0:
@@ -64,7 +63,7 @@ def cut_to_width(text: str, columns: int, *, keep: Literal["start", "end"] = "st
 
 
 def format_size(number: int) -> str:
-    """Return a number of bytes as people say it."""
+    """Return a number of bytes, such as `1.5 KB`."""
     if number < 1024:  # noqa: PLR2004
         return f"{number} B"
     amount, units = number / 1024, ["KB", "MB", "GB", "TB"]
@@ -75,7 +74,7 @@ def format_size(number: int) -> str:
 
 
 def format_age(then: datetime, now: datetime) -> str:
-    """Return a time as people say it."""
+    """Return a time such as `5 min ago`; the date once it is a month old."""
     seconds = (now - then).total_seconds()
     if seconds < -MINUTE:
         return then.astimezone().strftime("%Y-%m-%d")
@@ -97,7 +96,7 @@ def format_count(number: int, one: str, many: str = "") -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableCell:
-    """A piece of a table, with its colour."""
+    """One cell of a table."""
 
     text: str
     style: TextStyle = "plain"
@@ -105,20 +104,20 @@ class TableCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableColumn:
-    """A column of a table."""
+    """One column of a table."""
 
     title: str
     align: Literal["left", "right"] = "left"
     keep: Literal["start", "end"] = "start"
-    """Which end of a text stays when it must be cut."""
+    """Which end of a text stays if it must be cut."""
     least: int = 0
-    """How narrow it may become; 0 for a column that is never cut."""
+    """Its minimum width; 0 for a column that is never cut."""
     rank: int = 0
-    """Columns of a higher rank are left out first when cutting is not enough; 0 always stays."""
+    """Columns of a higher rank are left out first if cutting is not enough; 0 always stays."""
 
 
 class OutputFailed(Exception):
-    """The stream cannot be written to; its text says why."""
+    """The stream cannot be written to; the message says why."""
 
 
 class Output:
@@ -133,31 +132,32 @@ class Output:
         self.is_terminal = is_terminal
 
     def print_line(self, text: str = "") -> None:
-        """Print one line."""
         with self.guard_stream() as stream:
             print(text, file=stream)
 
+    def print_labelled(self, label: str, text: str, *styles: TextStyle) -> None:
+        """Print `Label: text`, with only the label in colour."""
+        self.print_line(f"{self.paint(label, *styles)}: {escape_text(text)}")
+
     def print_json(self, document: Any) -> None:
-        """Print one JSON document; names that are no UTF-8 are escaped, so that the document is."""
+        """Print one JSON document, in ASCII: names that are not UTF-8 are escaped."""
         import json
 
         self.print_line(json.dumps(document, indent=2, ensure_ascii=True, default=str))
 
     def write_bytes(self, data: bytes) -> None:
-        """Write bytes as they are."""
         with self.guard_stream() as stream:
             stream.flush()
             stream.buffer.write(data)
             stream.buffer.flush()
 
     def flush(self) -> None:
-        """Hand over everything that was printed."""
         with self.guard_stream() as stream:
             stream.flush()
 
     @contextmanager
     def guard_stream(self) -> Generator[TextIO]:
-        """Tell trouble with the stream from any other trouble; a reader that has gone is a case of its own."""
+        """Tell a failure of the stream from any other failure; a closed pipe stays a `BrokenPipeError`."""
         try:
             yield self.stream
         except BrokenPipeError:
@@ -166,7 +166,6 @@ class Output:
             raise OutputFailed(error.strerror or str(error)) from error
 
     def paint(self, text: str, *styles: TextStyle) -> str:
-        """Return the text in colour, where there is colour."""
         codes = ";".join(_STYLE_CODES[style] for style in styles if style != "plain")
         return f"\x1b[{codes}m{text}\x1b[0m" if self.colour and codes and text else text
 
@@ -176,12 +175,13 @@ class Output:
         return format_age(then, self.now) if self.is_terminal else then.strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def print_table(self, columns: Sequence[TableColumn], rows: Iterable[Sequence[TableCell]]) -> None:
-        """Print a table; empty columns are left out."""
+        """Print a table that fits the terminal; empty columns are left out."""
         texts = [[TableCell(text=escape_text(cell.text), style=cell.style) for cell in row] for row in rows]
         shown = [i for i in range(len(columns)) if any(row[i].text for row in texts)]
-        widths = _fit_widths(
-            columns, {i: _natural_width(columns[i], [row[i].text for row in texts]) for i in shown}, self.columns
-        )
+        natural = {
+            i: max(display_width(text) for text in (columns[i].title, *(r[i].text for r in texts))) for i in shown
+        }
+        widths = _fit_widths(columns, natural, self.columns)
         head = [TableCell(text=column.title.upper(), style="dim") for column in columns]
         for row in [head, *texts]:
             self.print_line(_COLUMN_GAP.join(self._pad_cell(row[i], columns[i], widths[i]) for i in widths).rstrip())
@@ -200,7 +200,7 @@ def parse_timestamp(timestamp: str) -> datetime:
 
 
 def output_to(stream: TextIO, *, no_color: bool) -> Output:
-    """Return the output for a stream, as the user and the terminal want it."""
+    """Return the output for a stream, with the colour and the width that fit it."""
     is_terminal = stream.isatty()
     columns = _terminal_columns(stream) if is_terminal else 0
     colour = _wants_colour(no_color=no_color, is_terminal=is_terminal)
@@ -208,13 +208,11 @@ def output_to(stream: TextIO, *, no_color: bool) -> Output:
 
 
 def prepare_streams() -> None:
-    """Let a closed stream swallow everything, and one that lacks a character show an escape."""
+    """Replace closed streams by /dev/null, and let characters that an encoding lacks be escaped."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller, as in `>&-`
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - for the rest of our life
-        stream = getattr(sys, name)
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
+        if reconfigure := getattr(getattr(sys, name), "reconfigure", None):
             reconfigure(errors="backslashreplace")
 
 
@@ -237,12 +235,8 @@ def _terminal_columns(stream: TextIO) -> int:
         return _FALLBACK_COLUMNS
 
 
-def _natural_width(column: TableColumn, texts: Iterable[str]) -> int:
-    return max(display_width(column.title), *(display_width(text) for text in texts))
-
-
 def _fit_widths(columns: Sequence[TableColumn], widths: dict[int, int], room: int) -> dict[int, int]:
-    """Make the table as narrow as the terminal: cut, then leave out, then cut whatever is left."""
+    """Make the table as narrow as the terminal: cut columns, then leave some out, then cut whatever is left."""
     while room and _total_width(widths) > room:
         least = {i: min(columns[i].least or number, number) for i, number in widths.items()}
         extra = max(widths, key=lambda i: columns[i].rank)

@@ -1,50 +1,20 @@
-"""Commands that search: grep, glob. No match is not a failure: the exit code is 0, and a message says so."""
+"""Commands that search: grep, glob. Finding nothing is not a failure: the exit code is 0, and a message says so."""
 
 import argparse
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from surehold.front.cli.command import Command, CommandContext
+from surehold.front.cli.command import CommandContext, argument, command, flag, repeatable
 from surehold.front.cli.output import escape_text, format_count
 
 if TYPE_CHECKING:
-    from surehold.search.query import GrepResult, MatchedLine, NewestResult, Search
+    from surehold.search.query import GrepResult, MatchedLine, Search
     from surehold.search.result_page import Highlights
     from surehold.workspace.finder import Finder
 
 _MAX_CONTEXT_LINES = 100
-_TIME_UP_NOTE = "Time was up: not everything that was found is shown; narrow the search."
-_EXIT_CODE_NOTE = "Finding nothing is no failure: the exit code is 0."
-
-
-def _grep_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = f"{parser.description} {_EXIT_CODE_NOTE}"
-    parser.add_argument("pattern", metavar="PATTERN", help="a regular expression; look-around works too")
-    parser.add_argument(
-        "paths", metavar="PATH", nargs="*", default=[], help="files or directories; without any, everything"
-    )
-    parser.add_argument("-i", "--ignore-case", action="store_true", help="take small and capital letters as the same")
-    parser.add_argument(
-        "-F", "--fixed", action="store_true", help="look for the very characters, not for an expression"
-    )
-    parser.add_argument(
-        "-C", "--context", metavar="N", type=_parse_context_lines, default=0, help="show N lines around each match"
-    )
-    parser.add_argument(
-        "-t", "--type", metavar="KIND", action="append", default=[], help="only such files: py, js, rust …"
-    )
-    parser.add_argument("-g", "--glob", metavar="GLOB", action="append", default=[], help="only such files: '*.py'")
-    parser.add_argument("-U", "--multiline", action="store_true", help="match across lines, and let . match line ends")
-    shown = parser.add_mutually_exclusive_group()
-    shown.add_argument(
-        "-l", "--files", action="store_const", dest="want", const="files", help="only the names of files"
-    )
-    shown.add_argument("-c", "--count", action="store_const", dest="want", const="counts", help="only how many matches")
-    _add_ignored_option(parser)
-
-
-def _add_ignored_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--ignored", action="store_true", help="also what .gitignore names, and build directories")
+_EXIT_CODE_NOTE = "Finding nothing is not a failure: the exit code is 0."
+_TIME_UP_NOTE = "Time ran out: not everything that was found is shown; narrow the search."
 
 
 def _parse_context_lines(text: str) -> int:
@@ -53,7 +23,27 @@ def _parse_context_lines(text: str) -> int:
     return int(text)
 
 
-def _run_grep(context: CommandContext, args: argparse.Namespace) -> int:
+@command(
+    "grep",
+    "Inspect",
+    "Search files for a regular expression.",
+    argument("pattern", "PATTERN", "a regular expression; look-around is supported"),
+    argument("paths", "PATH", "files or directories (default: everything)", nargs="*", default=[]),
+    flag("-i --ignore-case", "ignore case"),
+    flag("-F --fixed", "treat the pattern as plain text"),
+    argument("-C --context", "N", "show N lines around each match", type=_parse_context_lines, default=0),
+    repeatable("-t --type", "KIND", "only files of a type: py, js, rust …"),
+    repeatable("-g --glob", "GLOB", "only matching files: '*.py'; '!*.py' excludes"),
+    flag("-U --multiline", "match across lines, and let . match line ends"),
+    (
+        flag("-l --files", "print only file names", action="store_const", dest="want", const="files"),
+        flag("-c --count", "print only the number of matches", action="store_const", dest="want", const="counts"),
+    ),
+    flag("--ignored", "include what .gitignore excludes, and build directories"),
+    note=_EXIT_CODE_NOTE,
+    example="surehold grep 'def \\w+_path' src --type py -C 2",
+)
+def grep_command(context: CommandContext, args: argparse.Namespace) -> int:
     from surehold.search.query import ResultWindow
 
     sought = ResultWindow(want=args.want or "lines", before=args.context, after=args.context)
@@ -117,11 +107,12 @@ def _print_found(context: CommandContext, finder: "Finder", search: "Search", fo
         for row in found.rows:
             sign = ":" if row.is_match else "-"
             context.out.print_line(f"{escape_text(row.path)}{sign}{row.line}{sign}{row.text}")
-    _print_summary(context, _summary_text(found), (*found.notes, *((_TIME_UP_NOTE,) if found.further else ())))
+    for note in (_summary_text(found), *found.notes, *((_TIME_UP_NOTE,) if found.further else ())):
+        context.print_note(note)
 
 
 def _print_grouped(context: CommandContext, marks: "Highlights", found: "GrepResult") -> None:
-    """Print the lines below the name of their file, with the matches in colour."""
+    """Print the lines below the name of their file, with coloured matches."""
     out, digits = context.out, len(str(max((row.line for row in found.rows), default=0)))
     for number, (path, rows) in enumerate(groupby(found.rows, key=lambda row: row.path)):
         if number:
@@ -160,62 +151,30 @@ def _summary_text(found: "GrepResult") -> str:
     return f"{files} with matches{searched}."
 
 
-def _print_summary(context: CommandContext, summary: str, notes: tuple[str, ...]) -> None:
-    """Say the facts beside the result: on the standard error, so that a pipe holds nothing but what was found."""
-    context.out.flush()
-    for sentence in (summary, *notes):
-        context.err.print_line(context.err.paint(escape_text(sentence), "dim"))
-
-
-def _glob_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = f"{parser.description} {_EXIT_CODE_NOTE}"
-    parser.add_argument("pattern", metavar="PATTERN", help="such as '**/*.py'; * stays in one name, {a,b} chooses")
-    parser.add_argument("path", metavar="PATH", nargs="?", default=".", help="the directory to begin in")
-    parser.add_argument("--ignored", action="store_true", help="also what .gitignore names")
-
-
-def _run_glob(context: CommandContext, args: argparse.Namespace) -> int:
+@command(
+    "glob",
+    "Inspect",
+    "Find files by path pattern, newest first.",
+    argument("pattern", "PATTERN", "such as '**/*.py'; * matches within one name, {a,b} either of two"),
+    argument("path", "PATH", "the directory to search (default: the root)", nargs="?", default="."),
+    flag("--ignored", "include what .gitignore excludes"),
+    note=_EXIT_CODE_NOTE,
+    example="surehold glob 'src/**/*.py'",
+)
+def glob_command(context: CommandContext, args: argparse.Namespace) -> int:
     with context.open_workspace() as workspace:
         found = workspace.finder.glob_newest(args.pattern, root=args.path, limit=1 << 40, ignore=not args.ignored)
     if context.json:
-        context.out.print_json(_glob_record(found))
+        facts = {"total": found.total, "complete": found.complete, "ignored": found.skipped.ignored}
+        context.out.print_json({"files": [file.key for file in found.files], **facts, "notes": list(found.notes)})
         return 0
     for file in found.files:
         context.out.print_line(context.out.paint(escape_text(file.key), "cyan"))
     skipped = f"; {format_count(found.skipped.ignored, 'entry', 'entries')} ignored" if found.skipped.ignored else ""
-    _print_summary(
-        context,
-        f"{format_count(found.total, 'file')}{skipped}." if found.total else f"Nothing found{skipped}.",
-        found.notes,
-    )
+    summary = f"{format_count(found.total, 'file')}{skipped}." if found.total else f"Nothing found{skipped}."
+    for note in (summary, *found.notes):
+        context.print_note(note)
     return 0
 
 
-def _glob_record(found: "NewestResult") -> dict[str, Any]:
-    return {
-        "files": [file.key for file in found.files],
-        "total": found.total,
-        "complete": found.complete,
-        "ignored": found.skipped.ignored,
-        "notes": list(found.notes),
-    }
-
-
-SEARCH_COMMANDS = (
-    Command(
-        name="grep",
-        group="Look",
-        help="Search files for a regular expression.",
-        example="surehold grep 'def \\w+_path' src --type py -C 2",
-        add_arguments=_grep_arguments,
-        run=_run_grep,
-    ),
-    Command(
-        name="glob",
-        group="Look",
-        help="Find files by a pattern of their path, newest first.",
-        example="surehold glob 'src/**/*.py'",
-        add_arguments=_glob_arguments,
-        run=_run_glob,
-    ),
-)
+SEARCH_COMMANDS = (grep_command, glob_command)

@@ -1,15 +1,20 @@
-"""Commands that maintain the history: verify, recover, gc, version."""
+"""Commands that maintain the history and examine the disk: verify, recover, gc, version, doctor."""
 
 import argparse
+import os
 import re
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from surehold.front.cli.command import Command, CommandContext, no_arguments, short_id
-from surehold.front.cli.output import escape_text, format_count, format_size
+from surehold.errors import PermissionDenied
+from surehold.front.cli.command import CommandContext, argument, as_path, command, flag, short_id
+from surehold.front.cli.output import TableCell, TableColumn, TextStyle, escape_text, format_count, format_size
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from surehold.disk.probe import ProbeResult
     from surehold.stores.base import LedgerCheck
     from surehold.workspace.recovery import SettledIntent
 
@@ -18,83 +23,75 @@ _MAX_DURATION = timedelta(days=36_500)
 _MAX_LISTED_BLOBS = 5
 
 
-def _run_verify(context: CommandContext, _: argparse.Namespace) -> int:
+@command(
+    "verify", "Maintain", "Check that the history and the stored versions were not altered.", example="surehold verify"
+)
+def verify_command(context: CommandContext, _: argparse.Namespace) -> int:
     if not context.has_history():
-        context.print_outcome("There is no history here yet, so nothing can be broken.", ok=True, entries=0, blobs=0)
+        context.print_outcome(
+            "There is no history here yet, so there is nothing to check.", ok=True, entries=0, blobs=0
+        )
         return 0
     with context.open_workspace() as workspace:
         verdict = workspace.history.verify()
     if context.json:
         context.out.print_json({"ok": verdict.ok, **asdict(verdict)})
     elif verdict.ok:
-        entries, blobs = (
-            format_count(verdict.entries, "entry", "entries"),
-            format_count(verdict.blobs, "stored version"),
-        )
-        context.out.print_line(f"{context.out.paint('Intact', 'green')}: {entries} and {blobs}.")
+        entries = format_count(verdict.entries, "entry", "entries")
+        blobs = format_count(verdict.blobs, "stored version")
+        context.out.print_labelled("Intact", f"{entries} and {blobs}.", "green")
     else:
         _print_broken(context, verdict)
     return 0 if verdict.ok else 1
 
 
 def _print_broken(context: CommandContext, verdict: "LedgerCheck") -> None:
-    out = context.out
+    out, blobs = context.out, verdict.broken_blobs
     if verdict.broken_seq:
-        out.print_line(f"{out.paint('Broken', 'red')}: the history does not hold from entry {verdict.broken_seq} on.")
+        out.print_labelled("Broken", f"the history is not intact from entry {verdict.broken_seq} on.", "red")
     if verdict.problem:
-        out.print_line(escape_text(verdict.problem))
-    if verdict.broken_blobs:
-        names = ", ".join(verdict.broken_blobs[:_MAX_LISTED_BLOBS]) + (
-            " …" if len(verdict.broken_blobs) > _MAX_LISTED_BLOBS else ""
-        )
-        out.print_line(
-            f"{out.paint('Broken', 'red')}: {format_count(len(verdict.broken_blobs), 'stored version')}: {names}"
-        )
-    out.print_line(f"Next: keep a copy of {escape_text(str(context.state_directory))}, and put it back from a backup.")
+        out.print_labelled("Reason", verdict.problem)
+    if blobs:
+        names = ", ".join(blobs[:_MAX_LISTED_BLOBS]) + (" …" if len(blobs) > _MAX_LISTED_BLOBS else "")
+        out.print_labelled("Broken", f"{format_count(len(blobs), 'stored version')}: {names}", "red")
+    out.print_labelled("Next", f"keep a copy of {context.state_directory}, then restore it from a backup.")
 
 
-def _run_recover(context: CommandContext, _: argparse.Namespace) -> int:
+@command(
+    "recover", "Maintain", "Finish or roll back every change that a dead process left open.", example="surehold recover"
+)
+def recover_command(context: CommandContext, _: argparse.Namespace) -> int:
     settled: tuple[SettledIntent, ...] = ()
     if context.has_history():
         with context.open_workspace(recover=False) as workspace:
             settled = workspace.recover()
-    trouble = any(one.direction in {"conflict", "failed"} for one in settled)
-    if context.json:
-        context.out.print_json({"settled": [asdict(one) for one in settled]})
-    elif not settled:
-        context.out.print_line("Nothing was left open.")
-    for one in settled if not context.json else ():
-        _print_settled(context, one)
-    return 1 if trouble else 0
+    if context.json or not settled:
+        context.print_outcome("There was nothing to recover.", settled=[asdict(one) for one in settled])
+    else:
+        for one in settled:
+            _print_settled(context, one)
+    return 1 if any(one.direction in {"conflict", "failed"} for one in settled) else 0
 
 
 def _print_settled(context: CommandContext, settled: "SettledIntent") -> None:
-    out, paths = context.out, ", ".join(escape_text(path) for path in settled.paths)
+    out, change, paths = context.out, short_id(settled.change_id), ", ".join(settled.paths)
     match settled.direction:
         case "forward":
-            out.print_line(f"{out.paint('Finished', 'green')} {short_id(settled.change_id)}: {paths}")
+            out.print_labelled(f"Finished {change}", paths, "green")
         case "backward":
-            out.print_line(f"{out.paint('Put back', 'green')} {short_id(settled.change_id)}: {paths}")
+            out.print_labelled(f"Rolled back {change}", paths, "green")
         case "gone":
-            out.print_line(f"Settled by somebody else: {short_id(settled.change_id)}")
+            out.print_labelled("Already settled by another process", change)
         case "failed":
-            out.print_line(f"{out.paint('Still open', 'red')} {short_id(settled.change_id)}: {paths}")
-            out.print_line(f"Reason: {escape_text(settled.problem)}")
+            out.print_labelled(f"Still open {change}", paths, "red")
+            out.print_labelled("Reason", settled.problem)
         case "conflict":
-            stuck = ", ".join(escape_text(path) for path in settled.conflicts)
-            out.print_line(f"{out.paint('Conflict', 'red')} {short_id(settled.change_id)}: left as it is: {stuck}")
-            out.print_line(f"Next: compare it with both versions: surehold show {short_id(settled.change_id)}")
-
-
-def _gc_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--keep", required=True, type=parse_duration, metavar="AGE", help="how far back undo must reach: 12h, 30d, 8w"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+            out.print_labelled(f"Conflict {change}", f"left unchanged: {', '.join(settled.conflicts)}", "red")
+            out.print_labelled("Next", f"compare the file with both versions: surehold show {change}")
 
 
 def parse_duration(text: str) -> timedelta:
-    """Return the time that `12h`, `30d` or `8w` stands for."""
+    """Return the time span of `12h`, `30d` or `8w`."""
     match = re.fullmatch(r"([0-9]{1,6})([hdw])", text.strip().lower())
     span = int(match[1]) * _DURATION_UNITS[match[2]] if match else timedelta()
     if not timedelta() < span <= _MAX_DURATION:
@@ -102,21 +99,30 @@ def parse_duration(text: str) -> timedelta:
     return span
 
 
-def _run_gc(context: CommandContext, args: argparse.Namespace) -> int:
+@command(
+    "gc",
+    "Maintain",
+    "Remove stored versions that only old changes need.",
+    argument("--keep", "AGE", "how far back undo must work: 12h, 30d, 8w", required=True, type=parse_duration),
+    flag("--dry-run", "show what would be removed without removing it"),
+    example="surehold gc --keep 30d --dry-run",
+)
+def gc_command(context: CommandContext, args: argparse.Namespace) -> int:
     if not context.has_history():
         context.print_outcome("There is no history here yet.", blobs=0, bytes=0, sightings=0, dry_run=args.dry_run)
         return 0
     with context.open_workspace() as workspace:
         pruned = workspace.history.gc(keep=args.keep, dry_run=args.dry_run)
-    verb = "Would drop" if args.dry_run else "Dropped"
-    sentence = f"{verb} {format_count(pruned.blobs, 'stored version')} ({format_size(pruned.bytes)})."
-    if not pruned.blobs:
-        sentence = "Nothing is that old."
-    context.print_outcome(sentence, **asdict(pruned), dry_run=args.dry_run)
+    removed = f"{format_count(pruned.blobs, 'stored version')} ({format_size(pruned.bytes)})."
+    sentence = f"Would remove {removed}" if args.dry_run else f"Removed {removed}"
+    context.print_outcome(
+        sentence if pruned.blobs else "No stored version is that old.", **asdict(pruned), dry_run=args.dry_run
+    )
     return 0
 
 
-def _run_version(context: CommandContext, _: argparse.Namespace) -> int:
+@command("version", "Maintain", "Print the versions of Surehold, Python and SQLite.", example="surehold version --json")
+def version_command(context: CommandContext, _: argparse.Namespace) -> int:
     from surehold.front.shared.bug_report import collect_versions
 
     found = collect_versions()
@@ -125,37 +131,151 @@ def _run_version(context: CommandContext, _: argparse.Namespace) -> int:
     return 0
 
 
-UPKEEP_COMMANDS = (
-    Command(
-        name="verify",
-        group="Keep in order",
-        help="Check that nobody altered the history or the stored versions.",
-        example="surehold verify",
-        add_arguments=no_arguments,
-        run=_run_verify,
+PromiseState = Literal["holds", "holds with a fallback", "does not hold"]
+
+_PROMISE_TRIALS = (
+    ("Nothing is lost", ("sync_file", "sync_directory", "state_database", "state_sync", "exchange")),
+    (
+        "Nothing is half done",
+        ("exchange", "no_replace", "nameless_file", "sync_file", "sync_directory", "state_database"),
     ),
-    Command(
-        name="recover",
-        group="Keep in order",
-        help="Close every change that a dead process left open.",
-        example="surehold recover",
-        add_arguments=no_arguments,
-        run=_run_recover,
-    ),
-    Command(
-        name="gc",
-        group="Keep in order",
-        help="Drop stored versions that only old changes need.",
-        example="surehold gc --keep 30d --dry-run",
-        add_arguments=_gc_arguments,
-        run=_run_gc,
-    ),
-    Command(
-        name="version",
-        group="Keep in order",
-        help="Print the versions of Surehold and what it runs on.",
-        example="surehold version --json",
-        add_arguments=no_arguments,
-        run=_run_version,
-    ),
+    ("Nobody is overwritten unseen", ("exchange", "no_replace", "lock", "mount", "state_mount")),
+    ("Untouched bytes stay untouched", ("attributes", "access_lists", "hard_links")),
+    ("Nothing outside is reachable", ("contained_open", "letter_case", "unicode_names")),
 )
+"""Each promise, and the trials that it depends on."""
+
+_TRIAL_TITLES = {
+    "contained_open": "open below the root",
+    "exchange": "exchange two files",
+    "no_replace": "rename, no overwrite",
+    "nameless_file": "unnamed files",
+    "sync_file": "fsync of a file",
+    "sync_directory": "fsync of a directory",
+    "attributes": "extended attributes",
+    "access_lists": "access control lists",
+    "hard_links": "hard links",
+    "letter_case": "letter case",
+    "unicode_names": "Unicode names",
+    "lock": "directory lock",
+    "mount": "file system",
+    "space": "free space",
+    "state_database": "history: database",
+    "state_sync": "history: fsync",
+    "state_mount": "history: file system",
+    "state_space": "history: free space",
+}
+_STATE_MARKS: dict[PromiseState, tuple[str, TextStyle]] = {
+    "holds": ("yes", "green"),
+    "holds with a fallback": ("fallback", "yellow"),
+    "does not hold": ("no", "red"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """Whether one promise holds here."""
+
+    name: str
+    state: PromiseState
+    because: tuple[str, ...] = ()
+    """The trials that failed."""
+
+
+@command(
+    "doctor", "Maintain", "Test on your own disk what Surehold promises.", example="surehold doctor --root ~/project"
+)
+def doctor_command(context: CommandContext, _: argparse.Namespace) -> int:
+    context.check_root()
+    root = as_path(os.path.realpath(context.root))
+    findings = _examine_disk(root, context.state_directory)
+    promises = judge_promises(findings)
+    all_hold = all(one.state != "does not hold" for one in promises)
+    if context.json:
+        document = {
+            "root": str(root),
+            "state_dir": str(context.state_directory),
+            "ok": all_hold,
+            "promises": [asdict(one) for one in promises],
+            "findings": [asdict(one) for one in findings],
+        }
+        context.out.print_json(document)
+    else:
+        _print_report(context, root, findings, promises)
+    return 0 if all_hold else 1
+
+
+def _examine_disk(root: "Path", state_dir: "Path") -> tuple["ProbeResult", ...]:
+    """Run every trial, in the root and where the history is or would be."""
+    from surehold.disk.probe import probe_directory, probe_state
+
+    while not state_dir.is_dir():
+        state_dir = state_dir.parent
+    try:
+        return (*probe_directory(root), *probe_state(state_dir))
+    except OSError as error:
+        raise PermissionDenied(
+            f"The disk cannot be tested: {error.strerror}.",
+            path=error.filename if isinstance(error.filename, str) else str(root),
+            action="Allow new directories there, or name other directories with --root and --state-dir.",
+        ) from error
+
+
+def _state_of(finding: "ProbeResult") -> PromiseState:
+    return "holds" if finding.ok else "holds with a fallback" if finding.fallback else "does not hold"
+
+
+def judge_promises(findings: tuple["ProbeResult", ...]) -> tuple[Promise, ...]:
+    """Return whether each promise holds, given the findings."""
+    named = {finding.name: finding for finding in findings}
+    promises = list[Promise]()
+    for promise, needs in _PROMISE_TRIALS:
+        missing = [named[need] for need in needs if need in named and not named[need].ok]
+        state: PromiseState = "holds with a fallback" if missing else "holds"
+        if any(not one.fallback for one in missing):
+            state = "does not hold"
+        because = tuple(f"{_TRIAL_TITLES[one.name]}: {one.fallback or one.detail}" for one in missing)
+        promises.append(Promise(name=promise, state=state, because=because))
+    return tuple(promises)
+
+
+def _print_report(
+    context: CommandContext, root: "Path", findings: tuple["ProbeResult", ...], promises: tuple[Promise, ...]
+) -> None:
+    out = context.out
+    out.print_line(f"{out.paint('Workspace', 'dim')}  {escape_text(str(root))}")
+    out.print_line(f"{out.paint('History', 'dim')}    {escape_text(str(context.state_directory))}")
+    out.print_line()
+    columns = (TableColumn(title="trial"), TableColumn(title="works"), TableColumn(title="finding", least=16))
+    out.print_table(
+        columns,
+        [
+            [TableCell(text=_TRIAL_TITLES[one.name]), _state_cell(_state_of(one)), TableCell(text=one.detail)]
+            for one in findings
+        ],
+    )
+    out.print_line()
+    rows = [[TableCell(text=one.name), _state_cell(one.state)] for one in promises]
+    out.print_table((TableColumn(title="promise"), TableColumn(title="holds")), rows)
+    for text in dict.fromkeys(text for one in promises for text in one.because):
+        out.print_line(f"  {escape_text(text)}")
+    out.print_line()
+    _print_verdict(context, promises)
+
+
+def _state_cell(state: PromiseState) -> TableCell:
+    mark, style = _STATE_MARKS[state]
+    return TableCell(text=mark, style=style)
+
+
+def _print_verdict(context: CommandContext, promises: tuple[Promise, ...]) -> None:
+    out = context.out
+    if broken := [one.name for one in promises if one.state == "does not hold"]:
+        out.print_labelled("Not every promise holds here", f"{'; '.join(broken)}.", "red", "bold")
+        return
+    by_fallback = any(one.state == "holds with a fallback" for one in promises)
+    rest = ", some through the fallbacks above." if by_fallback else "."
+    out.print_line(f"{out.paint('Every promise holds here', 'green', 'bold')}{rest}")
+
+
+UPKEEP_COMMANDS = (verify_command, recover_command, gc_command, version_command, doctor_command)

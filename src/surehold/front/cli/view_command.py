@@ -1,10 +1,10 @@
-"""`surehold view`: shows an image, a PDF document, a notebook or a text in a terminal."""
+"""`surehold view`: shows an image, a PDF document, a notebook or a text file in a terminal."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
 
 from surehold.errors import BinaryFile, FileTooLarge, NotebookInvalid
-from surehold.front.cli.command import Command, CommandContext, quote_for_shell
+from surehold.front.cli.command import FILE_ARGUMENT, CommandContext, argument, command, quote_for_shell
 from surehold.front.cli.output import escape_text, format_count, format_size
 
 if TYPE_CHECKING:
@@ -24,14 +24,15 @@ _PREVIEW_COLUMNS, _PREVIEW_ROWS = 72, 48
 _NO_LIMIT = 1 << 30
 
 
-def _view_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", help="the file")
-    parser.add_argument(
-        "--pages", metavar="LIST", default="", help="pages of a PDF, such as 1-5 or 1,4,7-9; at most 20"
-    )
-
-
-def _run_view(context: CommandContext, args: argparse.Namespace) -> int:
+@command(
+    "view",
+    "Inspect",
+    "Show what is in an image, a PDF document or a notebook.",
+    FILE_ARGUMENT,
+    argument("--pages", "LIST", "pages of a PDF, such as 1-5 or 1,4,7-9; at most 20"),
+    example="surehold view report.pdf --pages 1-3",
+)
+def view_command(context: CommandContext, args: argparse.Namespace) -> int:
     from surehold.media.magic import HEAD_BYTES, kind_of
 
     try:
@@ -42,7 +43,7 @@ def _run_view(context: CommandContext, args: argparse.Namespace) -> int:
         raise FileTooLarge(large.message, path=large.path, action=f"For some lines of a text: {part}") from None
     kind = kind_of(snapshot.data[:HEAD_BYTES])
     if args.pages and not (kind and kind.family == "pdf"):
-        context.err.print_line(context.err.paint("--pages is for PDF documents and was ignored", "yellow"))
+        context.err.print_line(context.err.paint("--pages applies to PDF documents only and was ignored", "yellow"))
     if kind and kind.family == "image":
         _view_image(context, args.path, snapshot, kind)
     elif kind and kind.family == "pdf":
@@ -57,9 +58,9 @@ def _refuse_binary(path: str, snapshot: "Snapshot", kind: "FileKind | None") -> 
     if not snapshot.is_text or (kind and kind.certain):
         what = f" ({kind.name})" if kind else ""
         raise BinaryFile(
-            f"`{path}` is a binary file{what}, neither text nor an image nor a PDF document.",
+            f"`{path}` is a binary file{what}, not a text, an image or a PDF document.",
             path=path,
-            action="Look at it with a program that knows its format.",
+            action="Open it with a program that supports its format.",
         )
 
 
@@ -83,9 +84,9 @@ def _view_image(context: CommandContext, path: str, snapshot: "Snapshot", kind: 
         f"{escape_text(path)}: {kind.name} image, {width} x {height} pixels, {format_size(snapshot.size)}"
     )
     if found.frames > 1:
-        context.out.print_line(f"{found.frames} frames; the first one is shown")
+        context.out.print_line(f"{found.frames} frames; this shows the first")
     if found.orientation != 1:
-        context.out.print_line(f"turned upright (EXIF orientation {found.orientation})")
+        context.out.print_line(f"rotated upright (EXIF orientation {found.orientation})")
     if found.data != snapshot.data:
         context.out.print_line(
             f"a model sees {shown['width']} x {shown['height']} pixels, {format_size(len(found.data))}"
@@ -97,7 +98,7 @@ def _view_image(context: CommandContext, path: str, snapshot: "Snapshot", kind: 
 def _print_preview(
     context: CommandContext, path: str, snapshot: "Snapshot", kind: "FileKind", found: "Picture"
 ) -> None:
-    """Draw two pixels in every character: the upper half in its colour, the lower one in that of its ground."""
+    """Draw two pixels per character: the upper one as its colour, the lower one as its background."""
     from surehold.media.pictures import decode_preview
 
     fitting = _PREVIEW_ROWS * found.original.width // found.original.height
@@ -143,7 +144,7 @@ def _view_document(context: CommandContext, path: str, snapshot: "Snapshot", pag
         page = context.out.paint(f"  page {entry.page}", "dim") if entry.page else ""
         context.out.print_line(f"{'  ' * (entry.level + 1)}{escape_text(entry.title)}{page}")
     if facts.outline_cut:
-        context.out.print_line(context.out.paint("  … more headings are not listed", "dim"))
+        context.out.print_line(context.out.paint("  … and more headings", "dim"))
     _print_pages(context, path, found, hint=not pages)
 
 
@@ -160,7 +161,7 @@ def _print_pages(context: CommandContext, path: str, found: "Document", *, hint:
 
 
 def _view_notebook(context: CommandContext, path: str, snapshot: "Snapshot") -> bool:
-    """Show the cells; False when it is no notebook."""
+    """Show the cells; return False if it is not a notebook."""
     from surehold.dialects.claude.notebook_cells import render_cells
 
     try:
@@ -210,15 +211,3 @@ def _view_text(context: CommandContext, path: str, snapshot: "Snapshot") -> None
         context.out.print_line(
             f"{format_count(snapshot.line_count - len(rows), 'more line')}: surehold read {quote_for_shell(path)}"
         )
-
-
-VIEW_COMMANDS = (
-    Command(
-        name="view",
-        group="Look",
-        help="Show what is in an image, a PDF document or a notebook.",
-        example="surehold view report.pdf --pages 1-3",
-        add_arguments=_view_arguments,
-        run=_run_view,
-    ),
-)

@@ -1,0 +1,319 @@
+"""Commands for agents: serve the tools (mcp, serve, acp), run one, print their definitions."""
+
+import argparse
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any, cast
+
+from surehold.errors import InvalidArgument
+from surehold.front.cli.command import (
+    CommandContext,
+    UsageError,
+    argument,
+    as_path,
+    command,
+    flag,
+    parse_positive,
+    person_name,
+    repeatable,
+)
+from surehold.front.cli.output import escape_text
+from surehold.front.cli.permission_options import ask_at_keyboard, permission_arguments, permission_settings
+
+if TYPE_CHECKING:
+    from surehold.front.mcp.options import HttpSettings
+
+_DEFAULT_PORT = 8765
+_HIGHEST_PORT = 65_535
+_TOKEN_VARIABLE = "SUREHOLD_TOKEN"  # noqa: S105 - the name of a variable, not a secret
+_ANSWER_WAIT_SECONDS = 600.0
+
+_UNCHECKED_FLAG = flag("--allow-unchecked", "accept changes without expectedSha256")
+_FAMILIES_OPTION = argument("--tools", "LIST", "tool families, such as anchored,files; or all")
+_SERVER_ARGUMENTS = (
+    argument("roots", "ROOT", "directories that agents may work in", nargs="*"),
+    argument("--tools", "LIST", "tool families: anchored, files, … or all (default: anchored,files)"),
+    *permission_arguments(),
+    argument("--ask-seconds", None, argparse.SUPPRESS, type=parse_positive, default=0),
+    flag("--read-only", "serve only tools that change nothing"),
+    _UNCHECKED_FLAG,
+    flag("--contract-errors", "multi_edit reports refusals as JSON-RPC errors"),
+    flag("--no-deprecated", "refuse deprecated argument names, such as file_path"),
+    flag("--lean", "shorter descriptions, to save tokens"),
+    argument("--max-chars", "N", "maximum characters in a page of a file", type=parse_positive, default=0),
+    argument("--max-tokens", "N", "maximum estimated tokens in an answer", type=parse_positive, default=0),
+)
+_HTTP_ARGUMENTS = (
+    argument("--token-file", "FILE", f"file with the bearer token (or set {_TOKEN_VARIABLE})"),
+    repeatable("--allow-host", "NAME", "another Host name by which clients reach the server"),
+    repeatable("--allow-origin", "URL", "a web origin that may call the server"),
+)
+
+
+@command(
+    "mcp",
+    "For agents",
+    "Serve the file tools to an agent: MCP on standard input and output.",
+    *_SERVER_ARGUMENTS,
+    argument("--http", "HOST:PORT", "streamable HTTP at /mcp instead of stdio"),
+    *_HTTP_ARGUMENTS,
+    example="surehold mcp ~/project\n  surehold mcp ~/project --http 127.0.0.1:8765 --mode plan",
+)
+def mcp_command(context: CommandContext, args: argparse.Namespace) -> int:
+    return _launch_server(context, args, _build_http_settings(*_parse_address(args.http), args) if args.http else None)
+
+
+@command(
+    "serve",
+    "For agents",
+    "Serve the tools over HTTP, with a page to review what agents do.",
+    *_SERVER_ARGUMENTS,
+    argument("--host", None, "the address to listen on (default: 127.0.0.1)", default="127.0.0.1"),
+    argument("--port", None, f"0 picks a free port (default: {_DEFAULT_PORT})", type=int, default=_DEFAULT_PORT),
+    *_HTTP_ARGUMENTS,
+    example="surehold serve ~/project --port 8765",
+)
+def serve_command(context: CommandContext, args: argparse.Namespace) -> int:
+    from dataclasses import replace
+
+    http = _build_http_settings(args.host, args.port, args)
+    if http.token:
+        return _launch_server(context, args, http, page=True)
+    import secrets
+
+    return _launch_server(context, args, replace(http, token=secrets.token_urlsafe(24)), page=True, show_token=True)
+
+
+def _launch_server(
+    context: CommandContext,
+    args: argparse.Namespace,
+    http: "HttpSettings | None",
+    *,
+    page: bool = False,
+    show_token: bool = False,
+) -> int:
+    _exit_on_sigterm()
+    from surehold.front.mcp.options import ASK_SECONDS, ServerOptions
+    from surehold.front.server_launch import ServerLaunch, choose_roots, launch_server
+
+    roots, named_by = choose_roots(_given_roots(context, args))
+    return launch_server(
+        ServerLaunch(
+            roots=roots,
+            named_by=named_by,
+            settings=permission_settings(context, args),
+            profile=ServerOptions(
+                lean=args.lean,
+                read_only=args.read_only,
+                unchecked=args.allow_unchecked,
+                deprecated_names=not args.no_deprecated,
+                contract_errors=_contract_names() if args.contract_errors else frozenset(),
+                ask_seconds=args.ask_seconds or ASK_SECONDS,
+                max_chars=args.max_chars,
+                max_tokens=args.max_tokens,
+            ),
+            tools=args.tools,
+            door=http,
+            page=page,
+            show_token=show_token,
+        )
+    )
+
+
+def _given_roots(context: CommandContext, args: argparse.Namespace) -> list[str]:
+    return args.roots or ([context.root] if context.root != "." else [])
+
+
+def _contract_names() -> frozenset[str]:
+    """Return the tools whose contract requires protocol errors: those of one family."""
+    from surehold.library.families import tools_of
+
+    return frozenset(tool.name for tool in tools_of("multi_edit"))
+
+
+def _build_http_settings(host: str, port: int, args: argparse.Namespace) -> "HttpSettings":
+    from surehold.front.mcp.options import HttpSettings
+
+    if not 0 <= port <= _HIGHEST_PORT:
+        raise UsageError(f"{port} is not a port.")
+    http = HttpSettings(
+        host=host,
+        port=port,
+        token=_read_token(args.token_file),
+        allow_hosts=tuple(args.allow_host),
+        allow_origins=tuple(args.allow_origin),
+    )
+    if not http.is_local and not http.token:
+        raise UsageError(
+            f"{http.address} can be reached from other machines, so it needs a token: "
+            f"name a file with --token-file, or set {_TOKEN_VARIABLE}."
+        )
+    return http
+
+
+def _parse_address(text: str) -> tuple[str, int]:
+    """Return host and port of `HOST:PORT`, `:PORT` or `PORT`."""
+    host, colon, port = text.rpartition(":")
+    if not (port.isascii() and port.isdigit()):
+        raise UsageError(f"`{text}` is not an address like 127.0.0.1:8765.")
+    return (host.removeprefix("[").removesuffix("]") if colon else "") or "127.0.0.1", int(port)
+
+
+def _read_token(file: str) -> str:
+    if not file:
+        return os.environ.get(_TOKEN_VARIABLE, "")
+    try:
+        token = as_path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"The token file `{file}` cannot be read: {error}.") from None
+    if not token:
+        raise UsageError(f"The token file `{file}` is empty.")
+    return token
+
+
+def _exit_on_sigterm() -> None:
+    """Let SIGTERM end the program in good order also before the server runs."""
+    import signal
+
+    def exit_quietly(_: int, __: object) -> None:
+        sys.exit(0)
+
+    signal.signal(signal.SIGTERM, exit_quietly)
+
+
+def _positive_seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return seconds
+
+
+@command(
+    "acp",
+    "For agents",
+    "Run tool calls from an editor: an ACP agent without a model.",
+    argument("roots", "ROOT", "sessions may start only in these directories (default: any)", nargs="*"),
+    argument("--tools", "LIST", "tool families: anchored, files, … or all (default: all)", default="all"),
+    *permission_arguments(usual="default"),  # an editor can ask, so it is asked
+    _UNCHECKED_FLAG,
+    argument(
+        "--ask-seconds",
+        "N",
+        f"how long to wait for an answer (default: {_ANSWER_WAIT_SECONDS:g})",
+        type=_positive_seconds,
+        default=_ANSWER_WAIT_SECONDS,
+    ),
+    argument(
+        "--dialect",
+        None,
+        "event format (default: v1, which editors understand)",
+        choices=("v1", "contract"),
+        default="v1",
+    ),
+    example="surehold acp\n  surehold acp ~/project --mode acceptEdits",
+)
+def acp_command(context: CommandContext, args: argparse.Namespace) -> int:
+    roots = tuple(_given_roots(context, args))
+    if context.state_dir and not roots:
+        raise UsageError("--state-dir is the history of one directory; name that directory as ROOT.")
+    from surehold.front.acp_agent.agent import AgentOptions
+    from surehold.front.acp_agent.launch import launch_agent
+
+    profile = AgentOptions(
+        roots=roots,
+        settings=permission_settings(context, args),
+        mode=args.mode,
+        dialect=args.dialect,
+        patience=args.ask_seconds,
+        unchecked=args.allow_unchecked,
+    )
+    return launch_agent(profile, tools=args.tools)
+
+
+@command(
+    "tool",
+    "For agents",
+    "Run one tool once, as an agent would.",
+    argument("name", "NAME", "such as read_file; see: surehold schema"),
+    argument("--json", "ARGS", "the arguments as JSON; - reads them from stdin", dest="arguments", default="{}"),
+    flag("--text", "print what a model would read instead of JSON"),
+    argument("--session", "NAME", "continue the session of this name: what it read counts"),
+    _UNCHECKED_FLAG,
+    *permission_arguments(),
+    example='surehold tool read_file --json \'{"path": "README.md"}\'\n'
+    '  surehold tool create_file --json \'{"path": "a.txt", "content": "x"}\' --mode default',
+)
+def tool_command(context: CommandContext, args: argparse.Namespace) -> int:
+    from surehold.app import open_workspace
+    from surehold.library.families import tool_named
+    from surehold.tools.context import CallContext
+
+    tool, arguments = tool_named(args.name), _parse_tool_arguments(args.arguments)
+    with open_workspace(context.root, settings=permission_settings(context, args)) as workspace:
+        name = f"shell-{args.session}" if args.session else ""
+        session = workspace.session(agent=person_name(), id=name, approver=ask_at_keyboard(context))
+        answer = tool.call(CallContext(session=session, unchecked=args.allow_unchecked), arguments)
+    if args.text:
+        context.out.print_line(escape_text(answer.text, keep="\n\r\t"))
+    else:
+        context.out.print_json(answer.data)
+    return 0 if answer.ok else 1
+
+
+def _parse_tool_arguments(text: str) -> dict[str, Any]:
+    source = sys.stdin.read() if text == "-" else text
+    try:
+        arguments = json.loads(source)
+    except ValueError as error:
+        raise InvalidArgument(
+            f"The arguments are not JSON: {error}.", reason="bad_json", action='Quote them: --json \'{"path": "a.py"}\''
+        ) from None
+    if not isinstance(arguments, dict):
+        raise InvalidArgument("The arguments must be one JSON object.", reason="bad_json")
+    return cast("dict[str, Any]", arguments)
+
+
+@command(
+    "schema",
+    "For agents",
+    "Print the definitions of the tools.",
+    argument(
+        "--format",
+        None,
+        "in the notation of this API (default: mcp)",
+        choices=("openai", "anthropic", "mcp"),
+        default="mcp",
+    ),
+    _FAMILIES_OPTION,
+    example="surehold schema --format openai",
+)
+def schema_command(context: CommandContext, args: argparse.Namespace) -> int:
+    from surehold.library.families import DEFAULT_FAMILIES, tools_of
+    from surehold.tools.export import export_tools
+
+    context.out.print_json(export_tools(tools_of(args.tools or DEFAULT_FAMILIES), args.format))
+    return 0
+
+
+@command(
+    "prompt",
+    "For agents",
+    "Print what a model should know about the tools.",
+    _FAMILIES_OPTION,
+    flag("--lean", "the short version"),
+    example="surehold prompt --lean",
+)
+def prompt_command(context: CommandContext, args: argparse.Namespace) -> int:
+    from surehold.library.families import DEFAULT_FAMILIES, tools_of
+    from surehold.tools.guide import build_guidance
+
+    text = build_guidance(tools_of(args.tools or DEFAULT_FAMILIES), lean=args.lean)
+    context.print_outcome(text, prompt=text)
+    return 0
+
+
+AGENT_COMMANDS = (mcp_command, serve_command, acp_command, tool_command, schema_command, prompt_command)
