@@ -168,13 +168,13 @@ def _parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     top = CommandParser(prog=_PROGRAM, add_help=False)
-    top.set_defaults(root="", state_dir="", json=False, no_color=False, command="", run=None)
     top.add_argument("-h", "--help", action="store_true", dest="wants_help")
     top.add_argument("--version", action="store_const", const=version_command.run, dest="run")
     words = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=CommandParser)
     for one in COMMANDS:
         description = f"{one.help} {one.note}".strip()
         _fill_parser(words.add_parser(one.name, description=description, epilog=f"example:\n  {one.example}"), one)
+    top.set_defaults(root="", state_dir="", json=False, no_color=False, command="", run=None)
     return top
 
 
