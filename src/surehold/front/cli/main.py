@@ -191,8 +191,7 @@ def _fill_parser(parser: argparse.ArgumentParser, command: Command) -> None:
         metavar = "|".join(action.name for action in command.actions)
         actions = parser.add_subparsers(title="actions", metavar=metavar, parser_class=CommandParser)
         for one in command.actions:
-            summary = one.help[0].lower() + one.help[1:].removesuffix(".")
-            _fill_parser(actions.add_parser(one.name, help=summary, description=one.help), one)
+            _fill_parser(actions.add_parser(one.name, help=one.help, description=one.help), one)
 
 
 def overview_text() -> str:
