@@ -12,20 +12,19 @@ LONG_FILES = {
 }
 """Files above 400 lines."""
 
-STORE_AND_DISK_USES = {
+STORE_AND_DISK_USES: dict[str, int] = {
     "dialects/anchored/edit.py": 2,
     "dialects/claude/gate.py": 2,
     "dialects/claude/located_file.py": 4,
     "dialects/claude/read_media.py": 1,
     "dialects/claude/read_text.py": 2,
     "dialects/shared/read_file.py": 1,
-    "front/cli/history_commands.py": 3,
     "front/mcp/resources.py": 2,
     "front/mcp/sessions.py": 1,
 }
 """How often a dialect or a front end reaches around the workspace."""
 
-PATH_STRINGS = {
+PATH_STRINGS: dict[str, int] = {
     "disk/base.py": 3,
     "disk/editor/buffer.py": 1,
     "disk/editor/disk.py": 2,
@@ -73,13 +72,12 @@ PATH_STRINGS = {
 }
 """How many parameters and fields of a module are a path as text instead of a Target."""
 
-SENTENCE_SURGERY = {
+SENTENCE_SURGERY: dict[str, int] = {
     "dialects/claude/read.py": 1,
     "front/acp/editor_files.py": 1,
     "front/mcp/approvers.py": 1,
     "front/review/pending_approvals.py": 1,
     "search/ripgrep/engine.py": 1,
-    "text/quoted/edits.py": 5,
     "text/sanity/check.py": 2,
     "workspace/access/permission.py": 2,
 }
@@ -92,19 +90,18 @@ UNITLESS_LIMITS = {
 }
 """Limits whose name does not say what they count."""
 
-IDIOM_LEFT = {
+IDIOM_LEFT: dict[str, int] = {
     "app.py": 5,
-    "dialects": 44,
+    "dialects": 47,
     "disk": 16,
-    "errors.py": 5,
-    "front": 82,
-    "library": 3,
-    "media": 6,
-    "search": 30,
-    "stores": 17,
+    "front": 71,
+    "library": 1,
+    "media": 10,
+    "search": 45,
+    "stores": 22,
     "syntax": 2,
-    "text": 126,
-    "tools": 5,
-    "workspace": 45,
+    "text": 120,
+    "tools": 4,
+    "workspace": 48,
 }
 """How often the private idiom is left in a folder of the package."""
