@@ -80,7 +80,7 @@ def connect(root: Path) -> Client:
     say(f"    {paint(agent.headline(), DIM)}")
     names = [tool["name"] for tool in agent.list_tools()]
     say(f"    {paint(', '.join(names), DIM)}")
-    claim(len(names) == 12, f"{agent.greeting['serverInfo']['title']} answers, with {len(names)} tools.")
+    claim("edit_file" in names, f"{agent.greeting['serverInfo']['title']} answers, with {len(names)} tools.")
     return agent
 
 

@@ -1,19 +1,20 @@
-"""Write the stub of a session's methods from the definitions of the tools."""
+"""Write the stubs that show type checkers what is made at run time: public names, and the methods of a session."""
 
 import subprocess
 import sys
 import types
 from collections import defaultdict
+from collections.abc import Mapping
 from inspect import Parameter
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
+import surehold
 from surehold.library.families import FAMILIES, tools_of
 from surehold.tools.signature import method_signature
 from surehold.tools.spec import AnyTool
 
-STUB = Path(__file__).parents[1] / "src/surehold/library/tool_methods.pyi"
-_HEAD = '''"""The methods of a session, one for each tool. Written by scripts/write_stubs.py; do not edit."""'''
+SOURCE = Path(__file__).parents[1] / "src/surehold"
 
 
 class StubWriter:
@@ -50,17 +51,33 @@ class StubWriter:
         return f'    def {tool.method}({", ".join(words)}) -> {result}:\n        """{sentence}"""\n'
 
 
-def stub_source() -> str:
-    """Return the whole stub, before it is formatted."""
+def methods_stub() -> str:
+    """Return the stub of a session's methods, before it is formatted."""
     writer = StubWriter()
     by_method = {tool.method: tool for family in FAMILIES for tool in tools_of(family)}
     methods = [writer.method_source(by_method[name]) for name in sorted(by_method)]
-    imports = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(writer.imports.items())]
-    return "\n".join([_HEAD, "", *imports, "", "class ToolMethods:", *methods])
+    head = '"""The methods of a session, one for each tool. Written by scripts/write_stubs.py; do not edit."""'
+    return "\n".join([head, "", *import_lines(writer.imports), "", "class ToolMethods:", *methods])
+
+
+def public_stub() -> str:
+    """Return the stub of the public names, before it is formatted."""
+    homes = vars(surehold)["_HOMES"]
+    imports = {f"surehold.{home}": {name for name in homes if homes[name] == home} for home in homes.values()}
+    head = '"""The public names. Written by scripts/write_stubs.py; do not edit."""'
+    return "\n".join([head, "", *import_lines(imports), "", f"__all__ = {surehold.__all__}", "", "__version__: str"])
+
+
+def import_lines(imports: Mapping[str, set[str]]) -> list[str]:
+    return [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(imports.items())]
+
+
+STUBS = {SOURCE / "__init__.pyi": public_stub, SOURCE / "library/tool_methods.pyi": methods_stub}
 
 
 if __name__ == "__main__":
-    STUB.write_text(stub_source(), encoding="utf-8")
     ruff = [sys.executable, "-m", "ruff"]
-    subprocess.run([*ruff, "check", "--quiet", "--select", "I", "--fix", str(STUB)], check=True)
-    subprocess.run([*ruff, "format", "--quiet", str(STUB)], check=True)
+    for stub, source in STUBS.items():
+        stub.write_text(source(), encoding="utf-8")
+        subprocess.run([*ruff, "check", "--quiet", "--select", "I", "--fix", str(stub)], check=True)
+        subprocess.run([*ruff, "format", "--quiet", str(stub)], check=True)

@@ -11,78 +11,32 @@ agent.undo(receipt.change_id)
 ```
 """
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from surehold.app import Settings, open_workspace
-    from surehold.errors import SureholdError
-    from surehold.text.plan import Delete, Keep
-    from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits, StringEdit
-    from surehold.text.rewrite import WriteBytes, WriteText
-    from surehold.text.snapshot import Snapshot
-    from surehold.workspace.history import History
-    from surehold.workspace.proposal import Absent, Exact, Proposal, Seen, Sha256, Unproven
-    from surehold.workspace.receipt import Receipt
-    from surehold.workspace.session import Session
-    from surehold.workspace.settings import Limits
-    from surehold.workspace.tracking import CheckpointManager, FileWriteTracker
-    from surehold.workspace.workspace import Workspace
+from typing import Any
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Absent": "workspace.proposal",
-    "CheckpointManager": "workspace.tracking",
-    "Delete": "text.plan",
-    "Exact": "workspace.proposal",
-    "FileWriteTracker": "workspace.tracking",
-    "History": "workspace.history",
-    "Keep": "text.plan",
-    "Limits": "workspace.settings",
-    "Proposal": "workspace.proposal",
-    "Receipt": "workspace.receipt",
-    "Seen": "workspace.proposal",
-    "SequentialEdits": "text.quoted.edits",
-    "Session": "workspace.session",
-    "Settings": "app",
-    "Sha256": "workspace.proposal",
-    "Snapshot": "text.snapshot",
-    "SnapshotEdits": "text.quoted.edits",
-    "StringEdit": "text.quoted.edits",
-    "SureholdError": "errors",
-    "Unproven": "workspace.proposal",
-    "Workspace": "workspace.workspace",
-    "WriteBytes": "text.rewrite",
-    "WriteText": "text.rewrite",
-    "open_workspace": "app",
+    name: module
+    for module, names in {
+        "app": ("Settings", "open_workspace"),
+        "errors": ("SureholdError",),
+        "text.plan": ("Delete", "Keep"),
+        "text.quoted.edits": ("SequentialEdits", "SnapshotEdits", "StringEdit"),
+        "text.rewrite": ("WriteBytes", "WriteText"),
+        "text.snapshot": ("Snapshot",),
+        "workspace.history": ("History",),
+        "workspace.proposal": ("Absent", "Exact", "Proposal", "Seen", "Sha256", "Unproven"),
+        "workspace.receipt": ("Receipt",),
+        "workspace.session": ("Session",),
+        "workspace.settings": ("Limits",),
+        "workspace.tracking": ("CheckpointManager", "FileWriteTracker"),
+        "workspace.workspace": ("Workspace",),
+    }.items()
+    for name in names
 }
+"""Every public name and the module it is defined in. Type checkers read `__init__.pyi`, which `make fix` writes from it."""
 
-__all__ = [
-    "Absent",
-    "CheckpointManager",
-    "Delete",
-    "Exact",
-    "FileWriteTracker",
-    "History",
-    "Keep",
-    "Limits",
-    "Proposal",
-    "Receipt",
-    "Seen",
-    "SequentialEdits",
-    "Session",
-    "Settings",
-    "Sha256",
-    "Snapshot",
-    "SnapshotEdits",
-    "StringEdit",
-    "SureholdError",
-    "Unproven",
-    "Workspace",
-    "WriteBytes",
-    "WriteText",
-    "open_workspace",
-]
+__all__ = sorted(_HOMES)  # noqa: PLE0605 # pyright: ignore[reportUnsupportedDunderAll] - the stub names them one by one
 
 
 def __getattr__(name: str) -> Any:

@@ -10,27 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from tool_names import DEFAULT_TOOLS
+
 NAME = "notes.txt"
 BEFORE = "alpha\nbeta\ngamma\n"
-TOOLS = frozenset(
-    {
-        "read_file",
-        "list_directory",
-        "search_files",
-        "glob",
-        "create_file",
-        "write_file",
-        "edit",
-        "edit_file",
-        "delete_file",
-        "restore_file",
-        "move_file",
-        "apply_patch",
-    }
-)
 STEPS = (
     "both sides agree on the newest revision of the era",
-    "tools/list names the twelve tools",
+    "tools/list names the default tools",
     "read_file shows the text and its sha256",
     "edit_file with that sha256 changes the file",
     "after an outside change the sha256 is refused, and nothing is written",
@@ -111,7 +97,7 @@ class _Life:
         expected, agreed = self.connection.revisions
         self.note(agreed, ok=agreed == expected)
         self.schemas = await self.connection.tools()
-        self.note(sorted(self.schemas), ok=set(self.schemas) >= TOOLS)
+        self.note(sorted(self.schemas), ok=set(self.schemas) >= set(DEFAULT_TOOLS))
         first = await self.read()
         self.note(first, ok="beta" in first.text and self.sha256 in first.text and not first.is_error)
         seen = self.sha256

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from conformance.lifecycle import BEFORE, NAME, REVISIONS, STEPS, TOOLS, Step, complete
+from conformance.lifecycle import BEFORE, NAME, REVISIONS, STEPS, Step, complete
 from conformance.report import Check, outcome
 from conformance.servers import HOME, Place, http_server, new_place
+from tool_names import DEFAULT_TOOLS
 
 CLIENTS = HOME / ".conformance" / "clients"
 """Where `scripts/conformance-setup.sh clients` installs."""
@@ -69,7 +70,7 @@ def _lived(part: str, place: Place, plan: Json) -> list[Check]:
         "revision": REVISIONS[plan["mode"]],
         "root": str(place.root),
         "steps": STEPS,
-        "tools": sorted(TOOLS),
+        "tools": DEFAULT_TOOLS,
     }
     done = run_node("node", str(CLIENTS / "lifecycle.mjs"), json.dumps(whole))
     try:

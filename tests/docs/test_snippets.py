@@ -13,23 +13,11 @@ import pytest
 from docs.official_client import PATIENCE, tools_over_http, tools_over_stdio
 from docs.snippets import LANGUAGES, PROJECT, Command, Remote, Snippet, inline_commands, snippets, ways_in
 from spec.marks import requirement
+from surehold import __version__
 from surehold.front.cli.main import build_parser
+from tool_names import DEFAULT_TOOLS
 
 SUREHOLD = str(Path(sys.executable).with_name("surehold"))
-TOOLS = [
-    "apply_patch",
-    "create_file",
-    "delete_file",
-    "edit",
-    "edit_file",
-    "glob",
-    "list_directory",
-    "move_file",
-    "read_file",
-    "restore_file",
-    "search_files",
-    "write_file",
-]
 CLIENTS = ["Claude Code", "Claude Desktop", "Cursor", "VS Code", "Zed", "Codex", "Gemini CLI", "Over HTTP"]
 
 BLOCKS = snippets()
@@ -88,10 +76,12 @@ def test_every_server_that_a_client_starts_answers_with_all_tools(command: Comma
         [SUREHOLD, *words], cwd=project, log=tmp_path / "stderr.log", env=environment(tmp_path / "home")
     )
 
-    assert found == TOOLS
+    assert found == DEFAULT_TOOLS
     roots = ", ".join(words[1:]) or f"{project} (the current directory)"
     said = (tmp_path / "stderr.log").read_text("utf-8")
-    assert said == f"surehold 0.1.0: 12 tools on {roots} (mode acceptEdits); Ctrl-C ends it.\n"
+    assert (
+        said == f"surehold {__version__}: {len(DEFAULT_TOOLS)} tools on {roots} (mode acceptEdits); Ctrl-C ends it.\n"
+    )
 
 
 @requirement("front:docs:clients")
@@ -119,7 +109,7 @@ def test_every_server_over_http_lets_a_client_in_that_was_set_up_as_shown(comman
             else:
                 secret = token.read_text("utf-8").strip()
             headers = {name: value.replace("TOKEN", secret) for name, value in entry["headers"].items()}
-            assert tools_over_http(address[0], headers) == TOOLS
+            assert tools_over_http(address[0], headers) == DEFAULT_TOOLS
         finally:
             server.terminate()
             assert server.wait(PATIENCE) == 0
@@ -176,4 +166,4 @@ def test_the_page_of_the_clients_names_every_flag_of_the_server_and_no_other() -
 def test_the_readme_lists_the_tools_that_there_are() -> None:
     chapter = page("README.md").partition("\n## The tools\n")[2].partition("\n## ")[0]
 
-    assert sorted(re.findall(r"^\| `(\w+)` \|", chapter, re.MULTILINE)) == TOOLS
+    assert sorted(re.findall(r"^\| `(\w+)` \|", chapter, re.MULTILINE)) == DEFAULT_TOOLS

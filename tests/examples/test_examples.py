@@ -14,6 +14,7 @@ import pytest
 from docs.official_client import tools_over_http
 from spec.marks import requirement
 from surehold.tools.context import CallContext
+from tool_names import DEFAULT_TOOLS, FAMILY_TOOLS
 from waiting import HANG_SECONDS
 from workspaces import make_bench
 
@@ -63,7 +64,7 @@ def test_the_demo_drives_the_real_server_through_its_seven_scenes(demo: list[str
     ]
     claims = [re.sub(r"\d+ recipes are new, \d+ are old", "…", line) for line in demo if line.startswith("  ✓ ")]
     assert claims == [
-        "  ✓ Surehold answers, with 12 tools.",
+        f"  ✓ Surehold answers, with {len(DEFAULT_TOOLS)} tools.",
         "  ✓ 123 bytes, 1 is different: the 5 that became an 8.",
         "  ✓ Refused as stale_file. It says what changed, and that the edit still fits.",
         "  ✓ Both changes are in the file. No unseen change was overwritten.",
@@ -113,7 +114,7 @@ def test_make_serve_keeps_a_server_running_and_prints_how_to_connect(tmp_path: P
     ) as process:
         try:
             assert process.stderr is not None
-            assert f" 12 tools on {root} " in process.stderr.readline()
+            assert f" {len(DEFAULT_TOOLS)} tools on {root} " in process.stderr.readline()
             printed = json.loads(process.stderr.readline().removeprefix("Clients connect with: "))
             entry = printed["mcpServers"]["surehold"]
             for _ in range(2):
@@ -128,8 +129,8 @@ def test_the_agent_loop_shows_both_tool_lists_a_refusal_and_an_edit(tmp_path: Pa
     lines = [re.sub(r"\b[0-9a-f]{64}\b", "…", line) for line in run("agent_loop.py", tmp_path)]
 
     assert lines == [
-        "11 tools for anthropic",
-        "11 tools for openai",
+        f"{len(FAMILY_TOOLS['files'])} tools for anthropic",
+        f"{len(FAMILY_TOOLS['files'])} tools for openai",
         "search_files: 1 match · 1 files searched",
         "read_file: notes.txt · lines 1-1 of 1 · sha256 …",
         "edit_file: Nothing was written. stale_file: `notes.txt` is not the version you saw.",

@@ -1,4 +1,4 @@
-"""The arguments of the six tools, as a server lists them and as it takes them."""
+"""The arguments of the tools, as a server lists them and as it takes them."""
 
 from typing import Any
 

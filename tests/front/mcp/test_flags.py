@@ -11,6 +11,7 @@ from front.mcp.site import Site, data_of, text_of
 from spec.marks import requirement
 from surehold import __version__
 from surehold.library.families import tools_of
+from tool_names import DEFAULT_TOOLS
 
 
 def started(*words: str | Path, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -37,9 +38,9 @@ def test_the_first_line_on_standard_error_says_what_is_served(site: Site) -> Non
 
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == (
-        f"surehold {__version__}: 12 tools on {site.root} (the current directory) (mode acceptEdits); Ctrl-C ends it.\n"
+        f"surehold {__version__}: {len(DEFAULT_TOOLS)} tools on {site.root} (the current directory) (mode acceptEdits); Ctrl-C ends it.\n"
     )
-    assert f"12 tools on {site.root} (CLAUDE_PROJECT_DIR) (mode acceptEdits)" in named.stderr
+    assert f"{len(DEFAULT_TOOLS)} tools on {site.root} (CLAUDE_PROJECT_DIR) (mode acceptEdits)" in named.stderr
 
 
 @requirement("front:mcp:flags")

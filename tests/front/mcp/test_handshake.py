@@ -12,21 +12,7 @@ from front.mcp.client import MODERN, RpcFailed, StdioClient, Version, surehold
 from front.mcp.site import Site
 from spec.marks import requirement
 from surehold import __version__
-
-TOOLS = [
-    *(
-        "apply_patch",
-        "create_file",
-        "delete_file",
-        "edit",
-        "edit_file",
-        "glob",
-        "list_directory",
-        "move_file",
-        "read_file",
-    ),
-    *("restore_file", "search_files", "write_file"),
-]
+from tool_names import DEFAULT_TOOLS
 
 
 @requirement("front:mcp:eras", "front:mcp:stdio")
@@ -41,7 +27,7 @@ def test_an_older_client_shakes_hands_and_gets_the_list_that_everybody_gets(
         assert client.opening["serverInfo"]["name"] == "surehold"
         assert client.opening["serverInfo"]["version"] == __version__
         assert client.opening["capabilities"]["resources"]["subscribe"] is True
-        assert [tool["name"] for tool in tools] == TOOLS
+        assert [tool["name"] for tool in tools] == DEFAULT_TOOLS
         assert tools == server.request("tools/list")["tools"]
     assert (client.process.returncode, client.junk) == (0, [])
 
@@ -52,7 +38,7 @@ def test_a_stateless_client_discovers_and_lists_the_tools(modern: StdioClient) -
 
     assert modern.opening["supportedVersions"] == [MODERN]
     assert modern.opening["resultType"] == "complete"
-    assert [tool["name"] for tool in listed["tools"]] == TOOLS
+    assert [tool["name"] for tool in listed["tools"]] == DEFAULT_TOOLS
     assert (listed["resultType"], listed["cacheScope"]) == ("complete", "public")
     assert listed["ttlMs"] > 0
     assert listed["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "surehold"

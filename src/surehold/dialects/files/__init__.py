@@ -1,4 +1,4 @@
-"""The files family: eleven tools whose changes are gated by the sha256 of what the caller saw."""
+"""The files family: tools whose changes are gated by the sha256 of what the caller saw."""
 
 from surehold.dialects.files.apply_patch import apply_patch
 from surehold.dialects.files.create_file import create_file

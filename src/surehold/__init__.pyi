@@ -1,0 +1,44 @@
+"""The public names. Written by scripts/write_stubs.py; do not edit."""
+
+from surehold.app import Settings, open_workspace
+from surehold.errors import SureholdError
+from surehold.text.plan import Delete, Keep
+from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits, StringEdit
+from surehold.text.rewrite import WriteBytes, WriteText
+from surehold.text.snapshot import Snapshot
+from surehold.workspace.history import History
+from surehold.workspace.proposal import Absent, Exact, Proposal, Seen, Sha256, Unproven
+from surehold.workspace.receipt import Receipt
+from surehold.workspace.session import Session
+from surehold.workspace.settings import Limits
+from surehold.workspace.tracking import CheckpointManager, FileWriteTracker
+from surehold.workspace.workspace import Workspace
+
+__all__ = [
+    "Absent",
+    "CheckpointManager",
+    "Delete",
+    "Exact",
+    "FileWriteTracker",
+    "History",
+    "Keep",
+    "Limits",
+    "Proposal",
+    "Receipt",
+    "Seen",
+    "SequentialEdits",
+    "Session",
+    "Settings",
+    "Sha256",
+    "Snapshot",
+    "SnapshotEdits",
+    "StringEdit",
+    "SureholdError",
+    "Unproven",
+    "Workspace",
+    "WriteBytes",
+    "WriteText",
+    "open_workspace",
+]
+
+__version__: str
