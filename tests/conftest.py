@@ -41,7 +41,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.fixture
 def count(request: pytest.FixtureRequest) -> Callable[[str, int], None]:
-    """Let a test say how many of something it did; the sums stand at the end of the report."""
+    """Let a test say how many of something it did; the sums are at the end of the report."""
     return lambda name, number: request.node.user_properties.append((name, number))
 
 

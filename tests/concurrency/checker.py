@@ -1,6 +1,6 @@
 """Records what several workers asked for and were told, and says what cannot be true of it.
 
-Every edit appends a line that nobody else writes, its marker. Then nothing is lost, doubled or invented if
+Every edit appends a line that no other process writes, its marker. Then nothing is lost, doubled or invented if
 1. the ledger's versions of a path form one chain: each begins with what the one before left;
 2. an acknowledged marker is exactly once in the file and in the ledger, a refused one never, and one whose answer was
    never heard at most once, and in both or in neither;
@@ -28,7 +28,7 @@ class Event:
     marker: str
     invoked: float
     answered: float
-    """Infinite when nobody heard the answer."""
+    """Infinite when the answer was not received."""
     answer: Answer
     seq: int = 0
     """Its place in the ledger, when it was acknowledged."""

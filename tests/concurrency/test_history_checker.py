@@ -33,7 +33,7 @@ Put = Callable[[str, bytes | None], None]
 
 
 def append(workspace: Workspace, path: str, marker: str, how: Call) -> Receipt:
-    """Append a line to what is there now, again and again until nobody came in between."""
+    """Append a line to what is there now, again and again until no other write came in between."""
     while True:
         seen = workspace.read(path)
         edit = WriteBytes(seen.data + f"{marker}\n".encode())
@@ -154,7 +154,7 @@ class Unverified(MemoryDisk):
 
 
 class Reckless(Unverified):
-    """And keeps nobody away."""
+    """And excludes no other writer."""
 
     @contextmanager
     def lock(self, targets: Sequence[Target], *, timeout: float) -> Generator[None]:

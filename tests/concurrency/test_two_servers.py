@@ -13,7 +13,7 @@ EDITS = int(os.environ.get("SUREHOLD_SERVER_EDITS", "500"))
 
 
 def work(client: StdioClient, name: str, edits: int, acknowledged: list[str]) -> None:
-    """Add lines of our own to a file that somebody else adds lines to; a refusal is retried from what it says."""
+    """Add lines of our own to a file that another process adds lines to; a refusal is retried from what it says."""
     digest = client.call("read_file", {"path": "shared.txt"})["_meta"]["surehold/result"]["data"]["sha256"]
     for number in range(edits):
         line = f"{name} {number}"

@@ -79,7 +79,7 @@ class FixtureTool(Tool[Params, Nothing]):
     asks: bool = False
     """It changes a file, and so asks the person first: the one question that our tools have."""
     schema: Json = field(default_factory=dict[str, Any])
-    """Listed as it stands, in place of the schema of the arguments."""
+    """Listed as it is, in place of the schema of the arguments."""
 
     @cached_property
     def input_schema(self) -> Json:

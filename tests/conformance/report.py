@@ -11,7 +11,7 @@ Outcome = Literal["passed", "failed", "expected failure", "not scored"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One thing that somebody else's program checked about our server."""
+    """One thing that another program checked about our server."""
 
     part: str
     """Which program, in which way."""
@@ -28,7 +28,7 @@ def outcome(*, ok: bool) -> Outcome:
 
 
 def unexpected(checks: Iterable[Check]) -> list[Check]:
-    """Return the checks that nobody foresaw."""
+    """Return the unexpected checks."""
     return [check for check in checks if check.outcome == "failed"]
 
 

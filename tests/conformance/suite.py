@@ -27,7 +27,7 @@ _UNSCORED = {
 
 
 def expected_failures(revision: str) -> dict[str, str]:
-    """Return what we know to fail, each with the reason that stands behind it in the file."""
+    """Return what we know to fail, each with the reason that follows it in the file."""
     rows = (_HERE / f"expected-{revision}.yml").read_text(encoding="utf-8").splitlines()
     entries = [row.strip().removeprefix("- ").partition("  # ") for row in rows if row.strip().startswith("- ")]
     return {entry: reason for entry, _, reason in entries}

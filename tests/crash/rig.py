@@ -152,7 +152,7 @@ def _attached(pid: int, log: Path, fault: Fault | None) -> Generator[None]:
 
 @dataclass(kw_only=True)
 class Rig:
-    """One operation, the workspace it starts from, and what it should leave behind."""
+    """One operation, the workspace it starts from, and what it should leave."""
 
     operation: str
     directory: Path
@@ -253,7 +253,7 @@ def _tree_problems(rig: Rig, outcome: Outcome, now: Tree) -> Iterator[str]:
         yield "an acknowledged change is gone"
     unknown = outcome.refused[:2] == ("unknown", "recovery_required")
     if unknown and not outcome.lasting:
-        yield f"one error is no reason not to know: {outcome.refused}"
+        yield f"one error is not a reason not to know: {outcome.refused}"
     if outcome.refused and now != rig.before and not unknown:
         yield f"refused ({outcome.refused}), and yet it happened"
 

@@ -44,7 +44,7 @@ def _checked(world: LocalWorld) -> Iterator[LocalWorld]:
 def as_nobody(tmp_path: Path) -> AsNobody:
     """Let an unprivileged child process reach the temporary directory."""
     if os.geteuid() != 0:
-        pytest.skip("only root can become somebody else")
+        pytest.skip("only root can become another user")
     for directory in (tmp_path, *tmp_path.parents):
         if directory.owner() == "root" and directory.name.startswith(("pytest", "test_", "popen")):
             directory.chmod(0o755)

@@ -1,4 +1,4 @@
-"""What every disk test stands on: a disk, and a way to look at it and to meddle with it from outside."""
+"""What every disk test uses: a disk, and a way to look at it and to meddle with it from outside."""
 
 import hashlib
 import os

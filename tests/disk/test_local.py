@@ -50,7 +50,7 @@ def set_xattr(path: Path, name: str, value: bytes) -> None:
         raise
 
 
-# Things that are no files
+# Things that are not files
 
 
 def make_socket(path: Path) -> None:

@@ -71,7 +71,7 @@ def snippets() -> list[Snippet]:
 
 
 def inline_commands() -> list[Command]:
-    """Return every whole command that stands between backticks in a sentence."""
+    """Return every whole command between backticks in a sentence."""
     found = list[Command]()
     for page in PAGES:
         text = _FENCE.sub("", (PROJECT / page).read_text("utf-8"))

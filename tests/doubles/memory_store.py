@@ -89,7 +89,7 @@ class MemoryStore:
             return Begun(external=external)
 
     def renew(self, intent_id: str, *, lease: float) -> bool:
-        """Extend the lease; False when the intent was settled by somebody else."""
+        """Extend the lease; False when the intent was settled by another process."""
         with self._lock:
             held = self._intents.get(intent_id)
             if held is not None:

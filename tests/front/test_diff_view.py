@@ -1,4 +1,4 @@
-"""Diffs are counted and painted by where a row stands, not by how it begins."""
+"""Diffs are counted and painted by where a row is, not by how it begins."""
 
 import io
 from datetime import UTC, datetime

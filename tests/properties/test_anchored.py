@@ -1,4 +1,4 @@
-"""Anchored edits against texts that nobody thought of."""
+"""Anchored edits against random texts."""
 
 import re
 from collections import Counter

@@ -20,7 +20,7 @@ _REFUSALS = {"not_read", "partially_read", "stale"}
 
 
 def fresh(word: str) -> str:
-    """Return a line that nobody has seen yet."""
+    """Return a line that no session has seen yet."""
     return f"{word} {next(_FRESH)} of its own"
 
 

@@ -26,7 +26,7 @@ ROWS = [
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A file and hunks that stand in it, each with the first line it changes and the lines it removes and adds."""
+    """A file and hunks that occur in it, each with the first line it changes and the lines it removes and adds."""
 
     lines: list[tuple[str, str]]
     final_newline: bool
@@ -53,7 +53,7 @@ class Case:
         return sum(shown[at : at + len(block)] == block for at in range(len(shown) - len(block) + 1))
 
     def is_repeated(self, hunk: tuple[int, int, int, int, list[str]]) -> bool:
-        """Tell whether it only adds lines, has context on one side of them, and they stand on the other side already."""
+        """Tell whether it only adds lines, has context on one side of them, and they are on the other side already."""
         first, start, end, last, new = hunk
         shown = [content for content, _ in self.lines]
         if start != end or not any(line.strip() for line in new):
@@ -106,7 +106,7 @@ def test_hunks_that_stand_once_are_applied_and_others_are_refused(case: Case) ->
         expected[start:end] = new
     _, _, end, _, new = case.hunks[-1]
     if not case.final_newline and end == len(case.lines) and new[-1:] == [""]:
-        expected.pop()  # an empty last line without newline is no line
+        expected.pop()  # an empty last line without newline is not a line
     assert [row.decode() for row in plan.after.lines.contents] == expected
     kept, at = list[bytes](), 0
     for _, start, end, _, _ in case.hunks:

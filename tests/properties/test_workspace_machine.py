@@ -142,7 +142,7 @@ class Machine(RuleBasedStateMachine):
     # What the model says, and what the workspace does.
 
     def _write(self, operation: Operation, after: Model | None, *proposals: Proposal) -> None:
-        """Make a call; `after` is what it must leave behind, None when it must be refused."""
+        """Make a call; `after` is what it must leave, None when it must be refused."""
         before = dict(self.model)
         try:
             receipt = self.workspace.write(*proposals, call=call(operation))

@@ -27,7 +27,7 @@ def children() -> set[int]:
 
 
 def sleepy(tmp_path: Path, script: str) -> str:
-    """Make a program that stands in for ripgrep and takes its time."""
+    """Make a program that replaces ripgrep and takes its time."""
     path = tmp_path / "rg"
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
@@ -177,7 +177,7 @@ def test_the_configuration_of_the_user_does_not_matter(
 @pytest.mark.parametrize("engine", ["", "off"])
 def test_what_cannot_be_read_is_counted_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
     if os.geteuid() != 0:
-        pytest.skip("only root can become somebody else")
+        pytest.skip("only root can become another user")
     monkeypatch.setenv("SUREHOLD_RIPGREP", engine)
     for directory in (tmp_path, *tmp_path.parents):
         if directory.name.startswith(("pytest", "test_", "popen")):

@@ -143,7 +143,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
     if os.geteuid() != 0:
-        pytest.skip("only root can become somebody else")
+        pytest.skip("only root can become another user")
     monkeypatch.setenv("SUREHOLD_RIPGREP", engine)
     for directory in (tmp_path, *tmp_path.parents):
         if directory.name.startswith(("pytest", "test_", "popen", "bt")):
@@ -170,7 +170,7 @@ def test_what_cannot_be_read_is_named_from_the_root_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
     if os.geteuid() != 0:
-        pytest.skip("only root can become somebody else")
+        pytest.skip("only root can become another user")
     monkeypatch.setenv("SUREHOLD_RIPGREP", engine)
     for directory in (tmp_path, *tmp_path.parents):
         if directory.name.startswith(("pytest", "test_", "popen", "bt")):

@@ -64,7 +64,7 @@ def intent(name: str, *changes: Change, asked: Call | None = None, owner: Owner 
 
 @dataclass
 class Author:
-    """Makes whole edits and remembers what stands where."""
+    """Makes whole edits and remembers what is where."""
 
     store: Store
     number: int = 0

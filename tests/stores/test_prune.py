@@ -1,4 +1,4 @@
-"""The clean-up drops what nobody needs, and nothing else."""
+"""The clean-up drops what is not needed, and nothing else."""
 
 # One of these reaches inside, to come between two steps of the store.
 # pyright: reportPrivateUsage=false

@@ -1,4 +1,4 @@
-"""A database that is removed or replaced while it is open: nothing more is written where nobody will find it."""
+"""A database that is removed or replaced while it is open: nothing more is written where it cannot be found."""
 
 # Some of these reach inside, to see what is still open.
 # pyright: reportPrivateUsage=false

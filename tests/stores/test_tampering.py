@@ -43,7 +43,7 @@ def swap_rows(raw: sqlite3.Connection) -> None:
 
 
 def forge_from(seq: int) -> Tamper:
-    """Change one entry and calculate every later hash anew, as somebody who knows how it is done."""
+    """Change one entry and calculate every later hash again, as an expert would."""
 
     def forge(raw: sqlite3.Connection) -> None:
         raw.execute("UPDATE entries SET body = replace(body, 'ada', 'eve'), agent = x'657665' WHERE seq = ?", (seq,))

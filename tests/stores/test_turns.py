@@ -1,4 +1,4 @@
-"""The writers' line: whoever leaves it, and however, keeps nobody waiting and leaves nothing behind."""
+"""The writers' line: whoever leaves it, and however, keeps no other waiting and leaves nothing."""
 
 # Some of these reach inside, to interrupt a wait in the middle.
 # pyright: reportPrivateUsage=false

@@ -257,7 +257,7 @@ def test_walked_hunks_turn_one_text_into_the_other(
 @given(edited())
 def test_both_accept_walked_hunks(edit: tuple[bytes, bytes, list[tuple[int, int, int, int]]]) -> None:
     before, after, spans = edit
-    # A span may cut a character in two; what is no text must come through as well.
+    # A span may cut a character in two; what is not text must come through as well.
     text = render_hunks(walk_hunks(before, after, spans), from_name="f", to_name="f", decode=os.fsdecode).text
     assert patched(text, {"f": before}) == {"f": after}
     assert (git_applied(text, {"f": before}) if text else {"f": before}) == {"f": after}

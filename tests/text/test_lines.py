@@ -43,7 +43,7 @@ def test_lines_end_where_grep_says_they_end(data: bytes, contents: list[bytes], 
 @requirement("text:line:wide_characters")
 @pytest.mark.parametrize("name", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
 def test_lf_bytes_inside_wide_characters_do_not_end_a_line(name: str) -> None:
-    text = "\u0a0a\u0d0a\u010a\n\u0a00\u0100\u0a00b\n\U00010000\U000a0000"  # LF's bytes stand across units too
+    text = "\u0a0a\u0d0a\u010a\n\u0a00\u0100\u0a00b\n\U00010000\U000a0000"  # LF's bytes occur across units too
     snapshot = Snapshot(text.encode(name), encoding=name)
 
     assert [snapshot.encoding.decode(c) for c in snapshot.lines.contents] == text.split("\n")

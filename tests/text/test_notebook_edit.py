@@ -142,7 +142,7 @@ def test_a_cell_that_becomes_another_type_looks_as_if_it_always_was(
     assert after == hand.written(expected)
 
 
-# Files that no program writes, but people and merges leave behind.
+# Files that no program writes, but people and merges leave.
 BLANK = st.text(st.sampled_from(" \t\n\r"), max_size=3)
 
 

@@ -21,7 +21,7 @@ def find_quoted(snapshot: Snapshot, needle: str) -> TextMatches:
 
 
 def texts(data: bytes, needle: str, encoding: str | None = None) -> list[str]:
-    """Return what stands at every place, as characters."""
+    """Return what is at every place, as characters."""
     snapshot = Snapshot(data, encoding=encoding)
     found = find_quoted(snapshot, needle)
     return [snapshot.encoding.decode(data[match.start : match.end]) for match in found.found]

@@ -60,7 +60,7 @@ def test_a_backslash_is_not_found_inside_a_shift_jis_character() -> None:
 
 @requirement("text:strings:characters")
 def test_utf16_is_matched_between_its_units_only() -> None:
-    data = "\u6100\u0061b".encode("utf-16-le")  # the bytes 61 00 stand also across two units
+    data = "\u6100\u0061b".encode("utf-16-le")  # the bytes 61 00 occur also across two units
     snapshot = Snapshot(data, encoding="utf-16-le")
 
     assert SnapshotEdits((StringEdit(old="a", new="x"),)).plan(snapshot).after.text == "\u6100xb"

@@ -120,7 +120,7 @@ def staged(before: Snapshot, edits: tuple[StringEdit, ...]) -> Any:
 
 @st.composite
 def scenes(draw: st.DrawFn) -> tuple[Snapshot, tuple[StringEdit, ...]]:
-    """A text, and edits that mostly quote what stands there by then."""
+    """A text, and edits that mostly quote what is there by then."""
     encoding = draw(st.sampled_from(ENCODINGS))
     signs = [sign for sign in SIGNS if encoding.can_encode(sign)]
     ends = draw(st.sampled_from((["\n"], ["\r\n"], ["\n", "\r\n"], ["\n", "\r\n", "\r"], ["\r"], [])))

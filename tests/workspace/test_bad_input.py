@@ -28,7 +28,7 @@ from surehold.workspace.settings import Limits
 from surehold.workspace.workspace import Workspace
 from workspaces import real_workspace
 
-only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make devices and become somebody else")
+only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make devices and become another user")
 
 
 @pytest.fixture
@@ -326,7 +326,7 @@ def test_a_read_only_directory_is_refused_without_litter(root: Path) -> None:
 
 
 def as_nobody(root: Path, attempt: Callable[[Workspace], object]) -> str:
-    """Root may do anything, so the attempt is made by a child that is somebody else; return what it was told."""
+    """Root may do anything, so the attempt is made by a child of another user; return what it was told."""
     for parent in (root.parent, *root.parent.parents[:3]):
         if parent.stat().st_uid == os.getuid():
             parent.chmod(parent.stat().st_mode | 0o055)

@@ -21,7 +21,7 @@ RULES = Policy(deny=("secret",), ask=("asked",), allow=("allowed", "link-to-plai
 
 FREE, ASKED = "free", "asked"
 TABLE: dict[str, dict[str, str]] = {
-    # path class: what happens with somebody to ask, by mode
+    # path class: what happens with a person to ask, by mode
     "plain": {"default": ASKED, "acceptEdits": FREE, "bypassPermissions": FREE, "plan": "plan_mode", "dontAsk": "dont_ask"},
     "asked": {"default": ASKED, "acceptEdits": ASKED, "bypassPermissions": FREE, "plan": "plan_mode", "dontAsk": "dont_ask"},
     "allowed": {"default": FREE, "acceptEdits": FREE, "bypassPermissions": FREE, "plan": "plan_mode", "dontAsk": FREE},
@@ -35,12 +35,12 @@ TABLE: dict[str, dict[str, str]] = {
     "link-out": dict.fromkeys(MODES, "symlink_escape"),
 }  # fmt: skip
 ALONE = {"plain": "permission_required", "asked": "permission_required", "link-to-plain": "permission_required"}
-"""What asking comes to when nobody can be asked; protected paths are refused as protected."""
+"""The outcome when there is no one to ask; protected paths are refused as protected."""
 
 
 @dataclass
 class Person:
-    """Somebody who is asked, and says always the same."""
+    """A person who is asked, and always says the same."""
 
     answer: Approval = field(default_factory=lambda: Approval(allowed=True))
     asked: list[PermissionRequest] = field(default_factory=list[PermissionRequest])

@@ -33,7 +33,7 @@ class Said:
 
     @property
     def blocks(self) -> list[dict[str, Any]]:
-        """What stands beside the text."""
+        """What comes beside the text."""
         return self.raw["content"][1:]
 
 

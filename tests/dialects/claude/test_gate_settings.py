@@ -1,4 +1,4 @@
-"""The gate with other settings, and with somebody who is asked."""
+"""The gate with other settings, and with a person who is asked."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

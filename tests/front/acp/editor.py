@@ -101,7 +101,7 @@ class Editor:
 
     async def wait_until_welcome(self) -> None:
         """Wait for what an agent says unasked at the beginning of a session."""
-        while not self.updates:  # noqa: ASYNC110 - frames are noted by the package, which tells nobody
+        while not self.updates:  # noqa: ASYNC110 - frames are noted by the package, which reports nothing
             await asyncio.sleep(0.01)
 
     async def wait_until_asked(self) -> None:

@@ -1,4 +1,4 @@
-"""Somebody's own agent, which wraps the reporter around the tools."""
+"""An agent of a library user, which wraps the reporter around the tools."""
 
 import sys
 from pathlib import Path

@@ -19,7 +19,7 @@ PATIENCE = 30.0
 
 
 class ServerEnded(Exception):
-    """The server closed its end while somebody was waiting."""
+    """The server closed its end while a call was waiting."""
 
 
 class RpcFailed(Exception):
@@ -177,7 +177,7 @@ class StdioClient:
         """Close our end of both pipes, as a client that crashed."""
         assert self.process.stdin
         assert self.process.stdout
-        os.write(self._wake[1], b"!")  # a pipe that somebody reads cannot be closed
+        os.write(self._wake[1], b"!")  # a pipe that is being read cannot be closed
         self._threads[0].join()
         self.process.stdin.close()
         self.process.stdout.close()

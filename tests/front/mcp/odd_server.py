@@ -47,7 +47,7 @@ class Name(Params):
 
 @tool("noisy", hints=LOOKS, wire=WIRE)
 def noisy(context: CallContext, params: Nothing) -> Said:
-    """Print where a protocol stands, and read from where one comes."""
+    """Print where a protocol is spoken, and read from where one comes."""
     print("a stray print")
     sys.stdout.flush()
     sys.__stdout__.write("another\n") if sys.__stdout__ else None
@@ -56,7 +56,7 @@ def noisy(context: CallContext, params: Nothing) -> Said:
 
 @tool("broken", hints=LOOKS, wire=WIRE)
 def broken(context: CallContext, params: Nothing) -> Said:
-    """Fail in a way that nobody foresaw."""
+    """Fail in an unforeseen way."""
     raise ZeroDivisionError("\udcff")
 
 

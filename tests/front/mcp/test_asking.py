@@ -81,7 +81,7 @@ def test_a_client_that_cannot_ask_gets_the_difference_and_how_to_go_on(site: Sit
     assert "--mode acceptEdits" in refused["suggestedNextAction"]
     assert "--allow" in refused["suggestedNextAction"]
     assert list(site.root.iterdir()) == []
-    assert Host(site, flags=(), era=era).call(None, "create_file", **NEW)["ok"]  # acceptEdits: nobody need be asked
+    assert Host(site, flags=(), era=era).call(None, "create_file", **NEW)["ok"]  # acceptEdits: no approval is required
 
 
 @requirement("claude:permission:stdio_default")

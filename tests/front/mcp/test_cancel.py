@@ -25,7 +25,7 @@ def children(pid: int) -> list[str]:
         try:
             pids = (task / "children").read_text().split()
             found += [Path(f"/proc/{each}/comm").read_text().strip() for each in pids]
-        except OSError:  # gone meanwhile
+        except OSError:  # gone by now
             continue
     return found
 

@@ -196,7 +196,7 @@ def workspace(site: Site) -> Iterator[Workspace]:
 
 
 def requests_of(workspace: Workspace, **files: str) -> list[PermissionRequest]:
-    """Return what somebody is asked when these files are made, one after the other; nothing is made."""
+    """Return what a person is asked when these files are made, one after the other; nothing is made."""
     seen = list[PermissionRequest]()
 
     def ask(request: PermissionRequest) -> Approval:

@@ -134,7 +134,7 @@ def test_an_older_client_hears_of_outside_changes_to_what_it_subscribed(shared: 
     plain.notifications.clear()
     plain.request("resources/subscribe", {"uri": address})
 
-    path.touch()  # the time alone is no change
+    path.touch()  # the time alone is not a change
     shared.put("other.txt", "two\n")
     shared.put("watched.txt", "two\n")
     (news,) = plain.wait_for(lambda notes: len(notes) > 0)
