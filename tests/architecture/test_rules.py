@@ -14,6 +14,7 @@ from architecture.exceptions import (
     IDIOM_LEFT,
     LONG_FILES,
     PATH_STRINGS,
+    PATH_TEXT,
     SENTENCE_SURGERY,
     SMALL_MODULES,
     STORE_AND_DISK_USES,
@@ -109,7 +110,7 @@ def text_paths() -> Iterator[str]:
                 pass
             case _:
                 continue
-        if not short(file).startswith(EDGE) and re.fullmatch(r"str( \| None)?", ast.unparse(annotation)):
+        if not short(file).startswith((*EDGE, *PATH_TEXT)) and re.fullmatch(r"str( \| None)?", ast.unparse(annotation)):
             yield short(file)
 
 
@@ -161,7 +162,7 @@ def test_the_source_is_written_in_plain_english(folder: str) -> None:
 
 
 def test_every_exception_names_a_file_that_exists() -> None:
-    lists = (SMALL_MODULES, LONG_FILES, STORE_AND_DISK_USES, PATH_STRINGS, SENTENCE_SURGERY, IDIOM_LEFT)
+    lists = (SMALL_MODULES, LONG_FILES, STORE_AND_DISK_USES, PATH_STRINGS, PATH_TEXT, SENTENCE_SURGERY, IDIOM_LEFT)
     named: set[str] = {name for one in lists for name in one}
 
     assert {name for name in named if not Path(SOURCE, name).exists()} == set()
