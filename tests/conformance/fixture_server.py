@@ -6,7 +6,7 @@
 import sys
 from pathlib import Path
 
-from conformance.fixtures import PROMPTS, TOOLS, FixtureShelf
+from conformance.fixtures import PROMPTS, TOOLS, FixtureResources
 from surehold.app import Settings, open_workspace
 from surehold.front.mcp.adapter import Adapter
 from surehold.front.mcp.http import open_port, serve_http
@@ -16,9 +16,9 @@ from surehold.front.mcp.server import make_server
 
 def main(folder: Path, port: int) -> int:
     with open_workspace(folder / "root", settings=Settings(state_dir=folder / "state", mode="default")) as workspace:
-        adapter = Adapter(workspace=workspace, tools=TOOLS, shelves=(FixtureShelf(),), prompts=PROMPTS)
-        place, door = open_port(HttpSettings(host="127.0.0.1", port=port))
-        return serve_http(make_server(adapter), place, door)
+        adapter = Adapter(workspace=workspace, tools=TOOLS, resources=(FixtureResources(),), prompts=PROMPTS)
+        listener, settings = open_port(HttpSettings(host="127.0.0.1", port=port))
+        return serve_http(make_server(adapter), listener, settings)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What the MCP conformance suite wants to find on a server: tools, resources and prompts with fixed names.
 
-They are tools, shelves and prompts of ours like any others, so what the suite checks is our adapter and its binding.
+They are tools, resources and prompts of ours like any others, so what the suite checks is our adapter and its binding.
 """
 
 import base64
@@ -177,7 +177,7 @@ TOOLS = (
 )
 
 
-class FixtureShelf(StaticResources):
+class FixtureResources(StaticResources):
     """Resources with fixed addresses, one of them by template, one that is watched."""
 
     def list_entries(self) -> Iterable[Json]:

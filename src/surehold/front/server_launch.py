@@ -1,6 +1,6 @@
 """Starts the MCP server that the command line describes, with or without the review page, and runs it until it ends.
 
-It stands beside `mcp` and `review` because it is the only module that knows both.
+It is above `mcp` and `review`: the only module that knows both.
 """
 
 import gc
@@ -16,10 +16,11 @@ from surehold.front.shared.stdio_lines import StdioDescriptors, claim_stdio
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
+    from starlette.routing import Route
+
     from surehold.app import Settings
     from surehold.front.mcp.adapter import Adapter
     from surehold.front.mcp.options import ServerOptions
-    from surehold.front.review.pending_approvals import PendingApprovals
     from surehold.workspace.workspace import Workspace
 
 _CHANGE_WAIT_SECONDS = 30.0
@@ -32,12 +33,12 @@ class ServerLaunch:
 
     roots: tuple[str, ...]
     settings: "Settings"
-    profile: "ServerOptions"
+    options: "ServerOptions"
     tools: str = ""
     """A comma list of families; empty for the usual ones."""
     named_by: str = ""
-    """Where the roots come from, when nobody named them."""
-    door: HttpSettings | None = None
+    """Where the roots come from, when they were not named."""
+    http: HttpSettings | None = None
     """Where HTTP is served; None for standard input and output."""
     page: bool = False
     """Show the review page beside the server."""
@@ -46,7 +47,7 @@ class ServerLaunch:
 
 
 def choose_roots(given: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """Return the directories to serve, and where they come from when nobody named them."""
+    """Return the directories to serve, and where they come from when they were not named."""
     if given:
         return tuple(given), ""
     if project := os.environ.get("CLAUDE_PROJECT_DIR"):
@@ -59,24 +60,16 @@ def launch_server(order: ServerLaunch) -> int:
     from surehold.app import open_workspace
 
     gc.disable()  # nothing of what is loaded now is ever collected; looking for it costs a tenth of the start
-    pipes = claim_stdio() if order.door is None else None
+    pipes = claim_stdio() if order.http is None else None
     with open_workspace(*order.roots, settings=order.settings) as workspace:
         from surehold.front.mcp.adapter import Adapter
         from surehold.library.families import tools_of
 
         tools = tools_of(order.tools) if order.tools else tools_of()
+        adapter = Adapter(workspace=workspace, tools=tools, options=order.options, has_page=order.page)
         if pipes is not None:
-            return _run_over_stdio(Adapter(workspace=workspace, tools=tools, profile=order.profile), pipes, order)
-        questions = _make_pending_approvals(order) if order.page else None
-        ask = questions.ask_person if questions else None
-        adapter = Adapter(workspace=workspace, tools=tools, profile=order.profile, elsewhere=ask)
-        return _run_over_http(adapter, order, workspace, questions)
-
-
-def _make_pending_approvals(order: ServerLaunch) -> "PendingApprovals":
-    from surehold.front.review.pending_approvals import PendingApprovals
-
-    return PendingApprovals(patience=order.profile.ask_seconds)
+            return _run_over_stdio(adapter, pipes, order)
+        return _run_over_http(adapter, order, workspace)
 
 
 def _run_over_stdio(adapter: "Adapter", pipes: StdioDescriptors, order: ServerLaunch) -> int:
@@ -92,30 +85,31 @@ def _run_over_stdio(adapter: "Adapter", pipes: StdioDescriptors, order: ServerLa
         bound.calls.wait_for_changes(_CHANGE_WAIT_SECONDS)
 
 
-def _run_over_http(
-    adapter: "Adapter", order: ServerLaunch, workspace: "Workspace", questions: "PendingApprovals | None"
-) -> int:
+def _run_over_http(adapter: "Adapter", order: ServerLaunch, workspace: "Workspace") -> int:
     from surehold.front.mcp.http import open_port, serve_http
     from surehold.front.mcp.server import make_server
 
-    place, door = open_port(order.door or HttpSettings())
-    _print_to_stderr(f"{_startup_line(adapter, order)} at http://{door.address}/mcp; Ctrl-C ends it.")
+    listener, settings = open_port(order.http or HttpSettings())
+    _print_to_stderr(f"{_startup_line(adapter, order)} at http://{settings.address}/mcp; Ctrl-C ends it.")
     if order.show_token:
-        _print_to_stderr(_client_config_line(door))
-    if questions:
-        secret = f"#{door.token}" if order.show_token else ""
-        _print_to_stderr(f"Review what agents do: http://{door.address}/{secret}")
+        _print_to_stderr(_client_config_line(settings))
+    if order.page:
+        secret = f"#{settings.token}" if order.show_token else ""
+        _print_to_stderr(f"Review what agents do: http://{settings.address}/{secret}")
     bound = make_server(adapter)
     _finish_startup()
     try:
-        if questions is None:
-            return serve_http(bound, place, door)
-        from surehold.front.review.site import ReviewPage
-
-        page = ReviewPage(workspace, questions, token=door.token)
-        return serve_http(bound, place, door, routes=page.make_routes(), farewell=questions.close)
+        return serve_http(bound, listener, settings, routes=_page_routes(adapter, order, workspace, settings.token))
     finally:
         bound.calls.wait_for_changes(_CHANGE_WAIT_SECONDS)
+
+
+def _page_routes(adapter: "Adapter", order: ServerLaunch, workspace: "Workspace", token: str) -> "Sequence[Route]":
+    if not order.page:
+        return ()
+    from surehold.front.review.site import ReviewPage
+
+    return ReviewPage(workspace, adapter.approvals, token=token).make_routes()
 
 
 def _startup_line(adapter: "Adapter", order: ServerLaunch) -> str:
@@ -125,13 +119,13 @@ def _startup_line(adapter: "Adapter", order: ServerLaunch) -> str:
     return f"surehold {__version__}: {count} tools on {roots}{source} (mode {order.settings.mode or 'acceptEdits'})"
 
 
-def _client_config_line(door: HttpSettings) -> str:
+def _client_config_line(settings: HttpSettings) -> str:
     import json
 
     entry = {
         "type": "http",
-        "url": f"http://{door.address}/mcp",
-        "headers": {"Authorization": f"Bearer {door.token}"},
+        "url": f"http://{settings.address}/mcp",
+        "headers": {"Authorization": f"Bearer {settings.token}"},
     }
     return f"Clients connect with: {json.dumps({'mcpServers': {'surehold': entry}})}"
 

@@ -1,69 +1,84 @@
-"""The thread of a tool that waits for a person."""
+"""The thread of a tool that waits for a person at an editor."""
 
 import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import pytest
 
 from surehold.errors import Cancelled, PermissionRequired
-from surehold.front.acp.cancel import CancelToken
-from surehold.front.acp.client import EditorApprover
+from surehold.front.acp.reporter import CancelToken
+from surehold.front.shared.approval_queue import ApprovalQueue, run_on_loop
 from surehold.stores.base import Call
 from surehold.workspace.access.permission import Approval, PermissionRequest
 
 REQUEST = PermissionRequest(call=Call(tool="edit", operation="edit", writer="edit"), files=(), why="Because.")
+Answer = Callable[[], Coroutine[Any, Any, Approval]]
 
 
-async def yes(request: PermissionRequest) -> Approval:
+async def yes() -> Approval:
     return Approval(allowed=True)
 
 
-async def never(request: PermissionRequest) -> Approval:
+async def never() -> Approval:
     await asyncio.Event().wait()
     raise AssertionError
 
 
-async def ask(approver: EditorApprover) -> Approval:
-    return await asyncio.to_thread(approver, REQUEST)
+async def ask(answer: Answer, *, cancel: CancelToken | None = None, seconds: float = 10) -> Approval:
+    loop, token = asyncio.get_running_loop(), cancel or CancelToken()
+
+    def wait() -> Approval:
+        return ApprovalQueue(seconds=seconds).ask(
+            REQUEST, show=lambda _: run_on_loop(answer(), loop), cancelled=lambda: token.is_cancelled
+        )
+
+    return await asyncio.to_thread(wait)
 
 
 def test_an_answer_reaches_the_thread_that_asked() -> None:
     async def scenario() -> None:
-        approver = EditorApprover(yes, loop=asyncio.get_running_loop(), halt=CancelToken(), patience=10)
-        assert (await ask(approver)).allowed
+        assert (await ask(yes)).allowed
 
     asyncio.run(scenario())
 
 
-def test_a_pulled_brake_withdraws_the_question() -> None:
+def test_cancelling_withdraws_the_question() -> None:
     async def scenario() -> None:
-        halt = CancelToken()
-        approver = EditorApprover(never, loop=asyncio.get_running_loop(), halt=halt, patience=10)
-        asked = asyncio.ensure_future(ask(approver))
-        await asyncio.sleep(0.05)
-        halt.cancel()
+        token, shown, withdrawn = CancelToken(), asyncio.Event(), asyncio.Event()
+
+        async def silent() -> Approval:
+            shown.set()
+            try:
+                return await never()
+            finally:
+                withdrawn.set()
+
+        asked = asyncio.ensure_future(ask(silent, cancel=token))
+        await shown.wait()
+        token.cancel()
         with pytest.raises(Cancelled):
             await asked
+        await withdrawn.wait()
 
     asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("answer", [yes, never])
-def test_after_the_brake_was_pulled_even_a_yes_is_no_approval(answer: object) -> None:
+def test_after_a_cancellation_even_a_yes_is_no_approval(answer: Answer) -> None:
     async def scenario() -> None:
-        halt = CancelToken()
-        halt.cancel()
-        approver = EditorApprover(answer, loop=asyncio.get_running_loop(), halt=halt, patience=10)  # pyright: ignore[reportArgumentType]
+        token = CancelToken()
+        token.cancel()
         with pytest.raises(Cancelled):
-            await ask(approver)
+            await ask(answer, cancel=token)
 
     asyncio.run(scenario())
 
 
-def test_silence_ends_after_the_patience() -> None:
+def test_silence_ends_after_the_time_for_an_answer() -> None:
     async def scenario() -> None:
-        approver = EditorApprover(never, loop=asyncio.get_running_loop(), halt=CancelToken(), patience=0.01)
         with pytest.raises(PermissionRequired) as refusal:
-            await ask(approver)
+            await ask(never, seconds=0.01)
         assert refusal.value.reason == "approval_timeout"
 
     asyncio.run(scenario())
@@ -74,5 +89,5 @@ def test_a_loop_that_has_ended_is_no_approval() -> None:
     loop.close()
 
     with pytest.raises(PermissionRequired) as refusal:
-        EditorApprover(yes, loop=loop, halt=CancelToken(), patience=10)(REQUEST)
+        ApprovalQueue().ask(REQUEST, show=lambda _: run_on_loop(yes(), loop))
     assert refusal.value.reason == "client_gone"

@@ -122,7 +122,7 @@ def test_a_client_that_never_answers_is_waited_for_no_longer_than_was_chosen(pla
         async with place.editor("--ask-seconds", "0.2", answer=silent) as editor:
             await editor.say(place.edit("a.txt", ("one", "two")))
             error = editor.events[-1]["rawOutput"]["error"]
-            assert (error["reason"], error["message"]) == ("approval_timeout", "Nobody answered within 0.2 seconds.")
+            assert (error["reason"], error["message"]) == ("approval_timeout", "No answer came within 0.2 seconds.")
             assert await editor.say(call("read_file", path="a.txt")) == "end_turn"
             assert editor.statuses[-1] == "completed"
 

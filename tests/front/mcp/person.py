@@ -14,7 +14,7 @@ from mcp.types import CallToolResult, ElicitRequestFormParams, ElicitRequestPara
 
 from front.mcp.client import PATIENCE, Json, surehold
 from front.mcp.site import Site
-from surehold.front.mcp.approval_form import ALWAYS, ONCE, REFUSE
+from surehold.front.mcp.approval import ALWAYS, ONCE, REFUSE
 
 T = TypeVar("T")
 Way = Literal["stdio", "http"]

@@ -57,7 +57,7 @@ def test_everything_but_a_clear_yes_is_a_no(site: Site, era: Era) -> None:
         "not in this release": no("not in this release"),
         "": ElicitResult(action="decline"),
         "the question was closed without an answer": ElicitResult(action="cancel"),
-        "the answer held no decision": ElicitResult(action="accept", content={}),
+        "the answer contained no decision": ElicitResult(action="accept", content={}),
         "whatever": ElicitResult(action="accept", content={"decision": "yes", "note": "whatever"}),
     }
     calls = [("create_file", {**NEW, "path": f"{number}.txt"}) for number in range(len(answers))]
@@ -324,7 +324,7 @@ def test_files_that_are_changed_one_by_one_are_never_changed_twice(site: Site, a
 
     assert person.shown == []
     assert (site.get("a.txt"), site.get("b.txt")) == (b"ONE\n", b"one\n")
-    assert "cannot be asked about one by one" in json.dumps(answer)
+    assert "cannot be approved one by one" in json.dumps(answer)
     assert site.log("a.txt") == [("patch", True)]
 
 

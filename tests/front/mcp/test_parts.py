@@ -140,8 +140,8 @@ def test_addresses_of_other_things_are_no_paths() -> None:
 
 @requirement("front:mcp:error_planes")
 def test_a_tool_with_a_contract_of_its_own_refuses_with_its_code(site: Site, workspace: Workspace) -> None:
-    profile = ServerOptions(contract_errors=frozenset({"read_file"}))
-    adapter = Adapter(workspace=workspace, tools=tools_of("files"), profile=profile)
+    options = ServerOptions(contract_errors=frozenset({"read_file"}))
+    adapter = Adapter(workspace=workspace, tools=tools_of("files"), options=options)
     with pytest.raises(RpcError) as refused:
         adapter.call_tool("read_file", {"path": "missing.txt"}, Caller())
     other = adapter.call_tool("list_directory", {"path": "missing"}, Caller())

@@ -10,16 +10,10 @@ from front.mcp.client import Json, RpcFailed, StdioClient, Version
 from front.mcp.site import Site, data_of, wait_until
 from spec.marks import requirement
 from surehold import Workspace
-from surehold.errors import Cancelled, PermissionRequired, StaleFile
-from surehold.front.mcp.approval_form import (
-    ONCE,
-    ElicitationForm,
-    ElicitationReply,
-    approval_from_reply,
-    form_for_request,
-)
-from surehold.front.mcp.approval_rounds import ApprovalRounds
-from surehold.front.shared.approval_queue import ApprovalQueue
+from surehold.errors import PermissionRequired, StaleFile
+from surehold.front.mcp.approval import ONCE, approval_from_reply, form_for_request
+from surehold.front.mcp.sessions import ElicitationReply
+from surehold.front.shared.approval_queue import ApprovalQueue, run_on_loop
 from surehold.workspace.access.permission import Approval, PermissionRequest
 
 FORMS: Json = {"elicitation": {"form": {}}}
@@ -77,7 +71,7 @@ def test_a_client_that_says_it_can_ask_and_cannot_is_like_one_that_cannot(site: 
         client.send({"jsonrpc": "2.0", "id": asked(client)["id"], **answer})
         refused = data_of(client.answer(call))["error"]
 
-    assert (refused["reason"], refused["message"]) == ("permission_required", "The client could not ask anybody.")
+    assert (refused["reason"], refused["message"]) == ("permission_required", "The client could not ask for approval.")
     assert list(site.root.iterdir()) == []
 
 
@@ -250,18 +244,18 @@ def test_other_content_is_offered_for_one_text_only(workspace: Workspace) -> Non
 
 def test_questions_do_not_stay_open_forever_and_the_oldest_go_first(workspace: Workspace) -> None:
     now = [0.0]
-    rounds = ApprovalRounds(seconds=10, clock=lambda: now[0])
+    queue = ApprovalQueue(seconds=10, clock=lambda: now[0])
     (request,) = requests_of(workspace, **{"a.txt": "x\n"})
-    states = [rounds.keep_request(request, tool="t", handle="") for _ in range(300)]
+    states = [queue.park(request, tool="t", handle="") for _ in range(300)]
 
-    assert rounds.take_round(states[0]) is None
-    assert rounds.take_round(states[-1]) is not None
+    assert queue.take_parked(states[0]) is None
+    assert queue.take_parked(states[-1]) is not None
     now[0] = 11
-    assert rounds.take_round(states[-2]) is None
+    assert queue.take_parked(states[-2]) is None
 
 
 def test_a_question_about_another_version_is_stale_and_shows_the_difference(workspace: Workspace, site: Site) -> None:
-    rounds = ApprovalRounds(seconds=10)
+    queue = ApprovalQueue(seconds=10)
     site.put("a.txt", "one\n")
     seen = list[PermissionRequest]()
 
@@ -275,7 +269,7 @@ def test_a_question_about_another_version_is_stale_and_shows_the_difference(work
         session.read("a.txt")
         with pytest.raises(Exception, match="was not allowed"):
             session.write("a.txt", "two\n")
-    asked = rounds.take_round(rounds.keep_request(seen[0], tool="t", handle=""))
+    asked = queue.take_parked(queue.park(seen[0], tool="t", handle=""))
     assert asked
     asked.check_same_change(seen[0])
     with pytest.raises(StaleFile) as stale:
@@ -283,29 +277,51 @@ def test_a_question_about_another_version_is_stale_and_shows_the_difference(work
     assert "+outside" in stale.value.details["changes_since"]
 
 
-def test_only_some_questions_wait_at_once_and_closing_the_desk_ends_them() -> None:
+def test_only_some_questions_wait_at_once_and_closing_the_queue_ends_them(workspace: Workspace) -> None:
+    (request,) = requests_of(workspace, **{"a.txt": "x\n"})
+
     async def run() -> tuple[str, str]:
-        desk, never = ApprovalQueue(most=1), asyncio.Event()
-        begun = asyncio.Event()
+        queue, never = ApprovalQueue(limit=1), asyncio.Event()
+        begun, withdrawn = asyncio.Event(), asyncio.Event()
+        loop = asyncio.get_running_loop()
 
-        async def deliver(_: ElicitationForm) -> ElicitationReply:
+        async def deliver() -> Approval:
             begun.set()
-            await never.wait()
-            raise AssertionError("nobody answers")
+            try:
+                await never.wait()
+            finally:
+                withdrawn.set()
+            raise AssertionError("no one answers")
 
-        question = ElicitationForm(message="?", schema={})
+        def ask() -> Approval:
+            return queue.ask(request, show=lambda _: run_on_loop(deliver(), loop))
+
         with ThreadPoolExecutor(2) as pool:
-            first = pool.submit(desk.open_channel(deliver), question)
+            first = pool.submit(ask)
             await begun.wait()
-            second = pool.submit(desk.open_channel(deliver), question)
+            second = pool.submit(ask)
             refused = await asyncio.to_thread(second.exception)
-            desk.close()
+            queue.close()
             ended = await asyncio.to_thread(first.exception)
-        late = desk.open_channel(deliver)
-        with pytest.raises(Cancelled):
-            await asyncio.to_thread(late, question)
+            await withdrawn.wait()
+        with pytest.raises(PermissionRequired):
+            await asyncio.to_thread(ask)
         assert isinstance(refused, PermissionRequired)
-        assert isinstance(ended, Cancelled)
+        assert isinstance(ended, PermissionRequired)
         return refused.reason, ended.reason
 
-    assert asyncio.run(run()) == ("too_many_questions", "cancelled")
+    assert asyncio.run(run()) == ("too_many_questions", "approval_timeout")
+
+
+def test_every_channel_shares_one_limit(workspace: Workspace) -> None:
+    (request,) = requests_of(workspace, **{"a.txt": "x\n"})
+    queue = ApprovalQueue(limit=1)
+    with ThreadPoolExecutor(1) as pool:
+        listed = pool.submit(queue.ask, request)
+        wait_until(queue.list_open, "the question is not listed")
+        with pytest.raises(PermissionRequired, match="Too many questions") as refused:
+            queue.ask(request, show=lambda _: pytest.fail("it was shown"))
+        queue.answer_question(queue.list_open()[0].id, Approval(allowed=True))
+        assert listed.result(10).allowed
+
+    assert refused.value.reason == "too_many_questions"

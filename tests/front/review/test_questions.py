@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from surehold.errors import Cancelled, NotFound, PermissionRequired, SureholdError
-from surehold.front.review.pending_approvals import PendingApproval, PendingApprovals
+from surehold.front.shared.approval_queue import ApprovalQueue, PendingApproval
 from surehold.workspace.access.permission import Approval, PermissionRequest
 from surehold.workspace.workspace import Workspace
 from workspaces import real_workspace
@@ -38,7 +38,7 @@ class Writer(threading.Thread):
             self.error = error
 
 
-def asked(questions: PendingApprovals) -> PendingApproval:
+def asked(questions: ApprovalQueue) -> PendingApproval:
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         if found := questions.list_open():
@@ -52,8 +52,8 @@ def content(workspace: Workspace) -> bytes:
 
 
 def test_an_answer_ends_the_wait(workspace: Workspace) -> None:
-    questions = PendingApprovals()
-    writer = Writer(workspace, questions)
+    questions = ApprovalQueue()
+    writer = Writer(workspace, questions.ask)
 
     question = asked(questions)
     assert content(workspace) == b"old\n"
@@ -64,8 +64,8 @@ def test_an_answer_ends_the_wait(workspace: Workspace) -> None:
 
 
 def test_a_question_that_nobody_answers_is_given_up(workspace: Workspace) -> None:
-    questions = PendingApprovals(patience=0.3)
-    writer = Writer(workspace, questions)
+    questions = ApprovalQueue(seconds=0.3)
+    writer = Writer(workspace, questions.ask)
     writer.join(PATIENCE)
 
     assert isinstance(writer.error, PermissionRequired)
@@ -74,8 +74,8 @@ def test_a_question_that_nobody_answers_is_given_up(workspace: Workspace) -> Non
 
 
 def test_a_server_that_ends_gives_up_what_waits(workspace: Workspace) -> None:
-    questions = PendingApprovals()
-    writer = Writer(workspace, questions)
+    questions = ApprovalQueue()
+    writer = Writer(workspace, questions.ask)
     asked(questions)
     questions.close()
     writer.join(PATIENCE)
@@ -83,14 +83,14 @@ def test_a_server_that_ends_gives_up_what_waits(workspace: Workspace) -> None:
     assert isinstance(writer.error, PermissionRequired)
     assert content(workspace) == b"old\n"
     with pytest.raises(PermissionRequired):
-        workspace.session(mode="default", approver=questions).edit("a", ("old", "new"))
+        workspace.session(mode="default", approver=questions.ask).edit("a", ("old", "new"))
 
 
 def test_a_cancelled_call_is_not_waited_for(workspace: Workspace) -> None:
-    questions, gone = PendingApprovals(), threading.Event()
+    questions, gone = ApprovalQueue(), threading.Event()
 
     def ask(request: PermissionRequest) -> Approval:
-        return questions.ask_person(request, cancelled=gone.is_set)
+        return questions.ask(request, cancelled=gone.is_set)
 
     writer = Writer(workspace, ask)
     asked(questions)
@@ -102,8 +102,8 @@ def test_a_cancelled_call_is_not_waited_for(workspace: Workspace) -> None:
 
 
 def test_a_question_is_answered_once(workspace: Workspace) -> None:
-    questions = PendingApprovals()
-    writer = Writer(workspace, questions)
+    questions = ApprovalQueue()
+    writer = Writer(workspace, questions.ask)
     question = asked(questions)
     questions.answer_question(question.id, Approval(allowed=False))
     writer.join(PATIENCE)
@@ -114,14 +114,14 @@ def test_a_question_is_answered_once(workspace: Workspace) -> None:
 
 
 def test_an_answer_that_comes_while_a_question_is_given_up_counts(workspace: Workspace) -> None:
-    questions = PendingApprovals()
+    questions = ApprovalQueue()
 
     def answered_meanwhile() -> bool:
         for question in questions.list_open():
             questions.answer_question(question.id, Approval(allowed=True))
         return True
 
-    writer = Writer(workspace, lambda request: questions.ask_person(request, cancelled=answered_meanwhile))  # type: ignore[arg-type]
+    writer = Writer(workspace, lambda request: questions.ask(request, cancelled=answered_meanwhile))  # type: ignore[arg-type]
     writer.join(PATIENCE)
 
     assert writer.error is None

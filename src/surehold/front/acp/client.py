@@ -1,21 +1,13 @@
-"""Sends events and approval questions to the client of one session. Anything but an explicit yes is a no.
+"""Sends events and approval questions to the client of one session. Anything but an explicit yes is a no."""
 
-The approver is called in a tool's thread and waits there; the question itself goes over the event loop. No lock is
-held
-while it waits.
-"""
-
-import asyncio
-from collections.abc import Awaitable, Callable
-from concurrent.futures import CancelledError
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal
 
-from surehold.errors import Cancelled, PermissionRequired
-from surehold.front.acp.cancel import CancelToken
+from surehold.errors import PermissionRequired
 from surehold.front.acp.events import EVENT_FORMATS, Dialect, ToolEvent, to_acp_update
 from surehold.front.acp.file_diffs import preview_changes
 from surehold.front.acp.locations import changed_locations
+from surehold.front.shared.approval_queue import Decision, approval_for, client_gone_error
 from surehold.front.shared.sanitize import ensure_utf8
 from surehold.text.escape import escape_text
 from surehold.tools.spec import Json
@@ -28,17 +20,12 @@ if TYPE_CHECKING:
 
 PLAN_KEY = "surehold/plan"
 OptionKind = Literal["allow_once", "allow_always", "reject_once"]
-OPTIONS: tuple[tuple[OptionKind, str], ...] = (
-    ("allow_once", "Allow"),
-    ("allow_always", "Allow every change in this session"),
-    ("reject_once", "Reject"),
+_OPTIONS: tuple[tuple[OptionKind, str, Decision], ...] = (
+    ("allow_once", "Allow", "allow"),
+    ("allow_always", "Allow every change in this session", "always"),
+    ("reject_once", "Reject", "refuse"),
 )
-"""What can be chosen. The kind is the id too; any other id is no approval."""
-
-
-def permission_options() -> list[Json]:
-    """Return what can be chosen, as ACP spells it."""
-    return [{"optionId": kind, "name": name, "kind": kind} for kind, name in OPTIONS]
+"""What can be chosen, and what it means. The kind is the id too; any other id does not approve."""
 
 
 def pending_call(event: ToolEvent, request: PermissionRequest, *, root: str) -> Json:
@@ -61,7 +48,7 @@ def pending_call(event: ToolEvent, request: PermissionRequest, *, root: str) -> 
 
 
 def _describe_outcome(one: FileReceipt) -> str:
-    """Say what becomes of a file, where its difference does not."""
+    """Say what happens to a file, where its diff does not."""
     path, plan = escape_text(one.path), one.plan
     if one.change.to_path:
         return f"{path} becomes {escape_text(one.change.to_path)}."
@@ -85,15 +72,11 @@ def bound_plan(request: PermissionRequest) -> Json:
 
 
 def approval_from_outcome(outcome: Any) -> Approval:
-    """Read an answer. Only the two ids that mean yes are a yes."""
-    chosen = getattr(outcome, "option_id", None)
+    """Return what an answer means."""
     if getattr(outcome, "outcome", None) != "selected":
-        return Approval(allowed=False, note="The question was closed without an answer.")
-    if chosen in ("allow_once", "allow_always"):
-        return Approval(allowed=True, always=chosen == "allow_always")
-    if chosen == "reject_once":
-        return Approval(allowed=False, note="The person rejected it.")
-    return Approval(allowed=False, note=f"The client answered with `{chosen}`, which was not among the options.")
+        return approval_for("refuse", note="the question was closed without an answer")
+    chosen = getattr(outcome, "option_id", None)
+    return approval_for(next((decision for kind, _, decision in _OPTIONS if kind == chosen), None))
 
 
 class ClientChannel:
@@ -105,7 +88,7 @@ class ClientChannel:
         self._dialect: Dialect = dialect
 
     async def send_event(self, event: ToolEvent) -> None:
-        """Report an event; when nobody listens any more, the call is not to suffer from that."""
+        """Report an event; a client that has left does not stop the call."""
         update = EVENT_FORMATS[self._dialect](event)
         with suppress(ConnectionError):
             if self._dialect == "v1":
@@ -121,54 +104,20 @@ class ClientChannel:
         """Ask the person, and wait for the answer as long as it takes."""
         from acp.schema import PermissionOption, ToolCallUpdate
 
-        answer = await self._client.request_permission(
-            session_id=self._session_id,
-            tool_call=ToolCallUpdate.model_validate(pending_call(begun, request, root=root)),
-            options=[PermissionOption.model_validate(one) for one in permission_options()],
-            **{PLAN_KEY: bound_plan(request)},
-        )
-        return approval_from_outcome(answer.outcome)
-
-
-Ask = Callable[[PermissionRequest], Awaitable[Approval]]
-
-
-class EditorApprover:
-    """Turns a question of the workspace into one to the client, and waits for the answer."""
-
-    def __init__(self, ask: Ask, *, loop: asyncio.AbstractEventLoop, halt: CancelToken, patience: float) -> None:
-        self._ask = ask
-        self._loop = loop
-        self._halt = halt
-        self._patience = patience
-
-    def __call__(self, request: PermissionRequest) -> Approval:
-        """Return what the person said; raise when there is no answer."""
-        question = self._ask_with_timeout(request)
+        options = [PermissionOption(option_id=kind, name=name, kind=kind) for kind, name, _ in _OPTIONS]
         try:
-            approval = asyncio.run_coroutine_threadsafe(question, self._loop).result()
-        except TimeoutError:
-            _refuse_change(f"Nobody answered within {self._patience:g} seconds.", "approval_timeout")
-        except (CancelledError, ConnectionError, RuntimeError):
-            question.close()  # a loop that has ended never began it
-            self._check_cancelled()
-            _refuse_change("The client went away before it answered.", "client_gone")
-        except Exception as error:  # noqa: BLE001 - whatever a client does instead of answering is no approval
-            _refuse_change(f"The client could not ask: {ensure_utf8(str(error))[:200]}.", "approval_failed")
-        self._check_cancelled()
-        return approval
-
-    async def _ask_with_timeout(self, request: PermissionRequest) -> Approval:
-        self._halt.track_question()
-        async with asyncio.timeout(self._patience):
-            return await self._ask(request)
-
-    def _check_cancelled(self) -> None:
-        if self._halt.is_cancelled:
-            raise Cancelled("The call was cancelled while somebody was asked.")
-
-
-def _refuse_change(message: str, reason: str) -> NoReturn:
-    raise PermissionRequired(
-        message, reason=reason, action="Ask the person, and make the change again if it is wanted."
-    )
+            answer = await self._client.request_permission(
+                session_id=self._session_id,
+                tool_call=ToolCallUpdate.model_validate(pending_call(begun, request, root=root)),
+                options=options,
+                **{PLAN_KEY: bound_plan(request)},
+            )
+        except ConnectionError:
+            raise client_gone_error() from None
+        except Exception as error:  # whatever a client does instead of answering is not an approval
+            raise PermissionRequired(
+                f"The client could not ask for approval: {ensure_utf8(str(error))[:200]}.",
+                reason="approval_failed",
+                action="Ask the person, and make the change again if it is wanted.",
+            ) from error
+        return approval_from_outcome(answer.outcome)

@@ -10,16 +10,17 @@ answer = await reporter.call("multi_edit_text_file", {"path": "/project/a.py", "
 """
 
 import asyncio
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from surehold.front.acp.cancel import CancelToken
-from surehold.front.acp.client import ClientChannel, EditorApprover
+from surehold.front.acp.client import ClientChannel
 from surehold.front.acp.events import MAX_INPUT_BYTES, Dialect, ToolEvent, cut_texts
 from surehold.front.acp.file_diffs import preview_changes
 from surehold.front.acp.locations import call_title, changed_locations, requested_locations
 from surehold.front.acp.recording_session import RecordingSession
+from surehold.front.shared.approval_queue import ANSWER_SECONDS, ApprovalQueue, run_on_loop
 from surehold.front.shared.sanitize import has_surrogates, lone_surrogate_error
 from surehold.library.families import tool_named
 from surehold.tools.context import AnswerBudget, CallContext
@@ -31,8 +32,22 @@ if TYPE_CHECKING:
     from acp.interfaces import Client
 
 
+class CancelToken:
+    """Cancels the calls of one turn, from any thread: no change begins any more, and open questions are withdrawn."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self._event.is_set()
+
+    def cancel(self) -> None:
+        self._event.set()
+
+
 class ReportedCall:
-    """A call whose every step is told to a client."""
+    """A call that reports every step to a client."""
 
     def __init__(
         self,
@@ -41,17 +56,16 @@ class ReportedCall:
         *,
         session: Session,
         root: str,
-        messenger: ClientChannel,
-        halt: CancelToken,
-        patience: float,
+        client: ClientChannel,
+        approvals: ApprovalQueue,
+        cancel: CancelToken,
     ) -> None:
         self._tool, self._arguments = tool, arguments
-        self._messenger, self._halt = messenger, halt
+        self._client, self._approvals, self._cancel = client, approvals, cancel
         self._root = root
         self._loop = asyncio.get_running_loop()
         self._going: asyncio.Task[None] | None = None
-        approver = EditorApprover(self._ask_client, loop=self._loop, halt=halt, patience=patience)
-        self._witness = RecordingSession(session, approver, on_free=self._report_running_soon)
+        self._session = RecordingSession(session, self._request_approval, on_free=self._report_running_soon)
         self._begun = ToolEvent(
             call_id=session.workspace.new_id(),
             status="pending",
@@ -63,22 +77,22 @@ class ReportedCall:
 
     async def run_and_report(self, *, budget: AnswerBudget, unchecked: bool) -> Answer:
         """Announce the call, run it, and report how it ended."""
-        await self._messenger.send_event(self._begun)
+        await self._client.send_event(self._begun)
         if self._tool.hints.read_only:
             self._report_running()
         context = CallContext(
-            session=self._witness, budget=budget, unchecked=unchecked, cancelled=lambda: self._halt.is_cancelled
+            session=self._session, budget=budget, unchecked=unchecked, cancelled=lambda: self._cancel.is_cancelled
         )
         try:
             answer = await asyncio.to_thread(self._run_tool, context)
         except asyncio.CancelledError:
-            self._halt.cancel()
+            self._cancel.cancel()
             raise
         if answer.ok:
             self._report_running()
         if self._going:
             await self._going
-        await self._messenger.send_event(self._final_event(answer))
+        await self._client.send_event(self._final_event(answer))
         return answer
 
     def _run_tool(self, context: CallContext) -> Answer:
@@ -92,25 +106,32 @@ class ReportedCall:
 
             return tool.refusal_answer(report_bug(error, ["acp", tool.name]))
 
+    def _request_approval(self, request: PermissionRequest) -> Approval:
+        return self._approvals.ask(
+            request,
+            show=lambda request: run_on_loop(self._ask_client(request), self._loop),
+            cancelled=lambda: self._cancel.is_cancelled,
+        )
+
     async def _ask_client(self, request: PermissionRequest) -> Approval:
-        approval = await self._messenger.ask_approval(self._begun, request, root=self._root)
+        approval = await self._client.ask_approval(self._begun, request, root=self._root)
         if approval.allowed:
             self._report_running()
         return approval
 
     def _report_running(self) -> None:
-        """Report, once, that nothing stands in its way any more."""
+        """Report, once, that the call has begun to run."""
         if self._going is None:
             running = ToolEvent(call_id=self._begun.call_id, status="in_progress")
-            self._going = self._loop.create_task(self._messenger.send_event(running))
+            self._going = self._loop.create_task(self._client.send_event(running))
 
     def _report_running_soon(self) -> None:
-        """Report it from another thread."""
+        """Report it, from another thread."""
         with suppress(RuntimeError):  # the loop has ended; the change has not
             self._loop.call_soon_threadsafe(self._report_running)
 
     def _final_event(self, answer: Answer) -> ToolEvent:
-        files = self._witness.files
+        files = self._session.files
         seen = preview_changes(files, root=self._root)
         return ToolEvent(
             call_id=self._begun.call_id,
@@ -121,16 +142,12 @@ class ReportedCall:
             diff=str(answer.data.get("diff") or "") or "".join(one.change.diff for one in files),
             diffs=seen.diffs,
             content=answer.content,
-            change_id=self._witness.change_id,
+            change_id=self._session.change_id,
         )
 
 
-APPROVAL_SECONDS = 600.0
-"""Seconds that a person has for an answer."""
-
-
 class Reporter:
-    """Calls tools on behalf of one ACP session, and tells its client about every step."""
+    """Calls tools on behalf of one ACP session, and reports every step to its client."""
 
     def __init__(
         self,
@@ -139,7 +156,7 @@ class Reporter:
         session: Session,
         *,
         dialect: Dialect = "v1",
-        patience: float = APPROVAL_SECONDS,
+        patience: float = ANSWER_SECONDS,
         budget: AnswerBudget | None = None,
         unchecked: bool = False,
         root: str = "",
@@ -147,22 +164,22 @@ class Reporter:
         """`root` is the first directory of the session as the client spells it; without it, as it really is."""
         self.session = session
         self.root = root or session.workspace.roots[0]
-        self._messenger = ClientChannel(client, session_id, dialect=dialect)
-        self._patience = patience
+        self._client = ClientChannel(client, session_id, dialect=dialect)
+        self._approvals = ApprovalQueue(seconds=patience)
         self._budget = budget or AnswerBudget()
         self._unchecked = unchecked
 
     async def call(
-        self, tool: AnyTool | str, arguments: Mapping[str, Any], *, halt: CancelToken | None = None
+        self, tool: AnyTool | str, arguments: Mapping[str, Any], *, cancel: CancelToken | None = None
     ) -> Answer:
-        """Call a tool; a refusal is an answer too. Pulling the brake stops it, unless a change is under way."""
+        """Call a tool; a refusal is an answer too. Cancelling stops it, unless a change is under way."""
         call = ReportedCall(
             tool_named(tool) if isinstance(tool, str) else tool,
             arguments,
             session=self.session,
             root=self.root,
-            messenger=self._messenger,
-            halt=halt or CancelToken(),
-            patience=self._patience,
+            client=self._client,
+            approvals=self._approvals,
+            cancel=cancel or CancelToken(),
         )
         return await call.run_and_report(budget=self._budget, unchecked=self._unchecked)

@@ -26,8 +26,9 @@ from surehold.app import Settings
 from surehold.errors import SureholdError
 from surehold.front.acp.editor_files import AcpEditorFiles, can_edit
 from surehold.front.acp.events import Dialect
-from surehold.front.acp.reporter import APPROVAL_SECONDS, Reporter
+from surehold.front.acp.reporter import Reporter
 from surehold.front.acp_agent.conversation import Conversation, mode_named, mode_state, names_of, open_session_workspace
+from surehold.front.shared.approval_queue import ANSWER_SECONDS
 from surehold.front.shared.sanitize import ensure_utf8
 from surehold.tools.spec import Tool
 from surehold.workspace.settings import Mode, new_id
@@ -49,7 +50,7 @@ class AgentOptions:
     settings: Settings = field(default_factory=Settings)
     mode: Mode = "default"
     dialect: Dialect = "v1"
-    patience: float = APPROVAL_SECONDS
+    patience: float = ANSWER_SECONDS
     unchecked: bool = False
 
 

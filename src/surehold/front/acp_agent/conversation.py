@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from surehold.errors import InvalidArgument, NotFound, OutsideWorkspace, PermissionDenied
-from surehold.front.acp.cancel import CancelToken
-from surehold.front.acp.reporter import Reporter
+from surehold.front.acp.reporter import CancelToken, Reporter
 from surehold.front.acp_agent.script import ScriptCall, ScriptError, ScriptParser
 from surehold.text.escape import escape_text
 from surehold.tools.spec import Answer, Json, Tool
@@ -99,7 +98,7 @@ class Conversation:
         self._tools = tools
         self._reader = ScriptParser(tools, root=reporter.root)
         self._turn = asyncio.Lock()
-        self._halts = set[CancelToken]()
+        self._tokens = set[CancelToken]()
 
     def list_commands(self) -> list[Json]:
         """Return what can be typed, as ACP spells it."""
@@ -112,20 +111,20 @@ class Conversation:
 
     async def run_prompt(self, text: str) -> tuple[StopReason, str]:
         """Run a prompt; return why the turn ended, and the message that says what happened."""
-        halt = CancelToken()
-        self._halts.add(halt)
+        token = CancelToken()
+        self._tokens.add(token)
         try:
             async with self._turn:
-                return await self._run_turn(text, halt)
+                return await self._run_turn(text, token)
         finally:
-            self._halts.discard(halt)
+            self._tokens.discard(token)
 
     def cancel(self) -> None:
         """Stop everything that runs or waits; what was written stays."""
-        for halt in self._halts:
-            halt.cancel()
+        for token in self._tokens:
+            token.cancel()
 
-    async def _run_turn(self, text: str, halt: CancelToken) -> tuple[StopReason, str]:
+    async def _run_turn(self, text: str, token: CancelToken) -> tuple[StopReason, str]:
         try:
             calls = self._reader.parse_prompt(text)
         except ScriptError as trouble:
@@ -134,13 +133,13 @@ class Conversation:
             return "end_turn", self.help_text()
         answers = list[Answer]()
         for call in calls:
-            if halt.is_cancelled:
+            if token.is_cancelled:
                 break
-            answers.append(await self.reporter.call(call.tool, call.arguments, halt=halt))
+            answers.append(await self.reporter.call(call.tool, call.arguments, cancel=token))
             if not answers[-1].ok:
                 break
-        return ("cancelled" if halt.is_cancelled else "end_turn"), summarize_calls(
-            calls, answers, stopped=halt.is_cancelled
+        return ("cancelled" if token.is_cancelled else "end_turn"), summarize_calls(
+            calls, answers, stopped=token.is_cancelled
         )
 
     def help_text(self) -> str:

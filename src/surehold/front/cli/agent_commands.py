@@ -103,7 +103,7 @@ def _launch_server(
             roots=roots,
             named_by=named_by,
             settings=permission_settings(context, args),
-            profile=ServerOptions(
+            options=ServerOptions(
                 lean=args.lean,
                 read_only=args.read_only,
                 unchecked=args.allow_unchecked,
@@ -114,7 +114,7 @@ def _launch_server(
                 max_tokens=args.max_tokens,
             ),
             tools=args.tools,
-            door=http,
+            http=http,
             page=page,
             show_token=show_token,
         )

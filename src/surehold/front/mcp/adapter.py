@@ -10,19 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from surehold.errors import OutsideWorkspace, PermissionDenied, SureholdError
-from surehold.front.mcp.approval_rounds import InputRequired
-from surehold.front.mcp.approvers import ApprovalRouter, FallbackApprover
+from surehold.front.mcp.approval import ApprovalRouter, InputRequired
 from surehold.front.mcp.options import ServerOptions
 from surehold.front.mcp.resources import FileResources, LedgerResources, ResourceProvider, SavedAnswers
 from surehold.front.mcp.results import tool_result
-from surehold.front.mcp.sessions import (
-    INVALID_PARAMS,
-    NO_SUCH_RESOURCE,
-    Caller,
-    CallerSession,
-    RpcError,
-    SessionRegistry,
-)
+from surehold.front.mcp.sessions import INVALID_PARAMS, NO_SUCH_RESOURCE, Caller, RpcError, SessionRegistry
+from surehold.front.shared.approval_queue import ApprovalQueue
 from surehold.front.shared.sanitize import ensure_utf8, has_surrogates, lone_surrogate_error, without_surrogates
 from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.export import mcp_tool
@@ -31,7 +24,7 @@ from surehold.tools.spec import Answer, AnyTool, Json, Tool
 from surehold.workspace.workspace import Workspace
 
 _BUDGETS_BY_CLIENT: Mapping[str, AnswerBudget] = {
-    # Codex removes the middle of anything above 12,000 characters; a page leaves room for what stands around it.
+    # Codex removes the middle of anything above 12,000 characters; a page leaves room for the text around it.
     "codex": AnswerBudget(characters=11_000, tokens=3_000),
 }
 """Budgets of hosts that cut earlier than ours, by a word in the name they give themselves."""
@@ -98,22 +91,22 @@ class Adapter:
         *,
         workspace: Workspace,
         tools: Sequence[AnyTool],
-        profile: ServerOptions | None = None,
-        shelves: Sequence[ResourceProvider] = (),
+        options: ServerOptions | None = None,
+        resources: Sequence[ResourceProvider] = (),
         prompts: Sequence[Prompt] = (),
-        elsewhere: FallbackApprover | None = None,
+        has_page: bool = False,
     ) -> None:
-        self.profile = profile or ServerOptions()
+        """`has_page`: where a client cannot ask, the review page shows the questions of `approvals`."""
+        self.options = options or ServerOptions()
         self._workspace = workspace
-        served = [one for one in tools if one.hints.read_only or not self.profile.read_only]
+        served = [one for one in tools if one.hints.read_only or not self.options.read_only]
         self._tools = {one.name: one for one in sorted(served, key=lambda one: one.name)}
         self._sessions = SessionRegistry(workspace)
         self._answers = SavedAnswers()
-        self._people = ApprovalRouter(
-            keep=self._answers.keep_text, seconds=self.profile.ask_seconds, elsewhere=elsewhere
-        )
+        self.approvals = ApprovalQueue(seconds=self.options.ask_seconds)
+        self._router = ApprovalRouter(self.approvals, keep=self._answers.keep_text, has_page=has_page)
         files = FileResources(workspace)
-        self._shelves: tuple[ResourceProvider, ...] = (LedgerResources(workspace), *shelves, self._answers, files)
+        self._providers: tuple[ResourceProvider, ...] = (LedgerResources(workspace), *resources, self._answers, files)
         guidance = Prompt(
             name="surehold",
             title="How to use Surehold",
@@ -143,13 +136,13 @@ class Adapter:
         found, roots = self._tools.values(), self._workspace.roots
         brief = [one.brief for one in found if one.brief]
         return ensure_utf8(
-            "\n\n".join([describe_protocol(list(self._tools), roots=roots, lean=self.profile.lean), *brief])
+            "\n\n".join([describe_protocol(list(self._tools), roots=roots, lean=self.options.lean), *brief])
         )
 
     @property
     def guidance(self) -> str:
         """The long form, for whoever asks for it."""
-        return ensure_utf8(build_guidance(self._tools.values(), roots=self._workspace.roots, lean=self.profile.lean))
+        return ensure_utf8(build_guidance(self._tools.values(), roots=self._workspace.roots, lean=self.options.lean))
 
     # Tools.
     @property
@@ -159,7 +152,7 @@ class Adapter:
 
     def list_tools(self) -> list[Json]:
         """Return every tool, always in the same order."""
-        return [ensure_utf8(tool_entry(one, lean=self.profile.lean)) for one in self._tools.values()]
+        return [ensure_utf8(tool_entry(one, lean=self.options.lean)) for one in self._tools.values()]
 
     def input_schema(self, name: str) -> Json | None:
         """Return what a tool takes."""
@@ -176,35 +169,35 @@ class Adapter:
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {ensure_utf8(name[:100])}", {"tools": list(self._tools)})
         given = dict(arguments or {})
         handle = "" if _SESSION_ARGUMENT in tool.params.known_names() else str(given.pop(_SESSION_ARGUMENT, "") or "")
-        budget = budget_for(caller.client, max_chars=self.profile.max_chars, max_tokens=self.profile.max_tokens)
-        asked = self._people.take_earlier_round(name, caller)
-        seat: CallerSession | None = None
+        budget = budget_for(caller.client, max_chars=self.options.max_chars, max_tokens=self.options.max_tokens)
+        asked = self._router.take_earlier_question(name, caller)
+        shown_handle = ""
         try:
-            seat = self._sessions.find_session(caller, handle=handle, otherwise=asked.handle if asked else "")
+            owner = self._sessions.find_session(caller, handle=handle, otherwise=asked.handle if asked else "")
+            shown_handle = owner.handle if caller.era == "stateless" else ""
+            approver = self._router.approver_for(owner, caller, name, asked, one_change=tool.is_one_change(given))
             context = CallContext(
-                session=self._people.session_for_call(seat, caller, name, asked, atomic=tool.is_one_change(given)),
+                session=owner.session.with_approver(approver) if approver else owner.session,
                 budget=budget,
-                unchecked=self.profile.unchecked,
-                deprecated_names=self.profile.deprecated_names,
+                unchecked=self.options.unchecked,
+                deprecated_names=self.options.deprecated_names,
                 progress=caller.progress,
                 cancelled=caller.cancelled,
             )
-            answer = self._run_tool(tool, context, given, mended=caller.mended)
+            answer = self._run_tool(tool, context, given, repaired=caller.repaired)
         except InputRequired as question:
             return question.to_result()
         except SureholdError as error:
             answer = tool.refusal_answer(error)
-        if answer.error is not None and name in self.profile.contract_errors:
+        if answer.error is not None and name in self.options.contract_errors:
             raise _contract_error(answer.error, answer.data, caller)
-        shown_handle = seat.handle if seat and caller.era == "stateless" else ""
         return tool_result(tool, answer, budget=budget, handle=shown_handle, keep=self._answers.keep_text)
 
-    def _run_tool(self, tool: AnyTool, context: CallContext, arguments: Json, *, mended: bool) -> Answer:
-        halves = mended or has_surrogates(arguments)
-        if halves and not tool.hints.read_only:
-            return tool.record_refusal(context, without_surrogates(arguments), lone_surrogate_error())
-        if halves:
+    def _run_tool(self, tool: AnyTool, context: CallContext, arguments: Json, *, repaired: bool) -> Answer:
+        if repaired or has_surrogates(arguments):
             arguments = without_surrogates(arguments)
+            if not tool.hints.read_only:
+                return tool.record_refusal(context, arguments, lone_surrogate_error())
         try:
             return tool.call(context, arguments)
         except InputRequired:
@@ -216,27 +209,31 @@ class Adapter:
 
     # Resources.
     def list_resources(self, cursor: str | None = None) -> Json:
-        """Return one page of resources: some of one shelf after the other."""
-        number, after = _parse_cursor(cursor, len(self._shelves))
+        """Return one page of resources: some of one provider after the other."""
+        number, after = _parse_cursor(cursor, len(self._providers))
         rows = list[Json]()
-        while number < len(self._shelves) and len(rows) < _RESOURCES_PER_PAGE:
+        while number < len(self._providers) and len(rows) < _RESOURCES_PER_PAGE:
             try:
-                found, after = self._shelves[number].list_page(after)
+                found, after = self._providers[number].list_page(after)
             except SureholdError as error:
                 raise RpcError(INVALID_PARAMS, ensure_utf8(error.message), {"kind": error.kind}) from None
             rows += found
             number += not after
         result: Json = {"resources": ensure_utf8(rows)}
-        return {**result, "nextCursor": f"{number}:{after}"} if number < len(self._shelves) else result
+        return {**result, "nextCursor": f"{number}:{after}"} if number < len(self._providers) else result
 
     def list_templates(self) -> Json:
         """Return every template of addresses."""
-        return {"resourceTemplates": ensure_utf8([row for shelf in self._shelves for row in shelf.list_templates()])}
+        return {
+            "resourceTemplates": ensure_utf8([row for provider in self._providers for row in provider.list_templates()])
+        }
 
     def read_resource(self, uri: str, caller: Caller) -> Json:
         """Return the contents of a resource."""
         try:
-            found = next((rows for shelf in self._shelves if (rows := shelf.read_resource(uri)) is not None), None)
+            found = next(
+                (rows for provider in self._providers if (rows := provider.read_resource(uri)) is not None), None
+            )
         except SureholdError as error:
             raise _missing_resource(uri, caller, f"{error.message} {error.action}".strip(), error.kind) from None
         except (OSError, ValueError) as error:  # a name that no file can have
@@ -248,7 +245,7 @@ class Adapter:
     def check_watchable(self, uri: str, caller: Caller) -> None:
         """Refuse to watch what may not be read; what does not exist yet may come."""
         try:
-            known = any(shelf.content_mark(uri) is not None for shelf in self._shelves)
+            known = any(provider.content_mark(uri) is not None for provider in self._providers)
         except (PermissionDenied, OutsideWorkspace) as error:
             raise _missing_resource(uri, caller, error.message, error.kind) from None
         except SureholdError:
@@ -259,7 +256,7 @@ class Adapter:
     def resource_mark(self, uri: str) -> str:
         """Return a text that differs whenever the resource does; empty while it cannot be read."""
         try:
-            return next((mark for shelf in self._shelves if (mark := shelf.content_mark(uri)) is not None), "")
+            return next((mark for provider in self._providers if (mark := provider.content_mark(uri)) is not None), "")
         except SureholdError as error:
             return f"{error.kind} {error.reason}"
         except (OSError, ValueError) as error:
@@ -268,7 +265,7 @@ class Adapter:
     def complete_template(self, template: str, value: str) -> Json:
         """Return how the value of a template could go on."""
         try:
-            found = [one for shelf in self._shelves for one in shelf.complete_value(template, value)]
+            found = [one for provider in self._providers for one in provider.complete_value(template, value)]
         except (SureholdError, OSError, ValueError):  # what was typed so far leads nowhere
             found = []
         return {
@@ -295,20 +292,22 @@ class Adapter:
 
 
 def _contract_error(error: SureholdError, data: Json, caller: Caller) -> RpcError:
-    """Return a refusal as the contract spells it; the stateless era forbids one of its codes, which then stands in the data."""
+    """Return a refusal as the contract spells it; the stateless era forbids one of its codes, which then is in the data."""
     code = INVALID_PARAMS if caller.era == "stateless" and error.code == NO_SUCH_RESOURCE else error.code
-    told = data.get("error", {}).get("data")
+    details = data.get("error", {}).get("data")
     return RpcError(
-        code, ensure_utf8(error.message), ensure_utf8({"code": error.code, **told} if isinstance(told, dict) else data)
+        code,
+        ensure_utf8(error.message),
+        ensure_utf8({"code": error.code, **details} if isinstance(details, dict) else data),
     )
 
 
-def _parse_cursor(cursor: str | None, shelves: int) -> tuple[int, str]:
-    """Return the shelf to go on with, and where on it."""
+def _parse_cursor(cursor: str | None, providers: int) -> tuple[int, str]:
+    """Return the provider to go on with, and where in it."""
     if cursor is None:
         return 0, ""
     number, colon, after = cursor.partition(":")
-    if not (colon and number.isascii() and number.isdigit() and int(number) < shelves):
+    if not (colon and number.isascii() and number.isdigit() and int(number) < providers):
         raise RpcError(INVALID_PARAMS, "This cursor is not one of ours; begin without one.")
     return int(number), after
 

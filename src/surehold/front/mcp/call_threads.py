@@ -13,11 +13,12 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import TypeVar
 
 import anyio
 
-from surehold.front.shared.approval_queue import QuestionChannel
+from surehold.front.mcp.sessions import ignore_progress
 from surehold.front.shared.sanitize import ensure_utf8
 from surehold.tools.context import ProgressListener
 
@@ -25,7 +26,7 @@ T = TypeVar("T")
 Send = Callable[[float, float | None, str | None], Awaitable[None]]
 Work = Callable[[ProgressListener, Callable[[], bool]], T]
 _MAX_THREADS = 48
-"""More than questions can wait at the client and on the review page together: the rest goes on meanwhile."""
+"""More than calls can wait for approval: the others go on."""
 _REPORT_SECONDS = 0.1
 _REPORT_FRACTION = 0.01
 """A part of the whole that is worth a report by itself."""
@@ -54,7 +55,7 @@ class ProgressRelay:
             self._loop.call_soon_threadsafe(self._queue_report, (done, total, message))
 
     async def send_remaining(self) -> None:
-        """Send what was reported before the work ended; its answer comes behind it."""
+        """Send what was reported before the work ended; the answer follows."""
         if self._sending:
             await self._sending
 
@@ -72,12 +73,8 @@ class ProgressRelay:
     async def _send_all(self) -> None:
         while self._waiting:
             done, total, message = self._waiting.popleft()
-            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # nobody listens any more
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # the client has left
                 await self._send(done, total, ensure_utf8(message) or None)
-
-
-def _drop_progress(done: float, total: float | None = None, message: str = "") -> None:
-    """Report to nobody."""
 
 
 class CallThreads:
@@ -85,18 +82,17 @@ class CallThreads:
 
     def __init__(self) -> None:
         self.under_way = 0
-        """How many calls somebody waits for."""
+        """How many calls have not been answered yet."""
         self._pool = ThreadPoolExecutor(_MAX_THREADS, "call")
         self._changing = 0
         self._changed = threading.Condition()
 
-    async def run_in_thread(
-        self, work: "Work[T]", *, changes: bool, send: Send | None = None, asking: QuestionChannel | None = None
-    ) -> T:
-        """Run something in a thread; a change goes on to its end, whoever waits for it. An open question ends."""
+    async def run_in_thread(self, work: "Work[T]", *, changes: bool, send: Send | None = None) -> T:
+        """Run something in a thread; a change runs to its end even when its call is cancelled."""
         flag = threading.Event()
         relay = ProgressRelay(send) if send else None
-        job = self._pool.submit(self._run_change if changes else _run_read, work, relay or _drop_progress, flag.is_set)
+        run = partial(self._run_change, work) if changes else work
+        job = self._pool.submit(run, relay or ignore_progress, flag.is_set)
         outcome = asyncio.wrap_future(job)
         self.under_way += 1
         try:
@@ -106,8 +102,6 @@ class CallThreads:
             return result  # noqa: TRY300 - a cancellation of the last reports is one of the call
         except asyncio.CancelledError:
             flag.set()
-            if asking:
-                asking.close()
             if changes and not job.cancel():
                 with anyio.CancelScope(shield=True):
                     await asyncio.wait([outcome])
@@ -137,7 +131,3 @@ class CallThreads:
             with self._changed:
                 self._changing -= 1
                 self._changed.notify_all()
-
-
-def _run_read(work: "Work[T]", progress: ProgressListener, cancelled: Callable[[], bool]) -> T:
-    return work(progress, cancelled)

@@ -11,7 +11,7 @@ import hmac
 import logging
 import os
 import socket
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -32,12 +32,12 @@ from surehold.front.mcp.server import PRINCIPAL_KEY, BoundServer, ShutdownSignal
 class SameSiteCheck:
     """Refuses requests that come through a foreign name or from a foreign page."""
 
-    def __init__(self, app: ASGIApp, door: HttpSettings) -> None:
+    def __init__(self, app: ASGIApp, settings: HttpSettings) -> None:
         self._app = app
-        names = {url_host(name) for name in (*LOOPBACK_HOSTS, door.host)}
-        self._hosts = {f"{name}:{door.port}" for name in names} | ({*names} if door.port == 80 else set[str]())  # noqa: PLR2004 - the port that nobody writes
-        self._any_port = frozenset(name.casefold() for name in door.allow_hosts)
-        self._origins = {f"http://{host}" for host in self._hosts} | set(door.allow_origins)
+        names = {url_host(name) for name in (*LOOPBACK_HOSTS, settings.host)}
+        self._hosts = {f"{name}:{settings.port}" for name in names} | ({*names} if settings.port == 80 else set[str]())  # noqa: PLR2004 - the default port is left out
+        self._any_port = frozenset(name.casefold() for name in settings.allow_hosts)
+        self._origins = {f"http://{host}" for host in self._hosts} | set(settings.allow_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it."""
@@ -48,7 +48,7 @@ class SameSiteCheck:
                 return
             origin = headers.get("origin")
             if origin is not None and origin not in self._origins:
-                await PlainTextResponse("This Origin may not call.\n", 403)(scope, receive, send)
+                await PlainTextResponse("Requests from this Origin are not allowed.\n", 403)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
@@ -69,7 +69,7 @@ class TokenCheck:
         self._protected = tuple(protected)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through with the name that its token stands for, or answer it."""
+        """Let a request through with the name that its token identifies, or answer it."""
         if scope["type"] == "http" and str(scope["path"]).rstrip("/") in self._protected:
             if not self._is_valid_token(Headers(scope=scope).get("authorization", "")):
                 challenge = {"WWW-Authenticate": 'Bearer realm="surehold"'}
@@ -99,59 +99,58 @@ This is its MCP server. Clients connect to /mcp (streamable HTTP).
 """
 
 
-def make_app(bound: BoundServer, door: HttpSettings, routes: Sequence[Route] = ()) -> ASGIApp:
-    """Return the application that serves a bound server behind this door, and maybe a page beside it."""
+def make_app(bound: BoundServer, settings: HttpSettings, routes: Sequence[Route] = ()) -> ASGIApp:
+    """Return the application that serves a bound server with these settings, and maybe a page beside it."""
     app: ASGIApp = bound.server.streamable_http_app(
         streamable_http_path=MCP_PATH,
         max_request_body_size=_MAX_REQUEST_BYTES,
-        host="",  # our own checks stand in front of everything, not only of this path
+        host="",  # our own checks guard everything, not only this path
         custom_starlette_routes=[*(routes or [Route("/", _welcome_page)])],
     )
-    if door.token:
-        app = TokenCheck(app, door.token, [MCP_PATH])
-    if door.allow_origins:
+    if settings.token:
+        app = TokenCheck(app, settings.token, [MCP_PATH])
+    if settings.allow_origins:
         app = CORSMiddleware(
             app,
-            allow_origins=list(door.allow_origins),
+            allow_origins=list(settings.allow_origins),
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
             expose_headers=["Mcp-Session-Id"],
         )
-    return SameSiteCheck(app, door)
+    return SameSiteCheck(app, settings)
 
 
 async def _welcome_page(_: Request) -> PlainTextResponse:
     return PlainTextResponse(_WELCOME_TEXT)
 
 
-def open_port(door: HttpSettings) -> tuple[socket.socket, HttpSettings]:
-    """Open the port; return it with the door as it came out, since port 0 means any."""
-    family = socket.AF_INET6 if ":" in door.host else socket.AF_INET
+def open_port(settings: HttpSettings) -> tuple[socket.socket, HttpSettings]:
+    """Open the port; return it with the settings as they came out, since port 0 means any."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
-        place = socket.create_server((door.host, door.port), family=family, backlog=128)
+        listener = socket.create_server((settings.host, settings.port), family=family, backlog=128)
     except (OSError, OverflowError) as error:
         reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
         raise InvalidArgument(
-            f"Cannot listen on {door.address}: {reason}.",
+            f"Cannot listen on {settings.address}: {reason}.",
             reason="cannot_listen",
             action="Choose another address or port; port 0 takes any that is free.",
         ) from None
-    return place, replace(door, port=place.getsockname()[1])
+    return listener, replace(settings, port=listener.getsockname()[1])
 
 
 def serve_http(
     bound: BoundServer,
-    place: socket.socket,
-    door: HttpSettings,
+    listener: socket.socket,
+    settings: HttpSettings,
     *,
     routes: Sequence[Route] = (),
-    farewell: Callable[[], None] = lambda: None,
 ) -> int:
-    """Serve until a signal ends it; return the exit code. The farewell ends what still waits for a person."""
-    return anyio.run(_serve_app, bound, place, make_app(bound, door, routes), farewell)
+    """Serve until a signal ends it; return the exit code."""
+    return anyio.run(_serve_app, bound, listener, make_app(bound, settings, routes))
 
 
-async def _serve_app(bound: BoundServer, place: socket.socket, app: ASGIApp, farewell: Callable[[], None]) -> int:
+async def _serve_app(bound: BoundServer, listener: socket.socket, app: ASGIApp) -> int:
     logging.getLogger("uvicorn.error").addFilter(_is_real_error)
     config = uvicorn.Config(
         app,
@@ -167,8 +166,8 @@ async def _serve_app(bound: BoundServer, place: socket.socket, app: ASGIApp, far
     ending = ShutdownSignals()
     async with anyio.create_task_group() as group:
         group.start_soon(ending.watch_signals)
-        group.start_soon(_stop_when_asked, ending, server, bound, farewell)
-        await server.serve(sockets=[place])
+        group.start_soon(_stop_when_asked, ending, server, bound)
+        await server.serve(sockets=[listener])
         group.cancel_scope.cancel()
     return ending.code
 
@@ -180,12 +179,9 @@ def _is_real_error(record: logging.LogRecord) -> bool:
     return not cancelled and not record.getMessage().startswith("Cancel ")
 
 
-async def _stop_when_asked(
-    ending: ShutdownSignals, server: uvicorn.Server, bound: BoundServer, farewell: Callable[[], None]
-) -> None:
+async def _stop_when_asked(ending: ShutdownSignals, server: uvicorn.Server, bound: BoundServer) -> None:
     await ending.asked.wait()
-    farewell()
-    bound.desk.close()
+    bound.approvals.close()
     bound.listening.close()
     server.should_exit = True
 

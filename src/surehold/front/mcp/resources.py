@@ -40,11 +40,11 @@ class ResourceProvider(Protocol):
         ...
 
     def read_resource(self, uri: str) -> Sequence[Json] | None:
-        """Return the contents of a resource; None when it is not on this shelf, an error when it cannot be read."""
+        """Return the contents of a resource; None when another provider has it, an error when it cannot be read."""
         ...
 
     def content_mark(self, uri: str) -> str | None:
-        """Return a text that differs whenever the content does; None when it is not on this shelf."""
+        """Return a text that differs whenever the content does; None when another provider has it."""
         ...
 
     def complete_value(self, template: str, value: str) -> Sequence[str]:
@@ -53,7 +53,7 @@ class ResourceProvider(Protocol):
 
 
 class StaticResources:
-    """A shelf that has nothing special about it, and all of it on one page."""
+    """A provider whose resources never change and fit on one page."""
 
     def list_entries(self) -> Iterable[Json]:
         """Yield what is listed: here nothing."""
@@ -273,7 +273,7 @@ _MAX_SAVED_CHARS = 64 << 20
 
 
 class SavedAnswers(StaticResources):
-    """Keeps whole answers under names that nobody can guess; the oldest go when there are too many."""
+    """Keeps whole answers under names that cannot be guessed; the oldest go when there are too many."""
 
     def __init__(self, *, limit: int = _MAX_SAVED_CHARS) -> None:
         self._limit = limit
@@ -300,34 +300,34 @@ POLL_SECONDS = 0.5
 
 
 class ResourceWatcher:
-    """Looks at the resources that somebody wants to hear about; at nothing when there are none."""
+    """Checks the resources that clients subscribed to; does nothing when there are none."""
 
     def __init__(
-        self, mark: Callable[[str], str], tell: Callable[[str], Awaitable[None]], *, every: float = POLL_SECONDS
+        self, mark: Callable[[str], str], notify: Callable[[str], Awaitable[None]], *, every: float = POLL_SECONDS
     ) -> None:
         self._mark = mark
-        self._tell = tell
+        self._notify = notify
         self._every = every
         self._wanted = Counter[str]()
         self._marks = dict[str, str]()
         self._wake = anyio.Event()
 
     async def add_uri(self, uri: str) -> None:
-        """Begin to look at a resource; what it is now is what changes are measured against."""
+        """Begin to check a resource, against what it is now."""
         if uri not in self._marks:
             self._marks[uri] = await anyio.to_thread.run_sync(self._mark, uri)
         self._wanted[uri] += 1
         self._wake.set()
 
     def drop_uri(self, uri: str) -> None:
-        """Look no longer, when nobody else wants to hear of it."""
+        """Stop checking it when no other client subscribed to it."""
         self._wanted[uri] -= 1
         if self._wanted[uri] <= 0:
             del self._wanted[uri]
             self._marks.pop(uri, None)
 
     async def run_forever(self) -> None:
-        """Look and tell, until cancelled."""
+        """Check and notify, until cancelled."""
         while True:
             if not self._wanted:
                 self._wake = anyio.Event()
@@ -340,4 +340,4 @@ class ResourceWatcher:
         mark = await anyio.to_thread.run_sync(self._mark, uri, abandon_on_cancel=True)
         if uri in self._wanted and mark != self._marks.get(uri):
             self._marks[uri] = mark
-            await self._tell(uri)
+            await self._notify(uri)

@@ -10,76 +10,79 @@ import json
 from collections.abc import Callable
 from typing import Any, cast
 
-from surehold.front.shared.sanitize import ensure_utf8, escape_data
+from surehold.front.shared.sanitize import encode_json, ensure_utf8, escape_data
 from surehold.text.escape import escape_lines
 from surehold.tools.context import AnswerBudget
 from surehold.tools.spec import Answer, Json, Params, Result, Tool
 
 RESULT_KEY = "surehold/result"
 SESSION_KEY = "surehold/session"
-MENDED_KEY = "surehold/mended"
-SAVED_KEY = "answerSavedAs"
+REPAIRED_KEY = "surehold/mended"
+_SAVED_KEY = "answerSavedAs"
 _MIN_TEXT_CHARS = 200
 _MIN_LIST_ITEMS = 5
 _NOTE_CHARS = 200
 """Characters for the sentence that says where the rest is."""
 
-Keep = Callable[[str, str], str]
+KeepText = Callable[[str, str], str]
 """Keeps a text of some MIME type and returns the address of the resource."""
 
 
-def tool_result(tool: Tool[Params, Result], answer: Answer, *, budget: AnswerBudget, handle: str, keep: Keep) -> Json:
-    """Return the result of a call as the protocol spells it."""
-    looks = tool.hints.read_only
-    text = cut_text_to_fit(
-        ensure_utf8(answer.text) if looks else escape_lines(answer.text), budget.answer_characters, keep
-    )
+def tool_result(
+    tool: Tool[Params, Result], answer: Answer, *, budget: AnswerBudget, handle: str, keep: KeepText
+) -> Json:
+    """Return the result of a call in the form of the protocol."""
+    limit, read_only = budget.answer_characters, tool.hints.read_only
+    text = cut_text_to_fit(ensure_utf8(answer.text) if read_only else escape_lines(answer.text), limit, keep)
     content: list[Json] = [{"type": "text", "text": text}] if text or not answer.content else []
-    meta: Json = {RESULT_KEY: ensure_utf8(answer.data)}
+    encoded = encode_json(answer.data)
+    plain = encoded.isascii() and "\x7f" not in encoded  # then there is nothing to escape
+    meta: Json = {RESULT_KEY: answer.data if plain else ensure_utf8(answer.data)}
     if handle:
         meta[SESSION_KEY] = handle
     result: Json = {"content": [*content, *ensure_utf8(answer.content)], "isError": not answer.ok, "_meta": meta}
     if tool.output_schema is not None:
-        result["structuredContent"] = cut_data_to_fit(
-            escape_data(answer.structured or answer.data), budget.answer_characters, keep
-        )
+        if plain and (answer.structured is None or answer.structured is answer.data) and len(encoded) <= limit:
+            result["structuredContent"] = answer.data
+        else:
+            result["structuredContent"] = cut_data_to_fit(escape_data(answer.structured or answer.data), limit, keep)
     return result
 
 
-def cut_text_to_fit(text: str, limit: int, keep: Keep) -> str:
+def cut_text_to_fit(text: str, limit: int, keep: KeepText) -> str:
     """Return a text that fits; the whole one is kept when it does not."""
     if len(text) <= limit:
         return text
     head = text[: max(limit - _NOTE_CHARS, 0)]
     head = head[: head.rfind("\n") + 1] or head
-    place = keep(text, "text/plain")
+    uri = keep(text, "text/plain")
     rest = len(text) - len(head)
-    return f"{head}\n[{rest:,} more characters did not fit. All of it is the resource {place}]"
+    return f"{head}\n[{rest:,} more characters did not fit. All of it is the resource {uri}]"
 
 
-def cut_data_to_fit(data: Json, limit: int, keep: Keep) -> Json:
+def cut_data_to_fit(data: Json, limit: int, keep: KeepText) -> Json:
     """Return data that fits as JSON: the longest texts and lists in it are shortened, and all of it is kept."""
     whole = json.dumps(data, ensure_ascii=False)
     if len(whole) <= limit:
         return data
-    place = keep(whole, "application/json")
+    uri = keep(whole, "application/json")
     length, count = limit, limit
     small = data
     while length > _MIN_TEXT_CHARS or count > _MIN_LIST_ITEMS:
         length, count = max(length // 2, _MIN_TEXT_CHARS), max(count // 2, _MIN_LIST_ITEMS)
-        small = {**cast("Json", _shorten_values(data, length, count, place)), SAVED_KEY: place}
+        small = {**cast("Json", _shorten_values(data, length, count, uri)), _SAVED_KEY: uri}
         if len(json.dumps(small, ensure_ascii=False)) <= limit:
             break
     return small
 
 
-def _shorten_values(value: Any, length: int, count: int, place: str) -> Any:
+def _shorten_values(value: Any, length: int, count: int, uri: str) -> Any:
     if isinstance(value, str):
         rest = len(value) - length
-        return value if rest <= 0 else f"{value[:length]}\n[{rest:,} more characters: {place}]"
+        return value if rest <= 0 else f"{value[:length]}\n[{rest:,} more characters: {uri}]"
     if isinstance(value, dict):
         rows = cast("Json", value)
-        return {key: _shorten_values(inner, length, count, place) for key, inner in rows.items()}
+        return {key: _shorten_values(inner, length, count, uri) for key, inner in rows.items()}
     if isinstance(value, list):
-        return [_shorten_values(inner, length, count, place) for inner in cast("list[Any]", value)[:count]]
+        return [_shorten_values(inner, length, count, uri) for inner in cast("list[Any]", value)[:count]]
     return value

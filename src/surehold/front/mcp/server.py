@@ -1,8 +1,9 @@
 """Binds the adapter to the SDK's low-level server, for both eras of the protocol.
 
-This is the only seam to the SDK's server: requests, elicitation, subscriptions and shutdown signals.
+This is the only seam to the SDK's server: requests, elicitation and subscriptions, and the signals that end it.
 """
 
+import asyncio
 import os
 import signal
 from collections import OrderedDict
@@ -23,23 +24,30 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from surehold.errors import Cancelled, PermissionRequired, SureholdError
+from surehold.errors import PermissionRequired
 from surehold.front.mcp.adapter import Adapter
-from surehold.front.mcp.approval_form import ElicitationForm, ElicitationReply
-from surehold.front.mcp.approval_rounds import RoundInput
 from surehold.front.mcp.call_threads import CallThreads, Send
 from surehold.front.mcp.resources import ResourceWatcher
-from surehold.front.mcp.results import MENDED_KEY, SESSION_KEY
-from surehold.front.mcp.sessions import Caller, RpcError, new_handle
-from surehold.front.shared.approval_queue import ApprovalQueue, Deliver, QuestionChannel
+from surehold.front.mcp.results import REPAIRED_KEY, SESSION_KEY
+from surehold.front.mcp.sessions import (
+    Caller,
+    ElicitationForm,
+    ElicitationReply,
+    RoundInput,
+    RpcError,
+    ShowForm,
+    new_handle,
+)
+from surehold.front.shared.approval_queue import ApprovalQueue, client_gone_error, run_on_loop
 from surehold.tools.context import ProgressListener
 from surehold.tools.spec import Json
+from surehold.workspace.access.permission import Approval
 
 INTERRUPTED_EXIT_CODE = 130
 
 
 class ShutdownSignals:
-    """Hears SIGTERM and SIGINT; a second one ends the program at once, which no file minds."""
+    """Waits for SIGTERM and SIGINT; a second one ends the program at once, which is safe for every file."""
 
     def __init__(self) -> None:
         self.asked = anyio.Event()
@@ -60,10 +68,10 @@ class ShutdownSignals:
         scope.cancel()
 
 
-ElicitationContext = ServerRequestContext[Any, Any]
+RequestContext = ServerRequestContext[Any, Any]
 
 
-def can_elicit(ctx: ElicitationContext) -> bool:
+def can_elicit(ctx: RequestContext) -> bool:
     """Tell whether the client shows forms to a person; one that names no mode means forms."""
     capabilities = ctx.session.client_capabilities
     declared = capabilities.elicitation if capabilities else None
@@ -76,51 +84,37 @@ def replies_in(params: types.CallToolRequestParams) -> dict[str, ElicitationRepl
     return {key: _reply_from(one) for key, one in given.items() if isinstance(one, types.ElicitResult)}
 
 
-def make_delivery(ctx: ElicitationContext, *, seconds: float) -> Deliver:
+def make_form_channel(ctx: RequestContext) -> ShowForm:
     """Return the way to ask the client of a call while the call waits."""
+    loop = asyncio.get_running_loop()
 
-    async def deliver_form(question: ElicitationForm) -> ElicitationReply:
-        params = types.ElicitRequestFormParams(message=question.message, requested_schema=question.schema)
+    async def show_form(form: ElicitationForm, read: Callable[[ElicitationReply], Approval]) -> Approval:
+        params = types.ElicitRequestFormParams(message=form.message, requested_schema=form.schema)
         try:
             result = await ctx.session.send_request(
                 types.ElicitRequest(params=params),
                 types.ElicitResult,
-                request_read_timeout_seconds=seconds,
                 metadata=ServerMessageMetadata(related_request_id=ctx.request_id),
             )
         except MCPError as error:
-            raise _delivery_error(error, seconds) from None
-        except ValidationError:
-            raise _unreachable_error("its answer cannot be understood") from None
-        return _reply_from(result)
+            if error.code == types.CONNECTION_CLOSED:
+                raise client_gone_error() from None
+            raise PermissionRequired("The client could not ask for approval.", cause=error.message) from None
+        except ValidationError as error:
+            cause = "its answer does not follow the protocol"
+            raise PermissionRequired("The client could not ask for approval.", cause=cause) from error
+        return read(_reply_from(result))
 
-    return deliver_form
+    return lambda form, read: run_on_loop(show_form(form, read), loop)
 
 
 def _reply_from(result: types.ElicitResult) -> ElicitationReply:
     return ElicitationReply(action=result.action, content=result.content or {})
 
 
-def _delivery_error(error: MCPError, seconds: float) -> SureholdError:
-    if error.code == types.CONNECTION_CLOSED:
-        return Cancelled("The client left while somebody was asked.")
-    if error.code == types.REQUEST_TIMEOUT:
-        return PermissionRequired(
-            f"Nobody answered within {seconds:,.0f} seconds.",
-            reason="approval_timeout",
-            action="Tell the person what you want to change; call again when they are there to answer.",
-        )
-    return _unreachable_error(error.message)
-
-
-def _unreachable_error(cause: str) -> PermissionRequired:
-    return PermissionRequired("The client could not ask anybody.", cause=cause)
-
-
 PRINCIPAL_KEY = "surehold.principal"
-"""Where the HTTP front leaves the name that a bearer token stands for."""
+"""Where the HTTP front leaves the name that a bearer token identifies."""
 
-RequestContext = ServerRequestContext[Any, Any]
 T = TypeVar("T")
 _LONG_CACHE = CacheHint(ttl_ms=300_000, scope="public")
 _CACHE_HINTS: dict[CacheableMethod, CacheHint] = {
@@ -140,7 +134,7 @@ class BoundServer:
 
     server: Server[Any]
     calls: CallThreads
-    desk: ApprovalQueue
+    approvals: ApprovalQueue
     listening: ListenHandler
 
 
@@ -153,7 +147,6 @@ class _ServerBinding:
     def __init__(self, adapter: Adapter) -> None:
         self._adapter = adapter
         self._calls = CallThreads()
-        self._desk = ApprovalQueue()
         self._own = new_handle()
         self._bus = InMemorySubscriptionBus()
         self._listening = ListenHandler(self._bus)
@@ -183,7 +176,9 @@ class _ServerBinding:
             on_get_prompt=_plain_answer(self._get_prompt),
             on_completion=_plain_answer(self._complete_argument),
         )
-        return BoundServer(server=server, calls=self._calls, desk=self._desk, listening=self._listening)
+        return BoundServer(
+            server=server, calls=self._calls, approvals=self._adapter.approvals, listening=self._listening
+        )
 
     @asynccontextmanager
     async def _run_lifespan(self, _: Server[Any]) -> AsyncGenerator[None]:
@@ -200,23 +195,19 @@ class _ServerBinding:
 
     async def _call_tool(self, ctx: RequestContext, params: types.CallToolRequestParams) -> Json:
         name, arguments, caller = params.name, params.arguments, self._caller_from(ctx)
-        changes, asking, brought = self._adapter.may_write(name), None, None
+        changes = self._adapter.may_write(name)
         if changes and can_elicit(ctx):
             if caller.era == "stateless":
                 brought = RoundInput(state=params.request_state or "", replies=replies_in(params))
+                caller = replace(caller, round=brought)
             else:
-                asking = self._desk.open_channel(make_delivery(ctx, seconds=self._adapter.profile.ask_seconds))
+                caller = replace(caller, show_form=make_form_channel(ctx))
 
         def call_adapter(progress: ProgressListener, cancelled: Callable[[], bool]) -> Json:
-            called = replace(caller, progress=progress, cancelled=cancelled, ask=asking, round=brought)
-            return self._adapter.call_tool(name, arguments, called)
+            return self._adapter.call_tool(name, arguments, replace(caller, progress=progress, cancelled=cancelled))
 
         send: Send | None = ctx.session.report_progress if (ctx.meta or {}).get("progress_token") is not None else None
-        try:
-            return await self._run_call(call_adapter, changes=changes, send=send, asking=asking)
-        finally:
-            if asking:
-                self._desk.drop_channel(asking)
+        return await self._run_call(call_adapter, changes=changes, send=send)
 
     # Resources.
     async def _list_resources(self, _: RequestContext, params: types.PaginatedRequestParams | None) -> Json:
@@ -288,10 +279,9 @@ class _ServerBinding:
         *,
         changes: bool = False,
         send: Send | None = None,
-        asking: QuestionChannel | None = None,
     ) -> T:
         try:
-            return await self._calls.run_in_thread(work, changes=changes, send=send, asking=asking)
+            return await self._calls.run_in_thread(work, changes=changes, send=send)
         except RpcError as error:
             raise MCPError(error.code, error.message, error.data) from None
 
@@ -306,7 +296,7 @@ class _ServerBinding:
             connection=self._connection_id(ctx, stateless=stateless),
             principal=ctx.request.scope.get(PRINCIPAL_KEY, "") if ctx.request is not None else "",
             handle=str(meta.get(SESSION_KEY) or ""),
-            mended=bool(meta.get(MENDED_KEY)),
+            repaired=bool(meta.get(REPAIRED_KEY)),
         )
 
     def _connection_id(self, ctx: RequestContext, *, stateless: bool) -> str:

@@ -13,14 +13,15 @@ import hashlib
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from surehold.errors import InvalidArgument
-from surehold.front.mcp.approval_form import Ask
-from surehold.front.mcp.approval_rounds import RoundInput
 from surehold.tools.context import ProgressListener
+from surehold.tools.spec import Json
+from surehold.workspace.access.permission import Approval
 from surehold.workspace.session import Session
 from surehold.workspace.workspace import Workspace
 
@@ -42,12 +43,37 @@ class RpcError(Exception):
         self.data = data
 
 
-def _ignore_progress(done: float, total: float | None = None, message: str = "") -> None:
-    """Report to nobody."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElicitationForm:
+    """A message, and a form to fill in."""
+
+    message: str
+    schema: Json
 
 
-def _never_cancelled() -> bool:
-    return False
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElicitationReply:
+    """What came back from the client."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+ShowForm = Callable[[ElicitationForm, Callable[[ElicitationReply], Approval]], Future[Approval]]
+"""Shows a form at the client, from any thread; the function turns the reply into the answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundInput:
+    """What a call of the stateless era brings along, from a client that can ask a person."""
+
+    state: str = ""
+    """The id of the question that an earlier call ended with."""
+    replies: Mapping[str, ElicitationReply] = field(default_factory=dict[str, ElicitationReply])
+
+
+def ignore_progress(done: float, total: float | None = None, message: str = "") -> None:
+    """Report progress to no one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,19 +85,19 @@ class Caller:
     client_version: str = ""
     era: Era = "handshake"
     connection: str = ""
-    """A secret that stands for the connection: the process over stdio, the MCP session id over HTTP."""
+    """A secret that identifies the connection: the process over stdio, the MCP session id over HTTP."""
     principal: str = ""
-    """Whom the bearer token stands for."""
+    """Whom the bearer token identifies."""
     handle: str = ""
     """The session that the request names in its `_meta`."""
-    mended: bool = False
-    """The transport replaced halves of characters in the request."""
-    progress: ProgressListener = _ignore_progress
-    cancelled: Callable[[], bool] = _never_cancelled
-    ask: Ask | None = None
-    """Asks the person at the client, and waits; None when the client cannot, or when it asks between two calls."""
+    repaired: bool = False
+    """The transport replaced lone surrogates in the request."""
+    progress: ProgressListener = ignore_progress
+    cancelled: Callable[[], bool] = lambda: False
+    show_form: ShowForm | None = None
+    """Asks the person at the client while the call waits; None when the client cannot, or asks between two calls."""
     round: RoundInput | None = None
-    """Where a question lies between two calls: what this one brings along. None when the client cannot ask so."""
+    """What this call brings along when questions are answered between two calls; None when the client cannot do that."""
 
 
 NEW_SESSION = "new"

@@ -6,8 +6,7 @@
 3. It ends when the client closes its end, or on SIGTERM or SIGINT. Running calls get a moment; changes get as long as
    they need.
 4. Some hosts send half of a character as an escape. The SDK's parser refuses such a line, and the client would wait
-   forever;
-   so lone surrogates become U+FFFD, and the request says that it was repaired.
+   forever; so lone surrogates become U+FFFD, and the request says that it was repaired.
 """
 
 import json
@@ -21,7 +20,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCRequest, jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from surehold.front.mcp.results import MENDED_KEY
+from surehold.front.mcp.results import REPAIRED_KEY
 from surehold.front.mcp.server import BoundServer, ShutdownSignals
 from surehold.front.shared.sanitize import ensure_utf8
 from surehold.front.shared.stdio_lines import StdioDescriptors, StdioLines
@@ -41,7 +40,7 @@ class ParsedLine:
 
     message: JSONRPCMessage | None = None
     replies: tuple[JSONRPCError, ...] = ()
-    """What to answer at once, to requests that are not even requests."""
+    """What to answer at once, to lines that are not requests."""
 
 
 def parse_line(line: bytes) -> ParsedLine:
@@ -50,9 +49,9 @@ def parse_line(line: bytes) -> ParsedLine:
         return ParsedLine(message=jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValidationError:
         pass
-    mended = _repair_line(line)
-    if mended is not None:
-        return ParsedLine(message=mended)
+    repaired = _repair_line(line)
+    if repaired is not None:
+        return ParsedLine(message=repaired)
     return ParsedLine(replies=_error_replies(line))
 
 
@@ -67,7 +66,7 @@ def _repair_line(line: bytes) -> JSONRPCMessage | None:
     if isinstance(message, JSONRPCRequest) and message.params is not None:
         meta = message.params.get("_meta")
         known = cast("dict[str, Any]", meta) if isinstance(meta, dict) else {}
-        message.params["_meta"] = {**known, MENDED_KEY: True}
+        message.params["_meta"] = {**known, REPAIRED_KEY: True}
     return message
 
 
@@ -77,13 +76,13 @@ def _parse_number(digits: str) -> int | float:
 
 
 def _error_replies(line: bytes) -> tuple[JSONRPCError, ...]:
-    """Return an error for every request in the line that somebody may wait for: a batch, or a malformed one."""
+    """Return an error for every request in a line that is a batch or malformed: the client may wait for an answer."""
     try:
         found = json.loads(line, parse_int=_parse_number)
     except (ValueError, RecursionError):
         return ()
     batch = isinstance(found, list)
-    why = "Send one message per line; batches are not served." if batch else "This is no request of JSON-RPC 2.0."
+    why = "Send one message per line; batches are not served." if batch else "This is not a JSON-RPC 2.0 request."
     requests = cast("list[Any]", found) if batch else [found]
     objects = [cast("dict[str, Any]", one) for one in requests if isinstance(one, dict)]
     ids = [one["id"] for one in objects if "method" in one and type(one.get("id")) in {int, str}]
@@ -92,10 +91,10 @@ def _error_replies(line: bytes) -> tuple[JSONRPCError, ...]:
 
 
 _GRACE_SECONDS = 1.0
-"""Seconds that looks under way may still take when the server ends."""
+"""Seconds that running reads still get when the server ends."""
 _FLUSH_SECONDS = 2.0
 _SETTLE_SECONDS = 0.05
-"""Seconds until everything that was read has reached its place."""
+"""Seconds until everything that was read has been handed on."""
 
 Incoming = MemoryObjectSendStream[SessionMessage | Exception]
 Outgoing = MemoryObjectReceiveStream[SessionMessage]
@@ -107,14 +106,14 @@ def serve_stdio(bound: BoundServer, pipes: StdioDescriptors) -> int:
 
 
 async def _serve_client(bound: BoundServer, pipes: StdioDescriptors) -> int:
-    ending, pump = ShutdownSignals(), StdioLines(pipes.incoming, pipes.outgoing)
+    ending, lines = ShutdownSignals(), StdioLines(pipes.incoming, pipes.outgoing)
     incoming, to_read = anyio.create_memory_object_stream[SessionMessage | Exception]()
     to_write, outgoing = anyio.create_memory_object_stream[SessionMessage]()
     async with anyio.create_task_group() as group:
         written = anyio.Event()
         group.start_soon(ending.watch_signals)
-        group.start_soon(_write_messages, pump, outgoing, written, ending)
-        group.start_soon(_read_messages, pump, incoming, to_write.clone(), bound, ending)
+        group.start_soon(_write_messages, lines, outgoing, written, ending)
+        group.start_soon(_read_messages, lines, incoming, to_write.clone(), bound, ending)
         await bound.server.run(to_read, to_write, bound.server.create_initialization_options())
         with anyio.move_on_after(_FLUSH_SECONDS):
             await written.wait()
@@ -123,7 +122,7 @@ async def _serve_client(bound: BoundServer, pipes: StdioDescriptors) -> int:
 
 
 async def _read_messages(
-    pump: StdioLines,
+    lines: StdioLines,
     incoming: Incoming,
     replies: MemoryObjectSendStream[SessionMessage],
     bound: BoundServer,
@@ -132,33 +131,33 @@ async def _read_messages(
     async with incoming, replies:
         async with anyio.create_task_group() as group:
             group.start_soon(ending.cancel_when_asked, group.cancel_scope)
-            async for line in pump.read_lines():
+            async for line in lines.read_lines():
                 found = parse_line(line)
                 for reply in found.replies:
                     await replies.send(SessionMessage(reply))
                 if found.message is not None:
                     await incoming.send(SessionMessage(found.message))
             group.cancel_scope.cancel()
-        await _finish_calls(pump, bound)
+        await _finish_calls(lines, bound)
 
 
-async def _finish_calls(pump: StdioLines, bound: BoundServer) -> None:
-    """Let calls end whose answers somebody still reads; their questions nobody answers any more."""
+async def _finish_calls(lines: StdioLines, bound: BoundServer) -> None:
+    """Let calls end whose answers the client still reads; open questions are withdrawn."""
     await anyio.sleep(_SETTLE_SECONDS)
-    bound.desk.close()
+    bound.approvals.close()
     end = anyio.current_time() + _GRACE_SECONDS
-    while bound.calls.under_way and pump.has_reader and (bound.calls.is_changing or anyio.current_time() < end):  # noqa: ASYNC110 - three things to wait for
+    while bound.calls.under_way and lines.has_reader and (bound.calls.is_changing or anyio.current_time() < end):  # noqa: ASYNC110 - three things to wait for
         await anyio.sleep(_SETTLE_SECONDS)
     bound.listening.close()
     await anyio.sleep(_SETTLE_SECONDS)
 
 
-async def _write_messages(pump: StdioLines, outgoing: Outgoing, written: anyio.Event, ending: ShutdownSignals) -> None:
+async def _write_messages(lines: StdioLines, outgoing: Outgoing, written: anyio.Event, ending: ShutdownSignals) -> None:
     try:
         async with outgoing:
             async for message in outgoing:
-                await pump.write_line(_encode_message(message.message))
-    except OSError:  # nobody reads any more
+                await lines.write_line(_encode_message(message.message))
+    except OSError:  # the client has left
         ending.asked.set()
     finally:
         written.set()
@@ -167,5 +166,5 @@ async def _write_messages(pump: StdioLines, outgoing: Outgoing, written: anyio.E
 def _encode_message(message: JSONRPCMessage) -> bytes:
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
-    except ValueError:  # a surrogate that came past the adapter: the SDK's own words about the client's
+    except ValueError:  # a lone surrogate in a message of the SDK, which repeats the client's text
         return json.dumps(ensure_utf8(message.model_dump(by_alias=True, exclude_unset=True))).encode()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from surehold.front.review.pending_approvals import PendingApproval
+from surehold.front.shared.approval_queue import PendingApproval
 from surehold.front.shared.diff_rows import classify_rows
 from surehold.stores.base import Entry
 from surehold.text.escape import escape_lines, escape_text

@@ -22,9 +22,8 @@ from starlette.routing import Route
 
 from surehold.errors import SureholdError
 from surehold.front.review import markup
-from surehold.front.review.pending_approvals import PendingApproval, PendingApprovals
+from surehold.front.shared.approval_queue import ApprovalQueue, PendingApproval, approval_for
 from surehold.stores.base import LedgerQuery
-from surehold.workspace.access.permission import Approval
 from surehold.workspace.history import ChangeView
 from surehold.workspace.workspace import Workspace
 
@@ -32,6 +31,7 @@ _COOKIE_PREFIX = "surehold-review"
 _REVIEWER_NAME = "review page"
 _ENTRIES_PER_PAGE = 100
 _MAX_NOTICES = 50
+_MAX_NOTE_CHARS = 500
 _SEQ_DIGITS_LIMIT = 19
 """Shorter numbers are such that the store can count to."""
 _MAX_FORM_BYTES = 4 << 20
@@ -48,7 +48,7 @@ PageEndpoint = Callable[[Request], Awaitable[Response]]
 class ReviewPage:
     """Shows a workspace's changes and open questions to the person who has the token."""
 
-    def __init__(self, workspace: Workspace, questions: PendingApprovals, *, token: str) -> None:
+    def __init__(self, workspace: Workspace, questions: ApprovalQueue, *, token: str) -> None:
         self._workspace = workspace
         self._questions = questions
         self._token = token.encode()
@@ -130,13 +130,9 @@ class ReviewPage:
         question_id, decision = request.path_params["id"], form.get("decision", "")
         question = next((one for one in self._questions.list_open() if one.id == question_id), None)
         if decision not in ("allow", "always", "refuse"):
-            return self._redirect_to("/", "That is no answer; nothing was decided.")
-        approval = Approval(
-            allowed=decision != "refuse",
-            always=decision == "always",
-            contents=_edited_contents(question, form.get("content")) if question else {},
-            note=form.get("note", "")[:500],
-        )
+            return self._redirect_to("/", "The form contained no decision; nothing was decided.")
+        contents = _edited_contents(question, form.get("content")) if question else {}
+        approval = approval_for(decision, note=form.get("note", "")[:_MAX_NOTE_CHARS], contents=contents)
         try:
             self._questions.answer_question(question_id, approval)
         except SureholdError as error:
