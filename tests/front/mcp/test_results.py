@@ -208,7 +208,7 @@ def test_structured_content_that_does_not_fit_is_kept_and_named(odd: StdioClient
 
 @requirement("host:budget:page", "host:budget:by_client", "host:budget:never_cut")
 @pytest.mark.parametrize(
-    ("client", "profile", "least", "most"),
+    ("client", "options", "least", "most"),
     [
         ("claude-code", ServerOptions(), 35_000, 41_000),
         ("codex-mcp-client", ServerOptions(), 9_000, 12_000),
@@ -217,12 +217,12 @@ def test_structured_content_that_does_not_fit_is_kept_and_named(odd: StdioClient
     ],
 )
 def test_a_page_fits_its_host_and_the_next_one_goes_on(
-    site: Site, client: str, profile: ServerOptions, least: int, most: int
+    site: Site, client: str, options: ServerOptions, least: int, most: int
 ) -> None:
     rows = [f"line {number:06d} " + "x" * 60 for number in range(1, 1501)]
     site.put("long.txt", "\n".join(rows) + "\n")
     with site.open() as workspace:
-        adapter = Adapter(workspace=workspace, tools=tools_of("files"), profile=profile)
+        adapter = Adapter(workspace=workspace, tools=tools_of("files"), options=options)
         caller = Caller(client=client)
         first = adapter.call_tool("read_file", {"path": "long.txt"}, caller)
         facts = data_of(first)["data"]

@@ -4,6 +4,7 @@ import re
 import shutil
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,13 @@ class Agent(threading.Thread):
 def sign_in(page: Page, server: HttpServer) -> None:
     page.goto(f"http://127.0.0.1:{server.port}/#{server.token}")
     expect(page.get_by_role("heading", name="Waiting for you")).to_be_visible()
+
+
+def cookie_of(server: HttpServer) -> dict[str, str]:
+    """Sign in without a browser."""
+    own = {"Origin": f"http://127.0.0.1:{server.port}"}
+    _, headers, _ = server.send("POST", "/review/sign-in", body=f"token={server.token}".encode(), headers=own)
+    return {"Cookie": headers["set-cookie"].partition(";")[0]}
 
 
 @needs_browser
@@ -201,18 +209,27 @@ def test_everything_that_would_happen_is_said_in_the_question(site: Site, server
 
 @needs_browser
 def test_a_question_is_not_answered_by_a_click_that_came_too_early(server: HttpServer, page: Page) -> None:
+    page.clock.install()
+    page.clock.pause_at(datetime.now(UTC) + timedelta(hours=1))  # from here on the test says how time passes
+    agents = [Agent(server, "create_file", path=name, content="x") for name in "12"]
+    cookie = cookie_of(server)
+    wait_until(lambda: len(server.send("GET", "/review/state", headers=cookie)[2].split()) == 3, "not both ask")
     sign_in(page, server)
-    first = Agent(server, "create_file", path="1", content="x")
-    expect(page.locator("article.question")).to_have_count(1)
-    second = Agent(server, "create_file", path="2", content="x")
-    expect(page.locator("article.question")).to_have_count(2)
+    questions, allow = page.locator("article.question"), page.get_by_role("button", name="Allow", exact=True)
+    expect(questions).to_have_count(2)
+    expect(allow.first).to_be_disabled()
 
-    page.locator("article.question").nth(0).get_by_role("button", name="Allow", exact=True).click()
+    page.clock.run_for(600)
+    allow.first.click()
     page.wait_for_selector(".notice")
-    assert page.locator("article.question button").first.is_disabled()
-    first.text()
+    expect(questions).to_have_count(1)
+    expect(allow).to_be_disabled()
+    allow.click(force=True)
+
+    page.clock.run_for(600)
     page.get_by_role("button", name="Refuse").click()
-    assert second.text()
+    assert all(agent.text() for agent in agents)
+    assert sorted(agent.result["isError"] for agent in agents) == [False, True], "the early click answered"
 
 
 @needs_browser
@@ -236,8 +253,7 @@ def test_a_page_that_may_call_the_server_is_not_the_review_page(site: Site) -> N
     friend = "http://localhost:6274"
     with site.serve("serve", "--port", "0", "--allow-origin", friend) as server:
         own = {"Origin": f"http://127.0.0.1:{server.port}"}
-        _, headers, _ = server.send("POST", "/review/sign-in", body=f"token={server.token}".encode(), headers=own)
-        cookie = {"Cookie": headers["set-cookie"].partition(";")[0]}
+        cookie = cookie_of(server)
 
         assert server.send("POST", "/review/change/x/undo", headers={**cookie, "Origin": friend})[0] == 403
         assert server.send("POST", "/review/change/x/undo", headers={**cookie, **own})[0] == 303
@@ -260,9 +276,7 @@ def test_a_change_of_many_files_is_one_row_and_does_not_come_again(site: Site, s
         session = workspace.session()
         session.create("first", "x")
         session.apply(*(Proposal(path=f"{k}", edit=WriteText("x"), proof=Absent()) for k in range(250)))
-    form = {"Origin": f"http://127.0.0.1:{server.port}"}
-    _, headers, _ = server.send("POST", "/review/sign-in", body=f"token={server.token}".encode(), headers=form)
-    cookie = {"Cookie": headers["set-cookie"].partition(";")[0]}
+    cookie = cookie_of(server)
 
     newest = server.send("GET", "/", headers=cookie)[2].decode()
     assert newest.count("<tr") == 2

@@ -1,4 +1,4 @@
-// Signs in with the token behind the `#` of the link, and shows news without a reload. The page works without it.
+// Signs in with the token after the `#` of the link, and shows news without a reload. The page works without it.
 "use strict";
 
 const form = document.getElementById("sign-in");
@@ -9,33 +9,35 @@ if (form && secret) {
   form.submit();
 }
 
-// A click that was meant for what stood here a moment ago decides nothing.
-const settle = () => {
+// A click that was meant for what was here a moment ago decides nothing.
+const GUARD_MS = 600;
+const guardButtons = () => {
   const buttons = document.querySelectorAll(".question button");
   for (const button of buttons) button.disabled = true;
-  setTimeout(() => { for (const button of buttons) button.disabled = false; }, 600);
+  setTimeout(() => { for (const button of buttons) button.disabled = false; }, GUARD_MS);
 };
 
-const begun = () => [...document.querySelectorAll("main input, main textarea")].some((one) => one.value !== one.defaultValue);
-const busy = () => begun() || document.querySelector("details[open]") || document.activeElement?.matches("input, textarea");
+const CHECK_MS = 1500;
+const hasInput = () => [...document.querySelectorAll("main input, main textarea")].some((one) => one.value !== one.defaultValue);
+const isBusy = () => hasInput() || document.querySelector("details[open]") || document.activeElement?.matches("input, textarea");
 
-const look = async () => {
+const checkForNews = async () => {
   try {
     const answer = await fetch("/review/state");
-    if (!answer.ok || busy()) return;
+    if (!answer.ok || isBusy()) return;
     const state = await answer.text();
     if (state === document.body.dataset.state) return;
     const fresh = new DOMParser().parseFromString(await (await fetch(location.href)).text(), "text/html");
     document.querySelector("main").replaceWith(fresh.querySelector("main"));
-    settle();
+    guardButtons();
     document.body.dataset.state = fresh.body.dataset.state;
     document.title = fresh.title;
   } catch {
-    // The server is away; the next look may find it again.
+    // The server cannot be reached; the next check may find it again.
   }
 };
 
 if (!form) {
-  settle();
-  setInterval(look, 1500);
+  guardButtons();
+  setInterval(checkForNews, CHECK_MS);
 }
