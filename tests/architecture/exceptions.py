@@ -64,9 +64,6 @@ PATH_STRINGS: dict[str, int] = {
 
 SENTENCE_SURGERY: dict[str, int] = {
     "dialects/claude/read.py": 1,
-    "front/acp/editor_files.py": 1,
-    "front/mcp/approvers.py": 1,
-    "front/review/pending_approvals.py": 1,
     "search/ripgrep/engine.py": 1,
     "text/sanity/check.py": 2,
     "workspace/access/permission.py": 2,

@@ -184,13 +184,13 @@ def test_any_other_refusal_says_what_the_client_said(line: Line, refusal: Reques
     files = line.files()
 
     for ask, what in (
-        (lambda: files.read_text("/x"), "hand out"),
-        (lambda: files.write_text("/x", "text"), "take new text for"),
+        (lambda: files.read_text("/x"), "read"),
+        (lambda: files.write_text("/x", "text"), "write"),
     ):
         with pytest.raises(Unavailable) as refused:
             ask()
         assert (refused.value.reason, refused.value.path) == ("editor_refused", "/x")
-        assert refused.value.message == f"The editor does not {what} `/x`: {str(refusal).rstrip('.')}."
+        assert refused.value.message == f"The editor refused to {what} `/x`: {str(refusal).rstrip('.')}."
         assert refused.value.details == {"editor_code": refusal.code}
 
 

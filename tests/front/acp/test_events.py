@@ -148,7 +148,7 @@ def test_a_difference_that_is_too_large_is_said_in_words(session: Session) -> No
     receipt = session.create("a.txt", "x" * 600_000)
 
     found = preview_changes(receipt.files, root=ROOT)
-    assert (found.diffs, found.notes) == ((), ("The difference in a.txt is too large to be shown here.",))
+    assert (found.diffs, found.notes) == ((), ("The diff of a.txt is too large to be shown here.",))
 
 
 def test_the_differences_in_many_files_fit_into_one_message(session: Session) -> None:
@@ -156,7 +156,7 @@ def test_the_differences_in_many_files_fit_into_one_message(session: Session) ->
 
     found = preview_changes(made, root=ROOT)
     assert len(found.diffs) == 8
-    assert found.notes == ("The differences in 2 more files are too many to be shown here.",)
+    assert found.notes == ("The diffs of 2 more files are too large to be shown here.",)
 
 
 def test_bytes_that_are_no_text_are_said_in_words(session: Session, tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_bytes_that_are_no_text_are_said_in_words(session: Session, tmp_path: Pa
     receipt = session.delete("a.bin", expected_sha256=sha256)
 
     found = preview_changes(receipt.files, root=ROOT)
-    assert (found.diffs, found.notes) == ((), ("The bytes of a.bin are no text: 3 before, 0 after.",))
+    assert (found.diffs, found.notes) == ((), ("a.bin is binary (3 → 0 bytes).",))
 
 
 def test_a_witness_keeps_what_its_session_did_and_what_it_brought_back(session: Session) -> None:

@@ -120,7 +120,7 @@ def test_a_refusal_and_its_reason_reach_the_agent(site: Site, server: HttpServer
     sign_in(page, server)
     agent = Agent(server, "create_file", path="b.txt", content="x")
 
-    page.get_by_label("What the agent should hear").fill("Write tests first.")
+    page.get_by_label("Note to the agent").fill("Write tests first.")
     page.get_by_role("button", name="Refuse").click()
 
     assert "Write tests first" in agent.text()
@@ -204,7 +204,7 @@ def test_everything_that_would_happen_is_said_in_the_question(site: Site, server
     assert (site.root / "n").stat().st_mode & 0o777 == 0o755
 
     Agent(server, "create_file", path="long.txt", content="".join(f"line {i}\n" for i in range(20_000)))
-    expect(question).to_contain_text("The difference is longer than what is shown here.")
+    expect(question).to_contain_text("The diff is longer than what is shown here.")
 
 
 @needs_browser
@@ -290,7 +290,7 @@ def test_a_change_of_many_files_is_one_row_and_does_not_come_again(site: Site, s
 def test_news_do_not_take_away_what_was_typed(server: HttpServer, page: Page) -> None:
     sign_in(page, server)
     Agent(server, "create_file", path="1", content="x")
-    note = page.get_by_label("What the agent should hear")
+    note = page.get_by_label("Note to the agent")
     note.fill("Half a sen")
     note.blur()
     Agent(server, "create_file", path="2", content="x")

@@ -39,7 +39,7 @@ class EditorConnection(Protocol):
 
 
 def can_edit(capabilities: "ClientCapabilities | None") -> bool:
-    """Tell whether a client lets us read and write its files; one without the other is of no use."""
+    """Tell whether a client lets us both read and write its files."""
     files = capabilities.fs if capabilities else None
     return bool(files and files.read_text_file and files.write_text_file)
 
@@ -71,7 +71,9 @@ class AcpEditorFiles:
         except RequestError as error:
             if _says_no_file(error):
                 return None
-            raise _refused_error(path, error, "hand out") from error
+            raise _refused_error(
+                f"The editor refused to read `{path}`: {_cause_of(error)}.", path, error.code
+            ) from error
         return answer.content
 
     def write_text(self, path: str, text: str) -> None:
@@ -82,7 +84,9 @@ class AcpEditorFiles:
                 lambda: self._conn.write_text_file(session_id=self._session, path=named, content=text), path
             )
         except RequestError as error:
-            raise _refused_error(path, error, "take new text for") from error
+            raise _refused_error(
+                f"The editor refused to write `{path}`: {_cause_of(error)}.", path, error.code
+            ) from error
 
     def _client_path(self, path: str) -> str:
         """Return a path as the client spells it; the innermost directory decides."""
@@ -108,7 +112,7 @@ class AcpEditorFiles:
         except (ConnectionError, CancelledError, asyncio.CancelledError) as error:
             raise _disconnected_error(path) from error
         except ValidationError as error:
-            raise _refused_error(path, error, "answer properly about") from error
+            raise _refused_error(f"The editor sent an invalid answer about `{path}`.", path, None) from error
 
 
 def _is_current_loop(loop: asyncio.AbstractEventLoop) -> bool:
@@ -124,14 +128,16 @@ def _says_no_file(error: RequestError) -> bool:
     return error.code == _RESOURCE_NOT_FOUND or bool(_NO_FILE.search(f"{error} {error.data or ''}"))
 
 
-def _refused_error(path: str, error: RequestError | ValidationError, what: str) -> Unavailable:
-    code = error.code if isinstance(error, RequestError) else None
-    said = str(error) if isinstance(error, RequestError) else "its answer is not one of the protocol"
+def _cause_of(error: RequestError) -> str:
+    return str(error).rstrip(".")
+
+
+def _refused_error(message: str, path: str, code: int | None) -> Unavailable:
     return Unavailable(
-        f"The editor does not {what} `{path}`: {said.rstrip('.')}.",
+        message,
         path=path,
         reason="editor_refused",
-        action="Look whether the file can be opened and changed in the editor.",
+        action="Check whether the file can be opened and changed in the editor.",
         editor_code=code,
     )
 
@@ -141,7 +147,7 @@ def _timeout_error(path: str, seconds: float) -> Unavailable:
         f"The editor did not answer about `{path}` within {seconds:g} s.",
         path=path,
         reason="editor_timeout",
-        action="Look whether the editor waits for something, then read the file and try again.",
+        action="Check whether the editor waits for something, then read the file and try again.",
         seconds=seconds,
     )
 

@@ -53,11 +53,11 @@ class ToolEvent:
     content: tuple[Json, ...] = ()
     """Images and the like, as MCP spells them; ACP spells them the same."""
     change_id: str = ""
-    """Under which name the change can be taken back."""
+    """The id with which the change can be undone."""
 
 
 MAX_INPUT_BYTES = 10 * 1024
-"""Bytes of a text in the arguments of a call; a client shows them, and nobody reads more."""
+"""Bytes of a text in the arguments of a call; a client shows them to a person."""
 MAX_OUTPUT_BYTES = 256 * 1024
 """Bytes of a text in a result; a file can be larger than a message may be."""
 
@@ -118,7 +118,7 @@ def to_contract_update(event: ToolEvent) -> Json:
         return ensure_utf8({key: begin[key] for key in _CONTRACT_ORDER if key in begin})
     fields: Json = {"status": event.status}
     if event.raw_output is not None:
-        # The contract's results have no `_meta`; what stands there is known to callers of version 1 alone.
+        # The contract's results have no `_meta`; only callers of version 1 know what is in it.
         fields["rawOutput"] = {key: value for key, value in event.raw_output.items() if key != "_meta"}
         fields["content"] = [{"type": "text", "text": event.diff or event.text}]
     return ensure_utf8({"type": "toolCallUpdate", "id": event.call_id, "fields": fields})

@@ -24,7 +24,7 @@ _MAX_TOTAL_CHARS = 4 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangePreview:
-    """The pieces of a change, and what is to be said beside them."""
+    """The diffs of a change, and notes about what they do not show."""
 
     diffs: tuple[FileDiff, ...] = ()
     notes: tuple[str, ...] = ()
@@ -46,14 +46,12 @@ def preview_changes(files: Iterable[FileReceipt], *, root: str) -> ChangePreview
         elif size <= _MAX_FILE_CHARS:
             left += 1
         else:
-            notes.append(f"The difference in {escape_text(one.path)} is too large to be shown here.")
+            notes.append(f"The diff of {escape_text(one.path)} is too large to be shown here.")
         if not _is_text(one.plan):
-            sizes = f"{one.plan.before.size:,} before, {one.plan.after.size:,} after"
-            notes.append(f"The bytes of {escape_text(one.path)} are no text: {sizes}.")
+            before, after = one.plan.before.size, one.plan.after.size
+            notes.append(f"{escape_text(one.path)} is binary ({before:,} → {after:,} bytes).")
     if left:
-        notes.append(
-            f"The differences in {left:,} more {'file' if left == 1 else 'files'} are too many to be shown here."
-        )
+        notes.append(f"The diffs of {left:,} more {'file' if left == 1 else 'files'} are too large to be shown here.")
     return ChangePreview(diffs=tuple(diffs), notes=tuple(notes))
 
 

@@ -72,10 +72,10 @@ def call_title(tool: Tool[Any, Any], arguments: Mapping[str, Any], *, roots: tup
         _describe_subject(tool, arguments, roots) if hints.title_names_path else "",
         _count_text(arguments),
     ]
-    said = escape_text(" ".join(word for word in words if word))
+    title = escape_text(" ".join(word for word in words if word))
     if arguments.get("dryRun") or arguments.get("dry_run"):
-        said += " (dry run)"
-    return said if len(said) <= _MAX_TITLE_CHARS else f"{said[: _MAX_TITLE_CHARS - 1]}…"
+        title += " (dry run)"
+    return title if len(title) <= _MAX_TITLE_CHARS else f"{title[: _MAX_TITLE_CHARS - 1]}…"
 
 
 def _describe_subject(tool: Tool[Any, Any], arguments: Mapping[str, Any], roots: tuple[str, ...]) -> str:

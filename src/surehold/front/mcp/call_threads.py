@@ -41,16 +41,16 @@ class ProgressRelay:
         self._waiting = deque[tuple[float, float | None, str]]()
         self._sending: asyncio.Task[None] | None = None
         self._closed = False
-        self._told = 0.0
+        self._reported_at = 0.0
         self._highest = -1.0
 
     def __call__(self, done: float, total: float | None = None, message: str = "") -> None:
         """Report from any thread; most reports are dropped."""
         now = time.monotonic()
         leap = bool(total) and done - self._highest >= total * _REPORT_FRACTION
-        if done <= self._highest or (now - self._told < _REPORT_SECONDS and not leap):
+        if done <= self._highest or (now - self._reported_at < _REPORT_SECONDS and not leap):
             return
-        self._told, self._highest = now, done
+        self._reported_at, self._highest = now, done
         with suppress(RuntimeError):  # the loop has ended; the work has not
             self._loop.call_soon_threadsafe(self._queue_report, (done, total, message))
 

@@ -1,4 +1,4 @@
-"""Serves MCP over streamable HTTP at `/mcp`, behind checks of host, origin and token.
+"""Serves MCP over streamable HTTP at `/mcp`, with checks of host, origin and token.
 
 1. The Host header must be ours, else 421: a web page cannot reach us through a name of its own (DNS rebinding).
 2. An Origin must be ours or allowed, else 403: other web pages cannot call us from a browser.

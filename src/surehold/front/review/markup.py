@@ -19,7 +19,7 @@ _MAX_TEXTAREA_ROWS = 16
 
 def render_document(title: str, body: str, *, notice: str = "", state: str = "") -> str:
     """Return a whole page."""
-    said = f'<p class="notice" role="status">{escape(escape_text(notice))}</p>' if notice else ""
+    status = f'<p class="notice" role="status">{escape(escape_text(notice))}</p>' if notice else ""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -29,18 +29,18 @@ def render_document(title: str, body: str, *, notice: str = "", state: str = "")
 </head>
 <body data-state="{escape(state)}">
 <header><a href="/">Surehold</a> <span>what agents did, and what they ask for</span></header>
-<main>{said}{body}</main>
+<main>{status}{body}</main>
 </body>
 </html>
 """
 
 
 def render_sign_in(*, wrong: bool = False) -> str:
-    """Return the page of somebody who has not shown the token yet."""
-    said = '<p class="notice">This is not the token.</p>' if wrong else ""
+    """Return the page for signing in with the token."""
+    problem = '<p class="notice">This is not the token.</p>' if wrong else ""
     return render_document(
         "Surehold: sign in",
-        f"""<section class="card"><h1>Sign in</h1>{said}
+        f"""<section class="card"><h1>Sign in</h1>{problem}
 <form method="post" action="/review/sign-in" id="sign-in">
 <label>Token <input name="token" type="password" autocomplete="off" autofocus required></label>
 <button>Sign in</button></form>
@@ -87,16 +87,16 @@ def render_change(view: ChangeView, diff: str, *, cut: bool = False) -> str:
 def _render_question(question: PendingApproval) -> str:
     request = question.request
     call, many = request.call, len(request.files) > 1
-    deed = f"change {len(request.files)} files" if many else request.files[0].summary
-    warnings = "".join(f"<p>Warning: {escape(escape_text(said))}</p>" for one in request.files for said in one.warnings)
+    summary = f"change {len(request.files)} files" if many else request.files[0].summary
+    warnings = "".join(f"<p>Warning: {escape(escape_text(text))}</p>" for one in request.files for text in one.warnings)
     return f"""<article class="card question" id="question-{escape(question.id)}">
-<h2>{escape(escape_text(call.agent or "An agent"))} wants to {escape(escape_text(deed))}</h2>
+<h2>{escape(escape_text(call.agent or "An agent"))} wants to {escape(escape_text(summary))}</h2>
 {_render_file_list(request.files) if many else ""}
 <p>{escape(escape_text(request.why))} It calls <code>{escape(escape_text(call.tool))}</code>.{_render_note(call.reason)}</p>
 {warnings}{_render_diff(request.diff, cut=any(one.change.diff_truncated for one in request.files))}
 <form method="post" action="/review/question/{escape(question.id)}">
 {_render_content_field(question)}
-<label>What the agent should hear <input name="note" maxlength="500"></label>
+<label>Note to the agent <input name="note" maxlength="500"></label>
 <p class="buttons"><button name="decision" value="allow" class="yes">Allow</button>
 <button name="decision" value="always">Allow for this session</button>
 <button name="decision" value="refuse" class="no">Refuse</button></p>
@@ -187,7 +187,7 @@ def _render_diff(text: str, *, cut: bool = False) -> str:
     rows = classify_rows(escape_lines(text[:_MAX_DIFF_CHARS]).rstrip("\n"))
     spans = "".join(f'<span class="{kind}">{escape(row)}\n</span>' for kind, row in rows)
     note = (
-        '<p class="notice">The difference is longer than what is shown here.</p>'
+        '<p class="notice">The diff is longer than what is shown here.</p>'
         if cut or len(text) > _MAX_DIFF_CHARS
         else ""
     )

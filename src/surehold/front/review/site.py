@@ -2,8 +2,7 @@
 
 1. Showing the token sets a cookie that pages of other sites cannot use; everything but signing in requires it.
 2. Every change is a POST from our own pages: its Origin must equal the Host that it was sent to, which the HTTP
-   checks have
-   already verified. Origins that may call the server do not count as the page.
+   checks have already verified. Origins that may call the server are not the page.
 3. Nothing is loaded from other sites, nothing may frame the page, and text from files and agents is never markup.
 """
 
@@ -104,7 +103,7 @@ class ReviewPage:
             return _html_response(markup.render_document("Surehold", "", notice=str(error)), 404)
         try:
             body = markup.render_change(view, await run_in_threadpool(history.diff, view.id))
-        except SureholdError:  # the versions were given up; what the ledger keeps of the difference is left
+        except SureholdError:  # the versions were pruned; the ledger keeps the beginning of the diff
             body = markup.render_change(view, "".join(entry.change.diff for entry in view.entries), cut=True)
         return _html_response(
             markup.render_document(
@@ -153,9 +152,8 @@ class ReviewPage:
         entries = history.log(LedgerQuery(limit=_ENTRIES_PER_PAGE, before_seq=before))
         ids = list(dict.fromkeys(entry.change_id for entry in entries))
         views = [history.show(one) for one in ids]
-        more = (
-            str(views[-1].entries[0].seq) if len(entries) == _ENTRIES_PER_PAGE else ""
-        )  # a change of many files stands here once
+        # From the first entry of the last change on: a change of many files is one row.
+        more = str(views[-1].entries[0].seq) if len(entries) == _ENTRIES_PER_PAGE else ""
         return views, more
 
     def _redirect_to(self, path: str, notice: str) -> Response:

@@ -12,7 +12,7 @@ from surehold.errors import SureholdError
 
 
 def write_report(error: Exception, argv: Sequence[str]) -> str:
-    """Write what happened into a file that only this user can read; return its path, or why there is none."""
+    """Write what happened to a file that only this user can read; return its path, or why there is none."""
     facts = "".join(f"{name}: {value}\n" for name, value in collect_versions().items())
     trace = "".join(traceback.format_exception(error))
     text = f"{facts}command: {' '.join(argv)!r}\n\n{trace}"
@@ -26,9 +26,9 @@ def write_report(error: Exception, argv: Sequence[str]) -> str:
 
 
 def report_bug(error: Exception, words: Sequence[str]) -> SureholdError:
-    """Report a failure of our own in a call of a tool, and return what its caller is told."""
+    """Report a bug in a tool call, and return the error for its caller."""
     place = write_report(error, words)
-    with suppress(OSError):  # nobody may be reading it
+    with suppress(OSError):  # standard error may be closed
         sys.stderr.write(f"surehold: `{words[-1]}` failed ({type(error).__name__}); the report is {place}\n")
     return SureholdError(
         f"Surehold itself failed ({type(error).__name__}); this is a bug.",

@@ -24,14 +24,14 @@ from surehold.errors import InvalidArgument
 
 @dataclass(frozen=True, slots=True)
 class StdioDescriptors:
-    """The two descriptors of the client, out of reach for everybody else."""
+    """The two descriptors of the client, out of reach for other code."""
 
     incoming: int
     outgoing: int
 
 
 def claim_stdio() -> StdioDescriptors:
-    """Take the standard streams away: what is printed from now on goes to standard error."""
+    """Claim the standard streams: what is printed from now on goes to standard error."""
     sys.stdout.flush()
     try:
         pipes = StdioDescriptors(os.dup(0), os.dup(1))
@@ -51,7 +51,7 @@ def claim_stdio() -> StdioDescriptors:
 _CHUNK_BYTES = 1 << 16
 _MAX_LINES_AHEAD = 16
 _MAX_DIRECT_BYTES = 1 << 15
-"""What an empty pipe takes without making anybody wait."""
+"""What an empty pipe takes without blocking."""
 
 
 class StdioLines:
@@ -74,7 +74,7 @@ class StdioLines:
             yield line
 
     async def write_line(self, line: bytes) -> None:
-        """Write a line, and return when it has left; `OSError` when nobody reads any more."""
+        """Write a line, and return when it has left; `OSError` when the reader has left."""
         line += b"\n"
         if self._can_write_now(len(line)):
             _write_all(self._outgoing, line)
@@ -85,7 +85,7 @@ class StdioLines:
 
     @property
     def has_reader(self) -> bool:
-        """Whether somebody is still there to read what is written."""
+        """Whether the other side can still read what is written."""
         poll = select.poll()
         poll.register(self._outgoing, 0)
         return not any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
@@ -98,14 +98,14 @@ class StdioLines:
         return not any(unread)
 
     def _read_loop(self) -> None:
-        with suppress(RuntimeError):  # the loop has ended meanwhile
+        with suppress(RuntimeError):  # the loop has ended
             for line in _split_lines(self._incoming):
                 self._room.acquire()
                 self._loop.call_soon_threadsafe(self._read.put_nowait, line)
             self._loop.call_soon_threadsafe(self._read.put_nowait, None)
 
     def _write_loop(self) -> None:
-        with suppress(RuntimeError):  # the loop has ended meanwhile
+        with suppress(RuntimeError):  # the loop has ended
             while True:
                 line, done = self._to_write.get()
                 trouble: OSError | None = None
