@@ -108,9 +108,9 @@ def test_a_failed_call_ends_the_script(place: Place) -> None:
 def test_a_prompt_that_is_no_script_runs_nothing_and_gets_the_help(place: Place) -> None:
     prompts = {
         "Please fix the bug.": "This is neither JSON nor a command: Please fix the bug.",
-        '{"tool": "read_file"': "This is no JSON (Expecting ',' delimiter)",
+        '{"tool": "read_file"': "This is not JSON (Expecting ',' delimiter)",
         "/create b.txt text\nand then?": "This is neither JSON nor a command: and then?",
-        "[" * 100_000: "This is no JSON (it is nested too deeply, or a number too long)",
+        "[" * 100_000: "This is not JSON (it is nested too deeply, or a number too long)",
     }
 
     async def scenario() -> None:

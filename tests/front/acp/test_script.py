@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from surehold.front.acp_agent.script import ScriptError, ScriptParser
 from surehold.library.families import tools_of
+from surehold_acp_agent.script import ScriptError, ScriptParser
 
 READER = ScriptParser({one.name: one for one in tools_of("all")}, root="/project")
 READ = ("read_file", {"path": "a.txt"})
@@ -87,11 +87,11 @@ def test_a_prompt_that_asks_for_help_has_no_calls(prompt: str) -> None:
     [
         ("Please fix the bug.", "This is neither JSON nor a command: Please fix the bug."),
         ("x" * 200, f"This is neither JSON nor a command: {'x' * 80}…"),
-        ('{"tool": "read_file"', 'This is no JSON (Expecting \',\' delimiter): {"tool": "read_file"'),
+        ('{"tool": "read_file"', 'This is not JSON (Expecting \',\' delimiter): {"tool": "read_file"'),
         ('{"tool": "rm", "arguments": {}}', "No tool is called `rm`."),
         ('{"tool": "read_file", "arguments": 1}', "The arguments of `read_file` must be a JSON object: 1"),
         ("[7]", 'A call looks like {"tool": …, "arguments": …}; this does not: 7'),
-        ("/tool read_file", "This is no JSON (Expecting value): "),
+        ("/tool read_file", "This is not JSON (Expecting value): "),
         ("/fly a.txt", "There is no command /fly."),
         ("/read", "It is used like this: /read PATH[:FIRST-LAST]"),
         ("/read a b", "It is used like this: /read PATH[:FIRST-LAST]"),
@@ -100,7 +100,7 @@ def test_a_prompt_that_asks_for_help_has_no_calls(prompt: str) -> None:
         ("/grep", "It is used like this: /grep PATTERN [PATH]"),
         ("/ls a b", "It is used like this: /ls [PATH]"),
         ('/read "a', "The quotes of /read do not match: No closing quotation."),
-        ("[" * 100_000, f"This is no JSON (it is nested too deeply, or a number too long): {'[' * 80}…"),
+        ("[" * 100_000, f"This is not JSON (it is nested too deeply, or a number too long): {'[' * 80}…"),
     ],
 )
 def test_what_cannot_be_read_is_named(prompt: str, why: str) -> None:

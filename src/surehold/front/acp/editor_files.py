@@ -4,8 +4,9 @@ Call it from any thread but that of the event loop.
 """
 
 import asyncio
+import os
 import re
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -42,6 +43,12 @@ def can_edit(capabilities: "ClientCapabilities | None") -> bool:
     """Tell whether a client lets us both read and write its files."""
     files = capabilities.fs if capabilities else None
     return bool(files and files.read_text_file and files.write_text_file)
+
+
+def names_of(directories: Sequence[str]) -> dict[str, str]:
+    """Return how a client spells the directories that it names, by where they really are."""
+    named = {os.path.realpath(one): one.rstrip("/") for one in directories if "\0" not in one}
+    return {real: name for real, name in named.items() if real != name}
 
 
 class AcpEditorFiles:

@@ -220,8 +220,17 @@ def acp_command(context: CommandContext, args: argparse.Namespace) -> int:
     roots = tuple(_given_roots(context, args))
     if context.state_dir and not roots:
         raise UsageError("--state-dir is the history of one directory; name that directory as ROOT.")
-    from surehold.front.acp_agent.agent import AgentOptions
-    from surehold.front.acp_agent.launch import launch_agent
+    try:
+        from surehold_acp_agent.agent import AgentOptions
+        from surehold_acp_agent.launch import launch_agent
+    except ModuleNotFoundError as missing:
+        if missing.name != "surehold_acp_agent":
+            raise
+        raise Unavailable(
+            "The example agent `surehold_acp_agent` is not installed.",
+            reason="example_missing",
+            action="Install Surehold again; in a checkout, run `make`. Its files are in `examples/`.",
+        ) from None
 
     profile = AgentOptions(
         roots=roots,

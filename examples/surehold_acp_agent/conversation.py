@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from surehold.errors import InvalidArgument, NotFound, OutsideWorkspace, PermissionDenied
 from surehold.front.acp.reporter import CancelToken, Reporter
-from surehold.front.acp_agent.script import ScriptCall, ScriptError, ScriptParser
 from surehold.text.escape import escape_text
 from surehold.tools.spec import Answer, Json, Tool
 from surehold.workspace.settings import Mode
 from surehold.workspace.workspace import Workspace
+from surehold_acp_agent.script import ScriptCall, ScriptError, ScriptParser
 
 if TYPE_CHECKING:
     from surehold.app import Settings
@@ -58,12 +58,6 @@ def open_session_workspace(
     return open_workspace(cwd, *others, settings=replace(settings, state_dir=state_dir))
 
 
-def names_of(directories: Sequence[str]) -> dict[str, str]:
-    """Return how a client spells the directories that it names, by where they really are."""
-    named = {os.path.realpath(one): one.rstrip("/") for one in directories if "\0" not in one}
-    return {real: name for real, name in named.items() if real != name}
-
-
 def check_roots(roots: Sequence[str]) -> None:
     """Refuse a root that no session could ever begin in."""
     for root in roots:
@@ -90,7 +84,7 @@ StopReason = Literal["end_turn", "cancelled"]
 
 
 class Conversation:
-    """Runs prompts one after the other; a prompt that comes meanwhile waits."""
+    """Runs prompts one after the other; a prompt that comes while another runs waits."""
 
     def __init__(self, workspace: Workspace, reporter: Reporter, tools: Mapping[str, Tool[Any, Any]]) -> None:
         self.workspace = workspace

@@ -24,14 +24,14 @@ from acp.schema import (
 from surehold import __version__
 from surehold.app import Settings
 from surehold.errors import SureholdError
-from surehold.front.acp.editor_files import AcpEditorFiles, can_edit
+from surehold.front.acp.editor_files import AcpEditorFiles, can_edit, names_of
 from surehold.front.acp.events import Dialect
 from surehold.front.acp.reporter import Reporter
-from surehold.front.acp_agent.conversation import Conversation, mode_named, mode_state, names_of, open_session_workspace
 from surehold.front.shared.approval_queue import ANSWER_SECONDS
 from surehold.front.shared.sanitize import ensure_utf8
 from surehold.tools.spec import Tool
 from surehold.workspace.settings import Mode, new_id
+from surehold_acp_agent.conversation import Conversation, mode_named, mode_state, open_session_workspace
 
 if TYPE_CHECKING:
     from acp.interfaces import Client
@@ -76,7 +76,7 @@ class SureholdAgent:
         client_info: Implementation | None = None,
         **_: Any,
     ) -> InitializeResponse:
-        """Say who this is, and hear what the client can do."""
+        """Say who this is, and learn what the client can do."""
         self._lends_files = can_edit(client_capabilities)
         self._name = ensure_utf8(client_info.name) if client_info else self._name
         info = Implementation(name="surehold", title="Surehold", version=__version__)
@@ -173,7 +173,7 @@ def _block_text(block: PromptBlock) -> str:
     uri = getattr(block, "uri", None) or getattr(getattr(block, "resource", None), "uri", None) or block.type
     if not uri.startswith("file://"):
         return f" {uri} "
-    path, _, _ = uri.removeprefix("file://").partition("#")  # behind it stands which lines were selected
+    path, _, _ = uri.removeprefix("file://").partition("#")  # after it come the selected lines
     return shlex.quote(unquote(path))
 
 

@@ -1,4 +1,4 @@
 """An example agent on top of `surehold.front.acp`: it has no model and runs the tool calls that a person writes.
 
-`surehold acp` starts it. Nothing else in the code base imports it.
+`surehold acp` starts it, so it is installed with Surehold; nothing in Surehold itself depends on it.
 """

@@ -17,11 +17,11 @@ from acp import run_agent
 
 from surehold import __version__
 from surehold.errors import InvalidArgument
-from surehold.front.acp_agent.agent import AgentOptions, SureholdAgent
-from surehold.front.acp_agent.conversation import check_roots
 from surehold.front.shared.stdio_lines import StdioDescriptors, StdioLines, claim_stdio
 from surehold.library.families import tools_of
 from surehold.text.escape import escape_text
+from surehold_acp_agent.agent import AgentOptions, SureholdAgent
+from surehold_acp_agent.conversation import check_roots
 
 if TYPE_CHECKING:
     from acp.interfaces import Agent
@@ -35,26 +35,26 @@ _INVALID_REQUEST = -32600
 class MessageStream:
     """A stream of messages in both directions."""
 
-    def __init__(self, pump: StdioLines) -> None:
-        self._pump = pump
-        self._lines = pump.read_lines()
+    def __init__(self, lines: StdioLines) -> None:
+        self._lines = lines
+        self._incoming = lines.read_lines()
         self._ended = asyncio.Event()
 
     async def send(self, message: Json) -> None:
-        """Send a message; only a request needs to know that nobody reads it."""
+        """Send a message; only a request needs to know that the client has left."""
         try:
-            await self._pump.write_line(json.dumps(message, separators=(",", ":"), default=str).encode())
+            await self._lines.write_line(json.dumps(message, separators=(",", ":"), default=str).encode())
         except OSError:
             self.end_input()
             if "method" in message and "id" in message:
-                raise ConnectionError("Nobody reads any more.") from None
+                raise ConnectionError("The client has left.") from None
 
     async def receive(self) -> Json | None:
         """Return the next message; None when there will be none."""
         ended = asyncio.ensure_future(self._ended.wait())
         try:
             while True:
-                line = asyncio.ensure_future(anext(self._lines, None))
+                line = asyncio.ensure_future(anext(self._incoming, None))
                 await asyncio.wait({line, ended}, return_when=asyncio.FIRST_COMPLETED)
                 if not line.done():
                     line.cancel()
@@ -78,7 +78,7 @@ class MessageStream:
         try:
             found = json.loads(line)
         except (ValueError, RecursionError):
-            await self._send_error(_PARSE_ERROR, "This line is no JSON.")
+            await self._send_error(_PARSE_ERROR, "This line is not JSON.")
             return None
         if not isinstance(found, dict):
             await self._send_error(_INVALID_REQUEST, "Send one message per line.")

@@ -100,7 +100,7 @@ SCRIPT_COMMANDS = (
     ScriptCommand(
         name="edit",
         usage="PATH OLD NEW [OLD NEW …]",
-        help="Replace texts that each stand once in a file.",
+        help="Replace texts that each occur once in a file.",
         tool="multi_edit_text_file",
         read=_edit_arguments,
     ),
@@ -127,7 +127,7 @@ _PREVIEW_CHARS = 80
 
 
 class ScriptError(Exception):
-    """The prompt is no script; the message says where it stops to be one."""
+    """The prompt cannot be parsed; the message says where."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +211,7 @@ def _parse_json(text: str, at: int) -> tuple[Any, int]:
         return json.JSONDecoder().raw_decode(text, at)
     except (ValueError, RecursionError) as error:
         why = error.msg if isinstance(error, json.JSONDecodeError) else "it is nested too deeply, or a number too long"
-        raise ScriptError(f"This is no JSON ({why}): {_preview_text(text[at:])}") from None
+        raise ScriptError(f"This is not JSON ({why}): {_preview_text(text[at:])}") from None
 
 
 def _preview_text(value: Any) -> str:
