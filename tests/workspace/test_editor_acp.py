@@ -190,7 +190,7 @@ def test_any_other_refusal_says_what_the_client_said(line: Line, refusal: Reques
         with pytest.raises(Unavailable) as refused:
             ask()
         assert (refused.value.reason, refused.value.path) == ("editor_refused", "/x")
-        assert refused.value.message == f"The editor refused to {what} `/x`: {str(refusal).rstrip('.')}."
+        assert refused.value.message == f"The editor refused to {what} `/x` ({refusal})."
         assert refused.value.details == {"editor_code": refusal.code}
 
 

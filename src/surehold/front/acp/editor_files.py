@@ -78,9 +78,7 @@ class AcpEditorFiles:
         except RequestError as error:
             if _says_no_file(error):
                 return None
-            raise _refused_error(
-                f"The editor refused to read `{path}`: {_cause_of(error)}.", path, error.code
-            ) from error
+            raise _refused_error(f"The editor refused to read `{path}` ({error}).", path, error.code) from error
         return answer.content
 
     def write_text(self, path: str, text: str) -> None:
@@ -91,9 +89,7 @@ class AcpEditorFiles:
                 lambda: self._conn.write_text_file(session_id=self._session, path=named, content=text), path
             )
         except RequestError as error:
-            raise _refused_error(
-                f"The editor refused to write `{path}`: {_cause_of(error)}.", path, error.code
-            ) from error
+            raise _refused_error(f"The editor refused to write `{path}` ({error}).", path, error.code) from error
 
     def _client_path(self, path: str) -> str:
         """Return a path as the client spells it; the innermost directory decides."""
@@ -133,10 +129,6 @@ def _says_no_file(error: RequestError) -> bool:
     if error.code == _METHOD_NOT_FOUND:
         return False
     return error.code == _RESOURCE_NOT_FOUND or bool(_NO_FILE.search(f"{error} {error.data or ''}"))
-
-
-def _cause_of(error: RequestError) -> str:
-    return str(error).rstrip(".")
 
 
 def _refused_error(message: str, path: str, code: int | None) -> Unavailable:

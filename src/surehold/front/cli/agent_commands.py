@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, cast
 
-from surehold.errors import InvalidArgument
+from surehold.errors import InvalidArgument, Unavailable
 from surehold.front.cli.command import (
     CommandContext,
     UsageError,
