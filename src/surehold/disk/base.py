@@ -52,7 +52,7 @@ class DirectoryEntry(NamedTuple):
 
 
 class EntryStat(NamedTuple):
-    """The facts about an entry at one moment; those of a link are its own."""
+    """The metadata of an entry at one moment; a link is not followed."""
 
     type: EntryType
     size: int
@@ -62,12 +62,12 @@ class EntryStat(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Create:
-    """Put bytes where nothing is; missing parent directories are made, unless they are not to be."""
+    """Create a file where nothing exists."""
 
     target: Target
     data: bytes
     meta: Meta | None = None
-    """Facts to bring back (restore, undo); None for an ordinary new file."""
+    """Metadata to restore (restore, undo); None for an ordinary new file."""
     mode: int | None = None
     """Permission bits for a new file; None follows the umask."""
     parents: bool = True
@@ -76,21 +76,21 @@ class Create:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replace:
-    """Put other bytes where `expected` is; everything but the bytes stays."""
+    """Replace the bytes `expected`; all metadata stays."""
 
     target: Target
     data: bytes
     expected: str
     """sha256 of the bytes that must be there."""
     old: bytes | None = None
-    """Those bytes themselves, when they are at hand: comparing large files is quicker than hashing them."""
+    """Those bytes, if available: comparing large files is faster than hashing them."""
     mode: int | None = None
     """New permission bits; None keeps them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remove:
-    """Take `expected` away."""
+    """Delete the file whose bytes are `expected`."""
 
     target: Target
     expected: str
@@ -98,7 +98,7 @@ class Remove:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rename:
-    """Give `expected` another name where nothing is; missing parent directories are made."""
+    """Rename the file whose bytes are `expected` to a name that does not exist; missing parent directories are made."""
 
     source: Target
     target: Target
@@ -134,7 +134,7 @@ class DiskReader(Protocol):
         ...
 
     def read_heads(self, directory: Target, names: Sequence[str], count: int) -> list[bytes | None]:
-        """Return the first bytes of some regular files of a directory; None for what is none, or cannot be read."""
+        """Return the first bytes of some regular files of a directory; None for anything else, and for what cannot be read."""
         ...
 
     def list_entries(self, directory: Target) -> list[DirectoryEntry]:
@@ -142,7 +142,7 @@ class DiskReader(Protocol):
         ...
 
     def stat_entries(self, directory: Target, names: Sequence[str]) -> list[EntryStat | None]:
-        """Return the facts about some entries of a directory; None for those that are gone."""
+        """Return the metadata of some entries of a directory; None for those that are gone."""
         ...
 
     def target_below(self, directory: Target, names: Sequence[str]) -> Target:
@@ -150,7 +150,7 @@ class DiskReader(Protocol):
         ...
 
     def open_directory(self, directory: Target) -> AbstractContextManager[int | None]:
-        """Keep a directory open for another program to start in; None when there is none on this machine."""
+        """Open a directory and yield its descriptor, as a cwd for subprocesses; None for a disk without one."""
         ...
 
 
@@ -188,25 +188,25 @@ class DiskWriter(Protocol):
         ...
 
     def write_caution(self, target: Target) -> str:
-        """Say where the last write to a path promises less than these rules; empty when it does not."""
+        """Say how the last write to a path falls short of these rules; empty when it does not."""
         ...
 
 
 class Disk(DiskReader, DiskLocks, DiskWriter, Protocol):
-    """All three, as one object."""
+    """A reader, locks and a writer in one object."""
 
     def close(self) -> None:
-        """Let go of what is open."""
+        """Close everything that is open."""
         ...
 
 
 class EditorFiles(Protocol):
-    """Files as an editor holds them, saved or not. Called from any thread; trouble comes as our errors."""
+    """Files as an editor holds them, saved or not. Called from any thread; failures are Surehold errors."""
 
     def read_text(self, path: str) -> str | None:
         """Return the text of an absolute path as the user sees it; None when the editor has no such file."""
         ...
 
     def write_text(self, path: str, text: str) -> None:
-        """Put other text there; whether it is saved is the editor's affair."""
+        """Replace the text; the editor decides whether to save it."""
         ...

@@ -30,7 +30,6 @@ _FILE_KINDS = (
 
 
 def as_surehold_error(error: OSError, path: str) -> SureholdError:
-    """Return our error for the system's."""
     known = _ERRORS_BY_ERRNO.get(error.errno or 0)
     return known(path) if known else _disk_failed_error(error, path)
 

@@ -54,7 +54,6 @@ def write_all(fd: int, data: Iterable[bytes]) -> str:
 
 
 def write_at(fd: int, data: memoryview, offset: int) -> None:
-    """Write every byte at `offset`."""
     while data:
         written = os.pwrite(fd, data, offset)
         data = data[written:]
@@ -89,5 +88,4 @@ def is_unchanged(one: os.stat_result, other: os.stat_result) -> bool:
 
 
 def is_regular(status: os.stat_result) -> bool:
-    """Tell whether it is a file in the plain sense."""
     return stat.S_ISREG(status.st_mode)

@@ -24,7 +24,6 @@ _TYPES: dict[int, EntryType] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory",
 
 
 def list_entries(tree: Tree, target: Target) -> list[DirectoryEntry]:
-    """Return all names in a directory with their types, in no order."""
     fd = _open_descriptor(tree, target, LISTED_DIRECTORY_FLAGS)
     try:
         with os.scandir(fd) as found:
@@ -39,7 +38,6 @@ def list_entries(tree: Tree, target: Target) -> list[DirectoryEntry]:
 
 
 def stat_entries(tree: Tree, directory: Target, names: Sequence[str]) -> list[EntryStat | None]:
-    """Return the facts about some entries of a directory; None for those that are gone."""
     fd = _open_descriptor(tree, directory, DIRECTORY_FLAGS)
     found = list[EntryStat | None]()
     look_at, types, add = os.stat, _TYPES, found.append  # one loop without calls of ours: a directory may be large
@@ -58,7 +56,6 @@ def stat_entries(tree: Tree, directory: Target, names: Sequence[str]) -> list[En
 
 
 def read_heads(tree: Tree, directory: Target, names: Sequence[str], count: int) -> list[bytes | None]:
-    """Return the first bytes of some regular files of a directory; None for what is none, or cannot be read."""
     fd = _open_descriptor(tree, directory, DIRECTORY_FLAGS)
     try:
         return [_read_head(fd, name, count) for name in names]
@@ -95,7 +92,6 @@ def target_below(tree: Tree, directory: Target, names: Sequence[str]) -> Target:
 
 
 def not_listable_error(path: str) -> SureholdError:
-    """Return the error for something that has no entries."""
     return NotFound(
         f"`{path}` is not a directory.",
         path=path,

@@ -43,7 +43,6 @@ class LocalDisk:
         self._locks = DirectoryLocks(self._tree, fallback_dir=lock_dir)
 
     def close(self) -> None:
-        """Let go of the roots."""
         self._tree.close()
 
     def __enter__(self) -> Self:
@@ -56,7 +55,6 @@ class LocalDisk:
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """The directories below which everything happens, without links."""
         return tuple(root.path for root in self._tree.roots)
 
     @property
@@ -67,11 +65,9 @@ class LocalDisk:
         return self._coherent
 
     def resolve(self, path: str) -> Target:
-        """Follow links inside the roots; refuse what leads out."""
         return paths.resolve_path(self._tree, path)
 
     def read(self, target: Target, *, limit: int) -> StoredFile | None:
-        """Return the whole file in one consistent read, or None when nothing is there."""
         for _ in range(_MAX_READ_ATTEMPTS):
             fd = self._open_file(target)
             if fd is None:
@@ -86,7 +82,7 @@ class LocalDisk:
         raise _unstable_error(target)
 
     def read_chunks(self, target: Target) -> Iterator[bytes]:
-        """Yield the file in pieces; `StaleFile` at the end when it changed meanwhile."""
+        """Yield the file in pieces; `StaleFile` at the end when it changed during the read."""
         fd = self._open_file(target)
         if fd is None:
             raise NotFound(f"There is no file `{target}`.", path=target.key)
@@ -100,23 +96,18 @@ class LocalDisk:
             os.close(fd)
 
     def read_heads(self, directory: Target, names: Sequence[str], count: int) -> list[bytes | None]:
-        """Return the first bytes of some regular files of a directory; None for what is none, or cannot be read."""
         return listing.read_heads(self._tree, directory, names, count)
 
     def list_entries(self, directory: Target) -> list[DirectoryEntry]:
-        """Return all names in a directory with their types, in no order."""
         return listing.list_entries(self._tree, directory)
 
     def stat_entries(self, directory: Target, names: Sequence[str]) -> list[EntryStat | None]:
-        """Return the facts about some entries of a directory; None for those that are gone."""
         return listing.stat_entries(self._tree, directory, names)
 
     def target_below(self, directory: Target, names: Sequence[str]) -> Target:
-        """Return the target that names found below a directory lead to."""
         return listing.target_below(self._tree, directory, names)
 
     def open_directory(self, directory: Target) -> AbstractContextManager[int]:
-        """Keep a directory open for another program to start in."""
         return listing.open_directory(self._tree, directory)
 
     def _open_file(self, target: Target) -> int | None:
@@ -140,25 +131,21 @@ class LocalDisk:
         fence: Callable[[], None],
         keep: Callable[[bytes], None],
     ) -> None:
-        """Stage every step, call `fence`, then make all of them visible, or none."""
         from surehold.disk.steps import writer
 
         writer.apply_steps(self._tree, steps, tag=tag, fence=fence, keep=keep, durability=self._durability)
 
     def replaces_in_place(self, target: Target) -> bool:
-        """Tell whether a new version would have to be written into the same inode."""
         from surehold.disk.steps import writer
 
         return writer.replaces_in_place(self._tree, target)
 
     def remove_leftovers(self, targets: Sequence[Target], *, tag: str, keep: Callable[[bytes], None]) -> None:
-        """Remove what a dead process staged for `tag`; bytes in it go to `keep` first."""
         from surehold.disk.steps import writer
 
         writer.remove_leftovers(self._tree, targets, tag=tag, keep=keep)
 
     def write_caution(self, target: Target) -> str:
-        """Say nothing: every write keeps all promises."""
         del target
         return ""
 

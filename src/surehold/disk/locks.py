@@ -51,7 +51,7 @@ class DirectoryLocks:
                 if self._lock_all(targets, stack, timeout, deadline):
                     yield
                     return
-            # Somebody keeps moving the directories about; he must not keep us here for ever.
+            # A program that keeps moving the directories must not make us wait forever.
             if time.monotonic() > deadline:
                 raise _timeout_error(targets[0].key, timeout)
 
@@ -66,7 +66,7 @@ class DirectoryLocks:
             if not wait_for_lock(fd, target.key, timeout, deadline):
                 fd = self._open_fallback(identity, stack)
                 wait_for_lock(fd, target.key, timeout, deadline)
-            # Closing is not enough: a child that was forked meanwhile has the descriptor, and so the lock, too.
+            # Closing is not enough: a child forked in between has the descriptor, and so the lock, too.
             stack.callback(_release_lock, fd)
         return all(self._current_identity(target) in wanted for target in targets)
 
@@ -138,7 +138,7 @@ def wait_for_lock(fd: int, key: str, timeout: float, deadline: float, *, shared:
 
 
 def _release_lock(fd: int) -> None:
-    """Let go; what was done under the lock is done, so failing here must not look like failing there."""
+    """Release the lock. The work under it is done, so a failure here must not look like a failure of the work."""
     with suppress(OSError):
         fcntl.flock(fd, fcntl.LOCK_UN)
 
@@ -156,5 +156,5 @@ def _private_directory() -> Path:
         directory.mkdir(mode=0o700, exist_ok=True)
         status = directory.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
-        raise DiskFailed(f"`{directory}` belongs to somebody else.", path=str(directory), reason="lock_directory")
+        raise DiskFailed(f"`{directory}` belongs to another user.", path=str(directory), reason="lock_directory")
     return directory

@@ -41,7 +41,7 @@ def copy_metadata(source: int, status: os.stat_result, fd: int, *, mode: int | N
 
 
 def restore_metadata(fd: int, meta: Meta, *, mode: int | None) -> None:
-    """Give a file back what it had; an owner that we may not give away stays ours."""
+    """Restore the metadata of a file; without the right to change the owner, the file stays ours."""
     new = os.fstat(fd)
     if (new.st_uid, new.st_gid) != (meta.uid, meta.gid):
         with suppress(PermissionError):
@@ -78,7 +78,7 @@ def _read_xattrs(fd: int) -> tuple[tuple[str, bytes], ...]:
         try:
             pairs.append((name, os.getxattr(fd, name)))
         except OSError as error:
-            # ENODATA: somebody removed it since; the others: only the system may read it.
+            # ENODATA: it was removed in between; the others: only the system may read it.
             if error.errno not in {errno.ENODATA, *_NO_XATTR_ERRNOS}:
                 raise
     return tuple(pairs)

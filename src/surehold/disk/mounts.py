@@ -17,7 +17,7 @@ def is_coherent(path: str, *, table: str = "/proc/self/mountinfo") -> bool:
 
 
 def filesystem_of(path: str, *, table: str = "/proc/self/mountinfo") -> str:
-    """Return the name of the file system that a path lies on; empty where that cannot be told."""
+    """Return the name of the file system that a path is on; empty if unknown."""
     try:
         lines = Path(table).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:

@@ -196,7 +196,6 @@ class _PathWalk:
         self.parts.append(name)
 
     def _retry_name(self, name: str) -> None:
-        """Look at a name again that changed between two looks."""
         self.races += 1
         if self.races > _MAX_RACES:
             raise symlink_escape_error(self.path)
@@ -238,7 +237,6 @@ class _PathWalk:
             self.pending += names[::-1]
 
     def _enter_absolute(self, names: tuple[str, ...]) -> None:
-        """Go on at an absolute path that a link gave."""
         found = _below_root(self.tree, names)
         if found is None:
             raise symlink_escape_error(self.path)

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,6 @@ _UNSUPPORTED_ERRNOS = frozenset(
     {errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EPERM, errno.EACCES, errno.ENOTTY}
     | {errno.EBADF, errno.ENOLCK, errno.EMLINK, errno.EXDEV, errno.EISDIR}
 )
-_UNDEFINED_ID = 0xFFFFFFFF
 _TRY_LOCK = """
 import fcntl, os, sys
 fd = os.open(sys.argv[1], os.O_RDONLY)
@@ -56,159 +55,107 @@ class ProbeResult:
     """What is done instead where the mechanism is missing; empty when nothing can be."""
 
 
+Trial = Callable[[Path, Kernel], str]
+
+
 def probe_directory(directory: Path, *, kernel: Kernel | None = None) -> tuple[ProbeResult, ...]:
     """Try everything that files need, inside `directory`; `OSError` when nothing can be made there."""
-    trials = _Trials(kernel or Kernel())
-    with _own_directory(directory) as place:
-        return tuple(_run_trial(name, trial, fallback, place) for name, trial, fallback in trials.list_trials())
+    return _run_trials(directory, kernel or Kernel(), _DIRECTORY_TRIALS)
 
 
 def probe_state(directory: Path) -> tuple[ProbeResult, ...]:
     """Try everything that the history needs, inside `directory`; `OSError` when nothing can be made there."""
-    with _own_directory(directory) as place:
-        return (
-            _run_trial("state_database", _try_database, "", place),
-            _run_trial("state_sync", _try_sync_file, "", place),
-            _run_trial(
-                "state_mount", _try_mount, "the history should lie on a local disk; name one with --state-dir", place
-            ),
-            _run_trial("state_space", _try_space, _SPACE_FALLBACK, place),
-        )
+    return _run_trials(directory, Kernel(), _STATE_TRIALS)
 
 
 class _MechanismMissing(Exception):
     """The trial ran, and the mechanism is not there."""
 
 
-_SYNC_FALLBACK = "this file system has nothing to sync in a directory"
-_SPACE_FALLBACK = "a change that does not fit is refused before anything is written"
-
-Trial = Callable[[Path], str]
-
-
-@contextmanager
-def _own_directory(directory: Path) -> Generator[Path]:
+def _run_trials(directory: Path, kernel: Kernel, trials: Sequence[tuple[str, Trial, str]]) -> tuple[ProbeResult, ...]:
     place = Path(tempfile.mkdtemp(prefix=PREFIX, dir=directory))
     try:
-        yield place
+        return tuple(_run_trial(name, trial, fallback, place, kernel) for name, trial, fallback in trials)
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _run_trial(name: str, trial: Trial, fallback: str, place: Path) -> ProbeResult:
+def _run_trial(name: str, trial: Trial, fallback: str, place: Path, kernel: Kernel) -> ProbeResult:
     ground = place / name
     try:
         ground.mkdir()
-        detail = trial(ground)
+        return ProbeResult(name=name, ok=True, detail=trial(ground, kernel))
     except _MechanismMissing as missing:
-        return ProbeResult(name=name, ok=False, detail=str(missing), fallback=fallback)
+        detail = str(missing)
     except Unsupported:
-        return ProbeResult(name=name, ok=False, detail="not available here", fallback=fallback)
+        detail = "not available here"
     except OSError as error:
-        lacking = error.errno in _UNSUPPORTED_ERRNOS
-        return ProbeResult(
-            name=name, ok=False, detail=error.strerror or str(error), fallback=fallback if lacking else ""
-        )
-    return ProbeResult(name=name, ok=True, detail=detail)
+        detail = error.strerror or str(error)
+        fallback = fallback if error.errno in _UNSUPPORTED_ERRNOS else ""
+    return ProbeResult(name=name, ok=False, detail=detail, fallback=fallback)
 
 
-class _Trials:
-    """The trials of a workspace directory."""
+def _require(condition: object, otherwise: str) -> None:
+    if not condition:
+        raise _MechanismMissing(otherwise)
 
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel
 
-    def list_trials(self) -> tuple[tuple[str, Trial, str], ...]:
-        """List every trial: its name, how it goes, and what happens where it fails."""
-        return (
-            ("contained_open", self._try_contained_open, _walk_fallback()),
-            (
-                "exchange",
-                self._try_exchange,
-                "look, then rename: a program that saves in that very moment may be overwritten",
-            ),
-            ("no_replace", self._try_no_replace, "a hard link, which never replaces anything either"),
-            ("nameless_file", self._try_nameless_file, "a temporary name beside the file, swept by `surehold recover`"),
-            ("sync_file", _try_sync_file, ""),
-            ("sync_directory", _try_sync_directory, _SYNC_FALLBACK),
-            ("attributes", _try_attributes, "files have none here, so none can be lost"),
-            ("access_lists", _try_access_lists, "files have none here, so none can be lost"),
-            ("hard_links", _try_hard_links, "files have one name here, so none can be split off"),
-            ("letter_case", _try_letter_case, "rules ignore case; two spellings of one file have two histories"),
-            ("unicode_names", _try_unicode_names, "two spellings of one file have two histories"),
-            ("lock", _try_lock, "a lock file in the temporary directory, for this user on this machine"),
-            ("mount", _try_mount, "our own older versions are recognised by their content and not taken for news"),
-            ("space", _try_space, _SPACE_FALLBACK),
-        )
-
-    def _try_contained_open(self, place: Path) -> str:
-        (place / "inside").mkdir()
-        (place / "way-out").symlink_to("..")
-        with _open_directory(place) as fd:
-            os.close(self.kernel.open_beneath(fd, "inside", os.O_RDONLY))
-            for escape in ("way-out", "inside/../.."):
-                try:
-                    os.close(self.kernel.open_beneath(fd, escape, os.O_RDONLY))
-                except OSError:
-                    continue
-                raise _MechanismMissing("the kernel followed a way out")
-        return "openat2 follows no link and no way out"
-
-    def _try_exchange(self, place: Path) -> str:
-        _write_files(place, one=b"1", other=b"2")
-        with _open_directory(place) as fd:
-            self.kernel.swap(fd, "one", "other")
-        if _read_files(place) != {"one": b"2", "other": b"1"}:
-            raise _MechanismMissing("the two files did not trade places")
-        return "two files trade names in one step"
-
-    def _try_no_replace(self, place: Path) -> str:
-        _write_files(place, one=b"1", other=b"2")
-        with _open_directory(place) as fd:
+def _try_contained_open(place: Path, kernel: Kernel) -> str:
+    (place / "inside").mkdir()
+    (place / "way-out").symlink_to("..")
+    with _open_directory(place) as fd:
+        os.close(kernel.open_beneath(fd, "inside", os.O_RDONLY))
+        for escape in ("way-out", "inside/../.."):
             try:
-                self.kernel.rename_new(fd, "one", fd, "other")
-            except FileExistsError:
-                self.kernel.rename_new(fd, "one", fd, "third")
-        if _read_files(place) != {"other": b"2", "third": b"1"}:
-            raise _MechanismMissing("a rename replaced a file")
-        return "a rename refuses a name that is taken"
-
-    def _try_nameless_file(self, place: Path) -> str:
-        with _open_directory(place) as fd:
-            new = self.kernel.open_nameless(fd, 0o600)
-            try:
-                os.write(new, b"1")
-                self.kernel.give_name(new, fd, "named")
-            finally:
-                os.close(new)
-        if _read_files(place) != {"named": b"1"}:
-            raise _MechanismMissing("the file did not get its name")
-        return "a new file gets its name when it is complete"
+                os.close(kernel.open_beneath(fd, escape, os.O_RDONLY))
+            except OSError:
+                continue
+            raise _MechanismMissing("the kernel followed a way out")
+    return "openat2 follows no link and no way out"
 
 
-def _walk_fallback() -> str:
-    return (
-        "a walk that opens one name at a time and follows no link"
-        if O_NOFOLLOW and os.open in os.supports_dir_fd
-        else ""
-    )
+def _try_exchange(place: Path, kernel: Kernel) -> str:
+    _write_files(place, one=b"1", other=b"2")
+    with _open_directory(place) as fd:
+        kernel.swap(fd, "one", "other")
+    _require(_read_files(place) == {"one": b"2", "other": b"1"}, "the two files did not trade places")
+    return "two files trade names in one step"
 
 
-def _try_sync_file(place: Path) -> str:
+def _try_no_replace(place: Path, kernel: Kernel) -> str:
+    _write_files(place, one=b"1", other=b"2")
+    with _open_directory(place) as fd:
+        try:
+            kernel.rename_new(fd, "one", fd, "other")
+        except FileExistsError:
+            kernel.rename_new(fd, "one", fd, "third")
+    _require(_read_files(place) == {"other": b"2", "third": b"1"}, "a rename replaced a file")
+    return "a rename refuses a name that is taken"
+
+
+def _try_nameless_file(place: Path, kernel: Kernel) -> str:
+    with _open_directory(place) as fd:
+        new = kernel.open_nameless(fd, 0o600)
+        try:
+            os.write(new, b"1")
+            kernel.give_name(new, fd, "named")
+        finally:
+            os.close(new)
+    _require(_read_files(place) == {"named": b"1"}, "the file did not get its name")
+    return "a new file gets its name when it is complete"
+
+
+def _try_sync_file(place: Path, _: Kernel) -> str:
     with (place / "file").open("wb") as file:
-        return f"{_median_sync_ms(file.fileno(), lambda: _dirty_file(file.fileno())):.1f} ms"
+        return f"{_median_sync_ms(file.fileno(), lambda: os.pwrite(file.fileno(), os.urandom(4096), 0)):.1f} ms"
 
 
-def _dirty_file(fd: int) -> None:
-    os.pwrite(fd, os.urandom(4096), 0)
-
-
-def _try_sync_directory(place: Path) -> str:
+def _try_sync_directory(place: Path, _: Kernel) -> str:
     with _open_directory(place) as fd:
         return f"{_median_sync_ms(fd, lambda: Path(tempfile.mkdtemp(dir=place)).rmdir()):.1f} ms"
 
 
-def _median_sync_ms(fd: int, change: Callable[[], None]) -> float:
+def _median_sync_ms(fd: int, change: Callable[[], object]) -> float:
     """Return how long it takes until a change has reached the medium, in milliseconds."""
     rounds = list[float]()
     for _ in range(_SYNC_ROUNDS):
@@ -219,23 +166,17 @@ def _median_sync_ms(fd: int, change: Callable[[], None]) -> float:
     return statistics.median(rounds)
 
 
-def _try_attributes(place: Path) -> str:
+def _try_attributes(place: Path, _: Kernel) -> str:
     _write_files(place, file=b"")
     _set_attribute(place / "file", "user.surehold", b"1")
     return "extended attributes can be set and read"
 
 
-def _try_access_lists(place: Path) -> str:
+def _try_access_lists(place: Path, _: Kernel) -> str:
     _write_files(place, file=b"")
     # (tag, bits, id): the owner, one more user, the group, the mask that such a list needs, and all others.
-    entries = (
-        (0x01, 6, _UNDEFINED_ID),
-        (0x02, 4, os.getuid()),
-        (0x04, 4, _UNDEFINED_ID),
-        (0x10, 6, _UNDEFINED_ID),
-        (0x20, 4, _UNDEFINED_ID),
-    )
-    packed = b"".join(struct.pack("<HHI", *entry) for entry in entries)
+    entries = ((0x01, 6, -1), (0x02, 4, os.getuid()), (0x04, 4, -1), (0x10, 6, -1), (0x20, 4, -1))
+    packed = b"".join(struct.pack("<HHI", tag, bits, id_ & 0xFFFFFFFF) for tag, bits, id_ in entries)
     _set_attribute(place / "file", ACL, struct.pack("<I", 2) + packed)
     return "access lists can be set and read"
 
@@ -244,36 +185,31 @@ def _set_attribute(path: Path, name: str, value: bytes) -> None:
     if not hasattr(os, "setxattr"):
         raise Unsupported
     os.setxattr(path, name, value)
-    if os.getxattr(path, name) != value:
-        raise _MechanismMissing("what was set does not come back")
+    _require(os.getxattr(path, name) == value, "what was set does not come back")
 
 
-def _try_hard_links(place: Path) -> str:
+def _try_hard_links(place: Path, _: Kernel) -> str:
     _write_files(place, one=b"1")
     (place / "two").hardlink_to(place / "one")
-    if (place / "one").stat().st_nlink != 2:  # noqa: PLR2004 - the two names
-        raise _MechanismMissing("the number of names is not counted")
+    _require((place / "one").stat().st_nlink > 1, "the number of names is not counted")
     return "a file may have several names"
 
 
-def _try_letter_case(place: Path) -> str:
+def _try_letter_case(place: Path, _: Kernel) -> str:
     _write_files(place, A=b"")
-    if (place / "a").exists():
-        raise _MechanismMissing("`A` and `a` are the same file")
+    _require(not (place / "a").exists(), "`A` and `a` are the same file")
     return "`A` and `a` are two files"
 
 
-def _try_unicode_names(place: Path) -> str:
+def _try_unicode_names(place: Path, _: Kernel) -> str:
     composed, decomposed = "\u00e9", "e\u0301"
     _write_files(place, **{composed: b""})
-    if (place / decomposed).exists():
-        raise _MechanismMissing("two spellings of `é` are the same file")
-    if os.listdir(place) != [composed]:  # noqa: PTH208 - the name as the file system says it
-        raise _MechanismMissing("the file system changes the spelling of names")
+    _require(not (place / decomposed).exists(), "two spellings of `é` are the same file")
+    _require([entry.name for entry in place.iterdir()] == [composed], "the file system changes the spelling of names")
     return "names are kept as they are spelled"
 
 
-def _try_lock(place: Path) -> str:
+def _try_lock(place: Path, _: Kernel) -> str:
     if sys.platform == "win32":
         raise Unsupported
     import fcntl
@@ -287,8 +223,7 @@ def _try_lock(place: Path) -> str:
                 raise
         else:
             raise _MechanismMissing("two threads held the same lock")
-        if not _locks_out_child(place):
-            raise _MechanismMissing("two processes held the same lock")
+        _require(_locks_out_child(place), "two processes held the same lock")
     return "it keeps other threads and processes out"
 
 
@@ -300,10 +235,9 @@ def _locks_out_child(place: Path) -> bool:
     return done.returncode == _REFUSED_LOCK
 
 
-def _try_mount(place: Path) -> str:
+def _try_mount(place: Path, _: Kernel) -> str:
     kind = mount_kind(str(place))
-    if not is_coherent(str(place)):
-        raise _MechanismMissing(f"{kind}: a read may show an older version for a while")
+    _require(is_coherent(str(place)), f"{kind}: a read may show an older version for a while")
     return f"{kind}: every read sees the latest write"
 
 
@@ -312,19 +246,16 @@ def mount_kind(path: str, *, table: str = "/proc/self/mountinfo") -> str:
     return filesystem_of(path, table=table) or "unknown file system"
 
 
-def _try_space(place: Path) -> str:
+def _try_space(place: Path, _: Kernel) -> str:
     usage = shutil.disk_usage(place)
-    free = f"{usage.free / (1 << 30):.1f} GB free"
-    if usage.free < _MIN_FREE_BYTES:
-        raise _MechanismMissing(f"only {usage.free / (1 << 20):.0f} MB free")
+    _require(usage.free >= _MIN_FREE_BYTES, f"only {usage.free / (1 << 20):.0f} MB free")
     if hasattr(os, "statvfs"):
         names = os.statvfs(place)
-        if names.f_files and not names.f_favail:
-            raise _MechanismMissing("no room for another file name")
-    return free
+        _require(names.f_favail or not names.f_files, "no room for another file name")
+    return f"{usage.free / (1 << 30):.1f} GB free"
 
 
-def _try_database(place: Path) -> str:
+def _try_database(place: Path, _: Kernel) -> str:
     import sqlite3
     from contextlib import closing
 
@@ -332,13 +263,12 @@ def _try_database(place: Path) -> str:
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as one:
             mode = one.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-            if mode != "wal":
-                raise _MechanismMissing(f"the write-ahead log cannot be used ({mode})")
+            _require(mode == "wal", f"the write-ahead log cannot be used ({mode})")
             one.execute("CREATE TABLE trial (number)")
             one.execute("INSERT INTO trial VALUES (1)")
             with closing(sqlite3.connect(path)) as other:
-                if other.execute("SELECT number FROM trial").fetchone() != (1,):
-                    raise _MechanismMissing("a second reader does not see what was written")
+                row = other.execute("SELECT number FROM trial").fetchone()
+                _require(row == (1,), "a second reader does not see what was written")
     except sqlite3.Error as error:
         raise _MechanismMissing(str(error)) from error
     return f"SQLite {sqlite3.sqlite_version} with a write-ahead log"
@@ -360,3 +290,30 @@ def _write_files(place: Path, **files: bytes) -> None:
 
 def _read_files(place: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in place.iterdir()}
+
+
+_WALK_FALLBACK = "a walk that opens one name at a time and follows no link"
+_SPACE_FALLBACK = "a change that does not fit is refused before anything is written"
+_DIRECTORY_TRIALS: tuple[tuple[str, Trial, str], ...] = (
+    ("contained_open", _try_contained_open, _WALK_FALLBACK if O_NOFOLLOW and os.open in os.supports_dir_fd else ""),
+    ("exchange", _try_exchange, "look, then rename: a program that saves in that very moment may be overwritten"),
+    ("no_replace", _try_no_replace, "a hard link, which never replaces anything either"),
+    ("nameless_file", _try_nameless_file, "a temporary name beside the file, swept by `surehold recover`"),
+    ("sync_file", _try_sync_file, ""),
+    ("sync_directory", _try_sync_directory, "this file system has nothing to sync in a directory"),
+    ("attributes", _try_attributes, "files have none here, so none can be lost"),
+    ("access_lists", _try_access_lists, "files have none here, so none can be lost"),
+    ("hard_links", _try_hard_links, "files have one name here, so none can be split off"),
+    ("letter_case", _try_letter_case, "rules ignore case; two spellings of one file have two histories"),
+    ("unicode_names", _try_unicode_names, "two spellings of one file have two histories"),
+    ("lock", _try_lock, "a lock file in the temporary directory, for this user on this machine"),
+    ("mount", _try_mount, "our own older versions are recognised by their content and not taken for news"),
+    ("space", _try_space, _SPACE_FALLBACK),
+)
+"""Every trial of a workspace directory: its name, how it goes, and what happens where it fails."""
+_STATE_TRIALS: tuple[tuple[str, Trial, str], ...] = (
+    ("state_database", _try_database, ""),
+    ("state_sync", _try_sync_file, ""),
+    ("state_mount", _try_mount, "the history should lie on a local disk; name one with --state-dir"),
+    ("state_space", _try_space, _SPACE_FALLBACK),
+)

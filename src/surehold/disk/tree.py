@@ -61,7 +61,6 @@ class Tree:
         return root.fd
 
     def root_of(self, target: Target) -> DiskRoot:
-        """Return the root that a target lies in."""
         root = self._by_path.get(target.root)
         if root is None:
             raise InvalidArgument(

@@ -10,7 +10,7 @@ Rules:
 4. There is no compare-and-swap. What the editor shows is compared right before the write; what is typed between the
    comparison and the write is lost from the buffer.
 5. What the editor holds afterwards is read back. If that is different text (a formatter, the user typing), the write
-   happened and another change followed it; the caller is told.
+   happened and another change followed it; the caller gets a caution.
 6. Bytes on the disk that the buffer did not have yet are handed to `keep`: saving the buffer would drop them.
 7. `undo` restores the old text only where nothing was written since.
 """
@@ -29,7 +29,7 @@ _CODECS = (
     *("utf-8", "cp1252", "latin-1", "cp1250", "cp1251", "koi8-r", "cp437", "gb18030", "big5"),
     *("cp932", "euc_jp", "cp949", "utf-16-le", "utf-16-be"),
 )
-"""What an editor may have taken a file for."""
+"""The encodings in which an editor may have read a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +38,11 @@ class BufferText:
 
     text: str
     data: bytes
-    """The bytes that the text stands for."""
+    """The bytes that the text represents."""
     saved: bool
     """Whether that is what is on the disk."""
     crlf: bool = False
-    """Each LF of the text stands for CRLF."""
+    """Each LF of the text means CRLF."""
     faithful: bool = True
     """Whether new text, sent in the same form, would come to the bytes that are meant."""
 
@@ -81,7 +81,7 @@ def interpret_buffer(saved: bytes, text: str) -> BufferText:
 
 
 def is_binary(data: bytes) -> bool:
-    """Tell whether bytes are no text in any encoding, so that no editor holds changes of it."""
+    """Tell whether bytes are not text in any encoding, so that no editor can have unsaved changes."""
     try:
         detect_encoding(data)
     except BinaryFile:
@@ -93,12 +93,12 @@ def may_be_saved(saved: bytes, text: str) -> bool:
     """Tell whether an editor may show these bytes as this text: read in whatever encoding, nothing is unsaved."""
     own, wanted = detect_encoding(saved), _normalize_text(text)
     if "\ufffd" in wanted or _normalize_text(own.decode(saved)) == wanted:
-        return True  # with signs of replacement, the editor did not understand the bytes either
+        return True  # with replacement characters, the editor could not decode the bytes either
     return any(_normalize_text(saved.decode(name, "replace")) == wanted for name in _CODECS)
 
 
 def _normalize_text(text: str) -> str:
-    """Return a text without what editors add or leave out by themselves."""
+    """Return a text without what editors add or remove on their own."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
 
 
@@ -120,17 +120,16 @@ class BufferState:
 
     stored: StoredFile
     shown: BufferText | None = None
-    """None when the editor has nothing to say about it."""
+    """None when the editor does not have the file."""
 
     @property
     def data(self) -> bytes:
-        """What is there: what the editor shows, else what is on the disk."""
         return self.stored.data if self.shown is None else self.shown.data
 
 
 @dataclass(slots=True, kw_only=True)
 class EditorWrite:
-    """Puts other text where `expected` is, through the editor."""
+    """Replaces the text `expected` through the editor."""
 
     files: EditorFiles
     step: Replace
@@ -162,7 +161,7 @@ class EditorWrite:
         self._check_read_back(seen, self.look())
 
     def undo(self) -> None:
-        """Give the old text back; raise where the editor holds something that is not ours."""
+        """Restore the old text; raise if the editor holds text that is not ours."""
         if self._old is None:
             return
         now = self.look()

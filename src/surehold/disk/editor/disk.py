@@ -19,17 +19,14 @@ Rules:
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
 from surehold.disk.base import (
     Create,
-    DirectoryEntry,
     Disk,
     EditorFiles,
-    EntryStat,
     Remove,
     Rename,
     Replace,
@@ -52,7 +49,7 @@ _FileKey = tuple[str, tuple[str, ...]]
 
 
 class DiscoveredTarget(Target):
-    """A path that a search came across; nobody named it."""
+    """A path that a search found, not one that a caller named."""
 
     __slots__ = ()
 
@@ -67,24 +64,18 @@ class EditorDisk:
         self._clean: dict[_FileKey, str] = {}
         """The text that the editor showed when it was last seen to be that of the disk, by its sha256."""
         self._cautions: dict[_FileKey, str] = {}
+        # What concerns names, and locks against our own writers, is left to the disk.
+        self.resolve, self.open_directory, self.close = disk.resolve, disk.open_directory, disk.close
+        self.list_entries, self.stat_entries, self.read_heads = disk.list_entries, disk.stat_entries, disk.read_heads
+        self.lock, self.remove_leftovers = disk.lock, disk.remove_leftovers
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """The directories below which everything happens."""
         return self._disk.roots
 
     @property
     def is_coherent(self) -> bool:
-        """Whether the disk below shows the latest write of every process."""
         return self._disk.is_coherent
-
-    def close(self) -> None:
-        """Let go of what is open; the editor stays."""
-        self._disk.close()
-
-    def resolve(self, path: str) -> Target:
-        """Follow links inside the roots; refuse what leads out."""
-        return self._disk.resolve(path)
 
     def read(self, target: Target, *, limit: int) -> StoredFile | None:
         """Return the whole file as the editor shows it, else as it is on the disk, or None when nothing is there."""
@@ -99,7 +90,6 @@ class EditorDisk:
         return replace(stored, data=data)
 
     def read_chunks(self, target: Target) -> Iterator[bytes]:
-        """Yield the file piece by piece; a large one comes from the disk."""
         try:
             stored = self.read(target, limit=self._largest)
         except FileTooLarge:
@@ -110,30 +100,9 @@ class EditorDisk:
         for start in range(0, len(stored.data), _PIECE_BYTES):
             yield stored.data[start : start + _PIECE_BYTES]
 
-    def read_heads(self, directory: Target, names: Sequence[str], count: int) -> list[bytes | None]:
-        """Return the first bytes of some files on the disk."""
-        return self._disk.read_heads(directory, names, count)
-
-    def list_entries(self, directory: Target) -> list[DirectoryEntry]:
-        """Return all names in a directory with their types, in no order."""
-        return self._disk.list_entries(directory)
-
-    def stat_entries(self, directory: Target, names: Sequence[str]) -> list[EntryStat | None]:
-        """Return the facts about some entries of a directory; None for those that are gone."""
-        return self._disk.stat_entries(directory, names)
-
     def target_below(self, directory: Target, names: Sequence[str]) -> Target:
-        """Return the target that names found below a directory lead to."""
         found = self._disk.target_below(directory, names)
         return DiscoveredTarget(root=found.root, parts=found.parts, key=found.key)
-
-    def open_directory(self, directory: Target) -> AbstractContextManager[int | None]:
-        """Keep a directory open for another program to start in."""
-        return self._disk.open_directory(directory)
-
-    def lock(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
-        """Hold all targets against other writers of ours; nothing holds the editor."""
-        return self._disk.lock(targets, timeout=timeout)
 
     def replaces_in_place(self, target: Target) -> bool:
         """Tell whether we ourselves would write into the same inode: not where the editor writes."""
@@ -141,10 +110,6 @@ class EditorDisk:
             return False
         seen = self._current_state(target)
         return seen is None or seen.shown is None or not seen.shown.faithful
-
-    def remove_leftovers(self, targets: Sequence[Target], *, tag: str, keep: Callable[[bytes], None]) -> None:
-        """Remove what a dead process staged on the disk."""
-        self._disk.remove_leftovers(targets, tag=tag, keep=keep)
 
     def write_caution(self, target: Target) -> str:
         """Say that the last write went through the editor, and what that means for it."""
@@ -180,7 +145,7 @@ class EditorDisk:
     def _split_steps(
         self, steps: Sequence[Step], keep: Callable[[bytes], None]
     ) -> tuple[list[EditorWrite], list[Step], dict[_FileKey, str]]:
-        """Say which steps go through the editor, which do not, and what the caller should know about those."""
+        """Return the steps that go through the editor, the other ones, and cautions about those."""
         touched = Counter(place for step in steps for place in _file_keys(step))
         writes, others, cautions = list[EditorWrite](), list[Step](), dict[_FileKey, str]()
         for step in steps:
@@ -195,7 +160,7 @@ class EditorDisk:
         return writes, others, cautions
 
     def _plan_write(self, step: Replace, keep: Callable[[bytes], None]) -> EditorWrite | None:
-        """Return the way through the editor; None when the disk is the way."""
+        """Return how to write through the editor; None when the disk must be written."""
         path, seen = _editor_path(step.target), self._current_state(step.target)
         if path is None or seen is None or seen.shown is None or len(step.data) > self._largest:
             return None
@@ -206,7 +171,7 @@ class EditorDisk:
         return EditorWrite(files=self._files, step=step, path=path, look=look, keep=keep)
 
     def _check_disk_step(self, step: Step) -> str:
-        """Refuse to take a file or its bytes away on the disk while the editor has other text; say what is not known."""
+        """Refuse to remove or replace a file on the disk while the editor has unsaved text; return a caution if unknown."""
         target = _displaced_target(step)
         if target is None:
             return ""
@@ -285,13 +250,13 @@ def _undo_writes(writes: Sequence[EditorWrite], error: BaseException) -> None:
 
 
 def _editor_path(target: Target) -> str | None:
-    """Return the absolute path; None for a name that no editor can be told."""
+    """Return the absolute path; None for a name that cannot be sent to an editor."""
     path = "/".join((target.root.rstrip("/"), *target.parts))
     return path if _is_text(path) else None
 
 
 def _is_text(text: str) -> bool:
-    """Tell whether there is no half of a character in it."""
+    """Tell whether a string has no lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -308,7 +273,7 @@ def _file_keys(step: Step) -> list[_FileKey]:
 
 
 def _displaced_target(step: Step) -> Target | None:
-    """Return the file whose bytes a step takes away or replaces."""
+    """Return the file whose bytes a step removes or replaces."""
     match step:
         case Create():
             return None

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from surehold.disk.base import Create, Remove, Target
+from surehold.disk.base import Create, Target
 from surehold.disk.errno_errors import (
     displaced_error,
     name_taken_error,
@@ -40,7 +40,7 @@ _MAX_NAMELESS_FILES = 64  # each holds a descriptor open until it is published
 
 
 class StepAction(Protocol):
-    """A step on its way to the disk."""
+    """One step of a change, while it is being applied."""
 
     @property
     def path_key(self) -> str:
@@ -66,13 +66,13 @@ class StepAction(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class CreateAction:
-    """Puts a new file where nothing is."""
+    """Creates a file where nothing exists."""
 
     call: StepContext
     index: int
     target: Target
     fill: Callable[[int], str]
-    """Writes bytes and facts into a descriptor and returns the sha256 of the bytes."""
+    """Writes bytes and metadata into a descriptor and returns the sha256 of the bytes."""
     parents: bool = True
     """Missing directories are made."""
     _place: DirectorySlot | None = None
@@ -85,11 +85,9 @@ class CreateAction:
 
     @property
     def path_key(self) -> str:
-        """Name the path it is about."""
         return self.target.key
 
     def stage(self) -> None:
-        """Prepare it, invisibly."""
         place = self._place = self._find_slot()
         status = place.read_status()
         if status is not None:
@@ -111,7 +109,6 @@ class CreateAction:
                 os.close(fd)
 
     def publish(self) -> None:
-        """Make it visible."""
         place = _require_staged(self._place)
         self._begun = True
         try:
@@ -126,7 +123,6 @@ class CreateAction:
         self._close_file()
 
     def undo(self) -> None:
-        """Bring the old state back, however far it got."""
         self._close_file()
         if self._place is None:
             return
@@ -154,7 +150,6 @@ class CreateAction:
 
 
 def create_action(call: StepContext, index: int, step: Create) -> CreateAction:
-    """Return the action for a step."""
 
     def write_content(fd: int) -> str:
         sha256 = write_all(fd, (step.data,))
@@ -169,7 +164,7 @@ def create_action(call: StepContext, index: int, step: Create) -> CreateAction:
 
 @dataclass(slots=True, kw_only=True)
 class RemoveAction:
-    """Takes a file away, first under another name, for good when everything else is through."""
+    """Removes a file: renames it first, and deletes it once everything else is done."""
 
     call: StepContext
     index: int
@@ -180,11 +175,9 @@ class RemoveAction:
 
     @property
     def path_key(self) -> str:
-        """Name the path it is about."""
         return self.target.key
 
     def stage(self) -> None:
-        """Prepare it, invisibly."""
         self.stage_at(find_existing(self.call, self.target, self.expected))
 
     def stage_at(self, place: DirectorySlot) -> None:
@@ -192,13 +185,12 @@ class RemoveAction:
         self._place = place
 
     def publish(self) -> None:
-        """Make it visible."""
         place, old = _require_staged(self._place), self._old_name
         try:
             try:
                 self.call.kernel.rename_new(place.fd, place.name, place.fd, old)
             except Unsupported:
-                # Nobody else uses this name, so there is nothing it could destroy.
+                # No other program uses this name, so nothing can be overwritten.
                 os.rename(place.name, old, src_dir_fd=place.fd, dst_dir_fd=place.fd)
         except FileNotFoundError as error:
             raise vanished_error(self.path_key, self.expected) from error
@@ -207,23 +199,16 @@ class RemoveAction:
         check_displaced(self._seen, self.expected, self.path_key)
 
     def undo(self) -> None:
-        """Bring the old state back, however far it got."""
         if self._place is None or self._place.read_status(self._old_name) is None:
             return
         put_back(self.call, self._place, self._old_name, self._place)
 
     def clean_up(self) -> None:
-        """Drop what was displaced."""
         self.call.drop_file(_require_staged(self._place), self._old_name, self._seen)
 
     @property
     def _old_name(self) -> str:
         return self.call.temp_name(self.index, "old")
-
-
-def remove_action(call: StepContext, index: int, step: Remove) -> RemoveAction:
-    """Return the action for a step."""
-    return RemoveAction(call=call, index=index, target=step.target, expected=step.expected)
 
 
 def find_existing(call: StepContext, target: Target, expected: str) -> DirectorySlot:
@@ -241,7 +226,6 @@ def find_existing(call: StepContext, target: Target, expected: str) -> Directory
 
 
 def check_displaced(seen: DisplacedFile, expected: str, key: str) -> None:
-    """Raise unless the bytes are the expected ones."""
     if seen.sha256 is None:
         raise not_a_file_error(seen.status.st_mode, key)
     if seen.sha256 != expected:
@@ -260,7 +244,7 @@ def put_back(call: StepContext, source: DirectorySlot, name: str, place: Directo
 
 
 def remove_ours(call: StepContext, index: int, place: DirectorySlot, sha256: str) -> None:
-    """Remove a file that this call made, unless somebody wrote into it since."""
+    """Remove a file that this call made, unless another program wrote to it since."""
     target = Target(root="", parts=(place.name,), key=place.key)
     ours = RemoveAction(call=call, index=index, target=target, expected=sha256)
     ours.stage_at(place)

@@ -40,11 +40,9 @@ class RenameAction:
 
     @property
     def path_key(self) -> str:
-        """Name the path it is about."""
         return self.step.target.key
 
     def stage(self) -> None:
-        """Prepare it, invisibly."""
         self._source = find_existing(self.call, self.step.source, self.step.expected)
         self._target = self.call.directories.make_slot(self.step.target)
         source, target = self._staged_slots()
@@ -82,7 +80,6 @@ class RenameAction:
         self._copy.stage()
 
     def publish(self) -> None:
-        """Make it visible."""
         source, target = self._staged_slots()
         if self._copy is not None:
             self._copy.publish()
@@ -143,7 +140,6 @@ class RenameAction:
         self._removal.publish()
 
     def undo(self) -> None:
-        """Bring the old state back, however far it got."""
         if self._source is None or self._target is None:
             return
         if self._removal is not None:
@@ -156,7 +152,7 @@ class RenameAction:
             put_back(self.call, self._target, self._target.name, self._source)
 
     def _unlink_target(self, source: DirectorySlot, target: DirectorySlot) -> None:
-        """Take the second name away, unless it is somebody else's by now."""
+        """Remove the second name, unless it is another program's by now."""
         there, original = target.read_status(), source.read_status()
         if there is None or file_identity(there) != self._linked:
             return
@@ -165,7 +161,6 @@ class RenameAction:
         self.call.drop_file(target, target.name, None)
 
     def clean_up(self) -> None:
-        """Drop what was displaced."""
         if self._removal is not None:
             self._removal.clean_up()
 

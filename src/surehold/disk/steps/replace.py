@@ -60,14 +60,12 @@ class OverwriteAction:
 
     @property
     def path_key(self) -> str:
-        """Name the path it is about."""
         return self.place.key
 
     def stage(self) -> None:
         """Nothing can be staged."""
 
     def publish(self) -> None:
-        """Make it visible."""
         try:
             fd = self._fd = open_entry(self.place.fd, self.place.name, _WRITE_FLAGS)
         except FileNotFoundError as error:
@@ -104,7 +102,6 @@ class OverwriteAction:
                 raise
 
     def undo(self) -> None:
-        """Bring the old state back, however far it got."""
         try:
             if self._touched:
                 self._restore_old(self._fd)
@@ -133,7 +130,6 @@ class OverwriteAction:
         return hash_of(fd, size=os.fstat(fd).st_size) == hashlib.sha256(self.step.data).hexdigest()
 
     def clean_up(self) -> None:
-        """Let go of the file."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -161,11 +157,9 @@ class ReplaceAction:
 
     @property
     def path_key(self) -> str:
-        """Name the path it is about."""
         return self.step.target.key
 
     def stage(self) -> None:
-        """Prepare it, invisibly."""
         try:
             place = self._place = self.call.directories.find_slot(self.step.target)
             current = open_entry(place.fd, place.name, READ_FLAGS)
@@ -210,7 +204,6 @@ class ReplaceAction:
         self._instead = OverwriteAction(call=self.call, place=place, step=self.step)
 
     def publish(self) -> None:
-        """Make it visible."""
         if self._instead is not None:
             self._instead.publish()
             return
@@ -248,7 +241,6 @@ class ReplaceAction:
         other.publish()
 
     def undo(self) -> None:
-        """Bring the old state back, however far it got."""
         if self._instead is not None:
             self._instead.undo()
         if not self._temp:
@@ -281,7 +273,6 @@ class ReplaceAction:
         self.call.keep_file(place, self._temp)
 
     def clean_up(self) -> None:
-        """Drop what was displaced."""
         if self._instead is not None:
             self._instead.clean_up()
         if self._temp:
@@ -306,14 +297,12 @@ class RenameOverAction:
 
     @property
     def path_key(self) -> str:
-        """Name the path it is about."""
         return self.place.key
 
     def stage(self) -> None:
         """Everything is staged."""
 
     def publish(self) -> None:
-        """Make it visible."""
         place = self.place
         try:
             original = self._give_second_name()
@@ -352,7 +341,6 @@ class RenameOverAction:
             os.close(source)
 
     def undo(self) -> None:
-        """Bring the old state back, however far it got."""
         place = self.place
         if place.read_status(self.old) is None:
             return
@@ -365,7 +353,6 @@ class RenameOverAction:
         self.call.drop_file(place, self.old, None)
 
     def clean_up(self) -> None:
-        """Drop what was displaced."""
         self.call.drop_file(self.place, self.old, self._seen)
 
 

@@ -46,7 +46,6 @@ class DirectorySlot:
 
     @property
     def fd(self) -> int:
-        """The descriptor of the directory."""
         return self.directory.fd
 
     def read_status(self, name: str | None = None) -> os.stat_result | None:
@@ -133,7 +132,6 @@ class DirectoryPool:
                 os.rmdir(name, dir_fd=above.fd)  # pathlib knows no dir_fd
 
     def close(self) -> None:
-        """Let go of every directory."""
         for directory in self._open.values():
             os.close(directory.fd)
         self._open.clear()
@@ -164,11 +162,9 @@ class StepContext:
     durability: Durability
 
     def temp_name(self, index: int, suffix: Literal["tmp", "old"]) -> str:
-        """Return the temporary name of a step."""
         return f".surehold-{self.tag}-{index}.{suffix}"
 
     def sync_file(self, fd: int) -> None:
-        """Make the bytes of a file durable, if that is wanted."""
         if self.durability != "none":
             sync(fd)
 
@@ -182,7 +178,6 @@ class StepContext:
         os.unlink(name, dir_fd=place.fd)
 
     def keep_file(self, place: DirectorySlot, name: str) -> None:
-        """Hand the bytes of a temporary file over."""
         fd = open_entry(place.fd, name, READ_FLAGS)
         try:
             status = os.fstat(fd)

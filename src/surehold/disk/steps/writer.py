@@ -17,7 +17,7 @@ from typing import assert_never
 
 from surehold.disk.base import Create, Remove, Rename, Replace, Step, Target
 from surehold.disk.errno_errors import as_surehold_error, translate_os_errors
-from surehold.disk.steps.create_remove import StepAction, create_action, remove_action
+from surehold.disk.steps.create_remove import RemoveAction, StepAction, create_action
 from surehold.disk.steps.rename import RenameAction
 from surehold.disk.steps.replace import ReplaceAction, must_overwrite
 from surehold.disk.steps.staging import DirectoryPool, DirectorySlot, Durability, StepContext, check_tag, is_temporary
@@ -72,7 +72,7 @@ def _undo_all(actions: Sequence[StepAction], call: StepContext, error: BaseExcep
     for action in reversed(actions):
         if not _try_twice(action.undo):
             broken.append(action.path_key)
-        # A directory may stand where an earlier step took a file away, which comes back next.
+        # A new directory may be where an earlier step removed a file, which is restored next.
         call.directories.remove_made()
     if call.durability == "full":
         with suppress(OSError):
@@ -84,7 +84,7 @@ def _undo_all(actions: Sequence[StepAction], call: StepContext, error: BaseExcep
 
 
 def _clean_up_all(actions: Sequence[StepAction]) -> None:
-    """Drop what was displaced. The change has happened by now: what resists is litter, not a failure."""
+    """Drop what was displaced. The change has happened by now: what cannot be removed is litter, not a failure."""
     interrupt: BaseException | None = None
     for action in actions:
         try:
@@ -112,7 +112,7 @@ def _action_for(call: StepContext, index: int, step: Step) -> StepAction:
         case Replace():
             return ReplaceAction(call=call, index=index, step=step)
         case Remove():
-            return remove_action(call, index, step)
+            return RemoveAction(call=call, index=index, target=step.target, expected=step.expected)
         case Rename():
             return RenameAction(call=call, index=index, step=step)
         case _:
@@ -133,7 +133,6 @@ def _dependent_indexes(steps: Sequence[Step]) -> frozenset[int]:
 
 
 def replaces_in_place(tree: Tree, target: Target) -> bool:
-    """Tell whether a new version would have to be written into the same inode."""
     directories = DirectoryPool(tree=tree)
     try:
         with translate_os_errors(target.key):
@@ -145,7 +144,6 @@ def replaces_in_place(tree: Tree, target: Target) -> bool:
 
 
 def remove_leftovers(tree: Tree, targets: Sequence[Target], *, tag: str, keep: Callable[[bytes], None]) -> None:
-    """Remove what a dead process staged beside the targets; its bytes are kept first."""
     directories = DirectoryPool(tree=tree)
     call = StepContext(kernel=tree.kernel, directories=directories, tag=check_tag(tag), keep=keep, durability="none")
     seen: set[tuple[str, tuple[str, ...]]] = set()
