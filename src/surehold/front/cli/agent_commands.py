@@ -12,6 +12,7 @@ from surehold.front.cli.command import (
     UsageError,
     argument,
     as_path,
+    choice,
     command,
     flag,
     parse_positive,
@@ -53,7 +54,6 @@ _HTTP_ARGUMENTS = (
 
 @command(
     "mcp",
-    "For agents",
     "Serve the file tools to an agent: MCP on standard input and output.",
     *_SERVER_ARGUMENTS,
     argument("--http", "HOST:PORT", "streamable HTTP at /mcp instead of stdio"),
@@ -61,12 +61,12 @@ _HTTP_ARGUMENTS = (
     example="surehold mcp ~/project\n  surehold mcp ~/project --http 127.0.0.1:8765 --mode plan",
 )
 def mcp_command(context: CommandContext, args: argparse.Namespace) -> int:
-    return _launch_server(context, args, _build_http_settings(*_parse_address(args.http), args) if args.http else None)
+    http = _build_http_settings(*_parse_address(args.http), args) if args.http else None
+    return _launch_server(context, args, http)
 
 
 @command(
     "serve",
-    "For agents",
     "Serve the tools over HTTP, with a page to review what agents do.",
     *_SERVER_ARGUMENTS,
     argument("--host", None, "the address to listen on (default: 127.0.0.1)", default="127.0.0.1"),
@@ -75,13 +75,12 @@ def mcp_command(context: CommandContext, args: argparse.Namespace) -> int:
     example="surehold serve ~/project --port 8765",
 )
 def serve_command(context: CommandContext, args: argparse.Namespace) -> int:
+    import secrets
     from dataclasses import replace
 
     http = _build_http_settings(args.host, args.port, args)
     if http.token:
         return _launch_server(context, args, http, page=True)
-    import secrets
-
     return _launch_server(context, args, replace(http, token=secrets.token_urlsafe(24)), page=True, show_token=True)
 
 
@@ -194,7 +193,6 @@ def _positive_seconds(text: str) -> float:
 
 @command(
     "acp",
-    "For agents",
     "Run tool calls from an editor: an ACP agent without a model.",
     argument("roots", "ROOT", "sessions may start only in these directories (default: any)", nargs="*"),
     argument("--tools", "LIST", "tool families: anchored, files, … or all (default: all)", default="all"),
@@ -207,13 +205,7 @@ def _positive_seconds(text: str) -> float:
         type=_positive_seconds,
         default=_ANSWER_WAIT_SECONDS,
     ),
-    argument(
-        "--dialect",
-        None,
-        "event format (default: v1, which editors understand)",
-        choices=("v1", "contract"),
-        default="v1",
-    ),
+    choice("--dialect", ("v1", "contract"), "event format (default: v1, which editors understand)"),
     example="surehold acp\n  surehold acp ~/project --mode acceptEdits",
 )
 def acp_command(context: CommandContext, args: argparse.Namespace) -> int:
@@ -245,7 +237,6 @@ def acp_command(context: CommandContext, args: argparse.Namespace) -> int:
 
 @command(
     "tool",
-    "For agents",
     "Run one tool once, as an agent would.",
     argument("name", "NAME", "such as read_file; see: surehold schema"),
     argument("--json", "ARGS", "the arguments as JSON; - reads them from stdin", dest="arguments", default="{}"),
@@ -288,15 +279,8 @@ def _parse_tool_arguments(text: str) -> dict[str, Any]:
 
 @command(
     "schema",
-    "For agents",
     "Print the definitions of the tools.",
-    argument(
-        "--format",
-        None,
-        "in the notation of this API (default: mcp)",
-        choices=("openai", "anthropic", "mcp"),
-        default="mcp",
-    ),
+    choice("--format", ("mcp", "openai", "anthropic"), "in the notation of this API (default: mcp)"),
     _FAMILIES_OPTION,
     example="surehold schema --format openai",
 )
@@ -310,7 +294,6 @@ def schema_command(context: CommandContext, args: argparse.Namespace) -> int:
 
 @command(
     "prompt",
-    "For agents",
     "Print what a model should know about the tools.",
     _FAMILIES_OPTION,
     flag("--lean", "the short version"),
@@ -323,6 +306,3 @@ def prompt_command(context: CommandContext, args: argparse.Namespace) -> int:
     text = build_guidance(tools_of(args.tools or DEFAULT_FAMILIES), lean=args.lean)
     context.print_outcome(text, prompt=text)
     return 0
-
-
-AGENT_COMMANDS = (mcp_command, serve_command, acp_command, tool_command, schema_command, prompt_command)

@@ -4,7 +4,7 @@ import argparse
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from surehold.errors import NotFound, SureholdError
 from surehold.front.cli.output import Output, escape_text
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from surehold.workspace.session import Session
     from surehold.workspace.workspace import Workspace
 
-CommandGroup = Literal["Inspect", "Undo and restore", "Change files", "For agents", "Maintain"]
 SHORT_ID_CHARS = 8
 
 
@@ -143,6 +142,11 @@ def repeatable(names: str, metavar: str, text: str) -> Argument:
     return argument(names, metavar, f"{text}; repeatable", action="append", default=[])
 
 
+def choice(name: str, values: tuple[str, ...], text: str) -> Argument:
+    """Return an option that takes one of these values; the first is the default."""
+    return argument(name, None, text, choices=values, default=values[0])
+
+
 FILE_ARGUMENT = argument("path", "PATH", "the file")
 DRY_RUN_FLAG = flag("--dry-run", "show what would change without changing anything")
 
@@ -154,7 +158,6 @@ class Command:
     """One word after `surehold`, or one action of such a word."""
 
     name: str
-    group: CommandGroup
     help: str
     """One sentence."""
     note: str = ""
@@ -168,7 +171,6 @@ class Command:
 
 def command(
     name: str,
-    group: CommandGroup,
     sentence: str,
     *arguments: Argument | tuple[Argument, ...],
     example: str,
@@ -177,7 +179,7 @@ def command(
     """Make a command of the function that runs it."""
 
     def make_command(run: CommandRunner) -> Command:
-        return Command(name=name, group=group, help=sentence, note=note, example=example, arguments=arguments, run=run)
+        return Command(name=name, help=sentence, note=note, example=example, arguments=arguments, run=run)
 
     return make_command
 

@@ -12,6 +12,7 @@ from surehold.front.cli.command import (
     CommandContext,
     argument,
     as_path,
+    choice,
     command,
     flag,
     quote_for_shell,
@@ -41,7 +42,6 @@ def _parse_line_range(text: str) -> tuple[int, int | None]:
 
 @command(
     "read",
-    "Inspect",
     "Print a file: numbered lines on a terminal, its bytes in a pipe.",
     FILE_ARGUMENT,
     argument("--lines", "A:B", "only lines A to B; either may be omitted", type=_parse_line_range, default=None),
@@ -54,7 +54,7 @@ def read_command(context: CommandContext, args: argparse.Namespace) -> int:
     start, end = args.lines or (1, None)
     if args.lines and start > max(snapshot.line_count, 1):
         raise InvalidArgument(
-            f"`{args.path}` has {format_count(snapshot.line_count, 'line')}.",
+            f"Line {start} is after the end: `{args.path}` has {format_count(snapshot.line_count, 'line')}.",
             path=args.path,
             reason="line_out_of_range",
         )
@@ -114,20 +114,13 @@ def _print_numbered(context: CommandContext, path: str, snapshot: "Snapshot", st
 
 @command(
     "edit",
-    "Change files",
     "Replace text that occurs exactly once in a file.",
     FILE_ARGUMENT,
     argument("--old", "TEXT", "the text to replace (--old=TEXT if it begins with a dash)", default=None),
     argument("--new", "TEXT", "the new text; may be empty", default=None),
     flag("--all", "replace every occurrence"),
     argument("--operations", "FILE", "instead: line operations as a JSON list; - reads stdin", default=None),
-    argument(
-        "--safety-check",
-        None,
-        "what to do if --operations look damaging (default: strict, which refuses)",
-        choices=("strict", "warn", "off"),
-        default="strict",
-    ),
+    choice("--safety-check", ("strict", "warn", "off"), "of --operations that look damaging (default: strict)"),
     _SHA256_OPTION,
     DRY_RUN_FLAG,
     example="surehold edit README.md --old colour --new color",
@@ -183,7 +176,6 @@ def _edit_lines(context: CommandContext, args: argparse.Namespace) -> int:
 
 @command(
     "write",
-    "Change files",
     "Create a file from standard input, or overwrite a version you name.",
     argument("path", "PATH", "the file; it is created if it does not exist"),
     (
@@ -239,7 +231,6 @@ def _content_edit(data: bytes) -> "WriteText | WriteBytes":
 
 @command(
     "delete",
-    "Change files",
     "Move a file to the trash.",
     FILE_ARGUMENT,
     _SHA256_OPTION,
@@ -256,7 +247,6 @@ def delete_command(context: CommandContext, args: argparse.Namespace) -> int:
 
 @command(
     "move",
-    "Change files",
     "Move or rename a file, never over an existing file.",
     argument("source", "FROM", "the file"),
     argument("target", "TO", "its new path, or a directory to move it into"),
@@ -274,6 +264,3 @@ def move_command(context: CommandContext, args: argparse.Namespace) -> int:
             advice = f"Choose another path, or delete it first: surehold delete {quote_for_shell(to)}"
             raise with_action(error, advice) from None
     return print_receipt(context, receipt, "Moved")
-
-
-FILE_COMMANDS = (read_command, edit_command, write_command, delete_command, move_command)

@@ -44,7 +44,6 @@ _LOG_COLUMNS = (
 
 @command(
     "log",
-    "Inspect",
     "List changes and refused calls, newest first.",
     argument("path", "PATH", "only this file, or everything below this directory", nargs="?"),
     argument("--agent", "A", "only what this agent or person did"),
@@ -62,15 +61,14 @@ def log_command(context: CommandContext, args: argparse.Namespace) -> int:
         entries, more = _newest_entries(past, _build_query(context, past, args), limit, failed_only=args.failed)
         undone = {name: past.undone_by(name) for name in {e.change_id for e in entries if e.ok}}
     if context.json:
-        rows = [entry_record(entry, undone_by=undone.get(entry.change_id, "")) for entry in entries]
-        context.out.print_json({"entries": rows, "more": more})
+        records = [entry_record(entry, undone_by=undone.get(entry.change_id, "")) for entry in entries]
+        context.out.print_json({"entries": records, "more": more})
     elif not entries:
         context.out.print_line("No entry of the history matches.")
         context.print_hint("To list everything: surehold log --all")
     else:
-        context.out.print_table(
-            _LOG_COLUMNS, [_log_row(context, entry, undone.get(entry.change_id, "")) for entry in entries]
-        )
+        rows = [_log_row(context, entry, undone.get(entry.change_id, "")) for entry in entries]
+        context.out.print_table(_LOG_COLUMNS, rows)
         if more:
             context.print_hint("There is more: surehold log --all")
     return 0
@@ -144,9 +142,9 @@ def _result_text(entry: "Entry", undone_by: str) -> str:
         return f"refused: {entry.error_kind}"
     lines = format_line_counts(*count_changed_lines(entry.change.diff)) + ("…" if entry.change.diff_truncated else "")
     mode = f"mode {bits}" if (bits := _mode_change(entry)) else ""
-    of = f"of {short_id(entry.call.undoes)}" if entry.call.undoes else ""
+    undoes = f"undoes {short_id(entry.call.undoes)}" if entry.call.undoes else ""
     undone = f"undone by {short_id(undone_by)}" if undone_by else ""
-    return ", ".join(filter(None, (lines, mode, undone, of)))
+    return ", ".join(filter(None, (lines, mode, undoes, undone)))
 
 
 def _mode_change(entry: "Entry") -> str:
@@ -157,7 +155,6 @@ def _mode_change(entry: "Entry") -> str:
 
 @command(
     "show",
-    "Inspect",
     "Show one change: who, when, why, and its diff.",
     argument("change", "CHANGE", "a change id, or at least 4 characters of its beginning or end"),
     example="surehold show 7k2m9qxr",
@@ -168,9 +165,8 @@ def show_command(context: CommandContext, args: argparse.Namespace) -> int:
         diff = workspace.history.diff(view.id)
     if context.json:
         entries = [entry_record(entry, undone_by=view.undone_by) for entry in view.entries]
-        context.out.print_json(
-            {"change_id": view.id, "undone_by": view.undone_by or None, "entries": entries, "diff": diff}
-        )
+        facts = {"change_id": view.id, "undone_by": view.undone_by or None}
+        context.out.print_json({**facts, "entries": entries, "diff": diff})
         return 0
     for label, text in _change_facts(context, view):
         context.out.print_line(f"{context.out.paint(f'{label:<8}', 'dim')} {text}")
@@ -233,7 +229,6 @@ def _find_change(workspace: "Workspace", reference: str) -> "ChangeView":
 
 @command(
     "diff",
-    "Inspect",
     "Show what a change did, or how a file differs from its last change.",
     argument(
         "subject",
@@ -286,9 +281,8 @@ def _diff_of_file(context: CommandContext, workspace: "Workspace", path: str) ->
         after = ABSENT
     diff = diff_between(before, after, from_name=path, to_name=path).text
     if context.json:
-        context.out.print_json(
-            {"path": path, "before_sha256": before.sha256, "after_sha256": after.sha256, "diff": diff}
-        )
+        versions = {"before_sha256": before.sha256, "after_sha256": after.sha256}
+        context.out.print_json({"path": path, **versions, "diff": diff})
     elif before == after:
         context.out.print_line(f"{escape_text(path)} is unchanged since its last recorded change.")
     else:
@@ -309,7 +303,6 @@ def _newest_change(workspace: "Workspace") -> "ChangeView":
 
 @command(
     "undo",
-    "Undo and restore",
     "Undo one change; later changes stay.",
     argument("change", "CHANGE", "default: the newest change that is not undone", nargs="?", default=""),
     DRY_RUN_FLAG,
@@ -324,7 +317,6 @@ def undo_command(context: CommandContext, args: argparse.Namespace) -> int:
 
 @command(
     "redo",
-    "Undo and restore",
     "Redo a change that was undone.",
     argument("change", "CHANGE", "default: the change that was undone last", nargs="?", default=""),
     DRY_RUN_FLAG,
@@ -335,6 +327,3 @@ def redo_command(context: CommandContext, args: argparse.Namespace) -> int:
         reference = _find_change(workspace, args.change).id if args.change else ""
         receipt = workspace.history.redo(reference, agent=person_name(), dry_run=args.dry_run)
     return print_receipt(context, receipt, "Redone")
-
-
-HISTORY_COMMANDS = (log_command, show_command, diff_command, undo_command, redo_command)

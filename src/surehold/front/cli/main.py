@@ -13,27 +13,39 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from surehold.errors import InvalidArgument, NotFound, SureholdError
-from surehold.front.cli.agent_commands import AGENT_COMMANDS
+from surehold.front.cli.agent_commands import (
+    acp_command,
+    mcp_command,
+    prompt_command,
+    schema_command,
+    serve_command,
+    tool_command,
+)
 from surehold.front.cli.command import Argument, Command, CommandContext, UsageError, argument, flag
-from surehold.front.cli.file_commands import FILE_COMMANDS
-from surehold.front.cli.history_commands import HISTORY_COMMANDS
+from surehold.front.cli.file_commands import delete_command, edit_command, move_command, read_command, write_command
+from surehold.front.cli.history_commands import diff_command, log_command, redo_command, show_command, undo_command
 from surehold.front.cli.output import Output, OutputFailed, escape_text, output_to, prepare_streams
-from surehold.front.cli.search_commands import SEARCH_COMMANDS
-from surehold.front.cli.trash_commands import TRASH_COMMANDS
-from surehold.front.cli.upkeep_commands import UPKEEP_COMMANDS, version_command
+from surehold.front.cli.search_commands import glob_command, grep_command
+from surehold.front.cli.trash_commands import restore_command, trash_command
+from surehold.front.cli.upkeep_commands import (
+    doctor_command,
+    gc_command,
+    recover_command,
+    verify_command,
+    version_command,
+)
 from surehold.front.cli.view_command import view_command
 
 DONE, REFUSED, USAGE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
 
-COMMANDS: tuple[Command, ...] = (
-    *HISTORY_COMMANDS,
-    *FILE_COMMANDS,
-    view_command,
-    *SEARCH_COMMANDS,
-    *TRASH_COMMANDS,
-    *AGENT_COMMANDS,
-    *UPKEEP_COMMANDS,
-)
+COMMAND_GROUPS: dict[str, tuple[Command, ...]] = {
+    "Inspect": (log_command, show_command, diff_command, read_command, view_command, grep_command, glob_command),
+    "Undo and restore": (undo_command, redo_command, trash_command, restore_command),
+    "Change files": (edit_command, write_command, delete_command, move_command),
+    "For agents": (mcp_command, serve_command, acp_command, tool_command, schema_command, prompt_command),
+    "Maintain": (verify_command, recover_command, gc_command, version_command, doctor_command),
+}
+COMMANDS: tuple[Command, ...] = tuple(one for group in COMMAND_GROUPS.values() for one in group)
 
 _PROGRAM = "surehold"
 _INTRODUCTION = "Surehold: file tools for AI agents that never lose an edit."
@@ -198,9 +210,8 @@ def overview_text() -> str:
     """Return the help text of the whole program."""
     longest = max(len(command.name) for command in COMMANDS)
     parts = [_INTRODUCTION, "", "usage: surehold COMMAND [options]"]
-    for group in dict.fromkeys(command.group for command in COMMANDS):
-        rows = [f"  {one.name:<{longest}}  {one.help}" for one in COMMANDS if one.group == group]
-        parts += ["", f"{group}:", *rows]
+    for title, commands in COMMAND_GROUPS.items():
+        parts += ["", f"{title}:", *(f"  {one.name:<{longest}}  {one.help}" for one in commands)]
     parts += ["", "Global options, before or after the command:"]
     parts += [f"  {_spell_option(one):<15}  {one.settings['help']}" for one in _GLOBAL_OPTIONS]
     parts += ["", "Help on one command, with an example: surehold COMMAND --help"]
@@ -226,8 +237,8 @@ def _report_refusal(error: SureholdError, out: Output, err: Output, *, wants_jso
         out.print_json({"error": error.as_dict()})
         return REFUSED
     err.print_labelled("Refused", error.message, "red", "bold")
-    if cause := error.details.get("cause"):
-        err.print_labelled("Reason", f"{cause} ({error.path})" if error.path else str(cause))
+    if (cause := str(error.details.get("cause", ""))) and cause not in error.message:
+        err.print_labelled("Reason", f"{cause} ({error.path})" if error.path else cause)
     if error.action:
         err.print_labelled("Next", error.action, "bold")
     return REFUSED

@@ -5,7 +5,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from surehold.front.cli.change_view import paint_diff
-from surehold.front.cli.command import Argument, CommandContext, argument, as_path, repeatable
+from surehold.front.cli.command import Argument, CommandContext, argument, as_path, choice, repeatable
 from surehold.front.cli.output import escape_text
 from surehold.workspace.settings import MODES
 
@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     from surehold.workspace.access.permission import Approval, Approver, PermissionRequest
     from surehold.workspace.settings import Mode
 
+_REQUIRE_READ_HELP = (
+    "what must be read before a change: the touched lines (strict, default), "
+    "nothing if the text is unique (matched), nothing (off)"
+)
+_ON_STALE_HELP = (
+    "an Edit of a file that changed since it was read: refuse it (reject, default), "
+    "or apply it if its lines are provably the same (rebase)"
+)
 _ASKED_ABOUT = {"acceptEdits": "protected paths only", "default": "every change"}
 
 
@@ -26,22 +34,8 @@ def permission_arguments(usual: "Mode" = "acceptEdits") -> tuple[Argument, ...]:
         repeatable("--ask", "GLOB", "paths that require approval before a change"),
         repeatable("--allow", "GLOB", "paths that change without approval, unless protected"),
         repeatable("--unprotect", "GLOB", "protected paths to treat like any other"),
-        argument(
-            "--require-read",
-            None,
-            "what must be read before a change: the touched lines (strict, default), nothing if the text is unique "
-            "(matched), nothing (off)",
-            choices=("strict", "matched", "off"),
-            default="strict",
-        ),
-        argument(
-            "--on-stale",
-            None,
-            "an Edit of a file that changed since it was read: refuse it (reject, default), or apply it if its lines "
-            "are provably the same (rebase)",
-            choices=("reject", "rebase"),
-            default="reject",
-        ),
+        choice("--require-read", ("strict", "matched", "off"), _REQUIRE_READ_HELP),
+        choice("--on-stale", ("reject", "rebase"), _ON_STALE_HELP),
     )
 
 

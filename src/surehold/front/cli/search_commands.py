@@ -25,7 +25,6 @@ def _parse_context_lines(text: str) -> int:
 
 @command(
     "grep",
-    "Inspect",
     "Search files for a regular expression.",
     argument("pattern", "PATTERN", "a regular expression; look-around is supported"),
     argument("paths", "PATH", "files or directories (default: everything)", nargs="*", default=[]),
@@ -153,7 +152,6 @@ def _summary_text(found: "GrepResult") -> str:
 
 @command(
     "glob",
-    "Inspect",
     "Find files by path pattern, newest first.",
     argument("pattern", "PATTERN", "such as '**/*.py'; * matches within one name, {a,b} either of two"),
     argument("path", "PATH", "the directory to search (default: the root)", nargs="?", default="."),
@@ -175,6 +173,3 @@ def glob_command(context: CommandContext, args: argparse.Namespace) -> int:
     for note in (summary, *found.notes):
         context.print_note(note)
     return 0
-
-
-SEARCH_COMMANDS = (grep_command, glob_command)

@@ -24,7 +24,7 @@ _TRASH_COLUMNS = (
 )
 
 
-@command("list", "Undo and restore", "List deleted files, newest first (the default).", example="surehold trash list")
+@command("list", "List deleted files, newest first (the default).", example="surehold trash list")
 def list_trash_command(context: CommandContext, _: argparse.Namespace) -> int:
     if not context.has_history():
         context.print_outcome("The trash is empty.", items=[])
@@ -54,7 +54,6 @@ def list_trash_command(context: CommandContext, _: argparse.Namespace) -> int:
 
 @command(
     "restore",
-    "Undo and restore",
     "Restore a deleted file, never over an existing file.",
     argument("item", "ID|PATH", "an id from `surehold trash list`, or the path the file had"),
     argument("--to", "PATH", "restore it to this path instead"),
@@ -82,7 +81,6 @@ def _trash_id(workspace: "Workspace", item: str) -> str:
 
 @command(
     "empty",
-    "Undo and restore",
     "Permanently remove deleted files: all, or the given ones.",
     argument("ids", "ID", "which ones (default: all)", nargs="*"),
     flag("--yes", "do not ask for confirmation"),
@@ -122,5 +120,3 @@ trash_command = replace(
     help="List, restore or permanently remove deleted files.",
     actions=(list_trash_command, restore_command, empty_trash_command),
 )
-
-TRASH_COMMANDS = (trash_command, restore_command)

@@ -23,9 +23,7 @@ _MAX_DURATION = timedelta(days=36_500)
 _MAX_LISTED_BLOBS = 5
 
 
-@command(
-    "verify", "Maintain", "Check that the history and the stored versions were not altered.", example="surehold verify"
-)
+@command("verify", "Check that the history and the stored versions were not altered.", example="surehold verify")
 def verify_command(context: CommandContext, _: argparse.Namespace) -> int:
     if not context.has_history():
         context.print_outcome(
@@ -57,9 +55,7 @@ def _print_broken(context: CommandContext, verdict: "LedgerCheck") -> None:
     out.print_labelled("Next", f"keep a copy of {context.state_directory}, then restore it from a backup.")
 
 
-@command(
-    "recover", "Maintain", "Finish or roll back every change that a dead process left open.", example="surehold recover"
-)
+@command("recover", "Finish or roll back every change that a dead process left open.", example="surehold recover")
 def recover_command(context: CommandContext, _: argparse.Namespace) -> int:
     settled: tuple[SettledIntent, ...] = ()
     if context.has_history():
@@ -101,7 +97,6 @@ def parse_duration(text: str) -> timedelta:
 
 @command(
     "gc",
-    "Maintain",
     "Remove stored versions that only old changes need.",
     argument("--keep", "AGE", "how far back undo must work: 12h, 30d, 8w", required=True, type=parse_duration),
     flag("--dry-run", "show what would be removed without removing it"),
@@ -121,7 +116,7 @@ def gc_command(context: CommandContext, args: argparse.Namespace) -> int:
     return 0
 
 
-@command("version", "Maintain", "Print the versions of Surehold, Python and SQLite.", example="surehold version --json")
+@command("version", "Print the versions of Surehold, Python and SQLite.", example="surehold version --json")
 def version_command(context: CommandContext, _: argparse.Namespace) -> int:
     from surehold.front.shared.bug_report import collect_versions
 
@@ -182,9 +177,7 @@ class Promise:
     """The trials that failed."""
 
 
-@command(
-    "doctor", "Maintain", "Test on your own disk what Surehold promises.", example="surehold doctor --root ~/project"
-)
+@command("doctor", "Test on your own disk what Surehold promises.", example="surehold doctor --root ~/project")
 def doctor_command(context: CommandContext, _: argparse.Namespace) -> int:
     context.check_root()
     root = as_path(os.path.realpath(context.root))
@@ -276,6 +269,3 @@ def _print_verdict(context: CommandContext, promises: tuple[Promise, ...]) -> No
     by_fallback = any(one.state == "holds with a fallback" for one in promises)
     rest = ", some through the fallbacks above." if by_fallback else "."
     out.print_line(f"{out.paint('Every promise holds here', 'green', 'bold')}{rest}")
-
-
-UPKEEP_COMMANDS = (verify_command, recover_command, gc_command, version_command, doctor_command)

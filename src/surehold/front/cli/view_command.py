@@ -26,7 +26,6 @@ _NO_LIMIT = 1 << 30
 
 @command(
     "view",
-    "Inspect",
     "Show what is in an image, a PDF document or a notebook.",
     FILE_ARGUMENT,
     argument("--pages", "LIST", "pages of a PDF, such as 1-5 or 1,4,7-9; at most 20"),
@@ -71,27 +70,22 @@ def _file_record(path: str, kind: str, snapshot: "Snapshot", **facts: Any) -> di
 def _view_image(context: CommandContext, path: str, snapshot: "Snapshot", kind: "FileKind") -> None:
     from surehold.media.pictures import decode_picture
 
+    out = context.out
     found = decode_picture(snapshot.data, kind, path=path)
     width, height = found.original.width, found.original.height
     shown = {"mime": found.mime, "width": found.display.width, "height": found.display.height, "size": len(found.data)}
     if context.json:
         facts = {"width": width, "height": height, "frames": found.frames, "orientation": found.orientation}
-        context.out.print_json(
-            _file_record(path, "image", snapshot, format=kind.name, mode=found.mode, **facts, shown=shown)
-        )
+        out.print_json(_file_record(path, "image", snapshot, format=kind.name, mode=found.mode, **facts, shown=shown))
         return
-    context.out.print_line(
-        f"{escape_text(path)}: {kind.name} image, {width} x {height} pixels, {format_size(snapshot.size)}"
-    )
+    out.print_line(f"{escape_text(path)}: {kind.name} image, {width} x {height} pixels, {format_size(snapshot.size)}")
     if found.frames > 1:
-        context.out.print_line(f"{found.frames} frames; this shows the first")
+        out.print_line(f"{found.frames} frames; this shows the first")
     if found.orientation != 1:
-        context.out.print_line(f"rotated upright (EXIF orientation {found.orientation})")
+        out.print_line(f"rotated upright (EXIF orientation {found.orientation})")
     if found.data != snapshot.data:
-        context.out.print_line(
-            f"a model sees {shown['width']} x {shown['height']} pixels, {format_size(len(found.data))}"
-        )
-    if context.out.colour and context.out.is_terminal:
+        out.print_line(f"a model sees {shown['width']} x {shown['height']} pixels, {format_size(len(found.data))}")
+    if out.colour and out.is_terminal:
         _print_preview(context, path, snapshot, kind, found)
 
 
@@ -101,8 +95,9 @@ def _print_preview(
     """Draw two pixels per character: the upper one as its colour, the lower one as its background."""
     from surehold.media.pictures import decode_preview
 
+    out = context.out
     fitting = _PREVIEW_ROWS * found.original.width // found.original.height
-    columns = max(min(_PREVIEW_COLUMNS, context.out.columns - 1, fitting), 1)
+    columns = max(min(_PREVIEW_COLUMNS, out.columns - 1, fitting), 1)
     small = decode_preview(snapshot.data, kind, path=path, columns=columns, rows=_PREVIEW_ROWS)
     pixels = [tuple(small.colours[at : at + 3]) for at in range(0, len(small.colours), 3)]
     for top in range(0, small.rows, 2):
@@ -111,7 +106,7 @@ def _print_preview(
             f"\x1b[38;2;{_colour_code(one)};48;2;{_colour_code(other)}m▀"
             for one, other in zip(upper, lower, strict=True)
         )
-        context.out.print_line("".join(cells) + "\x1b[0m")
+        out.print_line("".join(cells) + "\x1b[0m")
 
 
 def _colour_code(pixel: tuple[int, ...]) -> str:
@@ -120,6 +115,8 @@ def _colour_code(pixel: tuple[int, ...]) -> str:
 
 def _view_document(context: CommandContext, path: str, snapshot: "Snapshot", pages: str) -> None:
     from surehold.media.documents import decode_document, page_numbers
+
+    out = context.out
 
     def choose_pages(facts: "DocumentFacts") -> "Sequence[int]":
         if pages:
@@ -131,29 +128,26 @@ def _view_document(context: CommandContext, path: str, snapshot: "Snapshot", pag
     if context.json:
         outline = [{"title": one.title, "level": one.level, "page": one.page} for one in facts.outline]
         texts = [{"page": page.number, "text": page.text} for page in found.pages]
-        context.out.print_json(
+        out.print_json(
             _file_record(path, "pdf", snapshot, pages=facts.count, title=facts.title, outline=outline, text=texts)
         )
         return
-    context.out.print_line(
-        f"{escape_text(path)}: PDF, {format_count(facts.count, 'page')}, {format_size(snapshot.size)}"
-    )
+    out.print_line(f"{escape_text(path)}: PDF, {format_count(facts.count, 'page')}, {format_size(snapshot.size)}")
     if facts.title:
-        context.out.print_line(escape_text(facts.title))
+        out.print_line(escape_text(facts.title))
     for entry in facts.outline:
-        page = context.out.paint(f"  page {entry.page}", "dim") if entry.page else ""
-        context.out.print_line(f"{'  ' * (entry.level + 1)}{escape_text(entry.title)}{page}")
+        page = out.paint(f"  page {entry.page}", "dim") if entry.page else ""
+        out.print_line(f"{'  ' * (entry.level + 1)}{escape_text(entry.title)}{page}")
     if facts.outline_cut:
-        context.out.print_line(context.out.paint("  … and more headings", "dim"))
+        out.print_line(out.paint("  … and more headings", "dim"))
     _print_pages(context, path, found, hint=not pages)
 
 
 def _print_pages(context: CommandContext, path: str, found: "Document", *, hint: bool) -> None:
+    out = context.out
     for page in found.pages:
-        context.out.print_line(context.out.paint(f"── page {page.number}", "dim"))
-        context.out.print_line(
-            escape_text(page.text, keep="\n\t") or context.out.paint(f"({page.problem or 'no text'})", "dim")
-        )
+        out.print_line(out.paint(f"── page {page.number}", "dim"))
+        out.print_line(escape_text(page.text, keep="\n\t") or out.paint(f"({page.problem or 'no text'})", "dim"))
     if hint and found.facts.count > len(found.pages):
         after = len(found.pages) + 1
         until = min(found.facts.count, after + 4)
@@ -189,6 +183,7 @@ def _print_cells(context: CommandContext, path: str, found: "ShownNotebook") -> 
 
 
 def _view_text(context: CommandContext, path: str, snapshot: "Snapshot") -> None:
+    out = context.out
     rows = [snapshot.encoding.decode(row) for row in snapshot.lines.contents[:_LINES]]
     if context.json:
         facts = {
@@ -196,18 +191,18 @@ def _view_text(context: CommandContext, path: str, snapshot: "Snapshot") -> None
             "encoding": snapshot.encoding.name,
             "newline_style": snapshot.lines.style,
         }
-        context.out.print_json(_file_record(path, "text", snapshot, **facts, shown=rows))
+        out.print_json(_file_record(path, "text", snapshot, **facts, shown=rows))
         return
-    context.out.print_line(
+    out.print_line(
         f"{escape_text(path)}: text, {format_count(snapshot.line_count, 'line')}, {format_size(snapshot.size)}"
     )
     digits = len(str(len(rows)))
     for number, row in enumerate(rows, 1):
         rest = len(row) - _CHARACTERS
-        more = context.out.paint(f" … {format_count(rest, 'more character')}", "dim") if rest > 0 else ""
+        more = out.paint(f" … {format_count(rest, 'more character')}", "dim") if rest > 0 else ""
         shown = escape_text(row[:_CHARACTERS], keep="\t") + more
-        context.out.print_line(f"{context.out.paint(f'{number:>{digits}}', 'dim')}  {shown}".rstrip(" "))
+        out.print_line(f"{out.paint(f'{number:>{digits}}', 'dim')}  {shown}".rstrip(" "))
     if snapshot.line_count > len(rows):
-        context.out.print_line(
+        out.print_line(
             f"{format_count(snapshot.line_count - len(rows), 'more line')}: surehold read {quote_for_shell(path)}"
         )
