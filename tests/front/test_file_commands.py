@@ -63,7 +63,9 @@ def test_a_range_that_is_none_is_wrong_usage(shell: Shell, wanted: str) -> None:
 def test_lines_behind_the_end_are_refused(shell: Shell) -> None:
     shell.write("a.txt", "one\n")
 
-    assert shell("read", "a.txt", "--lines", "5:9").err.startswith("Refused: Line 5 is after the end: `a.txt` has 1 line.")
+    assert shell("read", "a.txt", "--lines", "5:9").err.startswith(
+        "Refused: Line 5 is after the end: `a.txt` has 1 line."
+    )
 
 
 def test_an_empty_file_reads_as_nothing(shell: Shell) -> None:
