@@ -3,7 +3,7 @@
     SureholdError
     ├─ InvalidRequest                          the caller must change the call
     │  ├─ InvalidArgument       command_failed · invalid_argument      -32602
-    │  │  └─ InvalidPattern     command_failed · invalid_regex, invalid_glob, unknown_type
+    │  │  └─ InvalidPattern     command_failed · invalid_regex, invalid_glob, unknown_type, needs_ripgrep
     │  ├─ NotEncodable          command_failed · not_encodable         -32018
     │  └─ PatchParseError       patch_parse_error · bad_line           -32013
     ├─ PathError                               the path is the problem
@@ -50,7 +50,7 @@
     │  └─ CellAmbiguous         cell_ambiguous · several_cells         -32011
     └─ Unavailable                             the machine or our own state is the problem
        ├─ LockTimeout           timeout · lock_timeout                 -32015
-       ├─ SearchTimeout         timeout · scan_budget, regex_budget    -32015
+       ├─ SearchTimeout         timeout · scan_budget                  -32015
        ├─ Cancelled             command_failed · cancelled             -32018
        ├─ DiskFull              command_failed · disk_full             -32005
        ├─ DiskFailed            command_failed · io_error              -32018

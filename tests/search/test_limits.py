@@ -3,7 +3,6 @@
 import os
 import subprocess
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from spec.marks import requirement
 from surehold.disk.base import DiskReader, StoredFile, Target
 from surehold.errors import Cancelled, DiskFailed, SearchTimeout
 from surehold.search.query import Search
-from surehold.search.ripgrep import engine as ripgrep
+from surehold.search.ripgrep import output_format
 from surehold.workspace.finder import Finder
 
 EVIL = r"(a+)+$|(a|aa)+$|(.*a){12}c"
@@ -41,24 +40,6 @@ def test_an_evil_expression_is_quick_with_ripgrep(local: Scene) -> None:
 
     assert local.search(EVIL, "regex").total_matches == 0
     assert local.search(r"(\w+\s?)*;", "regex").total_matches == 0
-
-
-@requirement("files:search_files:regex")
-@pytest.mark.timeout(60)
-def test_an_evil_expression_is_stopped_without_ripgrep_and_nothing_stays_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SUREHOLD_RIPGREP", "off")
-    scene = make_scene(tmp_path, seconds=0.5)
-    scene.put("a", data=b"a" * 5000 + b"!\n")
-    before, began = children(), time.monotonic()
-
-    with pytest.raises(SearchTimeout) as caught:
-        scene.search("(a+)+c|(a|aa)+c", "regex")
-
-    assert (caught.value.kind, caught.value.reason) == ("timeout", "regex_budget")
-    assert time.monotonic() - began < 10
-    assert children() == before
 
 
 def test_time_that_runs_out_says_how_far_it_got_and_kills_the_search(
@@ -139,7 +120,7 @@ def test_a_crash_is_an_error_and_never_an_empty_result(
 
 
 def test_too_many_matches_are_cut_at_the_same_place_every_time(local: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ripgrep, "_MAX_OUTPUT_BYTES", 5000)
+    monkeypatch.setattr(output_format, "MAX_OUTPUT_BYTES", 5000)
     local.put(*(f"d{number % 7}/{number:03}" for number in range(300)), data=b"needle\n" * 5)
 
     results = [local.search("needle") for _ in range(5)]
@@ -153,7 +134,7 @@ def test_too_many_matches_are_cut_at_the_same_place_every_time(local: Scene, mon
 def test_a_ripgrep_that_does_not_exist_is_an_error(local: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SUREHOLD_RIPGREP", "/nowhere/rg")
 
-    with pytest.raises(DiskFailed, match="does not start"):
+    with pytest.raises(DiskFailed, match="Could not start"):
         local.search("needle")
 
 
@@ -194,10 +175,7 @@ def test_what_cannot_be_read_is_counted_and_named(tmp_path: Path, monkeypatch: p
 
     said = as_nobody(work)
 
-    assert said in {
-        repr(((("a", 1),), 2, (f"Could not be read: {each}.",), ("Could not be read: closed.",)))
-        for each in ("c, closed", "closed, c")
-    }
+    assert said == repr(((("a", 1),), 2, ("Could not be read: c, closed.",), ("Could not be read: closed.",)))
 
 
 def test_a_file_that_changed_since_the_search_is_searched_again(local: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

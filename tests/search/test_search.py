@@ -41,15 +41,15 @@ def test_files_come_with_their_sha256_and_count_and_the_snapshot_that_is_shown(s
 
 
 @requirement("files:search_files:regex")
-def test_a_regular_expression_is_found_in_lines(scene: Scene) -> None:
-    scene.put("a.txt", data=b"foo1\nfoo22 foo\r\nbar\r\n")
+def test_a_regular_expression_is_found_in_lines(local: Scene) -> None:
+    local.put("a.txt", data=b"foo1\nfoo22 foo\r\nbar\r\n")
 
-    assert scene.places(r"foo\d+$", "regex") == [("a.txt", 1, 1)]
-    assert scene.places(r"foo$", "regex") == [("a.txt", 2, 7)]
-    assert scene.places(r"^bar$", "regex") == [("a.txt", 3, 1)]
-    assert scene.places(r"(?i)FOO\b", "regex") == [("a.txt", 2, 7)]
-    assert scene.places(r"22 foo\s+bar", "regex", multiline=True) == [("a.txt", 2, 4)]
-    assert scene.places(r"22 foo\s+bar", "regex") == []
+    assert local.places(r"foo\d+$", "regex") == [("a.txt", 1, 1)]
+    assert local.places(r"foo$", "regex") == [("a.txt", 2, 7)]
+    assert local.places(r"^bar$", "regex") == [("a.txt", 3, 1)]
+    assert local.places(r"(?i)FOO\b", "regex") == [("a.txt", 2, 7)]
+    assert local.places(r"22 foo\s+bar", "regex", multiline=True) == [("a.txt", 2, 4)]
+    assert local.places(r"22 foo\s+bar", "regex") == []
 
 
 @requirement("files:search_files:regex")
@@ -68,11 +68,11 @@ def test_a_regular_expression_is_found_in_lines(scene: Scene) -> None:
         (r"a\nb", "lines are searched one by one"),
     ],
 )
-def test_a_bad_regular_expression_is_an_error_with_its_cause(scene: Scene, query: str, cause: str) -> None:
-    scene.put("a.txt")
+def test_a_bad_regular_expression_is_an_error_with_its_cause(local: Scene, query: str, cause: str) -> None:
+    local.put("a.txt")
 
     with pytest.raises(InvalidPattern, match=cause) as caught:
-        scene.search(query, "regex")
+        local.search(query, "regex")
 
     assert (caught.value.kind, caught.value.reason) == ("command_failed", "invalid_regex")
 
@@ -238,7 +238,12 @@ def test_every_encoding_is_shown_in_its_own_characters(scene: Scene) -> None:
         ("latin.py", 2, 5): "# é needle",
         ("raw.txt", 1, 6): "\\xff needle",
     }
-    assert scene.places("^two", "regex") == [("cr.txt", 2, 1)]
+
+
+def test_a_carriage_return_ends_a_line_of_a_file_without_line_feeds(local: Scene) -> None:
+    local.put("cr.txt", data=b"one\rtwo needle\rthree\r")
+
+    assert local.places("^two", "regex") == [("cr.txt", 2, 1)]
 
 
 def test_odd_names_are_inert(scene: Scene) -> None:
@@ -266,12 +271,14 @@ def test_a_text_of_several_lines_is_found(scene: Scene) -> None:
     assert scene.places("1\r\n2") == both
 
 
-def test_blank_lines_are_found_and_an_empty_match_counts_once_per_line(scene: Scene) -> None:
-    scene.put("a", data=b"x\n\ny\r\n\r\nz")
+@pytest.mark.parametrize("multiline", [False, True])
+def test_blank_lines_are_found_and_an_empty_match_counts_once_per_line(local: Scene, multiline: bool) -> None:
+    local.put("a", data=b"x\n\ny\r\n\r\nz")
 
-    assert scene.places("^$", "regex") == [("a", 2, 1), ("a", 4, 1)]
-    assert scene.places("q*", "regex") == [("a", line, 1) for line in (1, 2, 3, 4, 5)]
-    assert scene.places("y*", "regex") == [("a", line, 1) for line in (1, 2, 3, 4, 5)]
+    assert local.places("^$", "regex", multiline=multiline) == [("a", 2, 1), ("a", 4, 1)]
+    assert local.places("q*", "regex", multiline=multiline) == [("a", line, 1) for line in (1, 2, 3, 4, 5)]
+    assert local.places("y*", "regex", multiline=multiline) == [("a", line, 1) for line in (1, 2, 3, 4, 5)]
+    assert local.search("y*", "regex", multiline=multiline).total_matches == 5
 
 
 def test_links_are_not_followed(scene: Scene, tmp_path: Path) -> None:
@@ -294,9 +301,7 @@ def test_nothing_found_says_whether_ignored_or_hidden_files_have_it(scene: Scene
     scene.put("build/a", "build/b", ".env", ".git/config")
     scene.put("other", data=b"x")
 
-    assert scene.search("needle").notes == (
-        "0 matches; 3 in files that are ignored or hidden: .env, build/a, build/b.",
-    )
+    assert scene.search("needle").notes == ("0 matches; 3 ignored or hidden files match: .env, build/a, build/b.",)
     assert scene.search("nowhere").notes == ()
     assert scene.found(hidden=True, ignore=False) == [".env", "build/a", "build/b"]
 

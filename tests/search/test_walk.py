@@ -190,7 +190,7 @@ def test_a_glob_without_matches_says_why(shelf: Scene) -> None:
     assert shelf.finder.glob("*.py").notes == (
         "`*.py` looks only in the directory itself; `**/*.py` looks below it too.",
     )
-    assert shelf.finder.glob("**/a.py").notes == ("0 matches; 1 that are ignored or hidden: src/a.py.",)
+    assert shelf.finder.glob("**/a.py").notes == ("0 matches; 1 ignored or hidden entry matches: src/a.py.",)
 
 
 @pytest.mark.parametrize(

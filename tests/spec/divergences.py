@@ -57,6 +57,7 @@ DIVERGENCES = {
     "claude:permission:order": "Plan mode refuses protected paths too; an ask rule is checked before the allow rule.",
     "claude:gate:any_spelling": "Another name of a hard link is another file to the gate, since sightings go by path.",
     "claude:read:image": "Over MCP the image is a content block, and the full result names it instead of holding its base64 again.",
+    "files:search_files:fallback": "The original contract asks for a Python fallback for all modes: ripgrep is installed with Surehold, and Python's own expressions have another syntax and no time limit.",
     "claude:search:not_looked_at": "Grep does not count ignored files, which would take a second walk; without hits it says how many of them match.",
     "claude:edit:result": "Beside the text, contents that the model knows are left out above 1,000 characters; the full result has them.",
     "multi_edit:error:contract_plane": "The protocol of 2026-07-28 forbids -32002: there it is -32602, with the contract's code in the data.",

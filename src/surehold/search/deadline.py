@@ -7,13 +7,13 @@ from typing import NoReturn
 from surehold.errors import Cancelled, SearchTimeout
 
 Progress = Callable[[int, int | None, str], None]
-"""Is told how much is done, of how much if that is known, and of what."""
+"""Receives how much is done, the total if it is known, and what is counted."""
 DEFAULT_SECONDS = 20.0
 _PROGRESS_SECONDS = 0.5
 
 
 class Deadline:
-    """The time of one call; asked often, it says so when there is none left."""
+    """The time of one call; `check` is called often, and raises when no time is left."""
 
     def __init__(
         self,
@@ -26,35 +26,35 @@ class Deadline:
         self._end = time.monotonic() + seconds
         self._progress = progress
         self._cancelled = cancelled
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
 
     @property
     def seconds_left(self) -> float:
-        """How many seconds there still are."""
+        """The remaining time; negative when it is up."""
         return self._end - time.monotonic()
 
     def with_more_time(self, seconds: float) -> "Deadline":
-        """Return a little more time, for the same caller; what is said about time stays the same."""
+        """Return a later deadline of the same call; messages still name the original limit."""
         more = Deadline(seconds, progress=self._progress, cancelled=self._cancelled)
         more.seconds = self.seconds
         return more
 
     def check(self, done: int, total: int | None, message: str) -> None:
-        """Raise `Cancelled` or `SearchTimeout` when it is time to stop; tell how far it got, now and then."""
+        """Raise `Cancelled` or `SearchTimeout` when it is time to stop; report progress now and then."""
         now = time.monotonic()
         if self._cancelled and self._cancelled():
             raise Cancelled("The search was cancelled.")
         if now > self._end:
             self.raise_timeout(done, message)
-        if self._progress and now - self._told >= _PROGRESS_SECONDS:
-            self._told = now
+        if self._progress and now - self._reported >= _PROGRESS_SECONDS:
+            self._reported = now
             self._progress(done, total, message)
 
-    def raise_timeout(self, done: int, message: str, *, reason: str = "scan_budget") -> NoReturn:
-        """Say that time is up."""
+    def raise_timeout(self, done: int, message: str) -> NoReturn:
+        """Report that time is up, and how much was done."""
         raise SearchTimeout(
             f"The search took longer than {self.seconds:g} s; {done} {message}.",
-            reason=reason,
+            reason="scan_budget",
             seconds=self.seconds,
             done=done,
         )

@@ -1,7 +1,7 @@
 """The interface of a search engine: it reports where files match, and never returns file content.
 
-1. A position is an offset in the bytes as they are searched: without a byte order mark, UTF-16 as UTF-8 (see
-   `searched_bytes`).
+1. A position is a line, and an offset in the bytes of that line as they are searched: without a byte order mark, UTF-16 as
+   UTF-8 (see `searched_bytes`).
 2. What a caller sees is read by us, through the disk, after the engine is done. A misled engine can at most report a
    position that has no match.
 3. A file that rules deny is not read by an engine.
@@ -9,7 +9,7 @@
 """
 
 import codecs
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -23,23 +23,24 @@ from surehold.search.walk import Allowed
 from surehold.text.encoding import RAW, UTF8
 from surehold.text.snapshot import Snapshot
 
-MAX_PLACES = 500_000
-"""More are not collected."""
-TOO_MANY_MATCHES = "There are more matches than can be collected; narrow the search."
 _SEARCHABLE_ENCODINGS = frozenset({UTF8.name, RAW.name, "ascii"})
 _UTF16_WIDTH_BYTES = 2
 Parts = tuple[str, ...]
+Span = tuple[int, int]
+"""Where a match begins and ends."""
+MatchPosition = tuple[int, int]
+"""A line, and how many bytes of it precede the match."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """Where an engine looks."""
+    """What an engine searches."""
 
     disk: DiskReader
     directory: Target
     search: Search
     allowed: Allowed | None = None
-    """None when no rule can deny anything."""
+    """None if no rule can deny anything."""
     max_file_bytes: int = 1 << 28
 
     @cached_property
@@ -47,60 +48,41 @@ class Scope:
         """The globs of the search."""
         return GlobFilter(self.search.include, self.search.exclude)
 
-    def accepts_file(self, parts: Parts) -> bool:
-        """Tell whether a file is asked for; this decides, whatever an engine thinks."""
-        if not self.search.hidden and any(name[0] == "." for name in parts):
-            return False
-        if self.search.closed and not set(self.search.closed).isdisjoint(parts[:-1]):
-            return False
-        return ".git" not in parts and self.glob_filter.accepts_file(parts)
-
-
-@dataclass(kw_only=True)
-class TreeOffsets:
-    """What an engine found."""
-
-    places: dict[Parts, list[int]] = field(default_factory=dict[Parts, list[int]])
-    """For each file, by its names below the directory, where the matches begin."""
-    marks: dict[Parts, int] = field(default_factory=dict[Parts, int])
-    """What the bytes were in which an engine of ours found them; empty for others."""
-    scanned: int = 0
-    denied: int = 0
-    too_large: int = 0
-    unreadable: list[str] = field(default_factory=list[str])
-    """By their paths below the directory."""
-    complete: bool = True
-
-
-Span = tuple[int, int]
-"""Where a match begins and ends."""
-MatchPosition = tuple[int, int]
-"""A line, and how many bytes of it stand before its first match."""
-
 
 class FileMatches(NamedTuple):
     """What matches in one file."""
 
     places: list[MatchPosition]
+    """The first match of each matching line, or every match."""
     matches: int
     complete: bool = True
-    """Whether this is all."""
+    """Whether this is everything."""
+
+    def count(self, want: Want) -> int:
+        """Return the number that is reported for the file."""
+        return {"files": 1, "counts": self.matches}.get(want, len(self.places))
+
+
+def _parse_nothing(_: bytes) -> list[MatchPosition]:
+    return []
 
 
 @dataclass(kw_only=True)
 class TreeMatches:
-    """What an engine found out about the files of a tree, by their paths below the directory."""
+    """What an engine found in the files of a tree, by their paths below the directory."""
 
     counts: dict[str, int] = field(default_factory=dict[str, int])
-    """Every file with matches: how many, or how many matching lines, or 1 when nobody counted."""
+    """Every file with matches: how many, or how many matching lines, or 1 if they are not counted."""
     places: dict[str, bytes | list[MatchPosition]] = field(default_factory=dict[str, bytes | list[MatchPosition]])
-    """Where the matching lines are; as the engine said it, until it is asked for."""
+    """The positions in each file; in the engine's own format until they are needed."""
+    parse: Callable[[bytes], list[MatchPosition]] = _parse_nothing
+    """Reads the engine's own format."""
     marks: dict[str, int] = field(default_factory=dict[str, int])
-    """What the bytes were in which an engine of ours found them; empty for others."""
+    """A hash of the bytes that were searched, if the engine read them through our disk."""
     doubtful: list[str] = field(default_factory=list[str])
-    """Files of text with zero bytes somewhere: what was found there must be found again."""
+    """Text files with NUL bytes somewhere: they must be searched again."""
     matches: int | None = 0
-    """All matches, when places were wanted; None when nobody knows."""
+    """All matches, if lines were wanted; None if unknown."""
     scanned: int | None = 0
     binary: list[str] = field(default_factory=list[str])
     """Files with matches that are not text."""
@@ -110,32 +92,29 @@ class TreeMatches:
     overflowed: bool = False
     timed_out: bool = False
 
+    def positions_in(self, name: str) -> list[MatchPosition]:
+        """Return where a file matches."""
+        places = self.places[name]
+        return places if isinstance(places, list) else self.parse(places)
+
 
 class Engine(Protocol):
-    """Finds places in files."""
+    """Finds matches in files."""
 
     @property
     def name(self) -> EngineName:
-        """How results call it."""
+        """Its name in results."""
         ...
 
-    def find(self, scope: Scope, budget: Deadline) -> TreeOffsets:
-        """Find all places below a directory."""
+    def search_tree(self, scope: Scope, want: Want, deadline: Deadline) -> TreeMatches:
+        """Search all files below a directory; when time is up, return what was found until then."""
         ...
 
-    def find_in(self, search: Search, data: bytes, budget: Deadline) -> tuple[list[int], bool]:
-        """Find the places in these bytes of a file, and tell whether these are all."""
+    def search_bytes(self, search: Search, data: bytes, want: Want, deadline: Deadline) -> FileMatches:
+        """Search the bytes of one file."""
         ...
 
-    def search_tree(self, scope: Scope, want: Want, budget: Deadline) -> TreeMatches:
-        """Find out about all files below a directory; when time is up, return what is known by then."""
-        ...
-
-    def match_lines(self, search: Search, data: bytes, budget: Deadline) -> FileMatches:
-        """Find the matching lines in these bytes of a file."""
-        ...
-
-    def match_spans(self, search: Search, data: bytes, budget: Deadline) -> list[Span]:
+    def match_spans(self, search: Search, data: bytes, deadline: Deadline) -> list[Span]:
         """Find the matches in a few lines of text."""
         ...
 
@@ -149,36 +128,64 @@ def searched_bytes(data: bytes) -> bytes:
 
 
 def to_searchable(snapshot: Snapshot) -> Snapshot:
-    """Return a file of text as engines can search it: they know UTF-8, and UTF-16 by its byte order mark."""
+    """Return a text file as engines can search it: they know UTF-8, and UTF-16 by its byte order mark."""
     encoding = snapshot.encoding
     if encoding.name in _SEARCHABLE_ENCODINGS or (encoding.bom and encoding.width == _UTF16_WIDTH_BYTES):
         return snapshot
     return Snapshot(snapshot.text.encode("utf-8", "replace"), encoding=UTF8)
 
 
-def matches_by_line(data: bytes, spans: Sequence[Span], *, complete: bool = True) -> FileMatches:
-    """Return the lines that matches in a file's bytes touch; without any line feed, a carriage return ends a line."""
+def matches_of_spans(data: bytes, spans: Sequence[Span], want: Want, *, complete: bool = True) -> FileMatches:
+    """Return the positions of matches in a file's bytes; without any line feed, a carriage return ends a line."""
     text = searched_bytes(data)
-    return FileMatches(
-        positions_of_spans(text if b"\n" in data else text.replace(b"\r", b"\n"), spans), len(spans), complete=complete
+    text = text if b"\n" in data else text.replace(b"\r", b"\n")
+    if want == "matches":
+        places = positions_of_matches(text, spans)
+        return FileMatches(places, len(places), complete=complete)
+    return FileMatches(positions_of_lines(text, spans), len(spans), complete=complete)
+
+
+def positions_of_lines(text: bytes, spans: Iterable[Span]) -> list[MatchPosition]:
+    """Return the lines that matches touch, in order; a line ends at a line feed."""
+    found = list[MatchPosition]()
+    for number, begin, end, (start, stop) in _with_lines(text, spans):
+        if not found or found[-1][0] < number:
+            found.append((number, start - begin))
+        while stop - 1 > end:  # the match continues in the next line
+            number, end = number + 1, _find_line_end(text, end + 1)  # noqa: PLW2901 - from line to line
+            found.append((number, 0))
+    return found
+
+
+def positions_of_matches(text: bytes, spans: Iterable[Span]) -> list[MatchPosition]:
+    """Return where matches begin, in order."""
+    return drop_empty_matches(
+        (number, start - begin, start == stop) for number, begin, _, (start, stop) in _with_lines(text, spans)
     )
 
 
-def positions_of_spans(text: bytes, spans: Iterable[Span]) -> list[MatchPosition]:
-    """Return the lines that matches touch, in order; a line ends at a line feed."""
+def drop_empty_matches(matches: Iterable[tuple[int, int, bool]]) -> list[MatchPosition]:
+    """Return the matches that count: an empty one only if its line has no other."""
     found = list[MatchPosition]()
+    last_line, last_empty = -1, False
+    for line, begin, empty in matches:
+        if line == last_line and empty:
+            continue
+        if line == last_line and last_empty:
+            found.pop()
+        found.append((line, begin))
+        last_line, last_empty = line, empty
+    return found
+
+
+def _with_lines(text: bytes, spans: Iterable[Span]) -> Iterator[tuple[int, int, int, Span]]:
+    """Yield each match with the number, the beginning and the end of its line."""
     number, begin, end = 1, 0, _find_line_end(text, 0)
     for start, stop in spans:
         if start > end:
             number, begin = number + text.count(b"\n", end, start), text.rfind(b"\n", 0, start) + 1
             end = _find_line_end(text, begin)
-        if not found or found[-1][0] < number:
-            found.append((number, start - begin))
-        while stop - 1 > end:  # it goes on in the next line
-            number, begin = number + 1, end + 1
-            end = _find_line_end(text, begin)
-            found.append((number, 0))
-    return found
+        yield number, begin, end, (start, stop)
 
 
 def _find_line_end(text: bytes, begin: int) -> int:
@@ -192,7 +199,7 @@ _MARGIN_NS = 50_000_000
 
 @dataclass(kw_only=True)
 class UnchangedFiles:
-    """Tells of files below a directory whether they have rested since before a moment, and the way to them too."""
+    """Tells which files below a directory have not changed since a moment, nor the directories on the way to them."""
 
     disk: DiskReader
     directory: Target
@@ -201,12 +208,8 @@ class UnchangedFiles:
     older: dict[Parts, bool] = field(default_factory=dict[Parts, bool])
     """Which directories have not changed since."""
 
-    def __call__(self, target: Target) -> bool:
-        """Tell whether a file that was just read has not changed, nor the way to it."""
-        return self.check_each(replace(target, parts=target.parts[:-1], key=""), target.parts[-1:])[0]
-
     def check_each(self, directory: Target, names: Sequence[str]) -> list[bool]:
-        """Tell the same of several files of one directory, all of them just read."""
+        """Tell it of several files of one directory, all of them just read."""
         depths = range(len(self.directory.parts), len(directory.parts) + 1)
         if not self.disk.is_coherent or not all(self._is_older_directory(directory, depth) for depth in depths):
             return [False] * len(names)

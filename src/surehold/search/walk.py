@@ -16,7 +16,7 @@ from surehold.disk.base import DirectoryEntry, DiskReader, EntryType, Target
 from surehold.errors import NotFound, OutsideWorkspace, SureholdError
 from surehold.search.glob import GlobFilter
 from surehold.search.ignore import IgnoreStack, inherited_rules, initial_rules
-from surehold.search.query import ListedEntry, Skipped
+from surehold.search.query import ListedEntry, Skipped, name_some
 
 Allowed = Callable[[Target, bool], bool]
 """Tells whether a target may be seen; the second word says whether it is a directory."""
@@ -40,12 +40,8 @@ class SkipTally:
 
     def build_notes(self) -> tuple[str, ...]:
         """Name what was not looked at and cannot be told from the counts."""
-        reasons = (("Could not be read", self.unreadable), ("Not entered, since they lie too deep", self.closed))
-        return tuple(f"{reason}: {_name_some(names)}." for reason, names in reasons if names)
-
-
-def _name_some(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (" …" if len(names) > 3 else "")  # noqa: PLR2004
+        reasons = (("Could not be read", self.unreadable), ("Not entered, since they are too deep", self.closed))
+        return tuple(f"{reason}: {name_some(sorted(names))}." for reason, names in reasons if names)
 
 
 class WalkEntry(NamedTuple):

@@ -1,6 +1,5 @@
 """Finds files in a workspace: listing, globbing and searching, within its rules and limits."""
 
-import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -8,15 +7,14 @@ from typing import TYPE_CHECKING, cast
 
 from surehold.disk.base import DiskReader, StoredFile, Target
 from surehold.errors import InvalidArgument, InvalidPattern, NotAFile, NotFound, PermissionDenied, SureholdError
-from surehold.search.content import SnapshotOf, grep_file, grep_tree
+from surehold.search.content import SnapshotOf, search_file, search_tree
 from surehold.search.deadline import DEFAULT_SECONDS, Deadline, Progress
 from surehold.search.engine import Engine, Scope
 from surehold.search.file_types import canonical_type
 from surehold.search.glob import GlobFilter, is_glob
-from surehold.search.grep import search_one, search_text
 from surehold.search.listing import SearchRoot, find_glob, find_newest, list_directory, search_paths
-from surehold.search.literal_engine import LiteralEngine
-from surehold.search.query import GlobResult, GrepResult, Listing, NewestResult, ResultWindow, Search, SearchResult
+from surehold.search.literal_engine import LiteralEngine, escape_regex
+from surehold.search.query import GlobResult, Listing, NewestResult, ResultWindow, Search, SearchResult
 from surehold.search.result_page import Highlights, highlight_matches
 from surehold.search.ripgrep.engine import Ripgrep, TooManyExclusions, find_binary
 from surehold.search.ripgrep.errors import needs_look_around
@@ -30,15 +28,18 @@ if TYPE_CHECKING:
 _MAX_QUERY_CHARS = 10_000
 _MAX_FILE_BYTES = 1 << 28
 _MAX_CONTEXT_LINES = 100
-_REGEX_SIGNS = re.compile(r"[\\.+*?()|\[\]{}^$]")
 VERSION_CONTROL_DIRECTORIES = (".git", ".svn", ".hg", ".jj", ".bzr", ".sl")
-"""Directories of other programs' own data, never of interest."""
+"""Directories with the data of version control programs."""
 BUILD_DIRECTORIES = ("node_modules", "target", "__pycache__")
-"""Directories of what is made from other files."""
+"""Directories of generated files."""
+_LITERAL_ENGINE_FOR_RULES = LiteralEngine(
+    why="rules deny more files than ripgrep can be told to leave out",
+    way_out="Search a smaller directory, or search for literal text.",
+)
 
 
 class Finder:
-    """Finds files, and places in them. What a rule denies is neither listed, nor matched, nor read."""
+    """Finds files, and matches in them. What a rule denies is neither listed, nor matched, nor read."""
 
     def __init__(
         self,
@@ -67,7 +68,7 @@ class Finder:
     ) -> Listing:
         """Return one page of a directory's entries, in path order; links are named, never followed.
 
-        A page ends at the limit, or when the names fill so many characters.
+        A page ends at the limit, or when the names fill `room` characters.
         """
         _check_count("limit", limit, least=1)
         _check_count("max_depth", max_depth, least=1)
@@ -96,39 +97,16 @@ class Finder:
     ) -> GlobResult:
         """Return the files and directories that a pattern matches, from `root` on, in path order."""
         _check_count("limit", limit, least=1)
-        budget = Deadline(self._seconds, progress=progress, cancelled=cancelled)
+        deadline = Deadline(self._seconds, progress=progress, cancelled=cancelled)
         return find_glob(
-            self._resolve_root(root), pattern, exclude=exclude, limit=limit, hidden=hidden, ignore=ignore, budget=budget
+            self._resolve_root(root),
+            pattern,
+            exclude=exclude,
+            limit=limit,
+            hidden=hidden,
+            ignore=ignore,
+            deadline=deadline,
         )
-
-    def search(
-        self,
-        search: Search,
-        *,
-        limit: int = 100,
-        after: str = "",
-        progress: Progress | None = None,
-        cancelled: Callable[[], bool] | None = None,
-    ) -> SearchResult:
-        """Return one page of matches in names, or in the text of files."""
-        _check_count("limit", limit, least=1)
-        _check_query(search)
-        search = _with_any_line_end(search)
-        budget = Deadline(self._seconds, progress=progress, cancelled=cancelled)
-        if search.mode == "path":
-            return search_paths(self._resolve_root(search.root), search, limit=limit, after=after, budget=budget)
-        target = self._workspace.target(search.root)
-        if self._is_file(target):
-            return self._search_file(search, target, limit=limit, after=after, budget=budget)
-        scope = self._make_scope(search, self._resolve_root(search.root))
-        try:
-            return search_text(
-                scope, self._choose_engine(), snapshot_of=self._make_snapshot, limit=limit, after=after, budget=budget
-            )
-        except TooManyExclusions:
-            return search_text(
-                scope, LiteralEngine(), snapshot_of=self._make_snapshot, limit=limit, after=after, budget=budget
-            )
 
     def glob_newest(
         self,
@@ -142,68 +120,96 @@ class Finder:
         progress: Progress | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> NewestResult:
-        """Return the files that a pattern matches, newest first; an absolute pattern says itself where to begin."""
+        """Return the files that a pattern matches, newest first; an absolute pattern includes its root."""
         _check_count("limit", limit, least=1)
         if pattern.startswith("/"):
             root, pattern = _split_pattern(pattern)
-        budget = Deadline(self._seconds, progress=progress, cancelled=cancelled)
+        deadline = Deadline(self._seconds, progress=progress, cancelled=cancelled)
         return find_newest(
-            self._resolve_root(root), pattern, closed=closed, limit=limit, hidden=hidden, ignore=ignore, budget=budget
+            self._resolve_root(root),
+            pattern,
+            closed=closed,
+            limit=limit,
+            hidden=hidden,
+            ignore=ignore,
+            deadline=deadline,
         )
+
+    def search(
+        self,
+        search: Search,
+        *,
+        limit: int = 100,
+        after: str = "",
+        room: int = 1 << 40,
+        progress: Progress | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> SearchResult:
+        """Return one page of matches in names, or in the text of files.
+
+        A page ends at the limit, or when the matches fill `room` characters.
+        """
+        window = ResultWindow(
+            want="matches", before=search.context, after=search.context, limit=limit, cursor=after, room=room
+        )
+        _check_search(search, window)
+        deadline = Deadline(self._seconds, progress=progress, cancelled=cancelled)
+        if search.mode == "path":
+            return search_paths(self._resolve_root(search.root), search, window, deadline=deadline)
+        return self._search_content(search, window, deadline)
 
     def grep(
         self,
         search: Search,
-        sought: ResultWindow,
+        window: ResultWindow,
         *,
         progress: Progress | None = None,
         cancelled: Callable[[], bool] | None = None,
-    ) -> GrepResult:
+    ) -> SearchResult:
         """Return one page of the files, counts or lines that match, and the totals of the whole tree.
 
-        An expression with look-around is matched by PCRE2. One that cannot be read is refused; if its characters stand in
-        files as they are, the refusal says how to find them.
+        An expression with look-around is matched by PCRE2. One that cannot be read is refused; if its characters occur in
+        files as they are, the refusal names the expression that finds them.
         """
-        _check_query(search)
-        _check_window(sought)
-        budget = Deadline(self._seconds, progress=progress, cancelled=cancelled)
+        _check_search(search, window)
+        deadline = Deadline(self._seconds, progress=progress, cancelled=cancelled)
         try:
-            return self._run_grep(search, sought, budget)
+            return self._search_content(search, window, deadline)
         except InvalidPattern as error:
             if needs_look_around(error):
-                return self._run_grep(replace(search, look_around=True), sought, budget)
+                return self._search_content(replace(search, look_around=True), window, deadline)
             if error.reason == "invalid_regex":
-                self._add_hint(error, search, budget)
+                self._add_hint(error, search, deadline)
             raise
 
-    def mark_matches(self, search: Search, found: GrepResult) -> Highlights:
+    def mark_matches(self, search: Search, found: SearchResult) -> Highlights:
         """Return which characters of each matching row match."""
         search = replace(search, look_around=found.look_around)
         return highlight_matches(search, self._choose_engine(), found.rows, Deadline(self._seconds))
 
-    def _add_hint(self, error: InvalidPattern, search: Search, budget: Deadline) -> None:
-        """Say how to find the characters of an expression themselves, if they stand anywhere."""
+    def _add_hint(self, error: InvalidPattern, search: Search, deadline: Deadline) -> None:
+        """Add the expression that finds the characters as they are, if they occur anywhere."""
         with suppress(SureholdError):
-            found = self._run_grep(replace(search, mode="text", multiline=False), ResultWindow(limit=1), budget)
+            literal = replace(search, mode="text", multiline=False)
+            found = self._search_content(literal, ResultWindow(limit=1), deadline)
             if found.total_files:
-                literal = _REGEX_SIGNS.sub(r"\\\g<0>", search.query)
-                places = "1 file" if found.total_files == 1 else f"{found.total_files} files"
-                error.action = f"These characters as they are stand in {places}: send `{literal}`."
-                error.details |= {"as_text": literal, "files_with_text": found.total_files}
+                escaped = escape_regex(search.query)
+                files = "1 file" if found.total_files == 1 else f"{found.total_files} files"
+                error.action = f"These characters occur literally in {files}: send `{escaped}`."
+                error.details |= {"as_text": escaped, "files_with_text": found.total_files}
 
-    def _run_grep(self, search: Search, sought: ResultWindow, budget: Deadline) -> GrepResult:
-        target = self._workspace.target(search.root)
-        engine = self._choose_engine()
+    def _search_content(self, search: Search, window: ResultWindow, deadline: Deadline) -> SearchResult:
+        target, engine = self._workspace.target(search.root), self._choose_engine()
         if self._is_file(target):
             snapshot = self._read_whole(target)
-            return grep_file(search, engine, sought, target=target, snapshot=snapshot, budget=budget)
-        place = self._resolve_root(search.root)
-        closed = tuple(name for name in search.closed if name not in place.directory.parts)
-        scope = self._make_scope(replace(search, closed=closed), place)
+            return search_file(search, engine, window, target=target, snapshot=snapshot, deadline=deadline)
+        scope = self._make_scope(search, self._resolve_root(search.root))
+        snapshot_of = self._snapshot_factory()
         try:
-            return grep_tree(scope, engine, sought, snapshot_of=self._snapshot_factory(), budget=budget)
+            return search_tree(scope, engine, window, snapshot_of=snapshot_of, deadline=deadline)
         except TooManyExclusions:
-            return grep_tree(scope, LiteralEngine(), sought, snapshot_of=self._snapshot_factory(), budget=budget)
+            engine = _LITERAL_ENGINE_FOR_RULES
+            return search_tree(scope, engine, window, snapshot_of=snapshot_of, deadline=deadline)
 
     def _make_scope(self, search: Search, place: SearchRoot) -> Scope:
         above = "/".join((place.directory.root, *place.directory.parts))
@@ -214,6 +220,7 @@ class Finder:
                 search,
                 include=tuple(_relative_pattern(above, pattern) for pattern in search.include),
                 exclude=tuple(_relative_pattern(above, pattern) for pattern in search.exclude),
+                closed=tuple(name for name in search.closed if name not in place.directory.parts),
             ),
             allowed=place.allowed,
             max_file_bytes=self._max_file_bytes,
@@ -227,18 +234,7 @@ class Finder:
         stored = self._disk.read(target, limit=self._max_file_bytes)
         if stored is None:
             raise NotFound(f"`{target}` is gone.", path=target.key)
-        return self._make_snapshot(target, stored)
-
-    def _search_file(self, search: Search, target: Target, *, limit: int, after: str, budget: Deadline) -> SearchResult:
-        return search_one(
-            search,
-            self._choose_engine(),
-            target=target,
-            snapshot=self._read_whole(target),
-            limit=limit,
-            after=after,
-            budget=budget,
-        )
+        return self._snapshot_factory()(target, stored)
 
     def _choose_engine(self) -> Engine:
         path = find_binary()
@@ -279,11 +275,8 @@ class Finder:
             raise NotAFile(f"`{target}` is neither a file nor a directory.", path=target.key, reason="not_a_file")
         return look.type == "file"
 
-    def _make_snapshot(self, target: Target, stored: StoredFile) -> Snapshot:
-        return self._snapshot_factory()(target, stored)
-
     def _snapshot_factory(self) -> SnapshotOf:
-        """Return what makes snapshots of many files; what configures them is read once."""
+        """Return what makes snapshots of many files and reads each .editorconfig once."""
         configs = _ConfigCache(self._disk)
 
         def make_snapshot(target: Target, stored: StoredFile) -> Snapshot:
@@ -295,14 +288,14 @@ class Finder:
 
 
 class _ConfigCache:
-    """What configures many files, read once and remembered, also when it is not there; for one call."""
+    """The .editorconfig files of one call, each read once, also if it does not exist."""
 
     def __init__(self, disk: DiskReader) -> None:
         self._disk = disk
         self._known = dict[tuple[str, ...], StoredFile | None]()
         self._found = 0
         self._plain = set[tuple[str, ...]]()
-        """Directories in which nothing is configured."""
+        """Directories without any configuration."""
 
     def charset_of(self, target: Target) -> str | None:
         directory = (target.root, *target.parts[:-1])
@@ -327,45 +320,31 @@ def _check_count(name: str, value: int, *, least: int) -> None:
         raise InvalidArgument(f"`{name}` is {value}; it must be at least {least}.", reason="bad_limit")
 
 
-def _check_window(sought: ResultWindow) -> None:
-    _check_count("offset", sought.offset, least=0)
-    if sought.limit is not None:
-        _check_count("limit", sought.limit, least=1)
-    if not 0 <= min(sought.before, sought.after) <= max(sought.before, sought.after) <= _MAX_CONTEXT_LINES:
+def _check_search(search: Search, window: ResultWindow) -> None:
+    if not search.query:
+        raise InvalidArgument("The query is empty.", reason="empty_query")
+    if len(search.query) > _MAX_QUERY_CHARS:
+        raise InvalidArgument(f"The query has more than {_MAX_QUERY_CHARS} characters.", reason="query_too_long")
+    if "\0" in search.query or any("\ud800" <= sign <= "\udfff" for sign in search.query):
+        raise InvalidPattern("The query contains a character that text cannot contain.", reason="invalid_query")
+    GlobFilter(search.include, search.exclude)  # refuses what cannot be read
+    for name in search.types:
+        canonical_type(name)
+    _check_count("offset", window.offset, least=0)
+    if window.limit is not None:
+        _check_count("limit", window.limit, least=1)
+    if not 0 <= min(window.before, window.after) <= max(window.before, window.after) <= _MAX_CONTEXT_LINES:
         raise InvalidArgument(f"The lines around a match must be 0 to {_MAX_CONTEXT_LINES}.", reason="bad_limit")
 
 
 def _split_pattern(pattern: str) -> tuple[str, str]:
-    """Split an absolute pattern into the directory that it names and the rest, which is at least one name."""
+    """Split an absolute pattern into its directory and the rest, which is at least one name."""
     names = pattern.split("/")
     fixed = next((at for at, name in enumerate(names) if is_glob(name) or "\\" in name), len(names) - 1)
     return "/".join(names[:fixed]) or "/", "/".join(names[fixed:])
 
 
 def _relative_pattern(directory: str, pattern: str) -> str:
-    """Return an absolute pattern as it reads from a directory that it begins with, any other as it is."""
+    """Return an absolute pattern relative to a directory that it begins with, any other unchanged."""
     rest = pattern.removeprefix(directory)
     return rest if rest.startswith("/") and rest.strip("/") else pattern
-
-
-def _with_any_line_end(search: Search) -> Search:
-    """Let a text of several lines be found whichever way the file ends its lines."""
-    if search.mode != "text" or "\n" not in search.query:
-        return search
-    rows = re.split(r"\r?\n", search.query)
-    return replace(search, mode="regex", multiline=True, query=r"\r?\n".join(map(re.escape, rows)))
-
-
-def _check_query(search: Search) -> None:
-    if not search.query:
-        raise InvalidArgument("There is nothing to search for.", reason="empty_query")
-    if len(search.query) > _MAX_QUERY_CHARS:
-        raise InvalidArgument(f"The query has more than {_MAX_QUERY_CHARS} characters.", reason="query_too_long")
-    if "\0" in search.query or any("\ud800" <= sign <= "\udfff" for sign in search.query):
-        raise InvalidPattern("The query holds a character that text cannot hold.", reason="invalid_query")
-    _ = (
-        GlobFilter(search.include, search.exclude),
-        [canonical_type(name) for name in search.types],
-    )  # refuses what makes no sense
-    if not 0 <= search.context <= _MAX_CONTEXT_LINES:
-        raise InvalidArgument(f"`context` must be 0 to {_MAX_CONTEXT_LINES}.", reason="bad_limit")

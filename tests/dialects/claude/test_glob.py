@@ -108,7 +108,7 @@ def test_ignored_files_are_counted_and_on_zero_hits_said_to_match(there: Searche
     assert some.data["notLookedAt"] == {"ignored": 2}
     assert "not looked at: 2 ignored" in some.text
     assert (none.data["filenames"], none.data["ignoredMatches"]) == ([], 1)
-    assert "[1 file matches that is ignored or hidden.]" in none.text
+    assert "[0 matches; 1 ignored or hidden file matches.]" in none.text
     assert there.without(there.glob("**/*.log", include_ignored=True).data["filenames"]) == ["a.log"]
 
 

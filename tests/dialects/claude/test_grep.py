@@ -159,7 +159,7 @@ def test_a_bad_expression_is_an_error_with_its_cause_and_a_way_to_find_the_text(
     plain = there.grep("nowhere(").error
 
     assert (error["kind"], error["details"]["cause"]) == ("bad_pattern", "unclosed group")
-    assert error["suggested_action"] == "These characters as they are stand in 1 file: send `call\\(`."
+    assert error["suggested_action"] == "These characters occur literally in 1 file: send `call\\(`."
     assert there.files(error["details"]["as_text"]) == ["a.txt"]
     assert plain["suggested_action"] == "Correct the pattern and search again."
     assert there.grep("needle", glob="a[").error["kind"] == "bad_pattern"

@@ -87,7 +87,7 @@ def test_zero_hits_say_what_was_left_out_and_would_have_matched(there: Searcher)
 
     assert (found.data["filenames"], found.data["ignoredMatches"]) == ([], 2)
     assert found.text.startswith("No matches · 2 files searched · left out: ignored files, node_modules, target")
-    assert "2 files match that are ignored or in a build directory: " in found.text
+    assert "[0 matches; 2 ignored or build-directory files match: " in found.text
     assert there.own("scripts/deploy.sh")[0] in found.text
     assert inside.data["ignoredMatches"] == 1
     assert there.files("needle", "scripts", include_ignored=True) == ["scripts/deploy.sh"]

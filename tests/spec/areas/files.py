@@ -48,7 +48,7 @@ FILES = (
             "files:search_files:filters": "Globs, case, context, multiline, root and paging narrow and continue a search.",
             "files:search_files:hashes": "Files with matches come with their sha256 and matchCount.",
             "files:search_files:skipped": "The result says how many files were scanned and what was skipped.",
-            "files:search_files:fallback": "Without ripgrep the pure Python fallback gives the same answers.",
+            "files:search_files:fallback": "Without ripgrep, searches for paths and literal text give the same answers, and a regular expression is refused with the way to install ripgrep.",
             "files:glob:matches": "`glob` returns path, type, size and mtime, at most `maxResults`.",
             "files:create_file:new": "`create_file` makes a file and its parents, and returns its sha256.",
             "files:create_file:parents_off": "`createParentDirectories: false` refuses a missing parent.",

@@ -8,13 +8,13 @@ from pydantic import Field
 from surehold.dialects.claude.wire import WIRE
 from surehold.dialects.shared.listing_text import (
     HEADING_CHARS,
+    count_that_fit,
     count_with_noun,
-    not_looked_at_counts,
-    not_looked_at_text,
-    page_with_facts,
+    page_text,
+    skipped_counts,
+    skipped_text,
 )
 from surehold.dialects.shared.params import CamelResult
-from surehold.search.query import NewestResult
 from surehold.text.escape import escape_text
 from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, OptionalSubjectPath, Params, tool
@@ -62,9 +62,9 @@ class ClaudeGlobResult(CamelResult):
         facts = (
             f"{total}, newest first" if self.total_matches else "No files match",
             f"{self.num_files} shown; narrow the pattern or path, or raise limit" if self.truncated else "",
-            not_looked_at_text(self.not_looked_at),
+            skipped_text("not looked at", self.not_looked_at),
         )
-        return page_with_facts(facts, self.notes, self.filenames)
+        return page_text(facts, self.notes, self.filenames)
 
 
 @tool(
@@ -88,7 +88,8 @@ def glob(context: CallContext, params: ClaudeGlobParams) -> ClaudeGlobResult:
         progress=context.progress,
         cancelled=context.cancelled,
     )
-    names = _names_that_fit(found, context.budget.page_characters - HEADING_CHARS)
+    names = tuple(escape_text(file.key) for file in found.files)
+    names = names[: count_that_fit(names, context.budget.page_characters - HEADING_CHARS)]
     facts: dict[str, Any] = {"ignored_matches": found.elsewhere, "matches_below": found.below}
     return ClaudeGlobResult(
         filenames=names,
@@ -98,18 +99,7 @@ def glob(context: CallContext, params: ClaudeGlobParams) -> ClaudeGlobResult:
         total_matches=found.total,
         count_is_complete=found.complete,
         root=escape_text(found.directory),
-        not_looked_at=not_looked_at_counts(found.skipped),
+        not_looked_at=skipped_counts(found.skipped),
         notes=tuple(map(escape_text, found.notes)),
         **{name: value for name, value in facts.items() if value is not None},
     )
-
-
-def _names_that_fit(found: NewestResult, room: int) -> tuple[str, ...]:
-    names = list[str]()
-    for file in found.files:
-        name = escape_text(file.key)
-        room -= len(name) + 1
-        if room < 0 and names:
-            break
-        names.append(name)
-    return tuple(names)

@@ -10,13 +10,13 @@ from surehold.dialects.claude.wire import WIRE
 from surehold.dialects.shared.listing_text import (
     HEADING_CHARS,
     count_with_noun,
-    not_looked_at_counts,
-    not_looked_at_text,
-    page_with_facts,
+    page_text,
+    skipped_counts,
+    skipped_text,
 )
 from surehold.dialects.shared.params import CamelResult
 from surehold.search.glob import is_glob
-from surehold.search.query import GrepResult, MatchedLine, ResultWindow, Search, Want
+from surehold.search.query import MatchedLine, ResultWindow, Search, SearchResult, Want
 from surehold.text.escape import escape_text
 from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, OptionalSubjectPath, Params, tool
@@ -97,11 +97,11 @@ class ClaudeGrepResult(CamelResult):
             self._total_text(),
             f"goes on: offset={self.next_offset}" if self.next_offset else "",
             f"{count_with_noun(searched, 'file')} searched" if searched is not None else "",
-            not_looked_at_text(self.not_looked_at),
+            skipped_text("not looked at", self.not_looked_at),
             f"left out: {', '.join(self.left_out)}" if self.left_out and not self.total_files else "",
         )
         rows = self.filenames if self.content is None else (self.content,) if self.content else ()
-        return page_with_facts(facts, self.notes, rows)
+        return page_text(facts, self.notes, rows)
 
     def _total_text(self) -> str:
         files = count_with_noun(self.total_files, "file") + ("" if self.complete else " so far")
@@ -142,9 +142,9 @@ def grep(context: CallContext, params: ClaudeGrepParams) -> ClaudeGrepResult:
         **_mode_fields(params, found),
         "total_lines": found.total_lines,
         "total_matches": found.total_matches,
-        "applied_limit": shown if found.further else None,
+        "applied_limit": shown if found.truncated else None,
         "applied_offset": params.offset or None,
-        "next_offset": following if found.further else None,
+        "next_offset": following if found.truncated else None,
         "files_searched": found.files_scanned,
         "ignored_matches": found.elsewhere,
     }
@@ -153,9 +153,9 @@ def grep(context: CallContext, params: ClaudeGrepParams) -> ClaudeGrepResult:
         num_files=len(found.counts),
         filenames=tuple(escape_text(path) for path, _ in found.counts),
         total_files=found.total_files,
-        truncated=found.further,
+        truncated=found.truncated,
         complete=found.complete,
-        not_looked_at=not_looked_at_counts(found.skipped),
+        not_looked_at=skipped_counts(found.skipped),
         left_out=_left_out_kinds(params),
         engine="ripgrep with PCRE2" if found.look_around and found.engine == "ripgrep" else found.engine,
         notes=(*map(escape_text, found.notes), *_page_notices(params, found, shown)),
@@ -202,14 +202,14 @@ def _result_window(params: ClaudeGrepParams, budget: AnswerBudget) -> ResultWind
     )
 
 
-def _rows_by_file(found: GrepResult) -> Iterator[tuple[Any, list[MatchedLine]]]:
+def _rows_by_file(found: SearchResult) -> Iterator[tuple[Any, list[MatchedLine]]]:
     files = {file.path: file for file in found.files}
     for path, rows in groupby(found.rows, key=lambda row: row.path):
         if path in files:
             yield files[path], list(rows)
 
 
-def _mode_fields(params: ClaudeGrepParams, found: GrepResult) -> dict[str, Any]:
+def _mode_fields(params: ClaudeGrepParams, found: SearchResult) -> dict[str, Any]:
     """Return what a mode has beside the names of the files."""
     if found.want == "lines":
         around = any((params.after, params.before, params.around, params.context))
@@ -240,7 +240,7 @@ def _left_out_kinds(params: ClaudeGrepParams) -> tuple[str, ...]:
     )
 
 
-def _page_notices(params: ClaudeGrepParams, found: GrepResult, shown: int) -> Iterator[str]:
+def _page_notices(params: ClaudeGrepParams, found: SearchResult, shown: int) -> Iterator[str]:
     if found.total_files and not shown and params.offset:
         entries = "lines" if found.want == "lines" else "files"
         total = found.total_lines if found.want == "lines" else found.total_files

@@ -8,7 +8,7 @@ from surehold.dialects.shared.listing_text import (
     count_that_fit,
     entry_line,
     mtime_text,
-    page_with_heading,
+    page_text,
     skipped_counts,
     skipped_text,
 )
@@ -40,7 +40,7 @@ class GlobMatch(CamelResultPart):
     mtime: str
 
     def summary_line(self) -> str:
-        """Say it in one line."""
+        """Return it in one line."""
         return entry_line(self.path, self.type, self.size)
 
 
@@ -56,15 +56,13 @@ class FilesGlobResult(CamelResult):
     notes: tuple[str, ...] = ()
 
     def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
-        """Put one match on a line."""
-        facts = [
+        """Return one match per line."""
+        facts = (
             f"{self.total} matches",
             f"the first {len(self.matches)} are shown; narrow the pattern or root" if self.truncated else "",
-            f"left out: {left_out}" if (left_out := skipped_text(self.skipped)) else "",
-        ]
-        return page_with_heading(
-            " · ".join(fact for fact in facts if fact), self.notes, (row.summary_line() for row in self.matches)
+            skipped_text("left out", self.skipped),
         )
+        return page_text(facts, self.notes, (row.summary_line() for row in self.matches))
 
 
 @tool(
@@ -86,7 +84,7 @@ def glob(context: CallContext, params: GlobParams) -> FilesGlobResult:
     matches = tuple(
         GlobMatch(path=row.key, type=row.type, size=row.size, mtime=mtime_text(row)) for row in found.matches
     )
-    count = count_that_fit((row.summary_line() for row in matches), context.budget.page_characters) if matches else 0
+    count = count_that_fit((row.summary_line() for row in matches), context.budget.page_characters)
     return FilesGlobResult(
         pattern=params.pattern,
         root=found.directory,

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 from surehold.dialects.shared.listing_text import (
     entry_line,
     mtime_text,
-    page_with_heading,
+    page_text,
     skipped_counts,
     skipped_text,
 )
@@ -61,15 +61,15 @@ class ListResult(CamelResult):
     notes: tuple[str, ...] = ()
 
     def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
-        """Put one entry on a line: `dir/`, `link@`, `file  size`."""
-        facts = [
+        """Return one entry per line: `dir/`, `link@`, `file  size`."""
+        facts = (
             escape_text(self.path),
             f"{len(self.entries)} entries",
-            f"left out: {left_out}" if (left_out := skipped_text(self.skipped)) else "",
+            skipped_text("left out", self.skipped),
             f"goes on: cursor={self.next_cursor}" if self.next_cursor else "",
-        ]
+        )
         rows = (entry_line(row["relativePath"], row["type"], row["size"]) for row in self.entries)
-        return page_with_heading(" · ".join(fact for fact in facts if fact), self.notes, rows)
+        return page_text(facts, self.notes, rows)
 
 
 @tool(

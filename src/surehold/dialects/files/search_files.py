@@ -6,16 +6,13 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from surehold.dialects.shared.listing_text import page_with_heading, skipped_counts, skipped_text
+from surehold.dialects.shared.listing_text import page_text, skipped_counts, skipped_text
 from surehold.dialects.shared.params import CamelParams, CamelResult, CamelResultPart
 from surehold.dialects.shared.wire import WIRE
-from surehold.search.query import Hit, Search, SearchResult
+from surehold.search.query import Hit, Search
 from surehold.text.escape import escape_text
 from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, SubjectPath, tool
-
-_HASH_CHARS = 80
-"""What the sha256 adds to the line about a file."""
 
 
 class SearchParams(CamelParams):
@@ -52,7 +49,7 @@ class SearchMatch(CamelResultPart):
     after: tuple[str, ...] | None = None
 
     def grep_lines(self) -> Iterator[str]:
-        """Lay it out as `grep` does: `12:5: text`, and `11- text` around it."""
+        """Yield its lines as `grep` shows them: `12:5: text`, and `11- text` around it."""
         if self.line is None:
             return
         before, after = self.before or (), self.after or ()
@@ -87,15 +84,16 @@ class SearchFilesResult(CamelResult):
 
     def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
         """Group the matches by file, each with the sha256 that an edit of it needs."""
-        facts = [
+        facts = (
             f"{self.total_matches} {'match' if self.total_matches == 1 else 'matches'}",
             f"{len(self.matches)} shown" if len(self.matches) != self.total_matches else "",
             f"{self.files_scanned} files searched" if self.files_scanned and self.mode != "path" else "",
-            f"skipped: {left_out}" if (left_out := skipped_text(self.files_skipped)) else "",
+            skipped_text("skipped", self.files_skipped),
             f"goes on: cursor={self.next_cursor}" if self.next_cursor else "",
-        ]
-        rows = _rows_by_file(self.matches, {file.path: file.sha256 for file in self.files})
-        return page_with_heading(" · ".join(fact for fact in facts if fact), self.notes, rows)
+        )
+        return page_text(
+            facts, self.notes, _rows_by_file(self.matches, {file.path: file.sha256 for file in self.files})
+        )
 
 
 @tool("search_files", hints=Hints(kind="search", title="Search files", read_only=True, idempotent=True), wire=WIRE)
@@ -104,9 +102,23 @@ def search_files(context: CallContext, params: SearchParams) -> SearchFilesResul
 
     Each file comes with its sha256, so that an edit needs no read before. Order: path, line, column.
     """
-    found = _run_search(context, params, params.max_results)
-    if (count := _count_that_fit(found.matches, context.budget)) < len(found.matches):
-        found = _run_search(context, params, count)
+    found = context.session.finder.search(
+        Search(
+            query=params.query,
+            mode=params.mode,
+            root=params.root,
+            include=tuple(params.include_globs),
+            exclude=tuple(params.exclude_globs),
+            context=params.context_lines,
+            case_sensitive=params.case_sensitive,
+            multiline=params.multiline,
+        ),
+        limit=params.max_results,
+        after=params.cursor,
+        room=context.budget.page_characters,
+        progress=context.progress,
+        cancelled=context.cancelled,
+    )
     context.session.record_shown_matches(
         (
             file.path,
@@ -123,32 +135,13 @@ def search_files(context: CallContext, params: SearchParams) -> SearchFilesResul
         files=tuple(
             MatchedFile(path=file.path, sha256=file.sha256, match_count=file.match_count) for file in found.files
         ),
-        total_matches=found.total_matches,
-        files_scanned=found.files_scanned,
+        total_matches=found.total_matches or 0,
+        files_scanned=found.files_scanned or 0,
         files_skipped=skipped_counts(found.skipped),
         truncated=found.truncated,
         next_cursor=found.next or None,
         engine=found.engine,
         notes=found.notes,
-    )
-
-
-def _run_search(context: CallContext, params: SearchParams, limit: int) -> SearchResult:
-    return context.session.finder.search(
-        Search(
-            query=params.query,
-            mode=params.mode,
-            root=params.root,
-            include=tuple(params.include_globs),
-            exclude=tuple(params.exclude_globs),
-            context=params.context_lines,
-            case_sensitive=params.case_sensitive,
-            multiline=params.multiline,
-        ),
-        limit=limit,
-        after=params.cursor,
-        progress=context.progress,
-        cancelled=context.cancelled,
     )
 
 
@@ -161,18 +154,6 @@ def _search_match(hit: Hit) -> SearchMatch:
         before=hit.before or None,
         after=hit.after or None,
     )
-
-
-def _count_that_fit(hits: Sequence[Hit], budget: AnswerBudget) -> int:
-    """Return how many matches fit into a page, with the lines about their files."""
-    room, path = budget.page_characters, ""
-    for number, hit in enumerate(hits):
-        room -= sum(len(row) + 1 for row in _search_match(hit).grep_lines())
-        room -= len(hit.path) + _HASH_CHARS if hit.path != path else 0
-        path = hit.path
-        if room < 0:
-            return max(number, 1)
-    return len(hits)
 
 
 def _rows_by_file(matches: Sequence[SearchMatch], hashes: dict[str, str]) -> Iterator[str]:

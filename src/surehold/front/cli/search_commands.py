@@ -8,7 +8,7 @@ from surehold.front.cli.command import CommandContext, argument, command, flag, 
 from surehold.front.cli.output import escape_text, format_count
 
 if TYPE_CHECKING:
-    from surehold.search.query import GrepResult, MatchedLine, Search
+    from surehold.search.query import MatchedLine, Search, SearchResult
     from surehold.search.result_page import Highlights
     from surehold.workspace.finder import Finder
 
@@ -45,12 +45,12 @@ def _parse_context_lines(text: str) -> int:
 def grep_command(context: CommandContext, args: argparse.Namespace) -> int:
     from surehold.search.query import ResultWindow
 
-    sought = ResultWindow(want=args.want or "lines", before=args.context, after=args.context)
+    window = ResultWindow(want=args.want or "lines", before=args.context, after=args.context)
     documents = list[dict[str, Any]]()
     with context.open_workspace() as workspace:
         for path in args.paths or ["."]:
             search = _build_search(args, path)
-            found = workspace.finder.grep(search, sought)
+            found = workspace.finder.grep(search, window)
             if context.json:
                 documents.append({"root": path, **_grep_record(found)})
             else:
@@ -80,7 +80,7 @@ def _build_search(args: argparse.Namespace, path: str) -> "Search":
     )
 
 
-def _grep_record(found: "GrepResult") -> dict[str, Any]:
+def _grep_record(found: "SearchResult") -> dict[str, Any]:
     rows = [{"path": row.path, "line": row.line, "text": row.text, "is_match": row.is_match} for row in found.rows]
     return {
         "files": [{"path": path, "count": count} for path, count in found.counts],
@@ -90,12 +90,12 @@ def _grep_record(found: "GrepResult") -> dict[str, Any]:
         "total_matches": found.total_matches,
         "files_searched": found.files_scanned,
         "complete": found.complete,
-        "truncated": found.further,
+        "truncated": found.truncated,
         "notes": list(found.notes),
     }
 
 
-def _print_found(context: CommandContext, finder: "Finder", search: "Search", found: "GrepResult") -> None:
+def _print_found(context: CommandContext, finder: "Finder", search: "Search", found: "SearchResult") -> None:
     if found.want != "lines":
         for path, count in found.counts:
             number = context.out.paint(f":{count}", "green") if found.want == "counts" else ""
@@ -106,11 +106,11 @@ def _print_found(context: CommandContext, finder: "Finder", search: "Search", fo
         for row in found.rows:
             sign = ":" if row.is_match else "-"
             context.out.print_line(f"{escape_text(row.path)}{sign}{row.line}{sign}{row.text}")
-    for note in (_summary_text(found), *found.notes, *((_TIME_UP_NOTE,) if found.further else ())):
+    for note in (_summary_text(found), *found.notes, *((_TIME_UP_NOTE,) if found.truncated else ())):
         context.print_note(note)
 
 
-def _print_grouped(context: CommandContext, marks: "Highlights", found: "GrepResult") -> None:
+def _print_grouped(context: CommandContext, marks: "Highlights", found: "SearchResult") -> None:
     """Print the lines below the name of their file, with coloured matches."""
     out, digits = context.out, len(str(max((row.line for row in found.rows), default=0)))
     for number, (path, rows) in enumerate(groupby(found.rows, key=lambda row: row.path)):
@@ -138,7 +138,7 @@ def _paint_matches(context: CommandContext, row: "MatchedLine", marks: list[tupl
     return "".join([*pieces, escape_text(text[at:], keep="\t")])
 
 
-def _summary_text(found: "GrepResult") -> str:
+def _summary_text(found: "SearchResult") -> str:
     files = format_count(found.total_files, "file")
     searched = f"; {format_count(found.files_scanned, 'file')} searched" if found.files_scanned is not None else ""
     if not found.total_files:

@@ -15,18 +15,18 @@ _PCRE2_FEATURES = ("look-around", "backreferences")
 
 
 def error_from_output(text: str) -> SureholdError | None:
-    """Return the error for what ripgrep said about a pattern; None when it is about something else."""
+    """Return the error for what ripgrep reports about a pattern; None if it reports something else."""
     if "regex parse error" in text:
         cause = _SYNTAX.search(text)
-        return invalid_regex_error(cause[1].strip() if cause else "it cannot be parsed")
+        return _invalid_regex(cause[1].strip() if cause else "it cannot be parsed")
     if "compiled regex exceeds size limit" in text or "exceeds the limit" in text:
-        return invalid_regex_error("it is too large when its repetitions are written out")
+        return _invalid_regex("it is too large when its repetitions are written out")
     if found := _PCRE2.search(text):
-        return invalid_regex_error(found[1].strip())
+        return _invalid_regex(found[1].strip())
     if found := _PCRE2_STEPS.search(text):
-        return _slow_regex_error() if "limit exceeded" in found[1] else invalid_regex_error(found[1].strip())
+        return _slow_regex_error() if "limit exceeded" in found[1] else _invalid_regex(found[1].strip())
     if found := _LITERAL.search(text):
-        return line_end_error(found[1])
+        return _line_end_error(found[1])
     if found := _TYPE.search(text):
         return unknown_type_error(found[1].strip())
     if found := _GLOB.search(text):
@@ -34,24 +34,22 @@ def error_from_output(text: str) -> SureholdError | None:
     return None
 
 
-def invalid_regex_error(cause: str) -> InvalidPattern:
-    """Return the error for a regular expression that cannot be used."""
+def _invalid_regex(cause: str) -> InvalidPattern:
     return InvalidPattern(f"The regular expression cannot be used: {cause}.", reason="invalid_regex", cause=cause)
 
 
 def _slow_regex_error() -> InvalidPattern:
-    error = invalid_regex_error("it takes too many steps in some line")
+    error = _invalid_regex("it takes too many steps in some line")
     error.action = "Write it without repetitions inside repetitions."
     return error
 
 
 def needs_look_around(error: InvalidPattern) -> bool:
-    """Tell whether an expression is fine but for look-around or backreferences, which another matcher knows."""
+    """Tell whether an expression is valid except for look-around or backreferences, which PCRE2 knows."""
     return any(word in str(error.details.get("cause", "")) for word in _PCRE2_FEATURES)
 
 
-def line_end_error(sign: str) -> InvalidPattern:
-    """Return the error for an expression that can only match across lines."""
+def _line_end_error(sign: str) -> InvalidPattern:
     return InvalidPattern(
         f"The regular expression cannot be used: `{sign}` ends a line, and lines are searched one by one.",
         reason="invalid_regex",

@@ -1,10 +1,13 @@
-"""The output format of ripgrep: the flags that select it, and the parser that reads it. It never contains file content.
+"""The output of ripgrep: the flags that select it, and the parser that reads it.
 
-1. There is one block per file, `path NUL records`, with an empty line between two blocks; no record is empty. A path may
-   contain empty lines: a block without NUL is the beginning of a path.
-2. A record is `line:column:`, or `offset:` if lines are not requested, and the number of matches.
-3. A file with NUL bytes has one last line with the offset of the first one. In the first 8 KiB it makes the file binary;
-   after them the file is text and must be searched again, since ripgrep treats the byte as a line end.
+1. Normally there is one block per file, `path NUL records`, with an empty line between two blocks; no record is empty. A
+   path may contain empty lines: a block without NUL is the beginning of a path. It never contains file content.
+2. A record is `line:column:`, or `offset:` if lines are not requested, and the number of matches. If every match is wanted
+   there is a record for each, and an empty match has nothing after the column, or no column.
+3. A file with NUL bytes has one last line, a notice with the offset of the first one. In the first 8 KiB it makes the file
+   binary; after them the file is text and must be searched again, since ripgrep treats the byte as a line end.
+   If ripgrep has only one thread, empty lines end in CRLF, and no empty line precedes a notice.
+4. Matches that may span lines are read from JSON if each of them is wanted: records are about lines.
 """
 
 import base64
@@ -14,77 +17,94 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from surehold.search.engine import MatchPosition, Span, TreeMatches
+from surehold.search.engine import MatchPosition, Span, TreeMatches, drop_empty_matches, positions_of_matches
+from surehold.search.literal_engine import escape_lines
 from surehold.search.query import Search, Want
 from surehold.search.ripgrep.program import CompletedRun
 from surehold.text.encoding import SNIFF_BYTES
 
 MAX_OUTPUT_BYTES = 1 << 28
 """More is not collected."""
+MAX_JSON_BYTES = 1 << 25
+"""The same for JSON, which contains the matching lines."""
 _RECORD_FLAGS = (
-    "--heading",
-    "--null",
-    "--with-filename",
-    "--max-columns=1",
-    "--no-max-columns-preview",
-    "--binary",
-    "--stats",
+    *("--heading", "--null", "--with-filename", "--max-columns=1", "--no-max-columns-preview", "--binary", "--stats"),
 )
 _FLAGS_BY_WANT: dict[Want, tuple[str, ...]] = {
     "files": ("--no-line-number", "--byte-offset", "--max-count=1"),
     "counts": ("--no-line-number", "--byte-offset"),
     "lines": ("--line-number", "--column"),
+    "matches": ("--line-number", "--column", "--only-matching"),
 }
-COUNT_FLAGS = ("--count-matches", "--null", "--with-filename", "--text")
+_COUNT_FLAGS = ("--count-matches", "--null", "--with-filename", "--text")
 """A match of several lines is in several records, so it cannot be counted by them."""
 _STATS = re.compile(rb"\n(\d+) matches\n\d+ matched lines\n\d+ files contained matches\n(\d+) files searched\n[^\0]*\Z")
 _STATS_BYTES = 1000
 _NUL_NOTICE = re.compile(rb': binary file matches \(found "\\0" byte around offset (\d+)\)\Z')
 _NUL_NOTICE_BYTES = 100
-_RECORD = re.compile(rb"^(\d+):(?:(\d+):)?", re.MULTILINE)
+_NOTICE_TAIL = b' (found "\\0" byte around offset '
+_RECORD = re.compile(rb"^(\d+):(?:(\d+):)?([^\r\n]?)", re.MULTILINE)
+_EMPTY_RECORD = re.compile(rb"(?:^|\0)\d+:(?:\d+:\r?$|\r?$|[^\d\n]|\d+(?![\d:]))", re.MULTILINE)
 _MATCH_COUNT = re.compile(rb"\[Omitted long line with (\d+) matches\]")
 _ONE_MATCH = b" 1 matches]"
 _FILE_COUNT = re.compile(rb"([^\0]+)\0(\d+)\r?\n")
 """With `--crlf`, ripgrep ends its own lines that way too."""
+_DOT_FLAGS = {False: "--no-multiline-dotall", True: "--multiline-dotall"}
 
 
-def match_flags(search: Search) -> list[str]:
-    """Return the flags that say what a match is."""
+def _match_flags(search: Search) -> list[str]:
+    """Return the flags that define a match."""
+    spans_lines = search.mode == "text" and "\n" in search.query
     return [
         *(("--multiline", _DOT_FLAGS[search.dot_all]) if is_multiline(search) else ()),
         *("--crlf", f"--engine={'pcre2' if search.look_around else 'default'}"),
         "--case-sensitive" if search.case_sensitive else "--ignore-case",
-        *(("--fixed-strings",) if search.mode == "text" else ()),
-        f"--regexp={search.query}",
+        *(("--fixed-strings",) if search.mode == "text" and not spans_lines else ()),
+        f"--regexp={escape_lines(search.query) if spans_lines else search.query}",
     ]
 
 
-_DOT_FLAGS = {False: "--no-multiline-dotall", True: "--multiline-dotall"}
-
-
 def is_multiline(search: Search) -> bool:
-    """Tell whether a match may go over a line end."""
+    """Tell whether a match may span lines."""
     return search.multiline or (search.mode == "text" and ("\n" in search.query or "\r" in search.query))
 
 
+def is_json(search: Search, want: Want) -> bool:
+    """Tell whether ripgrep is to write JSON."""
+    return want == "matches" and is_multiline(search)
+
+
 def output_flags(search: Search, want: Want) -> tuple[str, ...]:
-    """Return the flags that make ripgrep say what is wanted."""
-    return (*_RECORD_FLAGS, *_FLAGS_BY_WANT[want], *match_flags(search))
+    """Return the flags that select what is wanted."""
+    if is_json(search, want):
+        return ("--json", "--binary", *_match_flags(search))
+    return (*_RECORD_FLAGS, *_FLAGS_BY_WANT[want], *_match_flags(search))
 
 
-def parse_output(done: CompletedRun, want: Want) -> TreeMatches:
-    """Read what was said, all of it or the part that there was time for."""
+def span_flags(search: Search) -> tuple[str, ...]:
+    """Return the flags for the matches in one file, which `parse_spans` reads."""
+    return ("--json", "--text", *_match_flags(search))
+
+
+def count_flags(search: Search) -> tuple[str, ...]:
+    """Return the flags for the number of matches per file, which `parse_counts` reads."""
+    return (*_COUNT_FLAGS, *_match_flags(search))
+
+
+def parse_output(done: CompletedRun, search: Search, want: Want) -> TreeMatches:
+    """Read the output, all of it or the part that there was time for."""
+    found = TreeMatches(
+        overflowed=done.overflowed, timed_out=done.timed_out, parse=_PARSERS.get(want, _parse_line_positions)
+    )
+    if is_json(search, want):
+        _add_events(found, done.output)
+        return found
     output = done.output
     stats = _STATS.search(output, max(0, len(output) - _STATS_BYTES))
-    swept = TreeMatches(
-        matches=int(stats[1]) if stats else 0,
-        scanned=int(stats[2]) if stats else None,
-        overflowed=done.overflowed,
-        timed_out=done.timed_out,
-    )
+    found.matches, found.scanned = (int(stats[1]), int(stats[2])) if stats else (0, None)
     body = output[: stats.start() + 1] if stats else output[: output.rfind(b"\n") + 1]
-    _add_blocks(swept, body, want)
-    return swept
+    _add_blocks(found, body, _counter_for(body, want))
+    return found
 
 
 def parse_counts(done: CompletedRun) -> dict[str, int]:
@@ -92,87 +112,126 @@ def parse_counts(done: CompletedRun) -> dict[str, int]:
     return {_decode_name(path): int(count) for path, count in _FILE_COUNT.findall(done.output)}
 
 
-def _add_blocks(swept: TreeMatches, body: bytes, want: Want) -> None:
-    begun = b""
-    for piece in body.rstrip(b"\n").split(b"\n\n"):
-        block = begun + piece if begun else piece.lstrip(b"\n")
-        if not block:
-            continue
-        zero = _NUL_NOTICE.search(block, max(0, len(block) - _NUL_NOTICE_BYTES)) if block.endswith(b")") else None
-        path, nul, records = block.partition(b"\0")
-        if zero is not None:
-            path = path if nul else block[: zero.start()]
-            _add_file_with_nul(swept, _decode_name(path), int(zero[1]))
-        elif not nul:
-            begun = block + b"\n\n"
-            continue
-        else:
-            _add_file(swept, _decode_name(path), records, want)
-        begun = b""
-
-
-def _add_file_with_nul(swept: TreeMatches, path: str, offset: int) -> None:
-    if offset < SNIFF_BYTES:
-        swept.binary.append(path)
-    else:
-        swept.doubtful.append(path)
-
-
-def _add_file(swept: TreeMatches, path: str, records: bytes, want: Want) -> None:
+def _counter_for(body: bytes, want: Want) -> Callable[[bytes], int]:
+    """Return what counts the records of a file."""
     if want == "files":
-        swept.counts[path] = 1
-        return
-    lines = records.count(b"\n") + 1
-    if want == "lines":
-        swept.counts[path], swept.places[path] = lines, records
-    else:
-        swept.counts[path] = _count_in_records(records, lines)
+        return lambda _: 1
+    if want == "counts":
+        return _count_matches
+    if want == "matches" and _EMPTY_RECORD.search(body):
+        return lambda records: len(_parse_match_positions(records))
+    return _count_records
 
 
-def _count_in_records(records: bytes, lines: int) -> int:
+def _count_records(records: bytes) -> int:
+    return records.count(b"\n") + 1
+
+
+def _count_matches(records: bytes) -> int:
+    lines = _count_records(records)
     if records.count(_ONE_MATCH) == lines:
         return lines
-    return lines + sum(
-        int(count) - 1 for count in _MATCH_COUNT.findall(records)
-    )  # a record without a count is one match
+    # a record without a count is one match
+    return lines + sum(int(count) - 1 for count in _MATCH_COUNT.findall(records))
 
 
-def keep_wanted(swept: TreeMatches, is_wanted: Callable[[str], bool]) -> None:
-    """Leave out what is not wanted."""
-    swept.counts = {path: count for path, count in swept.counts.items() if is_wanted(path)}
-    swept.doubtful = [path for path in swept.doubtful if is_wanted(path)]
-    swept.binary = [path for path in swept.binary if is_wanted(path)]
+def _add_blocks(found: TreeMatches, body: bytes, count: Callable[[bytes], int]) -> None:
+    begun = b""
+    for piece in body.replace(b"\n\r\n", b"\n\n").rstrip(b"\n").split(b"\n\n"):
+        block = begun + piece if begun else piece.lstrip(b"\n")
+        while block.endswith(b")") and (notice := _NUL_NOTICE.search(block, max(0, len(block) - _NUL_NOTICE_BYTES))):
+            block, path = _split_notice(block[: notice.start()])
+            _add_file_with_nul(found, _decode_name(path), int(notice[1]))
+        path, nul, records = block.partition(b"\0")
+        if nul:
+            name = _decode_name(path)
+            found.counts[name], found.places[name] = count(records), records
+        begun = block + b"\n\n" if block and not nul else b""
 
 
-def count_matches(swept: TreeMatches) -> int:
-    """Count the matches in the files that are left."""
-    kept = (swept.places[path] for path in swept.counts if path in swept.places)
-    return sum(_count_in_records(each, each.count(b"\n") + 1) for each in kept if isinstance(each, bytes))
+def _split_notice(block: bytes) -> tuple[bytes, bytes]:
+    """Split the path of a notice from what precedes it, unless that is about the same file."""
+    path, nul, records = block.partition(b"\0")
+    if nul and records.endswith(b"\n" + path):
+        return b"", path
+    begin, earlier = block.rfind(b"\r\n") + 2 if nul else 0, block.rfind(_NOTICE_TAIL)
+    if earlier >= 0:
+        begin = max(begin, block.find(b")\n", earlier) + 2)
+    return block[:begin].rstrip(b"\r\n"), block[begin:]
 
 
-def parse_positions(records: bytes) -> list[MatchPosition]:
-    """Return the matching lines of a block."""
-    return [(int(line), int(column or 1) - 1) for line, column in _RECORD.findall(records)]
+def _add_file_with_nul(found: TreeMatches, path: str, offset: int) -> None:
+    if offset < SNIFF_BYTES:
+        found.binary.append(path)
+    else:
+        found.doubtful.append(path)
+
+
+def keep_wanted(found: TreeMatches, is_wanted: Callable[[str], bool]) -> None:
+    """Leave out the files that are not wanted."""
+    found.counts = {path: count for path, count in found.counts.items() if is_wanted(path)}
+    found.doubtful = [path for path in found.doubtful if is_wanted(path)]
+    found.binary = [path for path in found.binary if is_wanted(path)]
+
+
+def count_matches(found: TreeMatches) -> int:
+    """Count the matches in the files that are left, by their records."""
+    kept = (found.places[path] for path in found.counts)
+    return sum(_count_matches(each) for each in kept if isinstance(each, bytes))
+
+
+def _parse_line_positions(records: bytes) -> list[MatchPosition]:
+    return [(int(line), int(column or 1) - 1) for line, column, _ in _RECORD.findall(records)]
+
+
+def _parse_match_positions(records: bytes) -> list[MatchPosition]:
+    return drop_empty_matches(
+        (int(line), int(column or 1) - 1, not (column and text)) for line, column, text in _RECORD.findall(records)
+    )
+
+
+_PARSERS: dict[Want, Callable[[bytes], list[MatchPosition]]] = {"matches": _parse_match_positions}
+
+
+def _add_events(found: TreeMatches, output: bytes) -> None:
+    for kind, data in _read_events(output):
+        if kind == "match":
+            places = positions_of_matches(_decode_text(data["lines"]), list(_spans_in_event(data, 0)))
+            name, line = _decode_name(_decode_text(data["path"])), data["line_number"] - 1
+            known = found.places.setdefault(name, [])
+            assert isinstance(known, list)
+            known += [(line + number, begins) for number, begins in places]
+            found.counts[name] = len(known)
+        elif kind == "end" and data["binary_offset"] is not None:
+            name = _decode_name(_decode_text(data["path"]))
+            found.counts.pop(name, None)
+            _add_file_with_nul(found, name, data["binary_offset"])
+        elif kind == "summary":
+            found.scanned = data["stats"]["searches"]
 
 
 def parse_spans(output: bytes) -> list[Span]:
-    """Return the matches in the one file that was searched; what is said of them is JSON then."""
-    events = (json.loads(row) for row in output.split(b"\n")[:-1])
-    return [span for event in events if event["type"] == "match" for span in _spans_in_event(event["data"])]
+    """Read the matches in the one file that was searched."""
+    matches = (data for kind, data in _read_events(output) if kind == "match")
+    return [span for data in matches for span in _spans_in_event(data, data["absolute_offset"])]
 
 
-def _spans_in_event(data: Any) -> Iterator[Span]:
-    begin = data["absolute_offset"]
-    size = len(decode_text(data["lines"]))
+def _read_events(output: bytes) -> Iterator[tuple[str, Any]]:
+    for row in output.split(b"\n")[:-1]:
+        event = json.loads(row)
+        yield event["type"], event["data"]
+
+
+def _spans_in_event(data: Any, begin: int) -> Iterator[Span]:
+    size = len(_decode_text(data["lines"]))
     for each in data["submatches"]:
         if each["start"] < size or not data["submatches"][1:]:
             yield begin + each["start"], begin + each["end"]
-    if not data["submatches"]:  # it matches only by what stands behind its last character
+    if not data["submatches"]:  # it matches only at the end of its last line
         yield begin, begin
 
 
-def decode_text(value: Any) -> bytes:
-    """Return the bytes behind a text in JSON."""
+def _decode_text(value: Any) -> bytes:
     return value["text"].encode() if "text" in value else base64.b64decode(value["bytes"])
 
 

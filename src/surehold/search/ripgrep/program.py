@@ -1,4 +1,4 @@
-"""Run another program to its end, with its output in memory and its time limited, and leave nothing behind."""
+"""Runs a program with its output in memory and a time limit, and never leaves a process behind."""
 
 import os
 import select
@@ -16,7 +16,7 @@ _POLL_SECONDS = 0.025
 
 @dataclass(frozen=True, kw_only=True)
 class CompletedRun:
-    """What a run of ripgrep left."""
+    """The output of a program."""
 
     code: int
     output: bytes
@@ -28,21 +28,17 @@ class CompletedRun:
 def run_program(
     argv: Sequence[str],
     *,
-    budget: Deadline,
+    deadline: Deadline,
     directory: str | None = None,
     stdin: int | None = None,
     files: tuple[int, ...] = (),
     max_output: int,
-    keeps_part: bool = False,
 ) -> CompletedRun:
-    """Run a program; kill it when time is up, when nobody wants it any more, or when it says too much.
-
-    What it said until time was up is an error, unless a part is worth keeping.
-    """
+    """Run a program; kill it when time is up, when the call is cancelled, or when it writes too much."""
     with ExitStack() as stack:
         output, errors = stack.enter_context(memory_file()), stack.enter_context(memory_file())
         try:
-            child = subprocess.Popen(  # noqa: S603 - no shell, and everything but the binary stands behind an option
+            child = subprocess.Popen(  # noqa: S603 - no shell, and every argument is an option or follows `--`
                 argv,
                 stdin=subprocess.DEVNULL if stdin is None else stdin,
                 stdout=output,
@@ -52,9 +48,11 @@ def run_program(
                 pass_fds=files,
             )
         except OSError as error:
-            raise DiskFailed(f"The search program does not start: {error.strerror}.", reason="search_failed") from error
+            raise DiskFailed(
+                f"Could not start the search program: {error.strerror}.", reason="search_failed"
+            ) from error
         try:
-            timed_out = not _wait_for_exit(child, output, budget, max_output, keeps_part=keeps_part)
+            timed_out = not _wait_for_exit(child, output, deadline, max_output)
         finally:
             if child.poll() is None:
                 child.kill()
@@ -68,26 +66,22 @@ def run_program(
         )
 
 
-def _wait_for_exit(
-    child: "subprocess.Popen[bytes]", output: int, budget: Deadline, max_output: int, *, keeps_part: bool
-) -> bool:
+def _wait_for_exit(child: "subprocess.Popen[bytes]", output: int, deadline: Deadline, max_output: int) -> bool:
     """Wait for the end; tell whether there was time for it."""
-    with _watch_exit(child) as ended:
-        while not ended():
+    with _watch_exit(child) as has_ended:
+        while not has_ended():
             size = os.fstat(output).st_size
             if size > max_output:
                 break
-            if budget.seconds_left < 0 and keeps_part:
+            if deadline.seconds_left < 0:
                 return False
-            if budget.seconds_left < 0:
-                budget.raise_timeout(_read_content(output).count(b"\n"), "matches were found so far")
-            budget.check(size // 64, None, "matches found")
+            deadline.check(size // 64, None, "matches found")
     return True
 
 
 @contextmanager
 def _watch_exit(child: "subprocess.Popen[bytes]") -> Generator["_ExitCheck"]:
-    """Yield something that waits a moment and tells whether the child has ended, without being late."""
+    """Yield what waits a moment and tells whether the child has ended; it notices the end at once."""
     try:
         fd = os.pidfd_open(child.pid)
     except (AttributeError, OSError):
@@ -118,7 +112,7 @@ class _ExitCheck:
 
 @contextmanager
 def memory_file(data: bytes = b"") -> Generator[int]:
-    """Yield a nameless file in memory, or where there is no such thing, in the temporary directory."""
+    """Yield an unnamed file in memory, or in the temporary directory if the system has none in memory."""
     with ExitStack() as stack:
         if hasattr(os, "memfd_create"):
             fd = os.memfd_create("surehold")
