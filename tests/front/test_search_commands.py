@@ -49,13 +49,15 @@ def test_grep_that_finds_nothing_is_no_failure_and_says_what_it_left_out(tree: S
     said = tree("grep", "rare")
 
     assert (said.code, said.out) == (0, "")
-    assert said.err.startswith("Nothing found; 4 files searched.\n0 matches; 1 ignored or build-directory file matches: out/e.txt.")
+    assert said.err.startswith(
+        "Nothing found; 4 files searched.\n0 matches; 1 ignored or build-directory file matches: out/e.txt."
+    )
 
 
 @requirement("front:cli:grep")
 def test_grep_refuses_what_it_cannot_use(tree: Shell) -> None:
     assert tree("grep", "needle(").code == 1
-    assert "No file type is called `pyton`." in tree("grep", "x", "--type", "pyton").err
+    assert "Unknown file type `pyton`." in tree("grep", "x", "--type", "pyton").err
     assert tree("grep", "x", "missing").code == 1
     assert tree("grep").code == 2
     assert tree("grep", "x", "-C", "many").code == 2

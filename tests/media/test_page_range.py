@@ -29,7 +29,7 @@ def test_numbers_ranges_and_lists_name_pages(pages: str, numbers: tuple[int, ...
     ("pages", "why"),
     [
         ("0", "counted from 1"),
-        ("5-3", "5 is behind 3"),
+        ("5-3", "5 is after 3"),
         ("3-", "neither a page nor a range"),
         ("-3", "neither a page nor a range"),
         ("1-21", "at most 20 pages"),

@@ -125,7 +125,7 @@ def test_too_many_matches_are_cut_at_the_same_place_every_time(local: Scene, mon
 
     results = [local.search("needle") for _ in range(5)]
 
-    assert 0 < results[0].total_matches < 1500
+    assert 0 < (results[0].total_matches or 0) < 1500
     assert not results[0].complete
     assert results[0].notes == ("There are more matches than can be collected; narrow the search.",)
     assert all(result == results[0] for result in results)

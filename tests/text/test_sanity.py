@@ -218,5 +218,5 @@ def test_python_in_no_encoding_at_all_is_not_blocked() -> None:
 
     assert (found.status, found.warnings) == (
         "clean",
-        ("The syntax was not checked: it holds bytes that are not text.",),
+        ("The syntax was not checked: it contains bytes that are not text.",),
     )

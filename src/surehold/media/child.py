@@ -21,7 +21,7 @@ _IDLE_SECONDS = 45.0
 
 
 class DecodeRefusal(Exception):
-    """What was asked for cannot be had."""
+    """The request cannot be fulfilled."""
 
     def __init__(self, error: str, cause: str) -> None:
         super().__init__(cause)
@@ -30,7 +30,7 @@ class DecodeRefusal(Exception):
 
 
 def limit_process() -> None:
-    """Give up what a decoder does not need."""
+    """Limit the memory, and forbid to write files."""
     import resource
 
     for what, most in ((resource.RLIMIT_AS, _MAX_MEMORY_BYTES), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
@@ -39,7 +39,7 @@ def limit_process() -> None:
 
 
 def limit_time(seconds: int) -> None:
-    """Allow so much more processor time."""
+    """Allow this many more seconds of processor time."""
     import resource
 
     usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -49,7 +49,7 @@ def limit_time(seconds: int) -> None:
 
 
 class DecodeRequests:
-    """Does what is asked for; an open document stays on it until it was shown."""
+    """Answers requests; an open document is kept until its pages are requested."""
 
     def __init__(self) -> None:
         self._document: Any = None
@@ -73,32 +73,32 @@ class DecodeRequests:
                 document, self._document = self._document, None
                 yield from document.pages(request)
             case other:
-                raise DecodeRefusal("unknown", f"there is no `{other}`")
+                raise DecodeRefusal("unknown", f"unknown request `{other}`")
 
 
 def serve_requests(source: BinaryIO, drain: BinaryIO) -> None:
-    """Answer until nobody asks any more."""
-    desk = DecodeRequests()
+    """Answer requests until none arrives for a while."""
+    requests = DecodeRequests()
     while select.select([source], [], [], _IDLE_SECONDS)[0] and (line := source.readline()):
         request: Json = json.loads(line)
         limit_time(int(request.get("seconds", 30)))
-        for head, body in _answer_safely(desk, request, source.read(int(request["size"]))):
+        for head, body in _answer_safely(requests, request, source.read(int(request["size"]))):
             drain.write(json.dumps({**head, "size": len(body)}).encode() + b"\n")
             drain.write(body)
             drain.flush()
 
 
-def _answer_safely(desk: DecodeRequests, request: Json, data: bytes) -> Iterator[Piece]:
-    """Yield the answer; whatever goes wrong is an answer too."""
+def _answer_safely(requests: DecodeRequests, request: Json, data: bytes) -> Iterator[Piece]:
+    """Yield the answer, which may be an error."""
     try:
-        for head, body in desk.answer_request(request, data):
+        for head, body in requests.answer_request(request, data):
             yield {**head, "more": True}, body
         last: Json = {}
     except DecodeRefusal as refusal:
         last = {"error": refusal.error, "cause": refusal.cause}
     except MemoryError:
-        last = {"error": "too_large", "cause": "it takes more memory than it may"}
-    except Exception as error:  # noqa: BLE001 - decoders raise whatever they like at damaged bytes
+        last = {"error": "too_large", "cause": "it needs too much memory"}
+    except Exception as error:  # noqa: BLE001 - decoders raise anything for damaged bytes
         last = {"error": "invalid", "cause": f"{type(error).__name__}: {error}"[:300]}
     yield {**last, "more": False}, b""
 

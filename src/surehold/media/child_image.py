@@ -15,18 +15,18 @@ from PIL import Image, ImageFile, PngImagePlugin
 from surehold.media.child import DecodeRefusal, Json, Piece
 
 MAX_STORED_PIXELS = 300_000_000
-"""Of the image as it is stored."""
+"""Pixels of the image as it is stored."""
 _MAX_DECODED_PIXELS = 128_000_000
-"""Of the image as it is decoded: only JPEG can be decoded to a fraction of its size."""
+"""Pixels of the image as it is decoded: only JPEG can be decoded to a fraction of its size."""
 MAX_SIDE_PIXELS = 2000
-"""Pixels along the longer side that every host takes."""
+"""Pixels along the longer side that every host accepts."""
 _SHRUNK_SIDE_PIXELS = 1568
 """What a longer side becomes: models see no more of it."""
 _MAX_IMAGE_BYTES = 3_932_160
 _MAX_PNG_BYTES = 500_000
 """A lossless image above this becomes a JPEG."""
 _MAX_METADATA_BYTES = 1 << 20
-"""Bytes of a text or profile in an image that other decoders put up with."""
+"""Bytes of a text or profile in an image that other decoders accept."""
 _PASSED_ON_FORMATS = frozenset({"PNG", "JPEG", "GIF", "WEBP"})
 _PASSED_ON_MODES = frozenset({"1", "L", "LA", "P", "RGB", "RGBA"})
 _ORIENTATION = 0x0112
@@ -42,13 +42,13 @@ _TURNS = {
 _FIRST_SIDEWAYS_ORIENTATION = 5
 """From this orientation on, width and height change places."""
 
-Image.MAX_IMAGE_PIXELS = None  # we look ourselves, and before anything is decoded
+Image.MAX_IMAGE_PIXELS = None  # we check the size ourselves, before anything is decoded
 ImageFile.LOAD_TRUNCATED_IMAGES = False
 PngImagePlugin.MAX_TEXT_CHUNK = 16 << 20  # drawings carry their sources in such texts, and cameras large profiles
 
 
 def render_picture(data: bytes, request: Json) -> Piece:
-    """Return an image to show and the facts about it; with `preview`, its colours in so many columns instead, and at most `rows`."""
+    """Return an image to show and its facts; with `preview`, its colours in that many columns and at most `rows` rows."""
     image = _open_image(data, str(request["format"]))
     width, height = image.size
     if width * height > (MAX_STORED_PIXELS if image.format == "JPEG" else _MAX_DECODED_PIXELS):
@@ -83,7 +83,7 @@ def _open_image(data: bytes, name: str) -> Image.Image:
     try:
         return Image.open(BytesIO(data), formats=(name,))
     except Image.UnidentifiedImageError:
-        raise DecodeRefusal("invalid", f"the bytes behind the first ones are no {name}") from None
+        raise DecodeRefusal("invalid", f"only the first bytes are those of a {name}") from None
 
 
 def _read_orientation(image: Image.Image) -> int:
@@ -101,7 +101,7 @@ def _can_stay(image: Image.Image, data: bytes, *, turn: int, frames: int) -> boo
 
 
 def _is_sound(image: Image.Image, data: bytes) -> bool:
-    """Decode it, and tell whether stricter decoders do too: Pillow forgives a PNG wrong checksums and a missing end."""
+    """Tell whether stricter decoders accept it too: Pillow ignores wrong checksums and a missing end of a PNG."""
     image.load()
     facts: list[Any] = list(image.info.values())
     if any(isinstance(fact, (str, bytes)) and len(fact) > _MAX_METADATA_BYTES for fact in facts):
@@ -109,13 +109,13 @@ def _is_sound(image: Image.Image, data: bytes) -> bool:
     try:
         with Image.open(BytesIO(data), formats=(str(image.format),)) as again:
             again.verify()
-    except Exception:  # noqa: BLE001 - whatever is wrong with it, it decodes and is encoded anew
+    except Exception:  # noqa: BLE001 - whatever is wrong, it can be decoded and encoded again
         return False
     return True
 
 
 def _decode_image(image: Image.Image, edge: int) -> Image.Image:
-    """Decode, at a fraction of the size where the format can do that, to colours of 8 bits."""
+    """Decode to 8 bits per colour, at a fraction of the size if the format allows it."""
     image.draft(None, (edge, edge))
     if image.width * image.height > _MAX_DECODED_PIXELS:
         raise DecodeRefusal("too_large", f"it has {image.width} x {image.height} pixels")
@@ -131,12 +131,12 @@ def _decode_image(image: Image.Image, edge: int) -> Image.Image:
 
 
 def _reduce_depth(image: Image.Image) -> Image.Image:
-    """Bring deep greys to 8 bits; a plain conversion would cut off everything bright."""
+    """Reduce deep greys to 8 bits; a plain conversion would clip everything bright."""
     low, high = _as_floats(image.getextrema())
     top = 65535.0 if image.mode.startswith("I;16") or (low >= 0 and 255 < high <= 65535) else max(high, 1.0)  # noqa: PLR2004 - what 8 and 16 bits hold
     deep: Any = image.convert("F")
 
-    def scaled(value: Any) -> Any:  # a factor is what Pillow takes for deep greys
+    def scaled(value: Any) -> Any:  # Pillow accepts only a factor for deep greys
         return value * (255.0 / top)
 
     return deep.point(scaled).convert("L")
@@ -164,7 +164,7 @@ def _turn_upright(image: Image.Image, turn: int) -> Image.Image:
 
 
 def _encode_image(image: Image.Image, *, density: float, lossy: bool) -> tuple[bytes, str]:
-    """Return a PNG when it is small, else a JPEG on white; `density` are the bytes per pixel that it had before."""
+    """Return a PNG if it is small, else a JPEG on white; `density` is the number of bytes per pixel of the original."""
     if not lossy and density * image.width * image.height <= _MAX_PNG_BYTES:
         body = _save_image(image, "PNG", optimize=False)
         if len(body) <= _MAX_PNG_BYTES:

@@ -14,16 +14,16 @@ _WRONG_PASSWORD = 4
 _PAGE_SIDE_PIXELS = 1568
 """Pixels along the longer side of a page: models see no more."""
 _MAX_SCALE = 4.0
-"""A tiny page is not blown up beyond this."""
+"""A tiny page is not enlarged beyond this."""
 _MAX_HEADINGS = 60
-"""How many headings are told."""
+"""How many headings are listed."""
 _MAX_COUNTED_PAGES = 100
 _COUNTING_SECONDS = 0.4
-"""How many pages, and for how many seconds, characters are counted."""
+"""Characters are counted in this many pages, for this many seconds."""
 _MAX_TEXT_CHARS = 200_000
 _MAX_PAGE_IMAGE_BYTES = 600_000
 _HYPHENS = str.maketrans({"\ufffe": "-", "\x02": "-", "\r": None, "\0": None})
-"""How the library spells a word that goes on in the next line."""
+"""How the library writes a hyphen at the end of a line."""
 
 
 class OpenPdf:
@@ -33,14 +33,14 @@ class OpenPdf:
         try:
             self._pdf: Any = PdfDocument(data)
         except PdfiumError as error:
-            # The library may report the trouble of the document before this one.
+            # The library may report the error of the document before this one.
             if getattr(error, "err_code", None) == _WRONG_PASSWORD and b"/Encrypt" in data:
-                raise DecodeRefusal("encrypted", "it wants a password") from None
+                raise DecodeRefusal("encrypted", "it needs a password") from None
             raise DecodeRefusal("invalid", "it has no pages that can be read") from None
         self._pdf.init_forms()
 
     def facts(self, *, density_above: int | None) -> Json:
-        """Return what it is; above so many pages also how many characters the first of them have."""
+        """Return its facts; if it has more than `density_above` pages, also how many characters the first of them have."""
         outline = [
             {"title": mark.get_title()[:200].translate(_HYPHENS), "level": mark.level, "page": _page_number(mark)}
             for mark in islice(self._pdf.get_toc(), _MAX_HEADINGS + 1)
@@ -51,7 +51,7 @@ class OpenPdf:
         return {**facts, "outline": outline[:_MAX_HEADINGS], "outline_cut": len(outline) > _MAX_HEADINGS}
 
     def pages(self, request: Json) -> Iterator[Piece]:
-        """Yield pages; images stop where `room`, a number of bytes, is used up."""
+        """Yield pages; once `room` bytes are used up, without images."""
         room = int(request["room"])
         for number in request["numbers"]:
             head, body = self._render_page(int(number), with_image=room > 0)

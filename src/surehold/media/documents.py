@@ -17,7 +17,7 @@ _PAGE_RANGE = re.compile(r"\s*([0-9]{1,9})\s*(?:[-–]\s*([0-9]{1,9})\s*)?", re.
 
 
 def page_numbers(pages: str, count: int, *, path: str, most: int = MAX_PAGES) -> tuple[int, ...]:
-    """Return the pages that are meant, each once and in order, of a document that has `count`."""
+    """Return the requested pages, each once and in order, of a document that has `count`."""
     found = set[int]()
     for part in pages.split(","):
         match = _PAGE_RANGE.fullmatch(part)
@@ -27,7 +27,7 @@ def page_numbers(pages: str, count: int, *, path: str, most: int = MAX_PAGES) ->
         if first < 1:
             raise _invalid_pages(pages, count, path, "pages are counted from 1")
         if last < first:
-            raise _invalid_pages(pages, count, path, f"{first} is behind {last}")
+            raise _invalid_pages(pages, count, path, f"{first} is after {last}")
         if last > count:
             raise _invalid_pages(pages, count, path, f"the last page is {count}")
         found.update(range(first, min(last, first + most) + 1))
@@ -37,7 +37,7 @@ def page_numbers(pages: str, count: int, *, path: str, most: int = MAX_PAGES) ->
 
 
 def page_ranges(numbers: tuple[int, ...]) -> str:
-    """Return how a caller names these pages."""
+    """Return the range that names these pages."""
     spans = list[list[int]]()
     for number in numbers:
         if spans and number == spans[-1][1] + 1:
@@ -59,7 +59,7 @@ def _invalid_pages(pages: str, count: int, path: str, why: str) -> PdfBadRange:
 MAX_DOCUMENT_BYTES = 128 << 20
 """Larger documents are not opened."""
 MAX_IMAGES_BYTES = 8 << 20
-"""Bytes of pictures in one answer; pages behind that are shown as text alone."""
+"""Bytes of images in one answer; later pages are shown as text only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,29 +73,29 @@ class OutlineEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentPage:
-    """One page: what it says, and how it looks."""
+    """The text and the image of one page."""
 
     number: int
     text: str
     text_cut: bool = False
-    """The text was too long even for a program."""
+    """Whether the text was cut at its limit."""
     image: bytes | None = None
-    """A JPEG; None when the page could not be drawn, or there was no room for it."""
+    """A JPEG; None if the page could not be drawn, or if there was no room for it."""
     display: PictureSize | None = None
     left_out: bool = False
-    """There was no room for the picture."""
+    """Whether there was no room for the image."""
     problem: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentFacts:
-    """What is known of a document before any page is shown."""
+    """What is known about a document before any page is shown."""
 
     count: int
     title: str
     outline: tuple[OutlineEntry, ...]
     outline_cut: bool
-    """There are more headings."""
+    """Whether there are more headings."""
     characters: tuple[int, ...]
     """How many characters its first pages have, as far as they were counted; few mean a scan."""
 
@@ -107,11 +107,11 @@ class Document:
     facts: DocumentFacts
     pages: tuple[DocumentPage, ...] = field(default=())
     unfinished: tuple[int, ...] = field(default=())
-    """Pages that were asked for and took too long."""
+    """Requested pages that took too long."""
 
 
 PageChoice = Callable[[DocumentFacts], Sequence[int]]
-"""Says which pages to show, once it is known what there is; may refuse."""
+"""Chooses the pages to show, given the facts; may refuse."""
 
 
 def decode_document(
@@ -149,7 +149,7 @@ def _pages_request(numbers: Sequence[int], room: int) -> dict[str, Any]:
 
 
 def _with_pages(found: Document, numbers: tuple[int, ...], answer: Iterator[tuple[dict[str, Any], bytes]]) -> Document:
-    """Take pages as they come; those that are there when the time is over are kept."""
+    """Collect pages as they arrive; those that arrived before the time was up are kept."""
     pages = list[DocumentPage]()
     try:
         for head, body in answer:
@@ -187,7 +187,7 @@ def _parse_facts(head: dict[str, Any]) -> DocumentFacts:
 
 @contextmanager
 def _explain_failures(path: str) -> Generator[None]:
-    """Turn whatever happened to the decoder into an error about the document."""
+    """Turn a failure of the decoder into an error about the document."""
     try:
         yield
     except DecoderRefused as refused:
@@ -195,7 +195,7 @@ def _explain_failures(path: str) -> Generator[None]:
             raise PdfEncrypted(f"The document `{path}` is protected by a password.", path=path) from None
         raise PdfInvalid(f"`{path}` is not a PDF document that can be read.", path=path, cause=refused.cause) from None
     except DecoderGone:
-        cause = "the decoder crashed, or took more time or memory than it may"
+        cause = "the decoder crashed, or needed too much time or memory"
         raise PdfInvalid(
             f"`{path}` cannot be shown: {cause}.", path=path, reason="crashed", action="Read fewer pages, or others."
         ) from None

@@ -7,7 +7,7 @@ HEAD_BYTES = 8192
 """How many leading bytes are looked at."""
 Family = Literal["image", "pdf", "other"]
 _PDF_JUNK_BYTES = 1024
-"""A document may have some bytes of junk in front."""
+"""A document may begin with this many bytes of junk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,10 +16,10 @@ class FileKind:
 
     family: Family
     name: str
-    """As people call it: PNG, ZIP archive."""
+    """Its common name: PNG, ZIP archive."""
     mime: str = "application/octet-stream"
     certain: bool = True
-    """No text begins like this."""
+    """Whether no text begins like this."""
 
 
 def _image_kind(name: str, mime: str) -> FileKind:
@@ -61,7 +61,7 @@ _BMP_HEADERS = frozenset({12, 40, 52, 56, 64, 108, 124})
 
 
 def kind_of(head: bytes) -> FileKind | None:
-    """Return the kind of file that begins like this; None when it may be text."""
+    """Return the kind of file that begins like this; None if it may be text."""
     for sign, kind in _KINDS_BY_PREFIX:
         if head.startswith(sign):
             return kind
@@ -76,5 +76,5 @@ def kind_of(head: bytes) -> FileKind | None:
 
 
 def _is_document(head: bytes) -> bool:
-    """Tell a document from a text about documents: its sign stands first, or behind bytes that are no text."""
+    """Tell a document from a text about documents: `%PDF-` comes first, or after bytes that are not text."""
     return head.lstrip().startswith(b"%PDF-") or b"\0" in head[: head.index(b"%PDF-")]

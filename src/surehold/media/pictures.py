@@ -8,7 +8,7 @@ from surehold.media.magic import HEAD_BYTES, FileKind, kind_of
 from surehold.media.workers import WORKERS, DecodeDeadline, DecoderGone, DecoderRefused, DecoderSlow, WorkerPool
 
 DISPLAYABLE_MIMES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-"""What every host can show."""
+"""The image types that every host can show."""
 MAX_IMAGE_FILE_BYTES = 64 << 20
 """Larger image files are not decoded."""
 
@@ -30,17 +30,17 @@ class Picture:
     original: PictureSize
     display: PictureSize
     frames: int
-    """How many it has; only the first is shown."""
+    """The number of frames; only the first is shown."""
     orientation: int
-    """How the camera was held, as EXIF counts it; 1 is upright. It was turned back."""
+    """The EXIF orientation, which was applied; 1 is upright."""
     mode: str
-    """How Pillow names its colours."""
+    """The colour mode by Pillow's name."""
 
 
 def decode_picture(
     data: bytes, kind: FileKind, *, path: str, patience: DecodeDeadline | None = None, workers: WorkerPool = WORKERS
 ) -> Picture:
-    """Return an image as a host can show it; `ImageInvalid` or `ImageTooLarge` when there is none."""
+    """Return an image that a host can show, or raise `ImageInvalid` or `ImageTooLarge`."""
     head, body = _ask_worker({}, data, kind, path=path, patience=patience, workers=workers)
     shown = kind_of(body[:HEAD_BYTES])
     if shown is None or shown.mime != head["mime"] or shown.mime not in DISPLAYABLE_MIMES:
@@ -68,13 +68,13 @@ class PicturePreview:
 def decode_preview(
     data: bytes, kind: FileKind, *, path: str, columns: int, rows: int = 96, workers: WorkerPool = WORKERS
 ) -> PicturePreview:
-    """Return an image in so few colours that a terminal can show it, in at most so many rows."""
+    """Return an image so small that a terminal can show it, in at most `rows` rows."""
     head, body = _ask_worker({"preview": columns, "rows": rows}, data, kind, path=path, patience=None, workers=workers)
     return PicturePreview(columns=head["display"][0], rows=head["display"][1], colours=body)
 
 
 def _ask_worker(
-    wish: dict[str, Any],
+    options: dict[str, Any],
     data: bytes,
     kind: FileKind,
     *,
@@ -86,7 +86,7 @@ def _ask_worker(
         raise _image_too_large(path, kind, f"it has {len(data)} bytes, more than {MAX_IMAGE_FILE_BYTES}")
     try:
         with workers.lend_worker(patience) as worker:
-            (answer,) = worker.ask({"do": "picture", "format": kind.name, **wish}, data, patience=patience)
+            (answer,) = worker.ask({"do": "picture", "format": kind.name, **options}, data, patience=patience)
             return answer
     except DecoderRefused as refused:
         if refused.error == "too_large":
@@ -95,9 +95,7 @@ def _ask_worker(
             path, kind, refused.cause, "unsupported" if refused.error == "unsupported" else None
         ) from None
     except DecoderGone:
-        raise _invalid_image(
-            path, kind, "the decoder crashed, or took more time or memory than it may", "crashed"
-        ) from None
+        raise _invalid_image(path, kind, "the decoder crashed, or needed too much time or memory", "crashed") from None
     except DecoderSlow:
         raise _image_too_large(path, kind, "decoding took too long", "timeout") from None
 

@@ -27,12 +27,12 @@ Piece = tuple[Json, bytes]
 _START = "import sys; sys.path += sys.argv[1:]; from surehold.media.child import main; main()"
 _PASSED_VARIABLES = ("PATH", "LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 _POLL_SECONDS = 0.05
-"""How often, in seconds, a waiting caller asks whether it is still wanted."""
+"""How often a waiting caller checks whether it was cancelled."""
 _DEFAULT_SECONDS = 30.0
 _MAX_LINE_BYTES = 1 << 20
 _MAX_BODY_BYTES = 64 << 20
 _MAX_IDLE_WORKERS = 2
-"""How many processes are kept for the next call."""
+"""How many processes are kept for later calls."""
 
 
 class DecoderGone(Exception):
@@ -40,11 +40,11 @@ class DecoderGone(Exception):
 
 
 class DecoderSlow(Exception):
-    """The process took longer than it may."""
+    """The process took too long."""
 
 
 class DecoderRefused(Exception):
-    """The process says why it cannot do it."""
+    """The process reported why it cannot decode the file."""
 
     def __init__(self, error: str, cause: str) -> None:
         super().__init__(cause)
@@ -58,20 +58,20 @@ def _never_cancelled() -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodeDeadline:
-    """How long an answer may take, and whether it is still wanted."""
+    """How long an answer may take, and whether the call was cancelled."""
 
     seconds: float = _DEFAULT_SECONDS
     cancelled: Callable[[], bool] = _never_cancelled
 
 
 def _package_paths() -> list[str]:
-    """Return where our packages are, for an interpreter that looks nowhere by itself but where they are installed."""
+    """Return where our packages are: an isolated interpreter looks only where packages are installed."""
     named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return [str(Path(__file__).parents[2]), *filter(os.path.isabs, named)]
 
 
 class Worker:
-    """One process, asked one thing after the other."""
+    """One process, which answers one request after the other."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
@@ -86,7 +86,9 @@ class Worker:
             )
         except OSError as error:
             ours.close()
-            raise Unavailable(f"Python does not start: {error.strerror}.", reason="decoder_failed") from error
+            raise Unavailable(
+                f"Could not start the decoder process: {error.strerror}.", reason="decoder_failed"
+            ) from error
         finally:
             theirs.close()
         self._socket = ours
@@ -97,7 +99,7 @@ class Worker:
 
     @property
     def pid(self) -> int:
-        """Which process it is."""
+        """Its process id."""
         return self._process.pid
 
     def ask(self, request: Json, data: bytes = b"", *, patience: DecodeDeadline | None = None) -> Iterator[Piece]:
@@ -126,14 +128,14 @@ class Worker:
             return False
 
     def shut_down(self) -> None:
-        """End the process, whatever it is doing."""
+        """Kill the process, whatever it is doing."""
         self._socket.close()
         with suppress(OSError):
             self._process.kill()
         self._process.wait()
 
     def forget_child(self) -> None:
-        """Let go of a process that belongs to somebody else: the one we were forked from."""
+        """Forget a process that belongs to the one we were forked from."""
         self._socket.close()
         self._process.returncode = 0  # it is not ours to wait for
 
@@ -150,7 +152,7 @@ class Worker:
                     raise DecoderGone from error
 
     def _receive_piece(self) -> Piece:
-        """Take one piece of an answer; what is none comes from a process that is not itself any more."""
+        """Read one piece of an answer; anything else comes from a broken process."""
         try:
             head: Json = json.loads(self._receive_line())
             size, _ = int(head.pop("size")), head["more"]
@@ -199,7 +201,7 @@ class Worker:
 
 
 class WorkerPool:
-    """Lends processes to callers, some at a time."""
+    """Lends processes to callers, a limited number at a time."""
 
     def __init__(self, *, most: int | None = None) -> None:
         self._idle = list[Worker]()
@@ -209,7 +211,7 @@ class WorkerPool:
 
     @contextmanager
     def lend_worker(self, patience: DecodeDeadline | None = None) -> Generator[Worker]:
-        """Lend a process; it comes back when it has said all, and is ended when not."""
+        """Lend a process; one that did not finish its answer is killed afterwards."""
         self._wait_for_seat(patience or DecodeDeadline())
         try:
             worker = self._take_idle_worker() or Worker()
@@ -221,14 +223,14 @@ class WorkerPool:
             self._seats.release()
 
     def close(self) -> None:
-        """End all that nobody uses."""
+        """End all idle processes."""
         with self._lock:
             idle, self._idle = self._idle, []
         for worker in idle:
             worker.shut_down()
 
     def forget_workers(self) -> None:
-        """Begin anew in a process that was forked."""
+        """Start without processes after a fork."""
         idle, self._idle = self._idle, []
         self._lock, self._seats = threading.Lock(), threading.Semaphore(self._most)
         for worker in idle:
@@ -240,9 +242,7 @@ class WorkerPool:
             if patience.cancelled():
                 raise Cancelled("The call was cancelled.")
             if time.monotonic() > end:
-                raise Unavailable(
-                    "Too many images and documents are decoded at once.", reason="decoder_busy", action="Try again."
-                )
+                raise Unavailable("The image and PDF decoder is busy.", reason="decoder_busy", action="Try again.")
 
     def _take_idle_worker(self) -> Worker | None:
         while True:
@@ -253,7 +253,6 @@ class WorkerPool:
             worker.shut_down()
 
     def _put_back(self, worker: Worker) -> None:
-        """Keep it for the next call; one that did not say all, or died, is ended."""
         with self._lock:
             if not worker.open_answer and len(self._idle) < _MAX_IDLE_WORKERS:
                 self._idle.append(worker)
@@ -262,6 +261,6 @@ class WorkerPool:
 
 
 WORKERS = WorkerPool()
-"""All of this process."""
+"""The pool of this process."""
 atexit.register(WORKERS.close)
 os.register_at_fork(after_in_child=WORKERS.forget_workers)

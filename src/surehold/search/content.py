@@ -238,9 +238,7 @@ class _TreeSearch:
             if len(self.page.rows) + len(self.page.hits) > before:
                 self.shown.append((path, name))
                 count = self.found.counts[name]
-                self.files.append(
-                    FileHits(path=path, sha256=snapshot.sha256, match_count=count, snapshot=snapshot)
-                )
+                self.files.append(FileHits(path=path, sha256=snapshot.sha256, match_count=count, snapshot=snapshot))
             if not goes_on:
                 return False
         return True

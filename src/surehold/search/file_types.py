@@ -69,20 +69,20 @@ ALIASES = {
 
 
 def canonical_type(name: str) -> str:
-    """Return ripgrep's name for a kind of files; what nobody could have meant is refused."""
+    """Return ripgrep's name of a file type; a malformed name is refused."""
     if not name or not all(sign.isalnum() or sign in "+-_" for sign in name):
         raise unknown_type_error(name)
     return ALIASES.get(name, name)
 
 
 def unknown_type_error(name: str) -> InvalidPattern:
-    """Return the error for a kind of files that nobody knows, with the names that it may have meant."""
+    """Return the error for an unknown file type, with similar names."""
     near = get_close_matches(name.lower().lstrip("."), (*GLOBS, *ALIASES), n=3, cutoff=0.6)
-    said = " or ".join(f"`{each}`" for each in near)
+    names = " or ".join(f"`{each}`" for each in near)
     return InvalidPattern(
-        f"No file type is called `{name}`.",
+        f"Unknown file type `{name}`.",
         reason="unknown_type",
-        action=f"Did you mean {said}? A glob such as `*.py` works too."
+        action=f"Did you mean {names}? A glob such as `*.py` works too."
         if near
         else "Use a name such as py, js, rust or md, or give a glob instead.",
         type=name,
@@ -91,7 +91,7 @@ def unknown_type_error(name: str) -> InvalidPattern:
 
 
 def type_globs(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the globs of these kinds; refuse one that only ripgrep knows."""
+    """Return the globs of these types; refuse one that only ripgrep knows."""
     found = list[str]()
     for name in map(canonical_type, names):
         if name not in GLOBS:

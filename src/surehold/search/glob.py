@@ -29,39 +29,37 @@ Matcher = re.Pattern[str] | str | None
 
 
 def is_glob(text: str) -> bool:
-    """Tell whether any sign in a text has a meaning as a glob."""
+    """Tell whether a text contains a character with a meaning in globs."""
     return not _GLOB_CHARS.isdisjoint(text)
 
 
 @dataclass(frozen=True)
 class GlobPath:
-    """One pattern without alternatives, as the names that it asks for one after the other."""
+    """One pattern without alternatives: a sequence of names."""
 
     text: str
     names: tuple[str, ...]
 
     @cached_property
     def matchers(self) -> tuple[Matcher, ...]:
-        """What each name is compared with."""
         return tuple(None if name == _ANY_DEPTH else name_matcher(name) for name in self.names)
 
     @cached_property
     def start_bits(self) -> int:
-        """Where a walk begins."""
         return self._skip_empty_depths(1)
 
     @cached_property
     def dotted_bits(self) -> int:
-        """The places at which the pattern itself says a dot."""
+        """The names of the pattern that begin with a dot."""
         return sum(1 << at for at, name in enumerate(self.names) if name.startswith((".", "\\.")))
 
     @cached_property
     def end_bit(self) -> int:
-        """The bit that says: the whole pattern has matched."""
+        """The bit of a complete match."""
         return 1 << len(self.names)
 
     def step_bits(self, states: int, name: str) -> int:
-        """Go over one name of a path."""
+        """Advance over one name of a path."""
         following, at, rest = 0, 0, states & (self.end_bit - 1)
         while rest:
             if rest & 1:
@@ -75,7 +73,7 @@ class GlobPath:
         return self._skip_empty_depths(following)
 
     def _skip_empty_depths(self, states: int) -> int:
-        """Any number of directories may be none."""
+        """Let `**` match no directory at all."""
         for at, matcher in enumerate(self.matchers):
             if matcher is None and states >> at & 1:
                 states |= 2 << at
@@ -90,21 +88,20 @@ class Glob:
 
     @cached_property
     def start_states(self) -> tuple[int, ...]:
-        """Where a walk begins."""
         return tuple(path.start_bits for path in self.paths)
 
     def step_states(self, states: tuple[int, ...], name: str) -> tuple[int, ...]:
-        """Go over one name of a path; all zero when nothing below it can match."""
+        """Advance over one name of a path; all zero if nothing below it can match."""
         return tuple(
             path.step_bits(state, name) if state else 0 for path, state in zip(self.paths, states, strict=True)
         )
 
     def accepts_states(self, states: tuple[int, ...]) -> bool:
-        """Tell whether the names so far are a match."""
+        """Tell whether the names so far match."""
         return any(state & path.end_bit for path, state in zip(self.paths, states, strict=True))
 
     def entry_matcher(self, states: tuple[int, ...]) -> Callable[[str], object]:
-        """Return what tells whether an entry of the directory that the walk has reached is a match."""
+        """Return a test for the entries of the directory that a walk has reached."""
         last = [
             path.matchers[-1]
             for path, state in zip(self.paths, states, strict=True)
@@ -117,23 +114,22 @@ class Glob:
         return lambda name: name in plain or any(match(name) for match in others)
 
     def can_match_below(self, states: tuple[int, ...]) -> bool:
-        """Tell whether something below may still match."""
+        """Tell whether something below can match."""
         return any(state & (path.end_bit - 1) for path, state in zip(self.paths, states, strict=True))
 
     def matches_path(self, parts: Iterable[str]) -> bool:
-        """Tell whether a whole path matches."""
         states = self.start_states
         for name in parts:
             states = self.step_states(states, name)
         return self.accepts_states(states)
 
     def dotted_states(self, states: tuple[int, ...]) -> tuple[int, ...]:
-        """Return only the places at which the pattern itself says a dot, as `.github/*` does at first."""
+        """Return the states at names that begin with a dot, as `.github/*` does."""
         return tuple(path.dotted_bits & state for path, state in zip(self.paths, states, strict=True))
 
 
 def _suffix_test(paths: tuple[GlobPath, ...], states: tuple[int, ...]) -> Callable[[str], object] | None:
-    """Return a quicker way to match `*.py` and its like; None for any other name."""
+    """Return a faster test for patterns such as `*.py`; None for any other."""
     (name,) = [path.names[-1] for path, state in zip(paths, states, strict=True) if state >> len(path.names) - 1 & 1]
     suffix = name[1:]
     return methodcaller("endswith", suffix) if name[0] == "*" and suffix and not _SPECIAL_CHARS.search(suffix) else None
@@ -141,34 +137,34 @@ def _suffix_test(paths: tuple[GlobPath, ...], states: tuple[int, ...]) -> Callab
 
 @lru_cache(maxsize=256)
 def anchored_glob(pattern: str) -> Glob:
-    """Read a pattern whose first name is directly in the root."""
+    """Parse a pattern relative to the root."""
     return _parse_glob(pattern)
 
 
 @lru_cache(maxsize=256)
 def floating_glob(pattern: str) -> Glob:
-    """Read a filter: without a slash it is about the name at any depth, and `name/` is about all that is in it."""
-    _ = _parse_glob(pattern)  # refuses it as it was written
+    """Parse a filter: without a slash it matches a name at any depth, and `name/` matches everything in that directory."""
+    _ = _parse_glob(pattern)  # an error names the pattern as it was written
     body = pattern.removesuffix("/")
     prefix = "" if "/" in body else "**/"
     return _parse_glob(prefix + body + ("/**" if body != pattern else ""))
 
 
 class GlobFilter:
-    """Which files are wanted: some globs that must match, and some that must not."""
+    """Globs of which one must match a file, and globs that must not match."""
 
     def __init__(self, include: Sequence[str], exclude: Sequence[str]) -> None:
         self.include = tuple(floating_glob(pattern) for pattern in include)
         self.exclude = tuple(floating_glob(pattern.removesuffix("/")) for pattern in exclude)
 
     def accepts_file(self, parts: Sequence[str]) -> bool:
-        """Tell whether a file is wanted: it is included, and neither it nor a directory above it is excluded."""
+        """Tell whether a file is included, and neither it nor a directory above it is excluded."""
         if self.include and not any(glob.matches_path(parts) for glob in self.include):
             return False
         return not any(self._excludes_path(glob, parts) for glob in self.exclude)
 
     def enters_directory(self, parts: Sequence[str]) -> bool:
-        """Tell whether a directory is worth a look."""
+        """Tell whether a directory is not excluded."""
         return not any(glob.matches_path(parts) for glob in self.exclude)
 
     @staticmethod
@@ -187,14 +183,14 @@ def _parse_glob(pattern: str) -> Glob:
     if len(pattern) > _MAX_PATTERN_CHARS:
         raise _invalid_glob(pattern, f"it has more than {_MAX_PATTERN_CHARS} characters")
     if "\0" in pattern:
-        raise _invalid_glob(pattern, "it holds a NUL character")
+        raise _invalid_glob(pattern, "it contains a NUL character")
     return Glob(tuple(dict.fromkeys(_parse_path(text, pattern) for text in expand_braces(pattern))))
 
 
 def _parse_path(text: str, pattern: str) -> GlobPath:
     names = path_names(text)
     if ".." in names:
-        raise _invalid_glob(pattern, "`..` leads out of the directory that is searched")
+        raise _invalid_glob(pattern, "`..` leads out of the searched directory")
     path = GlobPath("/".join(names), names)
     try:
         _ = path.matchers
@@ -204,7 +200,7 @@ def _parse_path(text: str, pattern: str) -> GlobPath:
 
 
 def path_names(text: str) -> tuple[str, ...]:
-    """Return the names of a pattern; several `**` in a row are one, and a last one asks for something below."""
+    """Return the names of a pattern; several `**` in a row are one, and a last one means `**/*`."""
     names = list[str]()
     for name in text.split("/"):
         if name in {"", "."} or (name == _ANY_DEPTH and names[-1:] == [_ANY_DEPTH]):
@@ -215,7 +211,7 @@ def path_names(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def name_matcher(name: str) -> re.Pattern[str] | str:
-    """Return what a name is compared with; ValueError when it cannot be read."""
+    """Return what a name is compared with; ValueError if it cannot be parsed."""
     chunks, plain = [""], [""]
     at, stars = 0, False
     while at < len(name):
@@ -242,7 +238,7 @@ def _join_expression(chunks: list[str], *, stars: bool) -> str:
 
 
 def _read_sign(name: str, at: int) -> tuple[str, str | None, int]:
-    """Read one sign: its regular expression, the character if it is a plain one, and where the next begins."""
+    """Return the regular expression of one sign, the character if it is plain, and where the next sign begins."""
     sign = name[at]
     if sign == "?":
         return ".", None, at + 1
@@ -285,7 +281,7 @@ def _read_class_member(name: str, at: int) -> tuple[str, int]:
 
 
 def expand_braces(pattern: str) -> list[str]:
-    """Return all that braces stand for, or refuse when there are too many."""
+    """Return all alternatives of the braces; too many are refused."""
     found, at = _read_sequence(pattern, 0, 0)
     if at < len(pattern):
         raise _invalid_glob(pattern, "a `}` is not opened")
@@ -293,14 +289,14 @@ def expand_braces(pattern: str) -> list[str]:
 
 
 def _read_sequence(pattern: str, at: int, depth: int) -> tuple[list[str], int]:
-    """Read up to the end, or to a comma or brace that belongs to the level above."""
+    """Parse up to the end, or to a comma or brace of the level above."""
     found = [""]
     while at < len(pattern):
         sign = pattern[at]
         if sign == "{":
             choices, at = _read_choices(pattern, at + 1, depth + 1)
             if len(found) * len(choices) > _MAX_ALTERNATIVES:
-                raise _invalid_glob(pattern, f"its braces stand for more than {_MAX_ALTERNATIVES} patterns")
+                raise _invalid_glob(pattern, f"its braces expand to more than {_MAX_ALTERNATIVES} patterns")
             found = [left + right for left in found for right in choices]
             continue
         if sign == "}" or (sign == "," and depth):
@@ -320,7 +316,7 @@ def _read_choices(pattern: str, at: int, depth: int) -> tuple[list[str], int]:
         found, at = _read_sequence(pattern, at, depth)
         choices += found
         if len(choices) > _MAX_ALTERNATIVES:
-            raise _invalid_glob(pattern, f"its braces stand for more than {_MAX_ALTERNATIVES} patterns")
+            raise _invalid_glob(pattern, f"its braces expand to more than {_MAX_ALTERNATIVES} patterns")
         if at >= len(pattern):
             raise _invalid_glob(pattern, "a `{` is not closed")
         at += 1
@@ -329,7 +325,7 @@ def _read_choices(pattern: str, at: int, depth: int) -> tuple[list[str], int]:
 
 
 def _find_plain_end(pattern: str, at: int) -> int:
-    """Return where the next brace or comma may stand: escaped characters and those in `[...]` are plain."""
+    """Return where the next brace or comma can be: escaped characters and those in `[...]` are plain."""
     if pattern[at] == "\\":
         return at + 2
     if pattern[at] == "[":

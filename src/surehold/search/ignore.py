@@ -16,12 +16,12 @@ from surehold.errors import InvalidPattern, SureholdError
 from surehold.search.glob import GlobPath, expand_braces, is_glob, path_names
 
 IGNORE_FILES = (".rgignore", ".ignore", ".gitignore")
-"""Files with rules; the first ones are heard first."""
+"""Files with rules, in the order in which they are consulted."""
 _GIT_EXCLUDE = (".git", "info", "exclude")
 _RULE_SOURCES = frozenset({*IGNORE_FILES, ".git"})
 _MAX_IGNORE_FILE_BYTES = 1 << 20
 Verdict = bool | None
-"""True: ignored. False: taken back. None: nothing is said."""
+"""True: ignored. False: included again. None: no rule matches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ class IgnoreRule:
     directories_only: bool
     path: GlobPath
     floats: bool
-    """Whether it is about a name at any depth."""
+    """Whether it matches a name at any depth."""
 
 
 @dataclass
 class IgnoreFile:
-    """The rules of one file, sorted by how they can be looked up."""
+    """The rules of one file, indexed for lookup."""
 
     names: dict[str, list[IgnoreRule]] = field(default_factory=dict[str, list[IgnoreRule]])
     suffixes: dict[str, list[IgnoreRule]] = field(default_factory=dict[str, list[IgnoreRule]])
@@ -46,7 +46,6 @@ class IgnoreFile:
     paths: list[IgnoreRule] = field(default_factory=list[IgnoreRule])
 
     def add_rule(self, rule: IgnoreRule) -> None:
-        """Put a rule where it is found quickest."""
         name = rule.path.names[-1]
         if not rule.floats:
             self.paths.append(rule)
@@ -62,14 +61,13 @@ class IgnoreFile:
 
 
 class IgnoreLevel:
-    """The rules of one file, as seen from the directory that a walk has reached."""
+    """The rules of one file, relative to the directory that a walk has reached."""
 
     def __init__(self, rules: IgnoreFile, states: tuple[tuple[IgnoreRule, int], ...] | None = None) -> None:
         self._rules = rules
         self._states = tuple((rule, rule.path.start_bits) for rule in rules.paths) if states is None else states
 
     def verdict_for(self, name: str, *, directory: bool) -> Verdict:
-        """Say what the file says about an entry of this directory."""
         last = None
         for rule in self._matching_rules(name):
             if (last is None or rule.order > last.order) and (directory or not rule.directories_only):
@@ -94,7 +92,6 @@ class IgnoreLevel:
                 yield rule
 
     def for_subdirectory(self, name: str) -> "IgnoreLevel":
-        """Return the same rules, seen from a directory below."""
         if not self._states:
             return self
         stepped = ((rule, rule.path.step_bits(state, name)) for rule, state in self._states)
@@ -104,11 +101,11 @@ class IgnoreLevel:
 
 
 IgnoreLevels = tuple[tuple[IgnoreLevel, ...], ...]
-"""For each kind of file, nearest first, what it says; the last kind are the rules from above."""
+"""The rules by kind of file, nearest first; the last kind are the rules from above the start."""
 
 
 class IgnoreStack:
-    """All rules that hold in one directory of a walk."""
+    """All rules for one directory of a walk."""
 
     def __init__(self, stack: IgnoreLevels) -> None:
         self._stack = stack
@@ -116,11 +113,9 @@ class IgnoreStack:
 
     @property
     def has_rules(self) -> bool:
-        """Whether there is any rule at all."""
         return bool(self._levels)
 
     def ignores_entry(self, name: str, *, directory: bool) -> bool:
-        """Tell whether an entry of this directory is left out."""
         for level in self._levels:
             verdict = level.verdict_for(name, directory=directory)
             if verdict is not None:
@@ -128,7 +123,7 @@ class IgnoreStack:
         return False
 
     def with_rules_from(self, disk: DiskReader, directory: Target, names: Iterable[str]) -> "IgnoreStack":
-        """Add what the ignore files of the directory itself say."""
+        """Add the rules of the directory's own ignore files."""
         present = _RULE_SOURCES.intersection(names)
         if not present:
             return self
@@ -140,20 +135,19 @@ class IgnoreStack:
         return IgnoreStack((*kinds, self._stack[-1]))
 
     def for_subdirectory(self, name: str) -> "IgnoreStack":
-        """Return what holds in a directory below."""
         if not self._levels:
             return self
         return IgnoreStack(tuple(tuple(level.for_subdirectory(name) for level in kind) for kind in self._stack))
 
 
 def initial_rules(inherited: Sequence[str]) -> IgnoreStack:
-    """Return what holds before a walk has seen any file: the rules from above."""
+    """Return the rules at the start of a walk: those from above."""
     rules = index_rules(inherited)
     return IgnoreStack(((), (), (), (), (IgnoreLevel(rules),) if rules else ()))
 
 
 def inherited_rules(disk: DiskReader, directory: Target) -> list[str]:
-    """Return the rules of all directories above, up to the root, as they read from this directory."""
+    """Return the rules of all directories above, up to the root, rewritten for this directory."""
     lines = list[str]()
     for depth in range(len(directory.parts)):
         above = replace(directory, parts=directory.parts[:depth], key="")
@@ -164,7 +158,7 @@ def inherited_rules(disk: DiskReader, directory: Target) -> list[str]:
 
 
 def _rewrite_for_subdirectory(rule: IgnoreRule, names: Sequence[str]) -> Iterator[str]:
-    """Write a rule anew for a directory below: its first names have matched already."""
+    """Yield a rule for a directory below, without the names that have matched already."""
     sign, slash = "" if rule.ignores else "!", "/" if rule.directories_only else ""
     if rule.floats:
         yield f"{sign}{rule.path.names[-1]}{slash}"
@@ -178,7 +172,7 @@ def _rewrite_for_subdirectory(rule: IgnoreRule, names: Sequence[str]) -> Iterato
 
 
 def index_rules(lines: Iterable[str]) -> IgnoreFile:
-    """Read the lines of an ignore file; what cannot be understood says nothing."""
+    """Index the rules of an ignore file; lines that cannot be parsed are skipped."""
     rules = IgnoreFile()
     for rule in parse_rules(lines):
         rules.add_rule(rule)
@@ -186,7 +180,6 @@ def index_rules(lines: Iterable[str]) -> IgnoreFile:
 
 
 def parse_rules(lines: Iterable[str]) -> Iterator[IgnoreRule]:
-    """Yield the rules of an ignore file in their order."""
     for order, line in enumerate(lines):
         text = _without_trailing_blanks(line)
         if not text or text.startswith("#"):
@@ -216,7 +209,7 @@ def _without_trailing_blanks(line: str) -> str:
 def _read_lines(disk: DiskReader, target: Target) -> list[str]:
     try:
         stored = disk.read(target, limit=_MAX_IGNORE_FILE_BYTES)
-    except SureholdError:  # a directory or a link of that name, no permission: as if it were not there
+    except SureholdError:  # a directory or a link of that name, or no permission: as if it did not exist
         return []
     if stored is None:
         return []

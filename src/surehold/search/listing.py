@@ -2,11 +2,11 @@
 
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from surehold.disk.base import DiskReader, Target
+from surehold.disk.base import DirectoryEntry, DiskReader, Target
 from surehold.errors import SearchTimeout, SureholdError
 from surehold.search.deadline import Deadline
 from surehold.search.glob import Glob, GlobFilter, anchored_glob, floating_glob, is_glob
@@ -37,8 +37,8 @@ from surehold.search.walk import (
 _SIZE_CHARS = 8
 """Characters for the size after a name."""
 _NO_FILTER = GlobFilter((), ())
-_ANY_DEPTH_PREFIX = "**/"
 _LEFT_OUT = ("ignored", "hidden")
+PathParts = tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +49,10 @@ class SearchRoot:
     directory: Target
     allowed: Allowed | None = None
 
+    def walk(self, *, hidden: bool, ignore: bool) -> TreeWalk:
+        """Return the walk through everything below."""
+        return TreeWalk(disk=self.disk, start=self.directory, allowed=self.allowed, hidden=hidden, ignore=ignore)
+
 
 def list_directory(
     where: SearchRoot, *, recursive: bool, max_depth: int, hidden: bool, ignore: bool, limit: int, room: int, after: str
@@ -56,28 +60,27 @@ def list_directory(
     """Return one page of a directory's entries."""
     question = ("list", where.directory.key, recursive, max_depth, hidden, ignore)
     passed = tuple(map(str, decode_cursor(question, after))) if after else ()
-    walk = TreeWalk(
-        disk=where.disk,
-        start=where.directory,
-        allowed=where.allowed,
-        hidden=hidden,
-        ignore=ignore,
-        max_depth=max_depth if recursive else 1,
-        after=passed,
-    )
-    if not recursive:
-        return _list_one_directory(walk, question, limit, room, passed)
-    steps = iter(walk)
-    found = list(islice(steps, limit + 1))
-    count = min(limit, _count_fitting((sum(map(len, step.path_parts)) + len(step.path_parts) for step in found), room))
-    further = len(found) > count
-    found = found[:count]
+    walk = replace(where.walk(hidden=hidden, ignore=ignore), max_depth=max_depth if recursive else 1, after=passed)
+    if recursive:
+        steps = list(islice(walk, limit + 1))
+        lengths = (sum(map(len, step.path_parts)) + len(step.path_parts) for step in steps)
+        shown = steps[: min(limit, _count_fitting(lengths, room))]
+        further = len(steps) > len(shown)
+        entries, last = stat_walk_entries(where.disk, shown), shown[-1].path_parts if further else ()
+        total = None if further or passed else len(shown)
+    else:
+        names = [name for name, _ in next(walk.visit_directories()).entries]
+        begin = bisect_right(names, passed[0]) if passed else 0
+        page = names[begin : begin + limit]
+        page = page[: _count_fitting(map(len, page), room)]
+        further, total = begin + len(page) < len(names), len(names)
+        entries, last = stat_names(where.disk, where.directory, (), page), page[-1:]
     return Listing(
         directory=where.directory.key,
-        entries=tuple(stat_walk_entries(where.disk, found)),
+        entries=tuple(entries),
         truncated=further,
-        next=encode_cursor(question, *found[-1].path_parts) if further else "",
-        total=None if further or passed else len(found),
+        next=encode_cursor(question, *last) if further else "",
+        total=total,
         skipped=walk.tally.count_skipped(),
         notes=walk.tally.build_notes(),
     )
@@ -89,26 +92,9 @@ def _count_fitting(lengths: Iterable[int], room: int) -> int:
     for length in lengths:
         room -= length + _SIZE_CHARS
         if room < 0:
-            return max(count, 1)
+            break
         count += 1
     return max(count, 1)
-
-
-def _list_one_directory(walk: TreeWalk, question: object, limit: int, room: int, passed: tuple[str, ...]) -> Listing:
-    names = [name for name, _ in next(walk.visit_directories()).entries]
-    begin = bisect_right(names, passed[0]) if passed else 0
-    shown = names[begin : begin + limit]
-    shown = shown[: _count_fitting(map(len, shown), room)]
-    further = begin + len(shown) < len(names)
-    return Listing(
-        directory=walk.start.key,
-        entries=tuple(stat_names(walk.disk, walk.start, (), shown)),
-        truncated=further,
-        next=encode_cursor(question, shown[-1]) if further else "",
-        total=len(names),
-        skipped=walk.tally.count_skipped(),
-        notes=walk.tally.build_notes(),
-    )
 
 
 def find_glob(
@@ -122,25 +108,17 @@ def find_glob(
     deadline: Deadline,
 ) -> GlobResult:
     """Return what a pattern matches, directories too, in path order."""
-    glob, filters = anchored_glob(pattern), GlobFilter((), exclude)
-    walk = TreeWalk(
-        disk=where.disk,
-        start=where.directory,
-        allowed=where.allowed,
-        hidden=hidden,
-        ignore=ignore,
-    )
-    matching = _match_glob(walk, glob, filters, deadline)
-    page = matching[:limit]
+    glob, filters, walk = anchored_glob(pattern), GlobFilter((), exclude), where.walk(hidden=hidden, ignore=ignore)
+    matching = _match_entries(walk, glob, filters, deadline)
     notes = list(walk.tally.build_notes())
     if not matching:
-        left_out = _match_glob(_without_exclusions(walk), glob, filters, deadline) if _leaves_out(walk) else []
-        notes += _explain_no_entries([_path_parts(step) for step in left_out])
+        left_out = _match_entries(_without_exclusions(walk), glob, filters, deadline) if _leaves_out(walk) else []
+        notes += _explain_no_entries([step.path_parts for step in left_out])
         if "/" not in pattern:
             notes.append(f"`{pattern}` looks only in the directory itself; `**/{pattern}` looks below it too.")
     return GlobResult(
         directory=where.directory.key,
-        matches=tuple(stat_walk_entries(where.disk, page)),
+        matches=tuple(stat_walk_entries(where.disk, matching[:limit])),
         truncated=len(matching) > limit,
         total=len(matching),
         skipped=walk.tally.count_skipped(),
@@ -148,18 +126,15 @@ def find_glob(
     )
 
 
-def _leaves_out(walk: TreeWalk) -> bool:
-    return walk.ignore or not walk.hidden
-
-
-def _without_exclusions(walk: TreeWalk) -> TreeWalk:
-    """Return the same walk through ignored and hidden entries too."""
-    return replace(walk, ignore=False, hidden=True, tally=SkipTally())
-
-
-def _explain_no_entries(found: Sequence[tuple[str, ...]]) -> list[str]:
-    names = ["/".join(parts) for parts in found]
-    return [left_out_note(len(names), _LEFT_OUT, ("entry", "entries"), names)] if names else []
+def _match_entries(walk: TreeWalk, glob: Glob, filters: GlobFilter, deadline: Deadline) -> list[WalkEntry]:
+    found = [
+        WalkEntry(visited.directory, visited.parents, name, kind)
+        for visited, entries in _visit_matching(walk, GlobGuide(glob, filters, hidden=walk.hidden), deadline)
+        for name, kind in entries
+        if filters.enters_directory((*visited.parents, name))
+    ]
+    found.sort(key=lambda step: step.path_parts)
+    return found
 
 
 class GlobGuide(WalkGuide):
@@ -172,41 +147,51 @@ class GlobGuide(WalkGuide):
     def initial_states(self) -> tuple[int, ...]:
         return self._glob.start_states
 
-    def enter_directory(self, states: tuple[int, ...], parts: tuple[str, ...]) -> tuple[int, ...] | None:
-        if parts[-1] in self._closed:
+    def enter_directory(self, states: tuple[int, ...], parts: PathParts) -> tuple[int, ...] | None:
+        name = parts[-1]
+        if name in self._closed:
             return None
-        stepped = self._step_name(states, parts[-1])
+        stepped = self._glob.step_states(self._dotted(states) if name[0] == "." else states, name)
         return stepped if self._glob.can_match_below(stepped) and self._filters.enters_directory(parts) else None
 
     def shows_hidden(self, states: tuple[int, ...]) -> bool:
         return any(self._glob.dotted_states(states))
 
-    def _step_name(self, states: tuple[int, ...], name: str) -> tuple[int, ...]:
-        if name[0] == "." and not self._hidden:
-            states = self._glob.dotted_states(states)
-        return self._glob.step_states(states, name)
+    def matching_entries(self, visited: VisitedDirectory) -> list[DirectoryEntry]:
+        """Return the entries of a directory that match."""
+        plain = self._glob.entry_matcher(visited.states)
+        if self._hidden:
+            return [entry for entry in visited.entries if plain(entry[0])]
+        dotted = self._glob.entry_matcher(self._dotted(visited.states))
+        return [entry for entry in visited.entries if (dotted if entry[0][0] == "." else plain)(entry[0])]
+
+    def _dotted(self, states: tuple[int, ...]) -> tuple[int, ...]:
+        return states if self._hidden else self._glob.dotted_states(states)
 
 
-def _match_glob(walk: TreeWalk, glob: Glob, filters: GlobFilter, deadline: Deadline) -> list[WalkEntry]:
-    guide = GlobGuide(glob, filters, hidden=walk.hidden)
-    found, number = list[WalkEntry](), 0
+def _visit_matching(
+    walk: TreeWalk, guide: GlobGuide, deadline: Deadline
+) -> Iterator[tuple[VisitedDirectory, list[DirectoryEntry]]]:
+    number = 0
     for visited in replace(walk, guide=guide).visit_directories():
         deadline.check(number, None, "entries looked at")
         number += len(visited.entries)
-        matches = glob.entry_matcher(visited.states)
-        matches_hidden = matches if walk.hidden else glob.entry_matcher(glob.dotted_states(visited.states))
-        found += [
-            WalkEntry(visited.directory, visited.parents, name, kind)
-            for name, kind in visited.entries
-            if (matches_hidden if name[0] == "." else matches)(name)
-            and filters.enters_directory((*visited.parents, name))
-        ]
-    found.sort(key=_path_parts)
-    return found
+        if entries := guide.matching_entries(visited):
+            yield visited, entries
 
 
-def _path_parts(step: WalkEntry) -> tuple[str, ...]:
-    return (*step.parents, step.name)
+def _leaves_out(walk: TreeWalk) -> bool:
+    return walk.ignore or not walk.hidden
+
+
+def _without_exclusions(walk: TreeWalk) -> TreeWalk:
+    """Return the same walk through ignored and hidden entries too."""
+    return replace(walk, ignore=False, hidden=True, tally=SkipTally())
+
+
+def _explain_no_entries(found: Sequence[PathParts]) -> list[str]:
+    names = ["/".join(parts) for parts in found]
+    return [left_out_note(len(names), _LEFT_OUT, ("entry", "entries"), names)] if names else []
 
 
 def search_paths(where: SearchRoot, search: Search, window: ResultWindow, *, deadline: Deadline) -> SearchResult:
@@ -214,14 +199,7 @@ def search_paths(where: SearchRoot, search: Search, window: ResultWindow, *, dea
     question = (search, where.directory.key)
     passed = tuple(map(str, decode_cursor(question, window.cursor))) if window.cursor else ()
     filters, matches = GlobFilter(search.include, search.exclude), _path_matcher(search)
-    walk = TreeWalk(
-        disk=where.disk,
-        start=where.directory,
-        allowed=where.allowed,
-        hidden=search.hidden,
-        ignore=search.ignore,
-        guide=ExcludingGuide(filters),
-    )
+    walk = replace(where.walk(hidden=search.hidden, ignore=search.ignore), guide=ExcludingGuide(filters))
     found, scanned = _match_paths(walk, matches, filters, deadline)
     wanted = [parts for parts in found if parts > passed]
     base = "" if where.directory.key == "." else where.directory.key + "/"
@@ -244,7 +222,7 @@ def search_paths(where: SearchRoot, search: Search, window: ResultWindow, *, dea
     )
 
 
-def _path_matcher(search: Search) -> Callable[[tuple[str, ...]], bool]:
+def _path_matcher(search: Search) -> Callable[[PathParts], bool]:
     fold: Callable[[str], str] = str if search.case_sensitive else str.casefold
     query = fold(search.query)
     if not is_glob(search.query):
@@ -254,9 +232,9 @@ def _path_matcher(search: Search) -> Callable[[tuple[str, ...]], bool]:
 
 
 def _match_paths(
-    walk: TreeWalk, matches: Callable[[tuple[str, ...]], bool], filters: GlobFilter, deadline: Deadline
-) -> tuple[list[tuple[str, ...]], int]:
-    found, number = list[tuple[str, ...]](), 0
+    walk: TreeWalk, matches: Callable[[PathParts], bool], filters: GlobFilter, deadline: Deadline
+) -> tuple[list[PathParts], int]:
+    found, number = list[PathParts](), 0
     for visited in walk.visit_directories():
         deadline.check(number, None, "entries looked at")
         number += len(visited.entries)
@@ -279,8 +257,7 @@ def find_newest(
 
     When time is up, what was found until then is returned; if that is nothing, it is an error.
     """
-    glob = anchored_glob(pattern)
-    walk = TreeWalk(disk=where.disk, start=where.directory, allowed=where.allowed, hidden=hidden, ignore=ignore)
+    glob, walk = anchored_glob(pattern), where.walk(hidden=hidden, ignore=ignore)
     found, complete = _match_files_by_age(walk, glob, closed, deadline)
     if not found and not complete:
         deadline.raise_timeout(0, "files were found so far")
@@ -289,12 +266,14 @@ def find_newest(
     notes = list(walk.tally.build_notes())
     if not complete:
         notes.append(f"Time was up after {deadline.seconds:g} s: this is what was found until then, not all there is.")
-    if not found:
-        if _leaves_out(walk):
-            elsewhere = _count_matching(_without_exclusions(walk), glob, closed, deadline)
-        if "/" not in pattern:
-            below = _count_matching(walk, anchored_glob(_ANY_DEPTH_PREFIX + pattern), closed, deadline)
-        notes += _explain_no_files(pattern, elsewhere, below)
+    if not found and _leaves_out(walk):
+        elsewhere = _count_matching(_without_exclusions(walk), glob, closed, deadline)
+        notes += [left_out_note(elsewhere, _LEFT_OUT, ("file", "files"), ())] if elsewhere else []
+    if not found and "/" not in pattern:
+        below = _count_matching(replace(walk, tally=SkipTally()), anchored_glob(f"**/{pattern}"), closed, deadline)
+        notes += [f"`{pattern}` looks only in the directory itself; `**/{pattern}` matches {below}."] * (
+            below is not None
+        )
     return NewestResult(
         directory=where.directory.key,
         files=tuple(NewestFile(-time, key) for time, key in found[:limit]),
@@ -307,40 +286,35 @@ def find_newest(
     )
 
 
+def _count_matching(walk: TreeWalk, glob: Glob, closed: Sequence[str], deadline: Deadline) -> int | None:
+    """Return how many files match; None if there is no time to count them."""
+    found, complete = _match_files_by_age(walk, glob, closed, deadline)
+    return len(found) if complete else None
+
+
 def _match_files_by_age(
     walk: TreeWalk, glob: Glob, closed: Sequence[str], deadline: Deadline
 ) -> tuple[list[tuple[int, str]], bool]:
     """Return the files that match, each with its age, and whether there was time for all of them."""
-    guide = GlobGuide(glob, _NO_FILTER, hidden=walk.hidden, closed=closed)
-    found, number = list[tuple[int, str]](), 0
+    guide, found = GlobGuide(glob, _NO_FILTER, hidden=walk.hidden, closed=closed), list[tuple[int, str]]()
     try:
-        for visited in replace(walk, guide=guide).visit_directories():
-            deadline.check(number, None, "entries looked at")
-            number += len(visited.entries)
-            if names := _matching_names(walk, glob, visited):
-                found += _with_ages(walk, visited, names)
+        for visited, entries in _visit_matching(walk, guide, deadline):
+            if names := [name for name, kind in entries if kind == "file"]:
+                found += _with_ages(walk, visited.directory, names)
     except SearchTimeout:
         return found, False
     return found, True
 
 
-def _matching_names(walk: TreeWalk, glob: Glob, visited: VisitedDirectory) -> list[str]:
-    matches = glob.entry_matcher(visited.states)
-    if walk.hidden:
-        return [name for name, kind in visited.entries if kind == "file" and matches(name)]
-    dotted = glob.entry_matcher(glob.dotted_states(visited.states))
-    return [name for name, kind in visited.entries if kind == "file" and (dotted if name[0] == "." else matches)(name)]
-
-
-def _with_ages(walk: TreeWalk, visited: VisitedDirectory, names: list[str]) -> list[tuple[int, str]]:
-    """Return each file with its age, so that the newest is the least; those that are gone are left out."""
-    base = "" if visited.directory.key == "." else visited.directory.key + "/"
+def _with_ages(walk: TreeWalk, directory: Target, names: list[str]) -> list[tuple[int, str]]:
+    """Return each file with its age, so that the newest sorts first; those that are gone are left out."""
+    base = "" if directory.key == "." else directory.key + "/"
     found = list[tuple[int, str]]()
     look_at, add = os.stat, found.append  # one loop without calls of ours: there may be very many
     try:
-        with walk.disk.open_directory(visited.directory) as fd:
+        with walk.disk.open_directory(directory) as fd:
             if fd is None:
-                looks = walk.disk.stat_entries(visited.directory, names)
+                looks = walk.disk.stat_entries(directory, names)
                 return [(-look.mtime_ns, base + name) for name, look in zip(names, looks, strict=True) if look]
             for name in names:
                 try:
@@ -350,18 +324,3 @@ def _with_ages(walk: TreeWalk, visited: VisitedDirectory, names: list[str]) -> l
     except SureholdError:  # the whole directory is gone
         return []
     return found
-
-
-def _count_matching(walk: TreeWalk, glob: Glob, closed: Sequence[str], deadline: Deadline) -> int | None:
-    """Return how many files match; None if there is no time to count them."""
-    found, complete = _match_files_by_age(replace(walk, tally=SkipTally()), glob, closed, deadline)
-    return len(found) if complete else None
-
-
-def _explain_no_files(pattern: str, elsewhere: int | None, below: int | None) -> list[str]:
-    notes = list[str]()
-    if elsewhere:
-        notes.append(left_out_note(elsewhere, _LEFT_OUT, ("file", "files"), ()))
-    if below is not None:
-        notes.append(f"`{pattern}` looks only in the directory itself; `{_ANY_DEPTH_PREFIX}{pattern}` matches {below}.")
-    return notes

@@ -19,7 +19,7 @@ from surehold.search.ignore import IgnoreStack, inherited_rules, initial_rules
 from surehold.search.query import ListedEntry, Skipped, name_some
 
 Allowed = Callable[[Target, bool], bool]
-"""Tells whether a target may be seen; the second word says whether it is a directory."""
+"""Tells whether a target may be seen; the second argument tells whether it is a directory."""
 _BY_NAME = itemgetter(0)
 
 
@@ -32,20 +32,19 @@ class SkipTally:
     hidden: int = 0
     unreadable: list[str] = field(default_factory=list[str])
     closed: list[str] = field(default_factory=list[str])
-    """Directories that lie too deep to be entered."""
+    """Directories that are too deep to be entered."""
 
     def count_skipped(self) -> Skipped:
-        """Return the counts."""
         return Skipped(denied=self.denied, ignored=self.ignored, hidden=self.hidden, unreadable=len(self.unreadable))
 
     def build_notes(self) -> tuple[str, ...]:
-        """Name what was not looked at and cannot be told from the counts."""
+        """Name what was not entered or could not be read."""
         reasons = (("Could not be read", self.unreadable), ("Not entered, since they are too deep", self.closed))
         return tuple(f"{reason}: {name_some(sorted(names))}." for reason, names in reasons if names)
 
 
 class WalkEntry(NamedTuple):
-    """One entry that a walk has come to."""
+    """One entry of a walk."""
 
     directory: Target
     parents: tuple[str, ...]
@@ -60,17 +59,17 @@ class WalkEntry(NamedTuple):
 
 
 class VisitedDirectory(NamedTuple):
-    """One directory of a walk, and what is to be seen in it."""
+    """One directory of a walk, with its visible entries."""
 
     directory: Target
     parents: tuple[str, ...]
     states: tuple[int, ...]
-    """What the guide carried here."""
+    """The state of the guide."""
     entries: list[DirectoryEntry]
 
 
 class _PendingDirectory(NamedTuple):
-    """A directory that is to be entered, and what holds there."""
+    """A directory to enter, with the rules and the guide's state for it."""
 
     target: Target
     parents: tuple[str, ...]
@@ -82,16 +81,16 @@ class WalkGuide:
     """Decides where a walk goes; this one goes everywhere."""
 
     def initial_states(self) -> tuple[int, ...]:
-        """Return what is carried along from the start."""
+        """Return the state at the start."""
         return ()
 
     def enter_directory(self, states: tuple[int, ...], parts: tuple[str, ...]) -> tuple[int, ...] | None:
-        """Return what is carried into a directory; None when it is not worth a look."""
+        """Return the state in a directory; None if it is not entered."""
         del parts
         return states
 
     def shows_hidden(self, states: tuple[int, ...]) -> bool:
-        """Tell whether hidden entries of this directory may be wanted."""
+        """Tell whether hidden entries of this directory can match."""
         del states
         return False
 
@@ -104,13 +103,12 @@ class ExcludingGuide(WalkGuide):
         self._closed = frozenset(closed)
 
     def enter_directory(self, states: tuple[int, ...], parts: tuple[str, ...]) -> tuple[int, ...] | None:
-        """Enter what no glob excludes."""
         return states if parts[-1] not in self._closed and self._filters.enters_directory(parts) else None
 
 
 @dataclass(kw_only=True)
 class TreeWalk:
-    """All entries below a directory that may be seen."""
+    """The visible entries below a directory."""
 
     disk: DiskReader
     start: Target
@@ -119,13 +117,13 @@ class TreeWalk:
     ignore: bool = True
     max_depth: int | None = None
     after: tuple[str, ...] = ()
-    """Begin behind this path, as if everything up to it had been walked already."""
+    """Begin after this path."""
     guide: WalkGuide = field(default_factory=WalkGuide)
     tally: SkipTally = field(default_factory=SkipTally)
 
     def __iter__(self) -> Iterator[WalkEntry]:
-        """Walk entry by entry, in path order; what is not asked for is not looked at."""
-        stack = [self._walk_entries(door) for door in self._pending_start()]
+        """Walk entry by entry, in path order; directories are listed only when their turn comes."""
+        stack = [self._walk_entries(visit) for visit in self._pending_start()]
         while stack:
             step = next(stack[-1], None)
             if step is None:
@@ -136,69 +134,65 @@ class TreeWalk:
                 stack.append(self._walk_entries(step))
 
     def visit_directories(self) -> Iterator[VisitedDirectory]:
-        """Walk directory by directory, each with all its entries: quicker, when all are wanted anyway."""
-        doors = self._pending_start()
-        while doors:
-            door = doors.pop()
-            visible, rules = self._visible_entries(door)
-            yield VisitedDirectory(door.target, door.parents, door.states, visible)
+        """Walk directory by directory, each with all its entries: faster if all of them are wanted."""
+        pending = self._pending_start()
+        while pending:
+            visit = pending.pop()
+            visible, rules = self._visible_entries(visit)
+            yield VisitedDirectory(visit.target, visit.parents, visit.states, visible)
             for name, kind in reversed(visible):
                 if kind == "directory":
-                    doors += self._pending_below(door, rules, name)
+                    pending += self._pending_below(visit, rules, name)
 
     def _pending_start(self) -> list[_PendingDirectory]:
         rules = initial_rules(inherited_rules(self.disk, self.start) if self.ignore else ())
         return [_PendingDirectory(self.start, (), rules, self.guide.initial_states())]
 
-    def _walk_entries(self, door: _PendingDirectory) -> Iterator[WalkEntry | _PendingDirectory]:
-        """Yield what is to be seen in a directory, and after each directory that is to be entered the way into it."""
-        visible, rules = self._visible_entries(door)
-        depth = len(door.parents)
-        is_on_the_way = len(self.after) > depth and self.after[:depth] == door.parents
+    def _walk_entries(self, visit: _PendingDirectory) -> Iterator[WalkEntry | _PendingDirectory]:
+        """Yield the visible entries of a directory, and after each directory that is entered its pending visit."""
+        visible, rules = self._visible_entries(visit)
+        depth = len(visit.parents)
+        is_on_the_way = len(self.after) > depth and self.after[:depth] == visit.parents
         passed = self.after[depth] if is_on_the_way else ""
         for name, kind in visible:
             if passed and name < passed:
                 continue
             if name != passed:
-                yield WalkEntry(door.target, door.parents, name, kind)
+                yield WalkEntry(visit.target, visit.parents, name, kind)
             if kind == "directory":
-                yield from self._pending_below(door, rules, name)
+                yield from self._pending_below(visit, rules, name)
 
-    def _pending_below(self, door: _PendingDirectory, rules: IgnoreStack, name: str) -> Iterator[_PendingDirectory]:
-        """Yield the way into a directory, if there is one."""
-        parts = (*door.parents, name)
+    def _pending_below(self, visit: _PendingDirectory, rules: IgnoreStack, name: str) -> Iterator[_PendingDirectory]:
+        parts = (*visit.parents, name)
         if self.max_depth is not None and len(parts) >= self.max_depth:
             if self.max_depth > 1:
                 self.tally.closed.append("/".join(parts))
             return
-        states = self.guide.enter_directory(door.states, parts)
+        states = self.guide.enter_directory(visit.states, parts)
         if states is not None:
             yield _PendingDirectory(
-                self.disk.target_below(door.target, (name,)), parts, rules.for_subdirectory(name), states
+                self.disk.target_below(visit.target, (name,)), parts, rules.for_subdirectory(name), states
             )
 
-    def _visible_entries(self, door: _PendingDirectory) -> tuple[list[DirectoryEntry], IgnoreStack]:
-        """Return what is to be seen in a directory, sorted, and the rules that hold in it."""
-        visible = self._list_entries(door)
-        dotted = [
-            entry[0] for entry in visible if entry[0][0] == "."
-        ]  # few as a rule, and all that is special is there
-        rules = door.rules
+    def _visible_entries(self, visit: _PendingDirectory) -> tuple[list[DirectoryEntry], IgnoreStack]:
+        """Return the visible entries of a directory, sorted, and the ignore rules in it."""
+        visible, rules = self._list_entries(visit), visit.rules
+        dotted = [entry[0] for entry in visible if entry[0][0] == "."]  # few, and the ignore files are among them
         if self.ignore and dotted:
-            rules = rules.with_rules_from(self.disk, door.target, dotted)
-        if dotted and (self.hidden or self.guide.shows_hidden(door.states)):
+            rules = rules.with_rules_from(self.disk, visit.target, dotted)
+        if dotted and (self.hidden or self.guide.shows_hidden(visit.states)):
             visible = [entry for entry in visible if entry[0] != ".git"]
         elif dotted:
             visible = [entry for entry in visible if entry[0][0] != "."]
             self.tally.hidden += len(dotted) - (".git" in dotted)
         if self.ignore and rules.has_rules:
-            seen = [entry for entry in visible if not rules.ignores_entry(entry[0], directory=entry[1] == "directory")]
-            self.tally.ignored += len(visible) - len(seen)
-            visible = seen
+            kept = [entry for entry in visible if not rules.ignores_entry(entry[0], directory=entry[1] == "directory")]
+            self.tally.ignored += len(visible) - len(kept)
+            visible = kept
         if self.allowed:
-            seen = [entry for entry in visible if self._may_see(door.target, entry)]
-            self.tally.denied += len(visible) - len(seen)
-            visible = seen
+            kept = [entry for entry in visible if self._may_see(visit.target, entry)]
+            self.tally.denied += len(visible) - len(kept)
+            visible = kept
         visible.sort(key=_BY_NAME)
         return visible, rules
 
@@ -206,19 +200,19 @@ class TreeWalk:
         assert self.allowed is not None
         return self.allowed(self.disk.target_below(directory, (entry.name,)), entry.type == "directory")
 
-    def _list_entries(self, door: _PendingDirectory) -> list[DirectoryEntry]:
+    def _list_entries(self, visit: _PendingDirectory) -> list[DirectoryEntry]:
         try:
-            return self.disk.list_entries(door.target)
+            return self.disk.list_entries(visit.target)
         except SureholdError as error:
-            if not door.parents:
+            if not visit.parents:
                 raise
-            if not isinstance(error, NotFound | OutsideWorkspace):  # not just gone meanwhile, or a link by now
-                self.tally.unreadable.append(door.target.key)
+            if not isinstance(error, NotFound | OutsideWorkspace):  # unless it was removed, or replaced by a link
+                self.tally.unreadable.append(visit.target.key)
             return []
 
 
 def stat_walk_entries(disk: DiskReader, steps: Sequence[WalkEntry]) -> list[ListedEntry]:
-    """Add the facts to the entries of a walk; what is gone by now is left out."""
+    """Return the entries of a walk with size and time; those that are gone are left out."""
     found = list[ListedEntry]()
     at = 0
     while at < len(steps):
@@ -234,7 +228,7 @@ def stat_walk_entries(disk: DiskReader, steps: Sequence[WalkEntry]) -> list[List
 def stat_names(
     disk: DiskReader, directory: Target, parents: tuple[str, ...], names: Sequence[str]
 ) -> list[ListedEntry]:
-    """Return the facts about some entries of one directory."""
+    """Return some entries of one directory with size and time."""
     try:
         looks = disk.stat_entries(directory, names)
     except SureholdError:  # the whole directory is gone

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 _PREVIEW_CHARS = 60
 _DEPRECATED = ("ignore", None, DeprecationWarning, re.compile(re.escape(__name__)), 0)
-"""The binding wants a callback instead of a time limit; up to 0.26, that callback crashes the process."""
+"""The binding prefers a callback to a time limit; up to 0.26, that callback crashes the process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grammar:
-    """One grammar; it is loaded when the first file is read with it."""
+    """One grammar; it is loaded when it is first used."""
 
     name: str
     module: str
@@ -35,7 +35,7 @@ class Grammar:
     timeout_micros: int = 500_000
 
     def find_flaw(self, source: bytes, /) -> SyntaxFlaw | UnparsedText | None:
-        """Return the first place that the grammar cannot read."""
+        """Return the first place that the grammar cannot parse."""
         try:
             tree = self.parse_tree(source)
         except ImportError:
@@ -47,7 +47,7 @@ class Grammar:
         return _describe_error(_first_error(tree.root_node), source)
 
     def parse_tree(self, source: bytes) -> "Tree | None":
-        """Parse a text; None when that takes too long, as recovery from very many errors does."""
+        """Parse a text; None if that takes too long, as recovery from very many errors does."""
         from tree_sitter import Parser
 
         if _DEPRECATED not in warnings.filters:
@@ -62,7 +62,7 @@ class Grammar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EitherGrammar:
-    """Two languages that share a suffix: a text is fine when one of them can read it."""
+    """Languages that share a suffix: a text is valid if one of them can parse it."""
 
     name: str
     choices: tuple[Grammar, ...]
@@ -70,7 +70,7 @@ class EitherGrammar:
     gaps: bool = False
 
     def find_flaw(self, source: bytes, /) -> SyntaxFlaw | UnparsedText | None:
-        """Return the flaw in the first language when no language can read the text."""
+        """Return the flaw in the first language if no language can parse the text."""
         answers = list[SyntaxFlaw | UnparsedText]()
         for choice in self.choices:
             answer = choice.find_flaw(source)
@@ -92,7 +92,7 @@ def _load_language(module: str, function: str) -> "Language":
 
 
 def _first_error(node: "Node") -> "Node":
-    """Go down to the first node that is wrong itself; children without errors are passed over."""
+    """Descend to the first node that is wrong itself."""
     while not (node.is_error or node.is_missing):
         inner = next((child for child in node.children if child.has_error), None)
         if inner is None:

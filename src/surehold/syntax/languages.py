@@ -59,9 +59,9 @@ _LANGUAGES: tuple[tuple[tuple[SyntaxParser, ...], str], ...] = (
     ((Grammar(name="PHP", module="tree_sitter_php", function="language_php", gaps=True),), ".php .phtml"),
     (_BASH, ".sh .bash .bashrc .bash_profile .bash_aliases PKGBUILD"),
 )
-_BY_NAME = {name: readings for readings, names in _LANGUAGES for name in names.split()}
+_BY_NAME = {name: parsers for parsers, names in _LANGUAGES for name in names.split()}
 _COMMENTED_JSON = re.compile(r"(?:ts|js)config(?:\..+)?\.json|(?:settings|launch|tasks|extensions|keybindings)\.json")
-"""JSON files in which their programs allow comments, so that the first one is no flaw."""
+"""JSON files in which their programs allow comments."""
 _SHEBANG = re.compile(rb"#![^\n]*?\b(python|bash|sh|dash|node|ruby)[\d.]*(?:[ \t][^\n]*)?\r?(?:\n|\Z)")
 _BY_PROGRAM: dict[bytes, tuple[SyntaxParser, ...]] = {
     b"python": _PYTHON,
@@ -74,7 +74,7 @@ _BY_PROGRAM: dict[bytes, tuple[SyntaxParser, ...]] = {
 
 
 def parsers_for(path: str, source: bytes) -> Sequence[SyntaxParser]:
-    """Return the ways to read a file, the strictest first; none when there is no parser for it."""
+    """Return the parsers for a file, the strictest first; none if the language is unknown."""
     name = path.rpartition("/")[2]
     if _COMMENTED_JSON.fullmatch(name):
         return (_JSON_WITH_COMMENTS,)

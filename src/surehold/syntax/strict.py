@@ -24,7 +24,7 @@ _MAX_TOML_BYTES = 256 << 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrictParser:
-    """A parser that raises, as a way of reading."""
+    """A parser of the standard library, which raises at the first flaw."""
 
     name: str
     read: Callable[[bytes], SyntaxFlaw | UnparsedText | None]
@@ -32,21 +32,21 @@ class StrictParser:
     gaps: bool = False
 
     def find_flaw(self, source: bytes, /) -> SyntaxFlaw | UnparsedText | None:
-        """Return where the parser stops; one that gives up for want of stack or memory has not judged."""
+        """Return where the parser stops; if it runs out of stack or memory, nothing is known about the text."""
         try:
             return self.read(source)
         except (RecursionError, MemoryError):
             return UnparsedText("it is nested too deeply")
         except UnicodeDecodeError:
-            return UnparsedText("it holds bytes that are not text")
+            return UnparsedText("it contains bytes that are not text")
         except ImportError:
             return UnparsedText(f"the grammar for {self.name} cannot be loaded")
 
 
 def read_python(source: bytes) -> SyntaxFlaw | UnparsedText | None:
-    """Read Python as this interpreter does; syntax that only a newer one knows is no flaw.
+    """Parse Python as this interpreter does; syntax that only a newer one knows is not a flaw.
 
-    The symbol table is built because that is the cheapest question that makes the compiler parse all of it.
+    The symbol table is built since that is the cheapest way to make the compiler parse all of it.
     """
     from symtable import symtable
 
@@ -66,7 +66,7 @@ def read_python(source: bytes) -> SyntaxFlaw | UnparsedText | None:
 
 
 def read_json(source: bytes) -> SyntaxFlaw | None:
-    """Read strict JSON."""
+    """Parse strict JSON."""
     try:
         json.loads(source.decode(), parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
@@ -77,7 +77,7 @@ def read_json(source: bytes) -> SyntaxFlaw | None:
 
 
 class _InvalidConstant(ValueError):
-    """A word that Python takes for a number and JSON does not know."""
+    """A word that is a number in Python and unknown in JSON."""
 
 
 def _refuse_constant(word: str) -> None:
@@ -89,12 +89,12 @@ def _line_with_word(source: bytes, word: str) -> int:
 
 
 def read_json_with_comments(source: bytes) -> SyntaxFlaw | None:
-    """Read JSON as editors configure themselves with it: comments and a last comma are allowed."""
+    """Parse JSON as editors use it for their settings: with comments and trailing commas."""
     return read_json(_LAST_COMMAS.sub(_blank_out, _COMMENTS.sub(_blank_out, source)))
 
 
 def read_json_lines(source: bytes) -> SyntaxFlaw | None:
-    """Read one JSON value on each line."""
+    """Parse one JSON value per line."""
     for number, row in enumerate(source.split(b"\n"), start=1):
         if row.strip() and (flaw := read_json(row)) is not None:
             return SyntaxFlaw(line=number, message=flaw.message)
@@ -102,7 +102,7 @@ def read_json_lines(source: bytes) -> SyntaxFlaw | None:
 
 
 def read_toml(source: bytes) -> SyntaxFlaw | UnparsedText | None:
-    """Read TOML; the strict parser is slow, so a large file is read by the grammar."""
+    """Parse TOML; the strict parser is slow, so a large file is parsed by the grammar."""
     import tomllib
 
     if len(source) > _MAX_TOML_BYTES:
@@ -117,7 +117,7 @@ def read_toml(source: bytes) -> SyntaxFlaw | UnparsedText | None:
 
 
 def read_xml(source: bytes) -> SyntaxFlaw | UnparsedText | None:
-    """Read XML without following anything that it refers to; entities of its own may grow without end."""
+    """Parse XML without following references; its own entities could expand without end."""
     from xml.parsers import expat
 
     if b"<!ENTITY" in source:
@@ -131,13 +131,13 @@ def read_xml(source: bytes) -> SyntaxFlaw | UnparsedText | None:
 
 
 def _blank_out(match: re.Match[bytes]) -> bytes:
-    """Keep strings; let everything else become as many lines of nothing."""
+    """Keep strings, and replace everything else by as many empty lines."""
     text = match[0]
     return text if text.startswith(b'"') else b" " + b"\n" * text.count(b"\n")
 
 
 def _is_newer(source: bytes, line: int, message: str) -> bool:
-    """Tell whether a flaw is only that this interpreter is older than the text."""
+    """Tell whether a flaw is only that the text is for a newer interpreter."""
     tree = _PYTHON.parse_tree(source)
     if tree is None or tree.root_node.has_error:
         return False

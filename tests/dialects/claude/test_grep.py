@@ -146,7 +146,7 @@ def test_types_are_known_by_the_names_that_people_guess(there: Searcher, kind: s
 def test_an_unknown_type_is_an_error_with_near_names(there: Searcher) -> None:
     error = there.grep("needle", type="pyton").error
 
-    assert (error["kind"], error["message"]) == ("bad_type", "No file type is called `pyton`.")
+    assert (error["kind"], error["message"]) == ("bad_type", "Unknown file type `pyton`.")
     assert error["details"]["near"][0] == "python"
     assert error["suggested_action"].startswith("Did you mean `python`")
 
