@@ -100,14 +100,14 @@ def _find_folded(pattern: re.Pattern[str], data: bytes) -> list[Span]:
     return found
 
 
-def _add_file(found: TreeMatches, path: str, data: bytes, spans: list[Span], want: Want) -> None:
+def _add_file(found: TreeMatches, name: str, data: bytes, spans: list[Span], want: Want) -> None:
     if b"\0" in searched_bytes(data)[:SNIFF_BYTES]:
-        found.binary.append(path)
+        found.binary.append(name)
         return
     matches = matches_of_spans(data, spans, want)
-    found.counts[path] = matches.count(want)
+    found.counts[name] = matches.count(want)
     if want in {"lines", "matches"}:
-        found.places[path], found.marks[path] = matches.places, hash(data)
+        found.places[name], found.marks[name] = matches.places, hash(data)
         found.matches = (found.matches or 0) + matches.matches
 
 

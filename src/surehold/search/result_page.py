@@ -101,12 +101,12 @@ class ResultPage:
             self.names.append(name)
         return True
 
-    def take_file(self, path: str, name: str, snapshot: Snapshot, places: list[MatchPosition]) -> bool:
+    def take_file(self, key: str, name: str, snapshot: Snapshot, places: list[MatchPosition]) -> bool:
         """Take the matches of a file, or the matching lines with those around them; False if the page is full."""
-        view = _SearchedFile(path, snapshot)
+        view = _SearchedFile(key, snapshot)
         if self._window.want == "matches":
-            key = path_sort_key(name)
-            return all(self._take_hit(view, name, place) for place in places if (key, *place) > self._last)
+            order = path_sort_key(name)
+            return all(self._take_hit(view, name, place) for place in places if (order, *place) > self._last)
         matching = dict(places)
         return all(
             self._take_row(view, number, matching.get(number))
@@ -159,8 +159,8 @@ def _line_numbers(matching: Iterable[int], window: ResultWindow, count: int) -> 
 class _SearchedFile:
     """One file as it is searched: positions lead to lines and columns."""
 
-    def __init__(self, path: str, snapshot: Snapshot) -> None:
-        self._path = path
+    def __init__(self, key: str, snapshot: Snapshot) -> None:
+        self._key = key
         # Engines search the text without its byte order mark; the lines and characters are the same.
         has_mark = snapshot.encoding.bom
         self._text = Snapshot(searched_bytes(snapshot.data), encoding=UTF8) if has_mark else snapshot
@@ -175,7 +175,7 @@ class _SearchedFile:
         text = self._decode_line(line)
         at = self._count_chars(line, begins) if begins and len(text) > LINE_CHARS else 0
         shown = cut_around(text, at)
-        return MatchedLine(path=self._path, line=line, text=shown, is_match=begins is not None, is_whole=shown == text)
+        return MatchedLine(path=self._key, line=line, text=shown, is_match=begins is not None, is_whole=shown == text)
 
     def build_hit(self, place: MatchPosition, window: ResultWindow) -> Hit:
         """Show a match with the lines around it."""
@@ -185,7 +185,7 @@ class _SearchedFile:
         before = range(max(1, line - window.before), line)
         after = range(line + 1, min(self.line_count, line + window.after) + 1)
         return Hit(
-            path=self._path,
+            path=self._key,
             line=line,
             column=column,
             preview=preview,

@@ -73,9 +73,9 @@ _BY_PROGRAM: dict[bytes, tuple[SyntaxParser, ...]] = {
 }
 
 
-def parsers_for(path: str, source: bytes) -> Sequence[SyntaxParser]:
+def parsers_for(file_name: str, source: bytes) -> Sequence[SyntaxParser]:
     """Return the parsers for a file, the strictest first; none if the language is unknown."""
-    name = path.rpartition("/")[2]
+    name = file_name.rpartition("/")[2]
     if _COMMENTED_JSON.fullmatch(name):
         return (_JSON_WITH_COMMENTS,)
     if name in _BY_NAME:

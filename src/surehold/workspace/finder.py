@@ -237,13 +237,13 @@ class Finder:
         return self._snapshot_factory()(target, stored)
 
     def _choose_engine(self) -> Engine:
-        path = find_binary()
+        program = find_binary()
         with self._disk.open_directory(self._disk.resolve(".")) as fd:
             is_on_this_machine = fd is not None
-        return Ripgrep(path=path) if path and is_on_this_machine else LiteralEngine()
+        return Ripgrep(program=program) if program and is_on_this_machine else LiteralEngine()
 
-    def _resolve_root(self, path: str) -> SearchRoot:
-        directory = self._workspace.target(path)
+    def _resolve_root(self, root: str) -> SearchRoot:
+        directory = self._workspace.target(root)
         name = "/".join(directory.parts)
         if name:
             self._policy.check_read(name + "/", name, key=directory.key)

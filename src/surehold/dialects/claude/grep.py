@@ -84,14 +84,14 @@ class ClaudeGrepResult(CamelResult):
     files_searched: int | None = None
     not_looked_at: dict[str, int]
     left_out: tuple[str, ...]
-    """What is not looked at by rule, so that nobody counts it."""
+    """What is always left out, and therefore not counted."""
     ignored_matches: int | None = None
     """Files that would match if nothing were left out; known only when nothing else matches."""
     engine: str
     notes: tuple[str, ...] = ()
 
     def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
-        """Put the totals first, then a row for each file or line."""
+        """Return the totals, then a row for each file or line."""
         searched = self.files_searched
         facts = (
             self._total_text(),
@@ -184,7 +184,7 @@ def _search_query(params: ClaudeGrepParams) -> Search:
 
 
 def _split_globs(text: str) -> list[str]:
-    """Read one glob, or several with blanks between them; a blank in a name is a blank when what is beside it is no glob."""
+    """Split globs at blanks; if a part is not a glob, the text is one glob whose name contains blanks."""
     pieces = text.split()
     several = len(pieces) > 1 and all(is_glob(piece) or piece[0] == "!" for piece in pieces)
     return pieces if several else [text] if pieces else []
@@ -210,7 +210,7 @@ def _rows_by_file(found: SearchResult) -> Iterator[tuple[Any, list[MatchedLine]]
 
 
 def _mode_fields(params: ClaudeGrepParams, found: SearchResult) -> dict[str, Any]:
-    """Return what a mode has beside the names of the files."""
+    """Return what an output mode adds to the names of the files."""
     if found.want == "lines":
         around = any((params.after, params.before, params.around, params.context))
         rows = _format_rows(found.rows, numbers=params.line_numbers, groups=around)
@@ -222,7 +222,7 @@ def _mode_fields(params: ClaudeGrepParams, found: SearchResult) -> dict[str, Any
 
 
 def _format_rows(rows: Sequence[MatchedLine], *, numbers: bool, groups: bool) -> Iterator[str]:
-    """Lay rows out as grep does: `path:line:text` for a match, `path-line-text` beside it, `--` between groups."""
+    """Yield rows as grep prints them: `path:line:text` for a match, `path-line-text` for context, `--` between groups."""
     before: MatchedLine | None = None
     for row in rows:
         if groups and before and (row.path != before.path or row.line != before.line + 1):

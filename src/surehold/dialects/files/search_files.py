@@ -83,7 +83,7 @@ class SearchFilesResult(CamelResult):
     notes: tuple[str, ...] = ()
 
     def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
-        """Group the matches by file, each with the sha256 that an edit of it needs."""
+        """Return the matches grouped by file, each with the sha256 that an edit needs."""
         facts = (
             f"{self.total_matches} {'match' if self.total_matches == 1 else 'matches'}",
             f"{len(self.matches)} shown" if len(self.matches) != self.total_matches else "",

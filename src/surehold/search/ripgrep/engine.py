@@ -76,9 +76,9 @@ def _paths_from_metadata(name: str) -> Iterator[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Ripgrep:
-    """Searches with the program at this path."""
+    """Searches with this program."""
 
-    path: str
+    program: str
 
     @property
     def name(self) -> EngineName:
@@ -135,7 +135,7 @@ class Ripgrep:
 
     def _run_on_bytes(self, data: bytes, what: Sequence[str], deadline: Deadline) -> CompletedRun:
         with memory_file(data) as file:
-            argv = (self.path, *_FIXED_FLAGS, *what, "--", "-")
+            argv = (self.program, *_FIXED_FLAGS, *what, "--", "-")
             limit = output_format.MAX_OUTPUT_BYTES
             done = _check_run(run_program(argv, deadline=deadline, stdin=file, max_output=limit))
         return _check_time(done, deadline)
@@ -179,7 +179,7 @@ class Ripgrep:
         limit = output_format.MAX_JSON_BYTES if "--json" in what else output_format.MAX_OUTPUT_BYTES
         with _scope_flags(scope) as (flags, files), scope.disk.open_directory(scope.directory) as fd:
             assert fd is not None
-            argv = (self.path, *_FIXED_FLAGS, *flags, *excluded, *what, "--", "./")
+            argv = (self.program, *_FIXED_FLAGS, *flags, *excluded, *what, "--", "./")
             directory = f"/proc/self/fd/{fd}" if os.path.isdir("/proc/self/fd") else _plain_path(scope.directory)  # noqa: PTH112
             return _check_run(run_program(argv, deadline=deadline, directory=directory, files=files, max_output=limit))
 
@@ -245,8 +245,8 @@ def _check_run(done: CompletedRun) -> CompletedRun:
     if error is not None:
         raise error
     if done.code < 0 or not _UNREADABLE.search(done.errors):
-        first = done.errors.strip().partition("\n")[0].rstrip(".") or f"it ended with code {done.code}"
-        raise DiskFailed(f"The search program failed: {first}.", reason="search_failed", code=done.code)
+        first = done.errors.strip().partition("\n")[0] or f"it ended with code {done.code}."
+        raise DiskFailed(f"The search program failed: {first}", reason="search_failed", code=done.code)
     return done
 
 

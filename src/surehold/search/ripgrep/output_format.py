@@ -160,11 +160,11 @@ def _split_notice(block: bytes) -> tuple[bytes, bytes]:
     return block[:begin].rstrip(b"\r\n"), block[begin:]
 
 
-def _add_file_with_nul(found: TreeMatches, path: str, offset: int) -> None:
+def _add_file_with_nul(found: TreeMatches, name: str, offset: int) -> None:
     if offset < SNIFF_BYTES:
-        found.binary.append(path)
+        found.binary.append(name)
     else:
-        found.doubtful.append(path)
+        found.doubtful.append(name)
 
 
 def keep_wanted(found: TreeMatches, is_wanted: Callable[[str], bool]) -> None:
