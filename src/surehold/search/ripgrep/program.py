@@ -1,4 +1,4 @@
-"""Runs a program with its output in memory and a time limit, and never leaves a process behind."""
+"""Runs a program with its output in memory and a time limit; the process is always ended."""
 
 import os
 import select
