@@ -105,7 +105,7 @@ def test_progress_is_told_now_and_then(tmp_path: Path, monkeypatch: pytest.Monke
     [
         ("exit 7", "The search program failed: it ended with code 7."),
         ("kill -SEGV $$", "The search program failed: it ended with code -11."),
-        ("echo 'rg: something new' >&2; exit 2", "The search program failed: rg: something new"),
+        ("echo 'rg: something new' >&2; exit 2", "The search program failed: `rg: something new`."),
     ],
 )
 def test_a_crash_is_an_error_and_never_an_empty_result(

@@ -245,8 +245,9 @@ def _check_run(done: CompletedRun) -> CompletedRun:
     if error is not None:
         raise error
     if done.code < 0 or not _UNREADABLE.search(done.errors):
-        first = done.errors.strip().partition("\n")[0] or f"it ended with code {done.code}."
-        raise DiskFailed(f"The search program failed: {first}", reason="search_failed", code=done.code)
+        first = done.errors.strip().partition("\n")[0]
+        cause = f"`{first}`" if first else f"it ended with code {done.code}"
+        raise DiskFailed(f"The search program failed: {cause}.", reason="search_failed", code=done.code)
     return done
 
 
