@@ -94,6 +94,8 @@ class SureholdError(Exception):
     reason: str
     action: str
     details: dict[str, Any]
+    shown: tuple[tuple[int, int], ...] | None
+    """The lines of the current version that the details show whole; () if they show that there is no file."""
     recorded: bool = False
     """Whether the refusal is already in the ledger."""
 
@@ -105,6 +107,7 @@ class SureholdError(Exception):
         path: str | None = None,
         reason: str | None = None,
         action: str | None = None,
+        shown: tuple[tuple[int, int], ...] | None = None,
         **details: Any,
     ) -> None:
         """Take the message, one sentence, and the data that belongs to it."""
@@ -114,6 +117,7 @@ class SureholdError(Exception):
         self.reason = reason or self.default_reason
         self.action = action if action is not None else self.default_action
         self.details = details
+        self.shown = shown
 
     def as_dict(self) -> ErrorDict:
         """Return the error as plain data."""

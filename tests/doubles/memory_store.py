@@ -22,12 +22,15 @@ from surehold.stores.base import (
     Intent,
     LedgerCheck,
     LedgerQuery,
+    PathRecord,
     Pruned,
     Replay,
     SessionRow,
     Sighting,
     StaleRead,
+    StoreView,
     TrashItem,
+    WriterSpan,
 )
 from surehold.stores.owner import is_dead
 from surehold.stores.sqlite import codec
@@ -119,14 +122,17 @@ class MemoryStore:
             )
             return tuple(self._append_entry(entry) for entry in failed)
 
-    def earlier_answer(self, idempotency_key: str) -> Replay | Busy | None:
-        """Return the first answer to a repeated call, or the attempt that is still under way."""
+    def look(self, paths: Sequence[str], *, session: str = "", idempotency_key: str = "") -> StoreView:
+        """Return everything that a write of these paths must know first."""
         with self._lock:
-            now, leases = self._clock(), self._intents.values()
-            same = (
-                _busy_from_lease(lease, now) for lease in leases if lease.intent.call.idempotency_key == idempotency_key
-            )
-            return self._replay_of(idempotency_key) or next(same, None) if idempotency_key else None
+            now, key, leases = self._clock(), idempotency_key, self._intents.values()
+            same = (_busy_from_lease(lease, now) for lease in leases if lease.intent.call.idempotency_key == key)
+            records = {
+                path: PathRecord(path=path, head=self._heads.get(path), sightings=self.list_sightings(session, path))
+                for path in paths
+            }
+            earlier = self._replay_of(key) or next(same, None) if key else None
+            return StoreView(intents=self.open_intents(), earlier=earlier, records=records)
 
     def open_intents(self) -> tuple[Busy, ...]:
         """List every open intent, oldest first, with whether its owner is dead."""
@@ -163,6 +169,14 @@ class MemoryStore:
         with self._lock:
             found = [entry for entry in reversed(self._entries) if _matches_query(entry, query)]
         return tuple(found[: max(query.limit, 0)])
+
+    def list_writers(self, path: str, *, after_seq: int = 0) -> tuple[WriterSpan, ...]:
+        """List who changed a path after an entry, each once, in the order of their first change."""
+        seqs = dict[str, list[int]]()
+        for entry in self._entries:
+            if entry.ok and entry.seq > after_seq and path in (entry.change.path, entry.change.to_path):
+                seqs.setdefault(entry.call.writer, []).append(entry.seq)
+        return tuple(WriterSpan(writer=name, first_seq=all_[0], last_seq=all_[-1]) for name, all_ in seqs.items())
 
     def verify(self, *, blobs: bool = True) -> LedgerCheck:
         """Check the whole chain, and every blob against its name."""

@@ -28,6 +28,7 @@ from surehold.text.anchored.edits import (
 from surehold.text.anchored.rows import AnchoredLine, anchor_lines_at
 from surehold.text.encoding import Encoding
 from surehold.text.snapshot import Snapshot
+from text.anchored import shown_version
 
 KINDS = ["alpha beta", "gamma_ray", "  indented", "}", "", "x", "\treturn value"]
 
@@ -235,10 +236,10 @@ def test_a_copied_anchor_never_lands_on_a_line_that_can_be_told_from_the_right_o
     for _ in range(150):
         told = history(choose, [b"kind number %d\n" % n for n in range(kinds)], 30)
         old, whole = Snapshot(b"".join(told.old)), ((1, len(told.old)),)
-        shown = (ShownVersion(snapshot=old, spans=whole, anchored=whole),)
+        shown = (shown_version(old, spans=whole, anchored=whole),)
         if own:
             new = Snapshot(b"".join(told.new))
-            shown = (ShownVersion(snapshot=new, spans=((1, len(told.new)),), anchored=()), *shown)
+            shown = (shown_version(new, spans=((1, len(told.new)),), anchored=()), *shown)
         for line, row in anchor_lines_at(old, range(1, len(told.old) + 1)).items():
             here = landed(told, choose.choice([row.anchor, f"{row.hash}.{row.occurrence or 1}", str(row)]), shown)
             truth = next((n for n, each in enumerate(told.origin) if each == line - 1), None)
@@ -267,7 +268,7 @@ def test_among_distinct_lines_an_edit_lands_exactly_on_its_line_or_is_refused_wh
         rows[place : place + gone] = [(b"new line %d of edit %d\n" % (n, number), None) for n in range(added)]
     told = History(old=old, new=[line for line, _ in rows], origin=[index for _, index in rows])
     base = Snapshot(b"".join(old))
-    shown = (ShownVersion(snapshot=base, spans=((1, len(old)),)),)
+    shown = (shown_version(base, spans=((1, len(old)),)),)
 
     for line, row in anchor_lines_at(base, range(1, len(old) + 1)).items():
         truth = next((n for n, each in enumerate(told.origin) if each == line - 1), None)
@@ -286,7 +287,7 @@ def test_an_edit_lands_only_on_lines_with_the_very_bytes_that_were_shown(
     rows = anchor_lines_at(base, range(1, len(old) + 1))
     first = data.draw(st.integers(1, len(old)))
     last = data.draw(st.integers(first, len(old)))
-    shown = (ShownVersion(snapshot=base, spans=((1, len(old)),)),)
+    shown = (shown_version(base, spans=((1, len(old)),)),)
     sent: Operation = DeleteRange(start_hash=rows[first].anchor, end_hash=rows[last].anchor)
     if first == last:
         sent = DeleteLine(hash=rows[first].anchor)

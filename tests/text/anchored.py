@@ -23,6 +23,11 @@ from surehold.text.plan import EditPlan
 from surehold.text.snapshot import Snapshot
 
 
+def shown_version(snapshot: Snapshot, **more: Any) -> ShownVersion:
+    """Return a version that was shown and whose bytes are kept."""
+    return ShownVersion(sha256=snapshot.sha256, load=lambda: snapshot.data, **more)
+
+
 @dataclass(frozen=True)
 class File:
     """One version of a file; lines are counted from 1."""
@@ -49,15 +54,15 @@ class File:
 
     def shown(self, *spans: tuple[int, int]) -> ShownVersion:
         """Return what a session knows that was shown these lines, or all of them."""
-        return ShownVersion(snapshot=self.snapshot, spans=spans or ((1, len(self.rows)),))
+        return shown_version(self.snapshot, spans=spans or ((1, len(self.rows)),))
 
     def reread(self) -> ShownVersion:
         """Return what a session knows that was shown all lines with their anchors, and nothing else."""
-        return ShownVersion(snapshot=self.snapshot, spans=((1, len(self.rows)),), anchored=((1, len(self.rows)),))
+        return shown_version(self.snapshot, spans=((1, len(self.rows)),), anchored=((1, len(self.rows)),))
 
     def written(self, *anchored: tuple[int, int]) -> ShownVersion:
         """Return what a session knows that wrote this version itself: all lines, but only these by their anchors."""
-        return ShownVersion(snapshot=self.snapshot, spans=((1, len(self.rows)),), anchored=anchored)
+        return shown_version(self.snapshot, spans=((1, len(self.rows)),), anchored=anchored)
 
     def plan(self, *operations: Operation, **settings: Any) -> EditPlan:
         return AnchoredEdits(operations=operations, **settings).plan(Snapshot(self.data))

@@ -268,7 +268,7 @@ def test_a_link_that_leads_elsewhere_after_the_question_is_not_followed(bench: B
         (bench.root / "link-to-plain").symlink_to("twin")
         return Approval(allowed=True)
 
-    with pytest.raises(StaleFile, match="leads elsewhere"):
+    with pytest.raises(StaleFile, match="now resolves to a different file"):
         bench.workspace.session(mode="default", approver=busy).edit("link-to-plain", ("old", "new"))
     assert (bench.get("plain"), bench.get("twin")) == (b"old\n", b"old\n")
 
@@ -316,7 +316,7 @@ def test_a_move_does_not_overwrite_what_appeared_at_its_destination_meanwhile(be
         return Approval(allowed=True)
 
     move = Proposal(path="plain", to_path="there", edit=Keep(), proof=Exact(), to_proof=Unproven())
-    with pytest.raises(StaleFile, match="overwriting it"):
+    with pytest.raises(StaleFile, match="to overwrite it"):
         bench.workspace.session(mode="default", approver=busy).apply(move)
     assert (bench.get("plain"), bench.get("there")) == (b"old\n", b"precious\n")
 

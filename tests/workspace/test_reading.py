@@ -5,9 +5,10 @@ from hypothesis import strategies as st
 
 from doubles.memory_store import MemoryStore
 from spec.marks import requirement
-from surehold.stores.base import Blob, SessionRow, Sighting, Store
+from surehold.stores.base import Blob, PathRecord, SessionRow, Sighting, Store
 from surehold.text.snapshot import Snapshot
-from surehold.workspace.access.read_gate import KnownFile, find_in_earlier_version
+from surehold.workspace.access.known_file import KnownFile
+from surehold.workspace.access.read_gate import find_in_earlier_version
 from surehold.workspace.access.seen_lines import clip_spans, merge_ranges, subtract_spans
 from surehold.workspace.settings import utc_now
 
@@ -42,6 +43,10 @@ def seen_by(store: Store, *versions: tuple[bytes, set[int]]) -> tuple[Sighting, 
     return store.list_sightings("s", "file")
 
 
+def known_file(store: Store, data: bytes, seen: tuple[Sighting, ...]) -> KnownFile:
+    return KnownFile(PathRecord(path="file", sightings=seen), Snapshot(data), store=store, session="s")
+
+
 _ROWS = st.lists(st.sampled_from([b"one\n", b"two\n", b"three\n", b"four\n"]), min_size=1, max_size=12)
 
 
@@ -52,7 +57,7 @@ def test_a_line_is_known_only_if_an_equal_one_was_shown(
 ) -> None:
     shown = data.draw(st.sets(st.integers(1, len(old))))
     store = MemoryStore(clock=utc_now)
-    known = KnownFile(store, "file", Snapshot(b"".join(new)), seen_by(store, (b"".join(old), shown)))
+    known = known_file(store, b"".join(new), seen_by(store, (b"".join(old), shown)))
 
     texts = {old[line - 1] for line in shown}
 
@@ -66,7 +71,7 @@ def test_what_was_shown_of_several_versions_adds_up() -> None:
     store = MemoryStore(clock=utc_now)
     seen = seen_by(store, (b"a\nb\nc\nd\n", {1, 2}), (b"a\nb\nc\nX\nd\n", {3}))
 
-    known = KnownFile(store, "file", Snapshot(b"new\na\nb\nc\nd\n"), seen)
+    known = known_file(store, b"new\na\nb\nc\nd\n", seen)
 
     assert known.known == ((2, 4),)
     assert not known.known_version

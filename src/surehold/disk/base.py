@@ -10,7 +10,7 @@ Rules for every disk:
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
 from surehold.text.snapshot import Meta
@@ -26,6 +26,8 @@ class Target:
     """The names below the root; never `.`, `..` or a link. Bytes that are not UTF-8 are surrogate-escaped."""
     key: str
     """How the store and people name it: relative to the first root, absolute below any other."""
+    asked: str = field(default="", compare=False)
+    """The path as the caller spelled it, when a caller did: rules apply to that name too."""
 
     def __str__(self) -> str:
         return self.key

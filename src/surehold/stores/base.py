@@ -241,6 +241,36 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PathRecord:
+    """What the store knows of one path, and what one session was shown of it."""
+
+    path: str
+    head: Head | None = None
+    sightings: tuple[Sighting, ...] = ()
+    """Newest version first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreView:
+    """What a write must know before it looks at its files, as of one moment."""
+
+    intents: tuple[Busy, ...]
+    """Every open intent, oldest first."""
+    earlier: Replay | Busy | None
+    """The first answer to a repeated call, or the attempt that is still open."""
+    records: dict[str, PathRecord]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriterSpan:
+    """The first and the last entry in which a writer changed a path."""
+
+    writer: str
+    first_seq: int
+    last_seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
     """What a clean-up removed."""
 
@@ -276,8 +306,8 @@ class Store(Protocol):
         """Close the intent as failed and record that; nothing of it is visible on the disk any more."""
         ...
 
-    def earlier_answer(self, idempotency_key: str) -> Replay | Busy | None:
-        """Return the first answer to a repeated call, or the attempt that is still under way; None when it is new."""
+    def look(self, paths: Sequence[str], *, session: str = "", idempotency_key: str = "") -> StoreView:
+        """Return everything that a write of these paths must know first, in one transaction."""
         ...
 
     def open_intents(self) -> tuple[Busy, ...]:
@@ -302,6 +332,10 @@ class Store(Protocol):
 
     def list_entries(self, query: LedgerQuery) -> tuple[Entry, ...]:
         """List entries, newest first."""
+        ...
+
+    def list_writers(self, path: str, *, after_seq: int = 0) -> tuple[WriterSpan, ...]:
+        """List who changed a path after an entry, each once, in the order of their first change."""
         ...
 
     def verify(self, *, blobs: bool = True) -> LedgerCheck:

@@ -47,7 +47,7 @@ class Lines:
         """The offset of every line, and at the end the offset behind the last one."""
         step = len(self.breaker)
         begin = len(self._encoding.bom)
-        starts = list(accumulate((len(p) + step for p in self.pieces), initial=begin))
+        starts = list(accumulate(map(step.__add__, map(len, self.pieces)), initial=begin))
         starts[-1] = len(self._data)  # the last line may have no terminator
         return starts
 

@@ -4,11 +4,12 @@ from dataclasses import dataclass, replace
 
 from surehold.disk.base import Create, Remove, Rename, Replace, Step, Target
 from surehold.errors import StaleFile, SureholdError
-from surehold.stores.base import Blob, Change, Sighting
-from surehold.text.plan import EditPlan
+from surehold.stores.base import Blob, Change, PathRecord
+from surehold.text.plan import Edit, EditPlan
 from surehold.text.snapshot import Snapshot, Version
+from surehold.workspace.access.known_file import KnownFile
 from surehold.workspace.access.policy import PathRules
-from surehold.workspace.proposal import Proposal
+from surehold.workspace.proposal import Proposal, SessionEdit, Sha256
 
 _MAX_COMPARED_BYTES = 8 << 20
 _CHANGES_SINCE_BYTES = 8 * 1024
@@ -22,7 +23,7 @@ class ResolvedProposal:
     proposal: Proposal
     target: Target
     to: Target | None = None
-    standings: tuple[PathRules, ...] = ()
+    rules: tuple[PathRules, ...] = ()
     """What the rules say about each path."""
 
     @property
@@ -39,8 +40,8 @@ class Draft:
     plan: EditPlan
     displaced: Snapshot
     change: Change
-    seen: tuple[Sighting, ...] = ()
-    """What the session was shown of the file before."""
+    known: KnownFile
+    """The file before, and what the session was shown of it."""
     warnings: tuple[str, ...] = ()
     already_applied: bool = False
 
@@ -65,30 +66,25 @@ class Draft:
 
 
 def make_draft(
-    place: ResolvedProposal,
-    current: Snapshot,
-    displaced: Snapshot,
-    *,
-    seen: tuple[Sighting, ...],
-    base: bytes | None,
-    in_place: bool,
-    trash_id: str,
+    place: ResolvedProposal, known: KnownFile, displaced: Snapshot, *, in_place: bool, trash_id: str
 ) -> Draft:
     """Check the proof, plan the edit, run the checks; raise when one of them refuses."""
-    proposal = place.proposal
+    proposal, current = place.proposal, known.current
+    edit = proposal.edit.edit_for(known) if isinstance(proposal.edit, SessionEdit) else proposal.edit
     already = False
     try:
-        proposal.proof.check(place.target.key, current, seen)
+        proposal.proof.check(known)
     except StaleFile as stale:
         if stale.reason != "hash_mismatch":
             raise
-        if place.to is not None or not _already_applied(proposal, current, base):
-            raise _with_retry_details(stale, place, current, base if _was_shown(stale, seen) else None) from None
+        base = known.load_version(proposal.proof.expected) if isinstance(proposal.proof, Sha256) else None
+        if place.to is not None or not _already_applied(edit, current, base):
+            raise _with_retry_details(stale, edit, known, base) from None
         already = True
     if place.to is not None:
-        proposal.to_proof.check(place.to.key, displaced, ())
+        proposal.to_proof.check(KnownFile(PathRecord(path=place.to.key), displaced))
     try:
-        plan = EditPlan(before=current, after=current) if already else proposal.edit.plan(current)
+        plan = EditPlan(before=current, after=current) if already else edit.plan(current)
     except SureholdError as error:
         error.path = error.path or place.target.key  # an edit does not know which file it looks at
         raise
@@ -100,38 +96,34 @@ def make_draft(
         plan=plan,
         displaced=displaced,
         change=change,
-        seen=seen,
+        known=known,
         warnings=(*plan.warnings, *warnings),
         already_applied=already,
     )
 
 
-def _already_applied(proposal: Proposal, current: Snapshot, base: bytes | None) -> bool:
+def _already_applied(edit: Edit, current: Snapshot, base: bytes | None) -> bool:
     """Tell whether the file already is what the call asked for, so that a repeated call is no conflict."""
     try:
-        if not proposal.edit.plan(current).changes_bytes:
+        if not edit.plan(current).changes_bytes:
             return True
-        return base is not None and proposal.edit.plan(Snapshot(base, encoding=current.encoding)).after == current
+        return base is not None and edit.plan(Snapshot(base, encoding=current.encoding)).after == current
     except SureholdError:
-        return base is not None and _replays_from_base(proposal, base, current)
+        return base is not None and _replays_from_base(edit, base, current)
 
 
-def _replays_from_base(proposal: Proposal, base: bytes, current: Snapshot) -> bool:
+def _replays_from_base(edit: Edit, base: bytes, current: Snapshot) -> bool:
     try:
-        return proposal.edit.plan(Snapshot(base)).after == current
+        return edit.plan(Snapshot(base)).after == current
     except SureholdError:
         return False
 
 
-def _was_shown(stale: StaleFile, seen: tuple[Sighting, ...]) -> bool:
-    """Tell whether this session was shown the version it names: only then may the refusal show lines of it."""
-    return any(sighting.sha256 == stale.details.get("expected_sha256") for sighting in seen)
-
-
-def _with_retry_details(stale: StaleFile, place: ResolvedProposal, current: Snapshot, base: bytes | None) -> StaleFile:
+def _with_retry_details(stale: StaleFile, edit: Edit, known: KnownFile, base: bytes | None) -> StaleFile:
     """Say whether the same edits would apply to the file as it is now, and what changed since the caller saw it."""
+    current = known.current
     try:
-        plan = place.proposal.edit.plan(current)
+        plan = edit.plan(current)
     except SureholdError:
         still_apply = False
     else:
@@ -139,10 +131,11 @@ def _with_retry_details(stale: StaleFile, place: ResolvedProposal, current: Snap
     stale.details["edits_still_apply"] = still_apply
     if still_apply:
         stale.details["retry_with_sha256"] = current.sha256
-    if base is not None and len(base) + current.size <= _MAX_COMPARED_BYTES:
+    shown = any(one.sha256 == stale.details.get("expected_sha256") for one in known.seen)
+    if shown and base is not None and len(base) + current.size <= _MAX_COMPARED_BYTES:
         from surehold.text.plan_diff import diff_between
 
-        old, name = Snapshot(base, encoding=current.encoding if current.is_text else None), place.target.key
+        old, name = Snapshot(base, encoding=current.encoding if current.is_text else None), known.path
         since = diff_between(old, current, from_name=name, to_name=name, limit=_CHANGES_SINCE_BYTES)
         stale.details["changes_since"] = since.text
         stale.details["changes_since_truncated"] = since.truncated

@@ -4,10 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from surehold.disk.base import Target
 from surehold.errors import FileTooLarge
 from surehold.text.anchored.rows import AnchoredLine, anchor_lines, stream_digests
 from surehold.text.page import FilePage, page_from_snapshot
 from surehold.text.snapshot import Snapshot
+from surehold.workspace.paths import AnyPath
 from surehold.workspace.session import Session
 
 _MAX_IN_MEMORY_BYTES = 8 << 20
@@ -51,33 +53,32 @@ class StreamedFile:
     """A file that is too large to be held."""
 
     session: Session
-    path: str
+    target: Target
     encoding: str | None
     snapshot: None = None
 
     def read_page(self, start: int, count: int, max_bytes: int) -> FilePage:
         """Return some lines, and the facts about all of it, in one pass."""
         workspace = self.session.workspace
-        return workspace.page(self.path, start=start, count=count, max_bytes=max_bytes, encoding=self.encoding)
+        return workspace.page(self.target, start=start, count=count, max_bytes=max_bytes, encoding=self.encoding)
 
     def line_digests(self, page: FilePage) -> Iterator[Sequence[int]]:
         """Yield the digests of all lines, in a second pass."""
         workspace = self.session.workspace
         if page.file_encoding.width > 1:  # digests are of the file's own bytes, which a pass as UTF-8 does not show
-            yield workspace.read(self.path, encoding=self.encoding).digests
+            yield workspace.read(self.target, encoding=self.encoding).digests
             return
         breaker = b"\r" if page.style == "cr" else b"\n"
-        yield from stream_digests(
-            workspace.disk.read_chunks(workspace.target(self.path)), page.encoding, breaker=breaker
-        )
+        yield from stream_digests(workspace.read_chunks(self.target), page.encoding, breaker=breaker)
 
 
-def open_source(session: Session, path: str, encoding: str | None) -> FileSource:
+def open_source(session: Session, path: AnyPath, encoding: str | None) -> FileSource:
     """Open a file for reading, whatever its size."""
+    target = session.workspace.target(path)
     try:
-        return LoadedFile(session.workspace.read(path, encoding=encoding, limit=_MAX_IN_MEMORY_BYTES))
+        return LoadedFile(session.workspace.read(target, encoding=encoding, limit=_MAX_IN_MEMORY_BYTES))
     except FileTooLarge:
-        return StreamedFile(session, path, encoding)
+        return StreamedFile(session, target, encoding)
 
 
 def anchored_rows(source: FileSource, page: FilePage) -> tuple[AnchoredLine, ...]:

@@ -1,13 +1,23 @@
 """Resolves the path a caller sends to a target that the rules allow."""
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
-from surehold.disk.base import Disk, Target
+from surehold.disk.base import Disk, EntryStat, Target
 from surehold.errors import NotAFile, NotFound, SureholdError
 from surehold.workspace.access.policy import PathRules, Policy
 
+AnyPath = str | Target
+"""A path as a caller spells it, or one that was resolved already."""
+
 _ESCAPED_BYTE = re.compile(r"\\x([89a-f][0-9a-f])")
+
+
+def spelled_path(path: AnyPath) -> str:
+    """Return a path as the caller spelled it."""
+    return path if isinstance(path, str) else path.asked or path.key
 
 
 class PathResolver:
@@ -17,15 +27,17 @@ class PathResolver:
         self.disk = disk
         self.policy = policy
 
-    def resolve_readable(self, path: str) -> Target:
-        """Resolve a path that may be read."""
-        target = self._resolve_path(path)
-        self.policy.check_read(self._path_below_root(target, path), "/".join(target.parts), key=target.key)
+    def resolve_readable(self, path: AnyPath) -> Target:
+        """Resolve a path that may be read; a target stays what it is."""
+        if isinstance(path, Target):
+            return path
+        target = replace(self._resolve_path(path), asked=path)
+        self.policy.check_read(self._path_below_root(target), "/".join(target.parts), key=target.key)
         return target
 
-    def rules_for(self, path: str, target: Target) -> PathRules:
+    def rules_for(self, target: Target) -> PathRules:
         """Say which rules apply to writing a path; one that may not even be read is refused."""
-        return self.policy.rules_for(self._path_below_root(target, path), "/".join(target.parts), key=target.key)
+        return self.policy.rules_for(self._path_below_root(target), "/".join(target.parts), key=target.key)
 
     def check_recorded_path(self, key: str) -> None:
         """Refuse a recorded path that the rules hide, wherever it leads today."""
@@ -33,8 +45,9 @@ class PathResolver:
         name = key.removeprefix(root).lstrip("/")
         self.policy.check_read(name, name, key=key)
 
-    def refuse_link(self, path: str, target: Target) -> None:
-        """Refuse to move or delete what is only another name: the file itself would go, and the name stay behind."""
+    def refuse_link(self, target: Target) -> None:
+        """Refuse to move or delete through a symbolic link: the file would go, and the link stay."""
+        path = spelled_path(target)
         above, _, name = path.rstrip("/").rpartition("/")
         if name in {"", ".", ".."}:
             return
@@ -50,6 +63,14 @@ class PathResolver:
                 leads_to=target.key,
             )
 
+    def parent_of(self, target: Target) -> Target:
+        """Return the directory that holds a target."""
+        return self.disk.target_below(self.disk.resolve(target.root), target.parts[:-1])
+
+    def stat_siblings(self, target: Target, names: Sequence[str]) -> list[EntryStat | None]:
+        """Return what is known of names in the directory of a target."""
+        return list(self.disk.stat_entries(self.parent_of(target), names))
+
     def _resolve_path(self, path: str) -> Target:
         r"""Resolve a path; one that shows the bytes of a name as `\xNN` means that name, unless there is one like it."""
         target = self.disk.resolve(path)
@@ -59,8 +80,9 @@ class PathResolver:
         other = self.disk.resolve(meant)
         return other if self._target_exists(other) else target
 
-    def _path_below_root(self, target: Target, path: str) -> str:
+    def _path_below_root(self, target: Target) -> str:
         """Return a path as it was asked for, below its root: rules say nothing about the directories above a root."""
+        path = spelled_path(target)
         if not path.startswith("/"):
             return path
         for root in (target.root, *self.disk.roots):
@@ -76,9 +98,8 @@ class PathResolver:
     def _target_exists(self, target: Target) -> bool:
         if not target.parts:
             return True
-        above = self.disk.target_below(self.disk.resolve(target.root), target.parts[:-1])
         with suppress(SureholdError):
-            return self.disk.stat_entries(above, target.parts[-1:])[0] is not None
+            return self.stat_siblings(target, target.parts[-1:])[0] is not None
         return False
 
 

@@ -1,13 +1,15 @@
 """What a caller wants to change, and the proof that it has seen the file."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from surehold.errors import AlreadyExists, InvalidArgument, NotFound, StaleFile
-from surehold.stores.base import Sighting
-from surehold.text.plan import Check, Delete, Edit
+from surehold.text.line_ranges import LineRanges
+from surehold.text.plan import Check, Delete, Edit, EditPlan
 from surehold.text.snapshot import Snapshot
+from surehold.workspace.access.known_file import KnownFile
+from surehold.workspace.paths import AnyPath
 
 _SHA256_DIGITS = 64
 _ALL_MODE_BITS = 0o7777
@@ -16,7 +18,7 @@ _ALL_MODE_BITS = 0o7777
 class Proof(Protocol):
     """Evidence that the caller saw the file."""
 
-    def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:
+    def check(self, file: KnownFile) -> None:
         """Refuse when the file is not what the caller saw."""
         ...
 
@@ -36,16 +38,15 @@ class Sha256:
                 action="Send the 64 lower-case hexadecimal digits that reading the file returned.",
             )
 
-    def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:  # noqa: ARG002 - one shape for all
+    def check(self, file: KnownFile) -> None:
         """Compare with the file's bytes as they are now."""
-        if not current.exists:
-            raise NotFound(f"`{path}` does not exist.", path=path)
-        if current.sha256 != self.expected:
+        _refuse_absent(file)
+        if file.current.sha256 != self.expected:
             raise StaleFile(
-                f"`{path}` is not the version you saw.",
-                path=path,
+                f"`{file.path}` is not the version you saw.",
+                path=file.path,
                 expected_sha256=self.expected,
-                actual_sha256=current.sha256,
+                actual_sha256=file.current.sha256,
             )
 
 
@@ -53,20 +54,19 @@ class Sha256:
 class Absent:
     """The caller says that nothing is there."""
 
-    def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:  # noqa: ARG002 - one shape for all
+    def check(self, file: KnownFile) -> None:
         """Refuse when something is there."""
-        if current.exists:
-            raise AlreadyExists(f"`{path}` exists already.", path=path, actual_sha256=current.sha256)
+        if file.current.exists:
+            raise AlreadyExists(f"`{file.path}` exists already.", path=file.path, actual_sha256=file.current.sha256)
 
 
 @dataclass(frozen=True, slots=True)
 class Exact:
     """The edit quotes what it replaces; that is the evidence."""
 
-    def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:  # noqa: ARG002 - one shape for all
+    def check(self, file: KnownFile) -> None:
         """Refuse only when there is no file to quote from."""
-        if not current.exists:
-            raise NotFound(f"`{path}` does not exist.", path=path)
+        _refuse_absent(file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,26 +76,28 @@ class Seen:
     whole: bool = False
     """Every line of it, not only some."""
 
-    def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:
+    def check(self, file: KnownFile) -> None:
         """Compare the content hash with what was shown; times never decide."""
-        if not current.exists:
-            raise NotFound(f"`{path}` does not exist.", path=path)
-        shown = next((sighting for sighting in seen if sighting.sha256 == current.sha256), None)
-        if shown is None and not seen:
+        _refuse_absent(file)
+        shown = next((sighting for sighting in file.seen if sighting.sha256 == file.current.sha256), None)
+        if shown is None and not file.seen:
             raise StaleFile(
-                f"`{path}` was not read in this session.", path=path, reason="not_read", action="Read it first."
+                f"`{file.path}` was not read in this session.",
+                path=file.path,
+                reason="not_read",
+                action="Read it first.",
             )
         if shown is None:
             raise StaleFile(
-                f"`{path}` changed since this session read it.",
-                path=path,
-                expected_sha256=seen[0].sha256,
-                actual_sha256=current.sha256,
+                f"`{file.path}` changed since this session read it.",
+                path=file.path,
+                expected_sha256=file.seen[0].sha256,
+                actual_sha256=file.current.sha256,
             )
         if self.whole and not shown.whole:
             raise StaleFile(
-                f"`{path}` was read only in part.",
-                path=path,
+                f"`{file.path}` was read only in part.",
+                path=file.path,
                 reason="partially_read",
                 action="Read the rest of it first.",
                 seen_lines=[list(span) for span in shown.spans],
@@ -108,29 +110,43 @@ class AllOf:
 
     proofs: tuple[Proof, ...]
 
-    def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:
+    def check(self, file: KnownFile) -> None:
         """Ask one after the other."""
         for proof in self.proofs:
-            proof.check(path, current, seen)
+            proof.check(file)
 
 
 @dataclass(frozen=True, slots=True)
 class Unproven:
     """The caller offers no evidence, and the tool's contract allows that."""
 
-    def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:
+    def check(self, file: KnownFile) -> None:
         """Accept whatever is there."""
+
+
+def _refuse_absent(file: KnownFile) -> None:
+    if not file.current.exists:
+        raise NotFound(f"`{file.path}` does not exist.", path=file.path)
+
+
+@runtime_checkable
+class SessionEdit(Protocol):
+    """An edit that depends on what the session was shown, which is known only under the lock."""
+
+    def edit_for(self, file: KnownFile) -> Edit:
+        """Return the edit for the file as it is now."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
     """One path, what to make of it, and the evidence."""
 
-    path: str
-    edit: Edit
+    path: AnyPath
+    edit: Edit | SessionEdit
     proof: Proof
     checks: tuple[Check, ...] = ()
-    to_path: str = ""
+    to_path: AnyPath = ""
     """Where it goes, when it moves."""
     to_proof: Proof = field(default_factory=Absent)
     """What the caller says about the place it goes to."""
@@ -142,10 +158,16 @@ class Proposal:
     """Deleted bytes are not offered in the trash (they stay in the history until it is pruned)."""
     restore: Snapshot | None = None
     """The version whose mode, owner, times and attributes a created file takes back."""
+    shows: Callable[[EditPlan], LineRanges] | None = None
+    """Which lines of the new version the answer will show: they count as shown to the session, as do those of a refusal."""
+    shows_anchors: bool = False
+    """Whether those lines are shown with their anchors."""
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""
         if self.to_path and isinstance(self.edit, Delete):
-            raise InvalidArgument("A deleted file cannot move.", path=self.path, reason="delete_and_move")
+            raise InvalidArgument("A deleted file cannot move.", path=str(self.path), reason="delete_and_move")
         if self.mode is not None and not 0 <= self.mode <= _ALL_MODE_BITS:
-            raise InvalidArgument(f"{self.mode:#o} is not a set of permission bits.", path=self.path, reason="bad_mode")
+            raise InvalidArgument(
+                f"{self.mode:#o} is not a set of permission bits.", path=str(self.path), reason="bad_mode"
+            )

@@ -1,7 +1,7 @@
 """Reads the files of a workspace, whole or page by page, within its rules and limits."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Self
 
@@ -13,7 +13,7 @@ from surehold.text.hashing import sha256_hex
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.access.policy import Policy
 from surehold.workspace.editorconfig import charset_of
-from surehold.workspace.paths import PathResolver
+from surehold.workspace.paths import AnyPath, PathResolver, spelled_path
 from surehold.workspace.recovery import Recovery
 from surehold.workspace.settings import Limits
 
@@ -56,25 +56,29 @@ class WorkspaceReader:
 
         return Finder(self, detector=self._detector)
 
-    def target(self, path: str) -> Target:
+    def target(self, path: AnyPath) -> Target:
         """Resolve a path that may be read."""
         return self.names.resolve_readable(path)
 
-    def read(self, path: str, *, encoding: str | None = None, limit: int | None = None) -> Snapshot:
+    def read(self, path: AnyPath, *, encoding: str | None = None, limit: int | None = None) -> Snapshot:
         """Return a file as it is now; `FileTooLarge` above the limit."""
         self._recovery.settle_dead(timeout=0)
         snapshot = self._read_snapshot(self.target(path), encoding, limit=limit)
         if not snapshot.exists:
-            raise NotFound(f"`{path}` does not exist.", path=path)
+            raise NotFound(f"`{spelled_path(path)}` does not exist.", path=spelled_path(path))
         return snapshot
 
-    def fingerprint(self, path: str) -> str:
+    def read_chunks(self, path: AnyPath) -> Iterator[bytes]:
+        """Yield the bytes of a file of any size, as of one moment."""
+        return self.disk.read_chunks(self.target(path))
+
+    def fingerprint(self, path: AnyPath) -> str:
         """Return the sha256 of a file as it is now; empty when nothing is there."""
         stored = self.disk.read(self.target(path), limit=self.limits.max_file_bytes)
         return sha256_hex(stored.data) if stored else ""
 
     def page(
-        self, path: str, *, start: int = 1, count: int = 2000, max_bytes: int = 262_144, encoding: str | None = None
+        self, path: AnyPath, *, start: int = 1, count: int = 2000, max_bytes: int = 262_144, encoding: str | None = None
     ) -> "FilePage":
         """Return some lines of a file of any size, with the facts about all of it, in one pass."""
         if start < 1 or count < 1:

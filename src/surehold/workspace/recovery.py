@@ -8,12 +8,13 @@
 5. Safe to run twice, and safe to be killed: every decision is made by looking at the bytes.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from surehold.disk.base import Create, Disk, Remove, Rename, Replace, Step, StoredFile, Target
 from surehold.errors import SureholdError
-from surehold.stores.base import Blob, Change, Intent, Store
+from surehold.stores.base import Blob, Busy, Change, Intent, Store
 from surehold.text.align import shared_prefix_length
 from surehold.text.hashing import sha256_hex
 from surehold.text.snapshot import Version
@@ -76,9 +77,11 @@ class Recovery:
 
     def settle_dead(self, *, timeout: float) -> tuple[SettledIntent, ...]:
         """Settle every intent whose owner is dead; one that cannot be settled is reported and stays open."""
-        return tuple(
-            self._settle_intent(busy.intent, timeout) for busy in self._store.open_intents() if busy.owner_is_dead
-        )
+        return self.settle_intents([busy for busy in self._store.open_intents() if busy.owner_is_dead], timeout=timeout)
+
+    def settle_intents(self, dead: Sequence[Busy], *, timeout: float) -> tuple[SettledIntent, ...]:
+        """Settle intents of dead owners."""
+        return tuple(self._settle_intent(busy.intent, timeout) for busy in dead)
 
     def _settle_intent(self, intent: Intent, timeout: float) -> SettledIntent:
         paths = paths_of(intent)

@@ -14,6 +14,7 @@ from surehold.text.rewrite import WriteText
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.access.permission import Approver, Permission
 from surehold.workspace.history import History
+from surehold.workspace.paths import AnyPath
 from surehold.workspace.proposal import Absent, Exact, Proof, Proposal, Seen, Sha256
 from surehold.workspace.receipt import Receipt
 from surehold.workspace.writer import WorkspaceWriter
@@ -58,21 +59,23 @@ class Session:
         """The way to files whose names are not known."""
         return self.workspace.finder
 
-    def read(self, path: str, *, encoding: str | None = None) -> Snapshot:
+    def read(self, path: AnyPath, *, encoding: str | None = None) -> Snapshot:
         """Return a file as it is now; the session has then seen all of it."""
-        snapshot = self.workspace.read(path, encoding=encoding)
+        target = self.workspace.target(path)
+        snapshot = self.workspace.read(target, encoding=encoding)
         total = snapshot.line_count if snapshot.is_text else 0
-        self.record_shown_lines(path, snapshot, spans=((1, total),) if total else (), whole=True)
+        self.record_shown_lines(target, snapshot, spans=((1, total),) if total else (), whole=True)
         return snapshot
 
-    def page(self, path: str, *, start: int = 1, count: int = 2000) -> FilePage:
+    def page(self, path: AnyPath, *, start: int = 1, count: int = 2000) -> FilePage:
         """Return some lines of a file of any size; the session has then seen those."""
-        page = self.workspace.page(path, start=start, count=count)
-        self.record_shown_page(path, page)
+        target = self.workspace.target(path)
+        page = self.workspace.page(target, start=start, count=count)
+        self.record_shown_page(target, page)
         return page
 
     def record_shown_page(
-        self, path: str, page: FilePage, *, anchored: bool = False, snapshot: Snapshot | None = None
+        self, path: AnyPath, page: FilePage, *, anchored: bool = False, snapshot: Snapshot | None = None
     ) -> None:
         """Remember that a page was shown; lines that were cut were not. All pages of a version make it whole."""
         shown = len(page.rows) - page.cut
@@ -89,11 +92,11 @@ class Session:
             whole=not page.cut and together == everything,
             anchored=spans if anchored else (),
         )
-        self.workspace.store.record_sightings([sighting], self._blobs_to_keep(snapshot))
+        self.workspace.store.record_sightings([sighting], self.workspace.blobs_to_keep(snapshot))
 
     def record_shown_lines(
         self,
-        path: str,
+        path: AnyPath,
         snapshot: Snapshot,
         *,
         spans: tuple[tuple[int, int], ...],
@@ -110,7 +113,7 @@ class Session:
             whole=whole,
             anchored=spans if anchored else (),
         )
-        self.workspace.store.record_sightings([sighting], self._blobs_to_keep(snapshot))
+        self.workspace.store.record_sightings([sighting], self.workspace.blobs_to_keep(snapshot))
 
     def record_shown_matches(self, hits: Iterable[tuple[str, Snapshot, tuple[tuple[int, int], ...]]]) -> None:
         """Remember lines that a search showed, of many files at once; paths are the workspace's own."""
@@ -118,23 +121,17 @@ class Session:
         for key, snapshot, spans in hits:
             sightings.append(Sighting(session=self.id, path=key, sha256=snapshot.sha256, spans=merge_ranges(spans)))
             if snapshot.size <= _MAX_MATCHED_VERSION_BYTES:
-                blobs += self._blobs_to_keep(snapshot)
+                blobs += self.workspace.blobs_to_keep(snapshot)
         if sightings:
             self.workspace.store.record_sightings(sightings, blobs)
 
-    def _blobs_to_keep(self, snapshot: Snapshot | None) -> list[Blob]:
-        """Return the version that was shown, if it is small enough to be kept for rebasing."""
-        if snapshot is None or snapshot.size > self.workspace.limits.sighting_bytes:
-            return []
-        return [Blob(data=snapshot.data, sha256=snapshot.sha256)]
-
-    def create(self, path: str, text: str, *, reason: str = "", dry_run: bool = False) -> Receipt:
+    def create(self, path: AnyPath, text: str, *, reason: str = "", dry_run: bool = False) -> Receipt:
         """Make a new file; one that exists is never overwritten."""
         proposal = Proposal(path=path, edit=WriteText(text), proof=Absent())
         return self._submit_operation("create", proposal, reason=reason, dry_run=dry_run)
 
     def write(
-        self, path: str, text: str, *, expected_sha256: str = "", reason: str = "", dry_run: bool = False
+        self, path: AnyPath, text: str, *, expected_sha256: str = "", reason: str = "", dry_run: bool = False
     ) -> Receipt:
         """Overwrite a file that this session has read, or whose sha256 it names. Encoding and line endings stay."""
         proof: Proof = Sha256(expected_sha256) if expected_sha256 else Seen(whole=True)
@@ -144,7 +141,7 @@ class Session:
 
     def edit(
         self,
-        path: str,
+        path: AnyPath,
         *edits: StringEdit | tuple[str, str],
         expected_sha256: str = "",
         reason: str = "",
@@ -155,7 +152,7 @@ class Session:
         proposal = Proposal(path=path, edit=SnapshotEdits(_string_edits(edits)), proof=proof)
         return self._submit_operation("edit", proposal, reason=reason, dry_run=dry_run)
 
-    def delete(self, path: str, *, expected_sha256: str = "", reason: str = "", dry_run: bool = False) -> Receipt:
+    def delete(self, path: AnyPath, *, expected_sha256: str = "", reason: str = "", dry_run: bool = False) -> Receipt:
         """Move a file to the trash."""
         proof: Proof = Sha256(expected_sha256) if expected_sha256 else Seen()
         return self._submit_operation(
@@ -163,11 +160,11 @@ class Session:
         )
 
     def move(
-        self, path: str, to_path: str, *, expected_sha256: str = "", reason: str = "", dry_run: bool = False
+        self, path: AnyPath, to_path: AnyPath, *, expected_sha256: str = "", reason: str = "", dry_run: bool = False
     ) -> Receipt:
         """Give a file another name; an existing file there is never overwritten."""
         if not to_path:
-            raise InvalidArgument("The new name is empty.", path=path, reason="no_destination")
+            raise InvalidArgument("The new name is empty.", path=str(path), reason="no_destination")
         proof: Proof = Sha256(expected_sha256) if expected_sha256 else Exact()
         proposal = Proposal(path=path, to_path=to_path, edit=Keep(), proof=proof)
         return self._submit_operation("move", proposal, reason=reason, dry_run=dry_run)

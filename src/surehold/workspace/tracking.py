@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from surehold.stores.base import Intent, LedgerQuery
+from surehold.stores.base import Intent
+from surehold.workspace.paths import AnyPath
 from surehold.workspace.recovery import SettledIntent
 from surehold.workspace.writer import WorkspaceWriter
 
@@ -37,27 +38,16 @@ class FileWriteTracker:
 
     workspace: WorkspaceWriter
 
-    def last_writer(self, path: str) -> str:
+    def last_writer(self, path: AnyPath) -> str:
         """Return the writer of the newest version: a tool family, `external`, or nothing when it was never written."""
-        key = self.workspace.target(path).key
-        head = self.workspace.store.head_of(key)
-        if head is None:
-            return ""
-        now = self.workspace.fingerprint(path)
-        return head.writer if now == (head.version.sha256 if head.version else "") else "external"
+        return self.workspace.know_file(path).last_writer
 
-    def writers_since(self, path: str, seq: int) -> tuple[str, ...]:
+    def writers_since(self, path: AnyPath, seq: int) -> tuple[str, ...]:
         """List everybody who wrote a file after a point of the ledger, oldest first, without repetition."""
-        key = self.workspace.target(path).key
-        entries = self.workspace.store.list_entries(LedgerQuery(path=key, after_seq=seq, ok_only=True, limit=10_000))
-        names = [entry.call.writer for entry in reversed(entries)]
-        if self.last_writer(path) == "external":
-            names.append("external")
-        return tuple(dict.fromkeys(names))
+        known = self.workspace.know_file(path)
+        spans = self.workspace.store.list_writers(known.path, after_seq=seq)
+        return known.with_outside_writer(one.writer for one in spans)
 
-    def baseline_continuity(self, path: str, session: str) -> Literal["clean", "mixed"]:
+    def baseline_continuity(self, path: AnyPath, session: str) -> Literal["clean", "mixed"]:
         """Tell whether anything but `edit` wrote the file since this session last read all of it with anchors."""
-        key = self.workspace.target(path).key
-        full = [s.seq for s in self.workspace.store.list_sightings(session, key) if s.read_with_anchors]
-        others = set(self.writers_since(path, max(full, default=0))) - {"edit"}
-        return "mixed" if others else "clean"
+        return self.workspace.know_file(path, session=session).baseline_continuity

@@ -43,16 +43,19 @@ from surehold.stores.base import (
     Sighting,
     StaleRead,
     Store,
+    StoreView,
 )
 from surehold.text.encoding import EncodingDetector
 from surehold.text.hashing import sha256_hex
 from surehold.text.plan import Delete
 from surehold.text.snapshot import ABSENT, Snapshot
+from surehold.workspace.access.known_file import KnownFile
 from surehold.workspace.access.permission import Approver, ApproverText, Permission
 from surehold.workspace.access.policy import Policy
 from surehold.workspace.access.seen_lines import sighting_after_write
 from surehold.workspace.draft import Draft, ResolvedProposal, make_draft
-from surehold.workspace.proposal import Absent, Proposal, Sha256
+from surehold.workspace.paths import AnyPath, spelled_path
+from surehold.workspace.proposal import Absent, Proposal
 from surehold.workspace.reader import WorkspaceReader
 from surehold.workspace.receipt import FileReceipt, Receipt
 from surehold.workspace.recovery import SettledIntent, paths_of
@@ -60,7 +63,6 @@ from surehold.workspace.settings import Limits, Mode, ReadGateSettings, new_id, 
 
 _POLL_SECONDS = 0.005
 _SETTLE_SECONDS = 0.05
-_LARGE_BYTES = 4 << 20
 
 
 class WorkspaceWriter(WorkspaceReader):
@@ -102,15 +104,15 @@ class WorkspaceWriter(WorkspaceReader):
         change_id = self.new_id()
         try:
             places = self._resolve_proposals(proposals)  # 1
-            why = (permission or Permission()).reason_to_ask(
-                [s for one in places for s in one.standings], dry_run=dry_run
-            )
+            rules = [rule for one in places for rule in one.rules]
+            why = (permission or Permission()).reason_to_ask(rules, dry_run=dry_run)
             if why and permission and not dry_run:
                 return self._write_if_allowed(places, call, change_id, permission, why)
             return self._write_locked(places, call, change_id, dry_run=dry_run)
         except SureholdError as error:
             if not dry_run:
-                self.record_refusal([(one.path, one.to_path) for one in proposals], call, change_id, error)
+                named = [(spelled_path(one.path), spelled_path(one.to_path)) for one in proposals]
+                self.record_refusal(named, call, change_id, error)
             raise
 
     def recover(self) -> tuple[SettledIntent, ...]:
@@ -125,10 +127,12 @@ class WorkspaceWriter(WorkspaceReader):
         if not any(one.changed for one in rehearsal.files):
             return replace(rehearsal, dry_run=False)
         approved = permission.request_approval([one.proposal for one in places], rehearsal, call, why)
-        again = self._resolve_proposals(approved.proposals)
+        again = self._resolve_proposals([_as_spelled(one) for one in approved.proposals])
         if [one.targets for one in again] != [one.targets for one in places]:  # a link leads elsewhere by now
-            raise StaleFile("A path leads elsewhere since somebody was asked.", reason="changed_while_asked")
-        permission.reason_to_ask([s for one in again for s in one.standings])  # the mode may be another one by now
+            raise StaleFile(
+                "A path now resolves to a different file than the one that was approved.", reason="changed_while_asked"
+            )
+        permission.reason_to_ask([rule for one in again for rule in one.rules])  # the mode may be another one by now
         return approved.with_note(self._write_locked(again, call, change_id, dry_run=False))
 
     def _write_locked(
@@ -136,25 +140,37 @@ class WorkspaceWriter(WorkspaceReader):
     ) -> Receipt:
         targets = [target for place in places for target in place.targets]
         deadline = time.monotonic() + self.limits.lock_timeout
+        key = "" if dry_run else call.idempotency_key
+        may_proceed = False
         while True:
-            self._recovery.settle_dead(timeout=_SETTLE_SECONDS)
             with self.disk.lock(targets, timeout=max(deadline - time.monotonic(), 0)):  # 2
-                match self._find_earlier_attempt(call, targets, dry_run=dry_run):
-                    case Replay(entries=entries):
-                        return Receipt(change_id=entries[0].change_id, files=(), entries=entries, replayed=True)
-                    case Busy() as busy:
-                        _give_up_after(deadline, busy)
-                        continue
-                    case None:
-                        pass
-                drafts = [self._make_draft(place, call) for place in places]  # 3 to 6
-                if dry_run or not any(one.changes_anything for one in drafts):
-                    return _make_receipt(drafts, dry_run=dry_run)
-                match self._perform_change(self._make_intent(change_id, call, drafts), drafts):  # 7 to 10
-                    case Receipt() as receipt:
-                        return receipt
-                    case Busy() as busy:
-                        _give_up_after(deadline, busy)
+                view = self.store.look([one.key for one in targets], session=call.session, idempotency_key=key)
+                dead = [busy for busy in view.intents if busy.owner_is_dead]
+                if may_proceed or not dead:
+                    match self._attempt_write(places, view, call, change_id, dry_run=dry_run):
+                        case Receipt() as receipt:
+                            return receipt
+                        case Busy() as busy:
+                            _give_up_after(deadline, busy)
+            # Without the lock: a dead process may have died with one of these files half written.
+            self._recovery.settle_intents(dead, timeout=_SETTLE_SECONDS)
+            may_proceed = True
+
+    def _attempt_write(
+        self, places: Sequence[ResolvedProposal], view: StoreView, call: Call, change_id: str, *, dry_run: bool
+    ) -> Receipt | Busy:
+        """Do steps 3 to 10 under the lock, or say which other change must be over first."""
+        match view.earlier or _find_abandoned(view, places):
+            case Replay(entries=entries):
+                return Receipt(change_id=entries[0].change_id, files=(), entries=entries, replayed=True)
+            case Busy() as busy:
+                return busy
+            case None:
+                pass
+        drafts = [self._make_draft(place, view, call) for place in places]  # 3 to 6
+        if dry_run or not any(one.changes_anything for one in drafts):
+            return _make_receipt(drafts, dry_run=dry_run)
+        return self._perform_change(self._make_intent(change_id, call, drafts), drafts)  # 7 to 10
 
     def _perform_change(self, intent: Intent, drafts: Sequence[Draft]) -> Receipt | Busy:
         try:
@@ -173,14 +189,6 @@ class WorkspaceWriter(WorkspaceReader):
             self._recovery.settle_locked(intent)
             raise
 
-    def _find_earlier_attempt(self, call: Call, targets: Sequence[Target], *, dry_run: bool) -> Replay | Busy | None:
-        """Return what must come before the files are looked at: our own first attempt, or a recovery."""
-        if call.idempotency_key and not dry_run and (answer := self.store.earlier_answer(call.idempotency_key)):
-            return answer
-        paths = {target.key for target in targets}
-        dead = (busy for busy in self.store.open_intents() if busy.owner_is_dead)
-        return next((busy for busy in dead if paths.intersection(paths_of(busy.intent))), None)
-
     def _resolve_proposals(self, proposals: Sequence[Proposal]) -> list[ResolvedProposal]:
         if not proposals:
             raise InvalidArgument("There is nothing to write.", action="Send at least one change.")
@@ -194,11 +202,9 @@ class WorkspaceWriter(WorkspaceReader):
         target = self.names.resolve_readable(proposal.path)
         to = self.names.resolve_readable(proposal.to_path) if proposal.to_path else None
         if to or isinstance(proposal.edit, Delete):
-            self.names.refuse_link(proposal.path, target)
-        standings = [self.names.rules_for(proposal.path, target)]
-        if to:
-            standings.append(self.names.rules_for(proposal.to_path, to))
-        return ResolvedProposal(proposal=proposal, target=target, to=to, standings=tuple(standings))
+            self.names.refuse_link(target)
+        rules = tuple(self.names.rules_for(one) for one in (target, to) if one)
+        return ResolvedProposal(proposal=proposal, target=target, to=to, rules=rules)
 
     def _read_destination(self, target: Target) -> Snapshot:
         """Return what is at a place that a file is to get; a directory there is in the way, not missing."""
@@ -209,30 +215,39 @@ class WorkspaceWriter(WorkspaceReader):
                 error.message, path=error.path, reason="directory", action="Choose another path."
             ) from None
 
-    def _make_draft(self, place: ResolvedProposal, call: Call) -> Draft:
+    def _make_draft(self, place: ResolvedProposal, view: StoreView, call: Call) -> Draft:
         is_new = isinstance(place.proposal.proof, Absent)
         current = self._read_destination(place.target) if is_new else self._read_snapshot(place.target)
         displaced = self._read_destination(place.to) if place.to else ABSENT
-        proof = place.proposal.proof
-        return make_draft(
-            place,
-            current,
-            displaced,
-            seen=self._session_sightings(call, place.target),
-            base=self._load_base(proof.expected)
-            if isinstance(proof, Sha256) and proof.expected != current.sha256
-            else None,
-            in_place=current.exists and self.disk.replaces_in_place(place.target),
-            trash_id=self.new_id(),
-        )
+        known = KnownFile(view.records[place.target.key], current, store=self.store, session=call.session)
+        in_place = current.exists and self.disk.replaces_in_place(place.target)
+        try:
+            return make_draft(place, known, displaced, in_place=in_place, trash_id=self.new_id())
+        except SureholdError as error:
+            self._record_shown_by(error, place.proposal, known)
+            raise
 
-    def _session_sightings(self, call: Call, target: Target) -> tuple[Sighting, ...]:
-        return self.store.list_sightings(call.session, target.key) if call.session else ()
+    def know_file(self, path: AnyPath, *, session: str = "") -> KnownFile:
+        """Return a file as it is now, with what the store knows of it and what a session was shown of it."""
+        target = self.target(path)
+        record = self.store.look([target.key], session=session).records[target.key]
+        return KnownFile(record, self._read_snapshot(target), store=self.store, session=session)
 
-    def _load_base(self, expected: str) -> bytes | None:
-        with suppress(SureholdError):
-            return self.store.read_blob(expected)
-        return None
+    def _record_shown_by(self, error: SureholdError, proposal: Proposal, known: KnownFile) -> None:
+        """Count the lines that a refusal shows as shown, so that a plain retry works."""
+        if error.shown is None or proposal.shows is None or not known.session:
+            return
+        if proposal.shows_anchors or known.seen:  # quoted lines mean nothing to a session that never read the file
+            sighting = known.sighting_of(error.shown)
+            if proposal.shows_anchors:  # of some lines only the anchor is shown, and the beginning
+                sighting = replace(sighting, whole=False, anchored=error.shown)
+            self.store.record_sightings([sighting], self.blobs_to_keep(known.current))
+
+    def blobs_to_keep(self, snapshot: Snapshot | None) -> list[Blob]:
+        """Return a version that was shown, if it is small enough to be kept for rebasing."""
+        if snapshot is None or not snapshot.exists or snapshot.size > self.limits.sighting_bytes:
+            return []
+        return [Blob(data=snapshot.data, sha256=snapshot.sha256)]
 
     def _make_intent(self, change_id: str, call: Call, drafts: Sequence[Draft]) -> Intent:
         return Intent(
@@ -302,11 +317,17 @@ class WorkspaceWriter(WorkspaceReader):
             return []
         rows = list[Sighting]()
         for one in drafts:
-            if isinstance(one.place.proposal.edit, ApproverText):
-                continue  # what the person wrote was not shown yet
-            target = one.place.to or one.place.target
-            if sighting := sighting_after_write(one.plan, session=call.session, path=target.key, seen=one.seen):
-                rows.append(sighting)
+            plan, proposal, key = one.plan, one.place.proposal, (one.place.to or one.place.target).key
+            if not plan.after.exists:
+                continue
+            if not isinstance(proposal.edit, ApproverText):  # what the person wrote was not shown yet
+                known = one.known.sighting
+                carried = sighting_after_write(plan, session=call.session, path=key, known=known)
+                rows += [carried] if carried else []
+            if spans := proposal.shows(plan) if proposal.shows else ():
+                anchored = spans if proposal.shows_anchors else ()
+                sha256 = plan.after.sha256
+                rows.append(Sighting(session=call.session, path=key, sha256=sha256, spans=spans, anchored=anchored))
         return rows
 
     def _keep_blob(self, data: bytes) -> None:
@@ -328,6 +349,17 @@ class WorkspaceWriter(WorkspaceReader):
 
     def _has_open_intent(self, change_id: str) -> bool:
         return any(busy.intent.id == change_id for busy in self.store.open_intents())
+
+
+def _as_spelled(proposal: Proposal) -> Proposal:
+    """Return a proposal whose paths are resolved again."""
+    return replace(proposal, path=spelled_path(proposal.path), to_path=spelled_path(proposal.to_path))
+
+
+def _find_abandoned(view: StoreView, places: Sequence[ResolvedProposal]) -> Busy | None:
+    """Return an open intent of a dead process that touches these files: it must be settled first."""
+    keys = {target.key for place in places for target in place.targets}
+    return next((b for b in view.intents if b.owner_is_dead and keys.intersection(paths_of(b.intent))), None)
 
 
 def _make_receipt(drafts: Sequence[Draft], *, entries: tuple[Entry, ...] = (), dry_run: bool = False) -> Receipt:

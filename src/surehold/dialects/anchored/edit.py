@@ -1,27 +1,28 @@
 """`edit`: change lines that are identified by the hash of their content."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal, Self, cast
+from contextlib import suppress
+from dataclasses import asdict
+from functools import partial
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
 from surehold.dialects.anchored.operations import LineOperation
 from surehold.dialects.anchored.wire import BRIEF, GUIDE, WIRE
-from surehold.errors import LineEditError, SureholdError
-from surehold.stores.base import Sighting
+from surehold.disk.base import Target
+from surehold.errors import SureholdError
 from surehold.syntax.languages import parsers_for
-from surehold.text.anchored.diff import anchored_diff
-from surehold.text.anchored.edits import AnchoredEdits, ShownVersion, UnstoredVersion
+from surehold.text.anchored.diff import AnchoredDiff, anchored_diff
+from surehold.text.anchored.edits import AnchoredEdits, ShownVersion
 from surehold.text.escape import escape_lines, escape_text
-from surehold.text.line_ranges import merge_ranges
+from surehold.text.line_ranges import LineRanges, merge_ranges
 from surehold.text.plan import EditPlan
 from surehold.text.sanity.check import SanityCheck, SanityReport
-from surehold.text.snapshot import Snapshot
 from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, Json, Params, Result, SubjectPath, tool
+from surehold.workspace.access.known_file import KnownFile
 from surehold.workspace.proposal import Exact, Proposal, Sha256
 from surehold.workspace.receipt import Receipt
-from surehold.workspace.session import Session
 
 _DIFF_CHARS = 64 * 1024
 _MAX_ROWS = 100
@@ -125,130 +126,74 @@ def edit(context: CallContext, params: LineEditParams) -> LineEditResult:
     one call. The answer carries fresh anchors, so no re-read is needed.
     """
     session = context.session
-    key = session.workspace.target(params.path).key
-    seen = _shown_versions(session, key)
-    watched = _SanityRecorder(SanityCheck(path=key, mode=params.safety_check, parse=parsers_for))
+    target = session.workspace.target(params.path)
+    call = _LineEditCall(context, params, target)
     proposal = Proposal(
-        path=params.path,
-        edit=AnchoredEdits(
-            operations=tuple(one.to_operation(index) for index, one in enumerate(params.operations)),
-            shown=tuple(one for one in seen if isinstance(one, ShownVersion)),
-            unkept=tuple(one for one in seen if isinstance(one, UnstoredVersion)),
-            strict_order=params.strict_order,
-            allow_rebase=not params.expected_sha256,
-        ),
+        path=target,
+        edit=call,
         proof=Sha256(params.expected_sha256.strip().lower()) if params.expected_sha256 else Exact(),
-        checks=(watched,),
+        checks=(call.check_sanity,),
+        shows=call.shown_lines,
+        shows_anchors=True,
     )
-    past = _WriterHistory.read_for(session, params.path)
-    try:
-        receipt = session.submit(proposal, tool="edit", operation="edit", reason=params.reason, dry_run=params.dry_run)
-    except LineEditError as error:
-        _cut_fresh_rows(error.details, context.budget.page_characters)
-        _remember_shown_rows(session, params.path, error)
-        raise
-    return _build_result(context, receipt, watched.report, past)
+    receipt = session.submit(proposal, tool="edit", operation="edit", reason=params.reason, dry_run=params.dry_run)
+    return _build_result(receipt, call)
 
 
-@dataclass(slots=True)
-class _SanityRecorder:
-    """Sanity, and what it found: the result tells that too."""
+class _LineEditCall:
+    """One call: its edit is made when the file is known, under the lock; what the answer tells is kept from then."""
 
-    sanity: SanityCheck
-    report: SanityReport = SanityReport(status="off")  # noqa: RUF009 - a frozen value
+    def __init__(self, context: CallContext, params: LineEditParams, target: Target) -> None:
+        self.report = SanityReport(status="off")
+        self.continuity: Literal["clean", "mixed"] = "clean"
+        self.writers: tuple[str, ...] = ()
+        self._operations = tuple(one.to_operation(index) for index, one in enumerate(params.operations))
+        self._params = params
+        self._sanity = SanityCheck(path=target.key, mode=params.safety_check, parse=parsers_for)
+        self._room = context.budget.page_characters
+        self._diff: tuple[EditPlan, AnchoredDiff] | None = None
 
-    def __call__(self, plan: EditPlan) -> tuple[str, ...]:
-        self.report = self.sanity.report_on(plan)
-        if self.report.status == "suspicious":
-            self.sanity(plan)  # refuses, unless it was told to warn only
-        return self.report.warnings
-
-
-@dataclass(frozen=True, slots=True)
-class _WriterHistory:
-    """Who wrote the file before this edit."""
-
-    continuity: Literal["clean", "mixed"]
-    writers: tuple[str, ...]
-
-    @classmethod
-    def read_for(cls, session: Session, path: str) -> "_WriterHistory":
-        from surehold.workspace.tracking import FileWriteTracker
-
-        tracker = FileWriteTracker(session.workspace)
-        try:
-            return cls(tracker.baseline_continuity(path, session.id), tracker.writers_since(path, 0))
-        except SureholdError:  # the write itself says what is wrong with the file
-            return cls("clean", ())
-
-
-def _shown_versions(session: Session, key: str) -> tuple[ShownVersion | UnstoredVersion, ...]:
-    """Return the versions that this session was shown, newest first, with their bytes where those were kept."""
-    sightings = session.workspace.store.list_sightings(session.id, key)
-    return tuple(
-        _load_shown_version(session, one) for one in sightings if one.sha256
-    )  # without one it was seen to be gone
-
-
-def _load_shown_version(session: Session, sighting: Sighting) -> ShownVersion | UnstoredVersion:
-    try:
-        data = session.workspace.store.read_blob(sighting.sha256)
-    except SureholdError:
-        return UnstoredVersion(sha256=sighting.sha256, spans=sighting.spans, anchored=sighting.anchored)
-    return ShownVersion(snapshot=Snapshot(data), spans=sighting.spans, anchored=sighting.anchored)
-
-
-def _cut_fresh_rows(details: Any, room: int) -> int:
-    """Leave only as many fresh rows in a refusal as reach the caller; return the room that is left."""
-    if isinstance(details, dict):
-        facts = cast("Json", details)
-        if "fresh_rows" in facts:
-            kept = list[str]()
-            for row in facts["fresh_rows"]:
-                room -= len(row) + 1
-                if room < 0:
-                    break
-                kept.append(row)
-            facts["fresh_rows"] = kept
-        for value in facts.values():
-            room = _cut_fresh_rows(value, room)
-    elif isinstance(details, list):
-        for value in cast("list[Any]", details):
-            room = _cut_fresh_rows(value, room)
-    return room
-
-
-def _remember_shown_rows(session: Session, path: str, error: LineEditError) -> None:
-    """Count the lines that a refusal shows as shown, so that a plain retry works."""
-    numbers = sorted({int(row.partition("#")[0]) for row in _fresh_rows_in(error.details)})  # rows and candidates alike
-    if not numbers:
-        return
-    snapshot = session.workspace.read(path)
-    if snapshot.sha256 == error.details.get("sha256"):
-        session.record_shown_lines(
-            path, snapshot, spans=merge_ranges([(number, number) for number in numbers]), anchored=True
+    def edit_for(self, file: KnownFile) -> AnchoredEdits:
+        """Return the edit, with the versions that this session was shown; one without a hash was seen to be gone."""
+        with suppress(SureholdError):  # writing says what is wrong with the history
+            self.continuity, self.writers = file.baseline_continuity, file.writers
+        return AnchoredEdits(
+            operations=self._operations,
+            shown=tuple(
+                ShownVersion(
+                    sha256=one.sha256,
+                    load=partial(file.load_version, one.sha256),
+                    spans=one.spans,
+                    anchored=one.anchored,
+                )
+                for one in file.seen
+                if one.sha256
+            ),
+            strict_order=self._params.strict_order,
+            allow_rebase=not self._params.expected_sha256,
+            refusal_chars=self._room,
         )
 
+    def check_sanity(self, plan: EditPlan) -> tuple[str, ...]:
+        """Refuse a plan that looks like a mistake."""
+        self.report = self._sanity.report_on(plan)
+        return self._sanity.judge_report(self.report)
 
-def _fresh_rows_in(value: Any) -> list[str]:
-    """Return every fresh row in some details."""
-    if isinstance(value, dict):
-        facts = cast("Json", value)
-        anchor = [facts["anchor"]] if "occurrence" in facts and "anchor" in facts else []
-        own = [*facts.get("fresh_rows", ()), *anchor, *facts.get("neighbor_anchors", ())]
-        return [*own, *(row for inner in facts.values() for row in _fresh_rows_in(inner))]
-    return (
-        [row for inner in cast("list[Any]", value) for row in _fresh_rows_in(inner)] if isinstance(value, list) else []
-    )
+    def diff_of(self, plan: EditPlan) -> AnchoredDiff:
+        """Return the changed lines with their new anchors, as far as they reach the caller."""
+        if self._diff is None or self._diff[0] is not plan:
+            self._diff = plan, anchored_diff(plan, limit=min(_DIFF_CHARS, self._room // 2))
+        return self._diff[1]
+
+    def shown_lines(self, plan: EditPlan) -> LineRanges:
+        """Return the lines that the answer shows; what does not reach the caller was not shown."""
+        return merge_ranges([(number, number) for number in self.diff_of(plan).shown])
 
 
-def _build_result(context: CallContext, receipt: Receipt, report: SanityReport, past: _WriterHistory) -> LineEditResult:
+def _build_result(receipt: Receipt, call: _LineEditCall) -> LineEditResult:
     (one,) = receipt.files
     plan = one.plan
-    diff = anchored_diff(plan, limit=min(_DIFF_CHARS, context.budget.page_characters // 2))
-    if receipt.change_id:  # what does not reach the caller was not shown
-        spans = merge_ranges([(number, number) for number in diff.shown])
-        context.session.record_shown_lines(one.path, plan.after, spans=spans, anchored=True)
+    diff = call.diff_of(plan)
     horizon = plan.horizon
     before, after = plan.before.line_count, plan.after.line_count
     return LineEditResult(
@@ -264,10 +209,10 @@ def _build_result(context: CallContext, receipt: Receipt, report: SanityReport, 
         diff_truncated=diff.truncated,
         new_anchors=tuple(row.anchor for row in diff.new),
         operations=tuple(_resolved_operation(plan, index) for index in range(len(plan.resolutions))),
-        baseline_continuity=past.continuity,
-        writers=past.writers,
-        safety_status=report.status,
-        safety_warnings=tuple(finding.as_dict() for finding in report.findings),
+        baseline_continuity=call.continuity,
+        writers=call.writers,
+        safety_status=call.report.status,
+        safety_warnings=tuple(finding.as_dict() for finding in call.report.findings),
         auto_corrections=tuple(asdict(correction) for correction in plan.corrections),
         warnings=tuple(dict.fromkeys(receipt.warnings)),
         cross_version=any(operation.cross_version for operation in plan.resolutions),

@@ -1,6 +1,6 @@
 """Arguments and results that Write and Edit share, and their `structuredPatch`: the change as hunks for programs and models."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import Any, ClassVar, Self
 
@@ -10,6 +10,7 @@ from surehold.dialects.claude.located_file import LocatedFile
 from surehold.dialects.shared.params import CamelResult, CamelResultPart
 from surehold.text.diff import Hunk
 from surehold.text.escape import escape_text
+from surehold.text.line_ranges import LineRanges
 from surehold.text.plan import EditPlan
 from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.spec import Params, SubjectPath
@@ -170,14 +171,23 @@ class FileChangeResult(CamelResult):
         return escape_text(self.file_path)
 
 
+def shown_by_patch(context: CallContext) -> Callable[[EditPlan], LineRanges]:
+    """Return which lines of the new version the answer shows."""
+
+    def shown_lines(plan: EditPlan) -> LineRanges:
+        return new_line_spans(hunks_that_fit(structured_patch_of(plan)[0], context.budget.page_characters // 2))
+
+    return shown_lines
+
+
 def change_fields(context: CallContext, place: LocatedFile, receipt: Receipt) -> dict[str, Any]:
-    """Return the fields that all changes have; the lines that they show count as shown."""
+    """Return the fields that all changes have; the lines that a person wrote are shown by this answer."""
     one = receipt.files[0]
     found, whole = structured_patch_of(one.plan, of_new_files=receipt.user_modified)
-    if receipt.change_id:
+    if receipt.change_id and receipt.user_modified:
         reached = hunks_that_fit(found, context.budget.page_characters // 2)
         if spans := new_line_spans(reached):
-            context.session.record_shown_lines(place.path, one.plan.after, spans=spans)
+            context.session.record_shown_lines(place.target, one.plan.after, spans=spans)
     fields: dict[str, Any] = {
         "file_path": place.absolute_path,
         "structured_patch": found,

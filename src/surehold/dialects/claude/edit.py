@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
-from surehold.dialects.claude.change_result import FileChangeParams, FileChangeResult, change_fields
-from surehold.dialects.claude.gate import GatedChange, submit_gated
+from surehold.dialects.claude.change_result import FileChangeParams, FileChangeResult, change_fields, shown_by_patch
+from surehold.dialects.claude.gate import submit_gated
 from surehold.dialects.claude.located_file import locate_file
 from surehold.dialects.claude.wire import BRIEF, GUIDE, WIRE
 from surehold.dialects.shared.params import check_text
@@ -93,15 +93,8 @@ def edit(context: CallContext, params: FileEditParams) -> FileEditResult:
     place = locate_file(context.session, params.file_path, head=0)
     if place.target.key.lower().endswith(".ipynb"):
         raise UseNotebookEdit(f"`{params.file_path}` is a notebook.", path=params.file_path)
-    wish = GatedChange(
-        path=place.path,
-        edit=wanted,
-        needs="lines",
-        expected_sha256=params.expected_sha256,
-        reason=params.reason,
-        dry_run=params.dry_run,
-    )
-    receipt = submit_gated(context, wish, tool="Edit", operation="edit")
+    shows = shown_by_patch(context)
+    receipt = submit_gated(context, place, wanted, params, needs="lines", tool="Edit", operation="edit", shows=shows)
     return FileEditResult(
         replace_all=params.replace_all,
         **_edit_fields(params, receipt.files[0].plan),

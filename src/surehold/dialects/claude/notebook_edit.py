@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
-from surehold.dialects.claude.gate import GatedChange, submit_gated
+from surehold.dialects.claude.gate import submit_gated
 from surehold.dialects.claude.located_file import LocatedFile, locate_file
 from surehold.dialects.claude.wire import WIRE
 from surehold.errors import InvalidArgument, NotebookInvalid, SureholdError
@@ -158,15 +158,7 @@ def notebook_edit(context: CallContext, params: NotebookEditParams) -> NotebookE
     """
     edit = CellEdit(_cell_request(params))
     place = locate_file(context.session, params.notebook_path, head=0)
-    wish = GatedChange(
-        path=place.path,
-        edit=edit,
-        needs="lines",
-        expected_sha256=params.expected_sha256,
-        reason=params.reason,
-        dry_run=params.dry_run,
-    )
-    receipt = submit_gated(context, wish, tool="NotebookEdit", operation="edit")
+    receipt = submit_gated(context, place, edit, params, needs="lines", tool="NotebookEdit", operation="edit")
     return _build_result(place, edit, receipt)
 
 

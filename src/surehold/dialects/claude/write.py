@@ -3,8 +3,8 @@
 import re
 from typing import Any, ClassVar, Literal
 
-from surehold.dialects.claude.change_result import FileChangeParams, FileChangeResult, change_fields
-from surehold.dialects.claude.gate import GatedChange, submit_gated
+from surehold.dialects.claude.change_result import FileChangeParams, FileChangeResult, change_fields, shown_by_patch
+from surehold.dialects.claude.gate import submit_gated
 from surehold.dialects.claude.located_file import LocatedFile, locate_file
 from surehold.dialects.claude.wire import WIRE
 from surehold.dialects.shared.params import check_text
@@ -71,19 +71,12 @@ def write(context: CallContext, params: FileWriteParams) -> FileWriteResult:
     place = _locate_destination(context, params.file_path)
     if place.target.key.lower().endswith(".ipynb"):
         _check_new_notebook(params, place)
-    wish = GatedChange(
-        path=place.path,
-        edit=WriteText(params.content),
-        needs="whole",
-        expected_sha256=params.expected_sha256,
-        reason=params.reason,
-        dry_run=params.dry_run,
-    )
-    receipt = submit_gated(context, wish, tool="Write", operation="write")
+    content, shows = WriteText(params.content), shown_by_patch(context)
+    receipt = submit_gated(context, place, content, params, needs="whole", tool="Write", operation="write", shows=shows)
     plan = receipt.files[0].plan
     if not receipt.files[0].changed:  # the caller sent all of it, so it knows all of it
         total = plan.after.line_count
-        context.session.record_shown_lines(place.path, plan.after, spans=((1, total),) if total else (), whole=True)
+        context.session.record_shown_lines(place.target, plan.after, spans=((1, total),) if total else (), whole=True)
     return FileWriteResult(
         type="update" if plan.before.exists else "create",
         **_original_fields(plan.before),

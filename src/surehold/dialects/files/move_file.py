@@ -1,6 +1,5 @@
 """`move_file`: move or rename a file."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,12 +7,11 @@ from surehold.dialects.files.trash import trash_name
 from surehold.dialects.shared.params import ChangeResult, CheckedParams, receipt_fields, required_proof
 from surehold.dialects.shared.wire import WIRE
 from surehold.errors import AlreadyExists, InvalidArgument, StaleFile
-from surehold.stores.base import Sighting
 from surehold.text.escape import escape_text
 from surehold.text.plan import Keep
-from surehold.text.snapshot import Snapshot
 from surehold.tools.context import CallContext
 from surehold.tools.spec import DestinationPath, Hints, SubjectPath, tool
+from surehold.workspace.access.known_file import KnownFile
 from surehold.workspace.proposal import Absent, Proof, Proposal, Sha256, Unproven
 
 
@@ -54,8 +52,9 @@ class _ExpectedDestination:
 
     proof: Proof | None
 
-    def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:
+    def check(self, file: KnownFile) -> None:
         """Refuse when something else is there."""
+        path, current = file.path, file.current
         if not current.exists:
             return
         if self.proof is None:
@@ -66,7 +65,7 @@ class _ExpectedDestination:
                 actual_sha256=current.sha256,
             )
         try:
-            self.proof.check(path, current, seen)
+            self.proof.check(file)
         except StaleFile:
             raise StaleFile(
                 f"`{path}`, which would be replaced, is not the version you saw.",
@@ -79,15 +78,15 @@ class _ExpectedDestination:
 class _AbsentDestination(Absent):
     """Nothing is at the destination."""
 
-    def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:
+    def check(self, file: KnownFile) -> None:
         """Refuse when something is there, with the way to replace it."""
-        try:
-            Absent.check(self, path, current, seen)
-        except AlreadyExists as error:
-            error.action = (
-                "Choose another path; or, to replace the file, send overwrite and its sha256 as expectedDestSha256."
+        if file.current.exists:
+            raise AlreadyExists(
+                f"`{file.path}` exists already.",
+                path=file.path,
+                action="Choose another path; or, to replace the file, send overwrite and its sha256 as expectedDestSha256.",
+                actual_sha256=file.current.sha256,
             )
-            raise
 
 
 @tool(
@@ -98,13 +97,14 @@ def move_file(context: CallContext, params: MoveParams) -> MoveResult:
     workspace = context.session.workspace
     if not params.to_path:
         raise InvalidArgument("`toPath` is empty.", path=params.from_path, reason="no_destination")
-    if workspace.target(params.from_path) == workspace.target(params.to_path):
+    source, destination = workspace.target(params.from_path), workspace.target(params.to_path)
+    if source == destination:
         raise InvalidArgument(
             f"`{params.from_path}` and `{params.to_path}` are the same file.", path=params.from_path, reason="same_path"
         )
     proposal = Proposal(
-        path=params.from_path,
-        to_path=params.to_path,
+        path=source,
+        to_path=destination,
         edit=Keep(),
         proof=required_proof(context, params.expected_sha256, path=params.from_path),
         to_proof=_destination_proof(context, params),

@@ -99,7 +99,12 @@ class ContractMessages:
         if isinstance(error, _EXPLAINED_ERRORS):
             details = {"explanation": error.message, **details}
         told = type(error)(
-            said.message, path=self.shown_path, reason=error.reason, action=said.action or error.action, **details
+            said.message,
+            path=self.shown_path,
+            reason=error.reason,
+            action=said.action or error.action,
+            shown=error.shown,
+            **details,
         )
         told.recorded = error.recorded
         if said.code is not None:

@@ -1,17 +1,15 @@
 """`write_text_file`: create a file, or replace the content of one that was read."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from surehold.dialects.multi_edit.change_result import TextChangeParams, TextChangeResult, meta_of, proof_of
 from surehold.dialects.multi_edit.wire import WIRE, ContractMessages
 from surehold.dialects.shared.params import check_text
-from surehold.stores.base import Sighting
 from surehold.text.rewrite import WriteText
-from surehold.text.snapshot import Snapshot
 from surehold.tools.context import CallContext
 from surehold.tools.spec import Hints, SubjectPath, tool
+from surehold.workspace.access.known_file import KnownFile
 from surehold.workspace.proposal import Proposal, Seen, Unproven
 
 
@@ -19,10 +17,10 @@ from surehold.workspace.proposal import Proposal, Seen, Unproven
 class _NewOrSeen:
     """Nothing is there, or this session was shown all of it."""
 
-    def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:
+    def check(self, file: KnownFile) -> None:
         """Refuse to overwrite what was not seen."""
-        if current.exists:
-            Seen(whole=True).check(path, current, seen)
+        if file.current.exists:
+            Seen(whole=True).check(file)
 
 
 class WriteTextParams(TextChangeParams):

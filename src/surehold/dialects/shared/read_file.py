@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from surehold.dialects.shared.params import CamelParams, CamelResult, CamelResultPart
 from surehold.dialects.shared.wire import WIRE
+from surehold.disk.base import Target
 from surehold.errors import BinaryFile, InvalidArgument
 from surehold.text.anchored.rows import AnchoredLine, Quality, render_sparse
 from surehold.text.escape import escape_text
@@ -108,12 +109,13 @@ def read_file(context: CallContext, params: ReadParams) -> ReadResult:
     thing to point at, `~` a middling one.
     """
     first, last = _requested_lines(params)
-    source = open_source(context.session, params.path, params.encoding)
+    target = context.session.workspace.target(params.path)
+    source = open_source(context.session, target, params.encoding)
     try:
         page = source.read_page(first, min(last - first + 1, context.budget.lines), params.max_bytes)
     except BinaryFile:
-        return _read_binary(context, params, source)
-    key = context.session.workspace.target(params.path).key
+        return _read_binary(context, params, target, source)
+    key = target.key
     if params.if_none_match and params.if_none_match.strip().lower() == page.sha256:
         return ReadResult(**_file_facts(key, page), content="", not_modified=True, notice="not modified")
     anchored = anchored_rows(source, page) if params.hashes else ()
@@ -122,7 +124,7 @@ def read_file(context: CallContext, params: ReadParams) -> ReadResult:
     room = context.budget.page_characters
     page = cut_page_to_fit(page, [len(text) + params.hashes for text in texts], room)
     texts = [text[:room] for text in texts[: len(page.rows)]]
-    context.session.record_shown_page(params.path, page, anchored=params.hashes, snapshot=source.snapshot)
+    context.session.record_shown_page(target, page, anchored=params.hashes, snapshot=source.snapshot)
     end = first + len(page.rows) - 1
     following = page.next_line if end < last else None
     return ReadResult(
@@ -180,13 +182,12 @@ def _line_fact(row: AnchoredLine) -> LineFact:
     return LineFact(line=row.line, hash=row.hash, occurrence=row.occurrence, quality=row.quality)
 
 
-def _read_binary(context: CallContext, params: ReadParams, source: FileSource) -> ReadResult:
+def _read_binary(context: CallContext, params: ReadParams, target: Target, source: FileSource) -> ReadResult:
     """Return base64 when that was asked for; else refuse, with the facts that are known all the same."""
-    workspace = context.session.workspace
-    target = workspace.target(params.path)
+    chunks = context.session.workspace.read_chunks
     room = min(params.max_bytes, context.budget.page_characters // 4 * 3)
     digest, size, head = hashlib.sha256(), 0, b""
-    for chunk in [source.snapshot.data] if source.snapshot else workspace.disk.read_chunks(target):
+    for chunk in [source.snapshot.data] if source.snapshot else chunks(target):
         head += chunk[: room - len(head)]
         digest.update(chunk)
         size += len(chunk)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from surehold.stores import ledger_entries
-from surehold.stores.base import Entry, Head, LedgerCheck, LedgerQuery
+from surehold.stores.base import Entry, Head, LedgerCheck, LedgerQuery, WriterSpan
 from surehold.stores.sqlite import codec
 from surehold.stores.sqlite.codec import entry_columns, to_key, version_from_text, version_text
 from surehold.text.snapshot import Version
@@ -19,6 +19,12 @@ _COLUMNS = "seq, change_id, path, to_path, session, agent, operation, undoes, ok
 _INSERT = f"INSERT INTO entries ({_COLUMNS}, previous, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants
 # As bytes: a damaged body need not be text any more.
 _SELECT_CHAIN = f"SELECT {_COLUMNS}, previous, hash, CAST(body AS BLOB) FROM entries ORDER BY seq"  # noqa: S608 - constants
+_SELECT_WRITERS = (
+    "SELECT json_extract(body, '$.call.writer') AS writer, MIN(seq) AS first, MAX(seq) FROM entries WHERE ok = 1 AND seq > :after"
+    " AND seq IN (SELECT seq FROM entries WHERE path = :path"
+    " UNION SELECT seq FROM entries WHERE to_path = :path AND to_path != x'')"
+    " GROUP BY writer ORDER BY first"
+)
 _PUT_HEAD = "INSERT OR REPLACE INTO heads (path, version, writer, seq, timestamp) VALUES (?, ?, ?, ?, ?)"
 _PUT_TRASH = (
     "INSERT OR REPLACE INTO trash (id, path, version, change_id, trashed, agent, session, state)"
@@ -84,6 +90,12 @@ def find_entries(connection: sqlite3.Connection, query: LedgerQuery) -> tuple[En
         values | {"limit": limit},
     )
     return tuple(_entry_from_row(*row) for row in rows)
+
+
+def find_writers(connection: sqlite3.Connection, path: str, after_seq: int) -> tuple[WriterSpan, ...]:
+    """List who changed a path after an entry, each once, in the order of their first change."""
+    rows = connection.execute(_SELECT_WRITERS, {"path": to_key(path), "after": after_seq})
+    return tuple(WriterSpan(writer=writer, first_seq=first, last_seq=last) for writer, first, last in rows)
 
 
 def verify_chain(connection: sqlite3.Connection) -> LedgerCheck:

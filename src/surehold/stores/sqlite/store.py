@@ -24,12 +24,15 @@ from surehold.stores.base import (
     Intent,
     LedgerCheck,
     LedgerQuery,
+    PathRecord,
     Pruned,
     Replay,
     SessionRow,
     Sighting,
     StaleRead,
+    StoreView,
     TrashItem,
+    WriterSpan,
 )
 from surehold.stores.sqlite import intents, ledger, sighting_rows
 from surehold.stores.sqlite.blobs import Blobs, PreparedBlob
@@ -113,12 +116,20 @@ class SqliteStore:
             )
             return tuple(ledger.append_entry(connection, entry) for entry in failed)
 
-    def earlier_answer(self, idempotency_key: str) -> Replay | Busy | None:
-        """Return the first answer to a repeated call, or the attempt that is still under way."""
+    def look(self, paths: Sequence[str], *, session: str = "", idempotency_key: str = "") -> StoreView:
+        """Return everything that a write of these paths must know first, in one transaction."""
+        now = self._clock()
         with self._database.read_transaction() as connection:
-            return _replay_of(connection, idempotency_key) or intents.find_by_key(
-                connection, idempotency_key, self._clock()
-            )
+            records = {
+                path: PathRecord(
+                    path=path,
+                    head=ledger.read_head(connection, path),
+                    sightings=sighting_rows.sightings_of_path(connection, session, path) if session else (),
+                )
+                for path in paths
+            }
+            earlier = _replay_of(connection, idempotency_key) or intents.find_by_key(connection, idempotency_key, now)
+            return StoreView(intents=intents.list_open(connection, now=now), earlier=earlier, records=records)
 
     def open_intents(self) -> tuple[Busy, ...]:
         """List every open intent, oldest first, with whether its owner is dead."""
@@ -155,6 +166,11 @@ class SqliteStore:
         """List entries, newest first."""
         with self._database.read_transaction() as connection:
             return ledger.find_entries(connection, query)
+
+    def list_writers(self, path: str, *, after_seq: int = 0) -> tuple[WriterSpan, ...]:
+        """List who changed a path after an entry, each once, in the order of their first change."""
+        with self._database.read_transaction() as connection:
+            return ledger.find_writers(connection, path, after_seq)
 
     def verify(self, *, blobs: bool = True) -> LedgerCheck:
         """Check the whole chain, and every blob against its name."""

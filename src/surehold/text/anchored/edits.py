@@ -8,6 +8,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import NamedTuple
 
 from surehold.errors import NoChange, NotEncodable, NotFound, SchemaInvalid
@@ -125,8 +126,7 @@ class LineEditCall:
     guards_unseen: bool
     """Ranges must not cover lines that the session was never shown."""
     strict_order: bool
-    forgotten: bool = False
-    """The session was shown other versions whose bytes are not known any more."""
+    refusal_chars: int
     _problems: list[OperationProblem] = field(default_factory=list[OperationProblem])
     _corrections: list[Correction] = field(default_factory=list[Correction])
 
@@ -135,7 +135,7 @@ class LineEditCall:
         requests = self._parse_operations()
         hashes = {pointer.anchor.hash for each in requests for pointer in each.pointers}
         hashes |= copied_hashes(row for each in requests for row in each.rows)
-        resolver = AnchorResolver(self.before, self.shown, hash_buckets(hashes), forgotten=self.forgotten)
+        resolver = AnchorResolver(self.before, self.shown, hash_buckets(hashes))
         requests = [self._clean_content(each, _real_hash_test(resolver)) for each in requests]
         pointing = [each for each in requests if each.edge is None]
         found = resolver.resolve_pointers([each.pointers for each in pointing])
@@ -146,7 +146,7 @@ class LineEditCall:
         for one, other in find_overlaps(changes):
             self._problems.append(refusals.overlapping_changes(one, other, self.operations[other.index]))
         if self._problems:
-            raise build_refusal(self._problems, resolver.live)
+            raise build_refusal(self._problems, resolver.live, room=self.refusal_chars)
         return self._splice_changes(done, self._encode_rows(changes, done))
 
     def _parse_operations(self) -> list[ParsedOperation]:
@@ -295,9 +295,8 @@ def _is_low_quality(version: IndexedVersion, line: int) -> bool:
 
 
 def _real_hash_test(resolver: AnchorResolver) -> Callable[[str], bool]:
-    versions = [resolver.live, *resolver.shown]
-
     def is_real(hash_: str) -> bool:
+        versions = chain((resolver.live,), resolver.shown_versions())
         return any(version.lines_with_hash(hash_) for version in versions)
 
     return is_real
@@ -338,17 +337,9 @@ __all__ = [
     "ReplaceLine",
     "ReplaceRange",
     "ShownVersion",
-    "UnstoredVersion",
 ]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnstoredVersion:
-    """A version that a session was shown and that was too large to be kept."""
-
-    sha256: str
-    spans: tuple[tuple[int, int], ...]
-    anchored: tuple[tuple[int, int], ...]
+UNLIMITED_CHARS = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -362,8 +353,8 @@ class AnchoredEdits:
     """A range from bottom to top is refused, not turned around."""
     allow_rebase: bool = True
     """Anchors of earlier versions are carried over; off when the caller has named the version that it means."""
-    unkept: tuple[UnstoredVersion, ...] = ()
-    """Versions that were shown and whose bytes were not kept."""
+    refusal_chars: int = UNLIMITED_CHARS
+    """How many characters of fresh rows a refusal shows."""
 
     def plan(self, before: Snapshot) -> EditPlan:
         """Find every line, then splice all operations at once; refuse all of them if one cannot be done."""
@@ -371,15 +362,12 @@ class AnchoredEdits:
             raise NotFound("There is no file to edit.")
         if not self.operations:
             raise SchemaInvalid("There is no operation to apply.", reason="no_operations", field="operations")
-        shown = self.shown if self.allow_rebase else tuple(each for each in self.shown if each.snapshot == before)
-        same = [each for each in self.unkept if each.sha256 == before.sha256]
-        shown = (*(ShownVersion(snapshot=before, spans=each.spans, anchored=each.anchored) for each in same), *shown)
         call = LineEditCall(
             operations=self.operations,
             before=before,
-            shown=shown,
-            guards_unseen=bool(self.shown or self.unkept),
-            forgotten=self.allow_rebase and len(same) < len(self.unkept),
+            shown=[each for each in self.shown if self.allow_rebase or each.sha256 == before.sha256],
+            guards_unseen=bool(self.shown),
             strict_order=self.strict_order,
+            refusal_chars=self.refusal_chars,
         )
         return call.build_plan()

@@ -6,7 +6,7 @@
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +14,7 @@ from surehold.text.align import shared_prefix_length, shared_suffix_length
 from surehold.text.encoding import UTF8
 from surehold.text.escape import escape_text
 from surehold.text.hashing import DIGEST_DIGITS, digest_text, line_digests
-from surehold.text.line_ranges import merge_ranges
+from surehold.text.line_ranges import LineRanges, merge_ranges
 from surehold.text.snapshot import Snapshot
 
 BUCKET_DIGITS = 4
@@ -28,9 +28,11 @@ _ELLIPSIS = "…"
 class ShownVersion:
     """One version that a session was shown, and which of its lines: 1-based, inclusive, sorted."""
 
-    snapshot: Snapshot
-    spans: tuple[tuple[int, int], ...]
-    anchored: tuple[tuple[int, int], ...] | None = None
+    sha256: str
+    load: Callable[[], bytes | None]
+    """Returns its bytes, which most calls never need; None when they were not kept."""
+    spans: LineRanges
+    anchored: LineRanges | None = None
     """The lines whose anchors of this very version were shown; None when that is not known.
 
     After its own edit a session knows all lines, but only those of the answer by their new anchors.

@@ -4,7 +4,7 @@
 2. Rows for copying are made in one pass over the file, however many problems there are.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from surehold.errors import (
 )
 from surehold.text.anchored.index import IndexedVersion
 from surehold.text.anchored.rows import AnchoredLine, anchor_lines_at
+from surehold.text.line_ranges import merge_ranges
 
 _RANKS: tuple[type[LineEditError], ...] = (
     SchemaInvalid,
@@ -71,19 +72,18 @@ class OperationProblem:
         return _RANKS.index(_SAME_RANK.get(self.error, self.error)), self.index
 
 
-def build_refusal(problems: Sequence[OperationProblem], live: IndexedVersion) -> LineEditError:
-    """Return the one error for all problems of a call."""
-    ordered = sorted(problems, key=lambda problem: problem.rank)
-    rows = anchor_lines_at(
-        live.snapshot, {line + 1 for each in ordered[:_MAX_DETAILED_PROBLEMS] for line in _lines_to_show(each, live)}
-    )
-    first, more = ordered[0], len(ordered) - 1
-    brief = [{"index": p.index, "op": p.op, "error": p.error.kind, "message": p.message} for p in ordered]
-    told = [_collect_facts(problem, live, rows) for problem in ordered[:_MAX_DETAILED_PROBLEMS]]
+def build_refusal(problems: Sequence[OperationProblem], live: IndexedVersion, *, room: int) -> LineEditError:
+    """Return the one error for all problems of a call, with as many fresh rows as fit into so many characters."""
+    first, *others = sorted(problems, key=lambda problem: problem.rank)
+    more = len(others)
+    detailed = sorted(others[: _MAX_DETAILED_PROBLEMS - 1], key=lambda problem: problem.index)
+    lines = {line + 1 for each in (first, *detailed) for line in _lines_to_show(each, live)}
+    details = _RefusalDetails(live, anchor_lines_at(live.snapshot, lines), room)
+    facts = details.collect_facts(first)
     listed = [
-        brief[0],
-        *(one | other for one, other in zip(brief[1:], told[1:], strict=False)),
-        *brief[_MAX_DETAILED_PROBLEMS:],
+        _outline(first),
+        *(_outline(each) | details.collect_facts(each) for each in detailed),
+        *(_outline(each) for each in others[_MAX_DETAILED_PROBLEMS - 1 :]),
     ]
     also = "" if not more else " (1 more problem is listed)" if more == 1 else f" ({more} more problems are listed)"
     return first.error(
@@ -92,10 +92,15 @@ def build_refusal(problems: Sequence[OperationProblem], live: IndexedVersion) ->
         action=first.action,
         operation_index=first.index,
         op=first.op,
-        **told[0],
+        shown=merge_ranges((line, line) for line in sorted(details.shown)) or None,
+        **facts,
         problems=sorted(listed, key=lambda each: each["index"]),
         sha256=live.snapshot.sha256,
     )
+
+
+def _outline(problem: OperationProblem) -> dict[str, Any]:
+    return {"index": problem.index, "op": problem.op, "error": problem.error.kind, "message": problem.message}
 
 
 def preview_text(text: str) -> str:
@@ -132,46 +137,64 @@ def _lines_to_show(problem: OperationProblem, live: IndexedVersion) -> set[int]:
     return wanted
 
 
-def _collect_facts(problem: OperationProblem, live: IndexedVersion, rows: Mapping[int, AnchoredLine]) -> dict[str, Any]:
-    facts = dict(problem.facts)
-    offered = _offered_lines(problem)
-    if problem.candidates:
-        facts["candidates"] = _describe_candidates(problem, offered, live, rows)
-        facts["candidate_count"] = len(problem.candidates)
-    if problem.fresh:
-        facts["fresh_rows"] = [_copyable_row(rows[line + 1]) for line in problem.fresh]
-        facts["fresh_lines"] = group_consecutive_lines(problem.fresh)
-    if problem.low is not None:
-        facts["neighbor_anchors"] = _neighbour_anchors(problem.low + 1, rows)
-    if problem.operation is not None:
-        anchor = rows[offered[0] + 1].anchor if offered else None
-        facts["operation"] = {name: anchor if value is None else value for name, value in problem.operation.items()}
-    return facts
+@dataclass(slots=True)
+class _RefusalDetails:
+    """The facts about each problem, and which lines they show."""
+
+    live: IndexedVersion
+    rows: Mapping[int, AnchoredLine]
+    """The lines that may be shown, by their 1-based numbers."""
+    room: int
+    """How many characters of fresh rows still fit."""
+    shown: set[int] = field(default_factory=set[int])
+
+    def collect_facts(self, problem: OperationProblem) -> dict[str, Any]:
+        facts = dict(problem.facts)
+        offered = [line + 1 for line in _offered_lines(problem)]
+        if problem.candidates:
+            facts["candidates"] = self._describe_candidates(problem, offered)
+            facts["candidate_count"] = len(problem.candidates)
+        if problem.fresh:
+            facts["fresh_rows"] = list(self._take_fresh_rows(problem.fresh))
+            facts["fresh_lines"] = group_consecutive_lines(problem.fresh)
+        if problem.low is not None:
+            near = _high_neighbours(problem.low + 1, self.rows)
+            facts["neighbor_anchors"] = [self.rows[number].anchor for number in near]
+            self.shown.update(near)
+        if problem.operation is not None:
+            anchor = self.rows[offered[0]].anchor if offered else None
+            facts["operation"] = {name: anchor if value is None else value for name, value in problem.operation.items()}
+        return facts
+
+    def _describe_candidates(self, problem: OperationProblem, offered: Sequence[int]) -> list[dict[str, Any]]:
+        nth = {line + 1: number for number, line in enumerate(problem.candidates, start=1)}
+        self.shown.update(offered)
+        return [
+            {
+                "occurrence": nth.get(number),
+                "line": number,
+                "anchor": self.rows[number].anchor,
+                "context": self.live.context_id(number - 1),
+                "preview": preview_text(self.rows[number].text),
+            }
+            for number in offered
+        ]
+
+    def _take_fresh_rows(self, lines: Sequence[int]) -> Iterator[str]:
+        for line in lines:
+            row = _copyable_row(self.rows[line + 1])
+            self.room -= len(row) + 1
+            if self.room < 0:
+                return
+            self.shown.add(line + 1)
+            yield row
 
 
-def _describe_candidates(
-    problem: OperationProblem, offered: Sequence[int], live: IndexedVersion, rows: Mapping[int, AnchoredLine]
-) -> list[dict[str, Any]]:
-    nth = {line: number for number, line in enumerate(problem.candidates, start=1)}
-    return [
-        {
-            "occurrence": nth.get(line),
-            "line": line + 1,
-            "anchor": rows[line + 1].anchor,
-            "context": live.context_id(line),
-            "preview": preview_text(rows[line + 1].text),
-        }
-        for line in offered
-    ]
-
-
-def _neighbour_anchors(line: int, rows: Mapping[int, AnchoredLine]) -> list[str]:
-    """Return the anchors of the nearest high lines, from top to bottom."""
+def _high_neighbours(line: int, rows: Mapping[int, AnchoredLine]) -> list[int]:
+    """Return the nearest high lines, from top to bottom."""
     above = [number for number in range(line - 1, line - _MAX_NEIGHBOUR_LINES - 1, -1) if _is_high(rows.get(number))]
     below = [number for number in range(line + 1, line + _MAX_NEIGHBOUR_LINES + 1) if _is_high(rows.get(number))]
-    return [
-        rows[number].anchor for number in (*above[:_MAX_NEIGHBOURS_PER_SIDE][::-1], *below[:_MAX_NEIGHBOURS_PER_SIDE])
-    ]
+    return [*above[:_MAX_NEIGHBOURS_PER_SIDE][::-1], *below[:_MAX_NEIGHBOURS_PER_SIDE]]
 
 
 def _is_high(row: AnchoredLine | None) -> bool:

@@ -7,7 +7,7 @@
    lines that are unique there: a number or an occurrence may come from a version that is no longer known.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -86,17 +86,29 @@ Resolution = FoundLines | tuple[MissingLine | AmbiguousLine, ...]
 class AnchorResolver:
     """Resolves all operations of a call on one file."""
 
-    def __init__(
-        self, live: Snapshot, shown: Sequence[ShownVersion], buckets: frozenset[int], *, forgotten: bool = False
-    ) -> None:
-        self._forgotten = forgotten
-        texts = [each for each in shown if each.snapshot.exists and each.snapshot.is_text]
-        same = [each.snapshot == live for each in texts]
-        self.live = IndexedVersion(live, [each for each, is_live in zip(texts, same, strict=True) if is_live], buckets)
-        self.shown = [
-            self.live if is_live else IndexedVersion(each.snapshot, (each,), buckets)
-            for each, is_live in zip(texts, same, strict=True)
-        ]
+    def __init__(self, live: Snapshot, shown: Sequence[ShownVersion], buckets: frozenset[int]) -> None:
+        self.live = IndexedVersion(live, [each for each in shown if each.sha256 == live.sha256], buckets)
+        self._shown, self._buckets = shown, buckets
+        self._loaded = list[IndexedVersion | None]()
+        self._forgotten = False
+        """Whether bytes of a version that was shown are not known any more."""
+
+    def shown_versions(self) -> Iterator[IndexedVersion]:
+        """Yield the versions that were shown, newest first; an earlier one is loaded when it is first needed."""
+        for number, each in enumerate(self._shown):
+            if number == len(self._loaded):
+                is_live = each.sha256 == self.live.snapshot.sha256
+                self._loaded.append(self.live if is_live else self._load_version(each))
+            if (version := self._loaded[number]) is not None:
+                yield version
+
+    def _load_version(self, shown: ShownVersion) -> IndexedVersion | None:
+        data = shown.load()
+        if data is None:
+            self._forgotten = True
+            return None
+        snapshot = Snapshot(data)
+        return IndexedVersion(snapshot, (shown,), self._buckets) if snapshot.is_text else None
 
     def resolve_pointers(self, wanted: Sequence[tuple[LinePointer, ...]]) -> list[Resolution]:
         """Find the lines of every operation; pointers of one operation belong to one version."""
@@ -112,7 +124,7 @@ class AnchorResolver:
 
     def _find_home(self, pointers: tuple[LinePointer, ...]) -> HomeVersion | None:
         weak: HomeVersion | None = None
-        for version in self.shown:
+        for version in self.shown_versions():
             readings = [read_pointer(version, pointer, shown_only=True) for pointer in pointers]
             found = tuple(reading for reading in readings if isinstance(reading, AnchorMeaning))
             if len(found) < len(pointers):
@@ -128,7 +140,7 @@ class AnchorResolver:
                 weak = home
         if weak is not None:
             return weak
-        moved_on = self._forgotten or any(version is not self.live for version in self.shown)
+        moved_on = self._forgotten or any(version is not self.live for version in self.shown_versions())
         if moved_on and any(len(self.live.lines_with_hash(p.anchor.hash, copied_text(p))) > 1 for p in pointers):
             return None
         final = [read_pointer(self.live, pointer, shown_only=False) for pointer in pointers]
@@ -152,7 +164,7 @@ class AnchorResolver:
             if home.version.knows_anchors and all(reading.placed for reading in home.readings):
                 return ()  # these very anchors were shown last in this version
         others = list[HomeVersion]()
-        for version in self.shown:
+        for version in self.shown_versions():
             readings = [read_pointer(version, pointer, shown_only=True) for pointer in pointers]
             exact = tuple(r for r in readings if isinstance(r, AnchorMeaning) and r.exact)
             if version is home.version or len(exact) < len(pointers):
@@ -247,7 +259,7 @@ class AnchorResolver:
 
     def _last_shown_at(self, pointer: LinePointer) -> tuple[IndexedVersion, int] | None:
         """Return where the line stood in the newest version that showed it."""
-        for version in self.shown:
+        for version in self.shown_versions():
             if version is not self.live and (lines := version.shown_lines_with_hash(pointer.anchor.hash)):
                 return version, lines[0]
         return None

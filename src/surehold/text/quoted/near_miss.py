@@ -19,6 +19,7 @@ from typing import Any
 from surehold.errors import NotEncodable
 from surehold.text.encoding import Encoding
 from surehold.text.escape import escape_text, preview_text
+from surehold.text.line_ranges import LineRanges, merge_ranges
 from surehold.text.quoted.matching import DOUBLE_QUOTES, SINGLE_QUOTES, Haystack, straighten_quotes
 from surehold.text.snapshot import Snapshot
 
@@ -55,6 +56,11 @@ class SimilarLines:
     text: str
     differing: int
     """How many of the quoted lines are different, blanks aside."""
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The lines that are shown whole; of a text that was cut the last one is not."""
+        return self.line, self.line + self.text.count("\n") - (len(self.text) >= MAX_SHOWN_CHARS)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -168,6 +174,8 @@ class NearMiss:
     action: str
     closest: tuple[dict[str, Any], ...] = ()
     """The lines that are most like it."""
+    shown: LineRanges = ()
+    """Those of them that are shown whole."""
     first_difference: dict[str, object] = field(default_factory=dict[str, object])
 
 
@@ -180,6 +188,7 @@ def explain_miss(haystack: Haystack, old: str, new: str) -> NearMiss:
     return replace(
         _find_cause(search, old, new, near),
         closest=tuple(place.as_dict() for place in near),
+        shown=merge_ranges(place.span for place in near if place.span[0] <= place.span[1]),
         first_difference=(_first_difference(near[0], old) if near else None) or {},
     )
 

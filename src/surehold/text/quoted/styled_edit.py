@@ -18,7 +18,8 @@ from surehold.errors import InvalidArgument, MultipleMatches, OldTextNotFound
 from surehold.text.align import EqualRun, align_lines
 from surehold.text.encoding import encoding_for_new_text
 from surehold.text.escape import escape_text
-from surehold.text.excerpt import excerpt_lines
+from surehold.text.excerpt import LineExcerpt, excerpt_lines
+from surehold.text.line_ranges import merge_ranges
 from surehold.text.plan import EditOutcome, EditPlan, Span, splice_spans
 from surehold.text.quoted.edits import finish_plan, match_lines
 from surehold.text.quoted.matching import Haystack, TextMatch, TextMatches
@@ -219,28 +220,30 @@ def _not_found_error(haystack: Haystack, old: str, new: str) -> OldTextNotFound:
         closest=list(miss.closest),
         first_difference=miss.first_difference,
         already_applied=miss.reason == "already_applied",
+        shown=miss.shown or None,
     )
 
 
 def _not_unique_error(before: Snapshot, matches: TextMatches) -> MultipleMatches:
     lines = match_lines(before, matches)
-    listed = zip(lines, (match.start for match in matches.found), strict=False)
+    contexts = [_show_context(before, line, at.start) for line, at in zip(lines, matches.found, strict=False)]
     return MultipleMatches(
         f"`old_string` occurs {matches.count} times.",
         action="Quote more of the lines around the one you mean, or send replace_all: true.",
         count=matches.count,
         lines=lines,
-        places=[{"line": line, "context": _show_context(before, line, start)} for line, start in listed],
+        places=[{"line": line, "context": one.text} for line, one in zip(lines, contexts, strict=True)],
         match_tier=matches.tier,
+        shown=merge_ranges(span for one in contexts for span in one.shown) or None,
     )
 
 
-def _show_context(before: Snapshot, line: int, offset: int) -> str:
+def _show_context(before: Snapshot, line: int, offset: int) -> LineExcerpt:
     """Return the line in which a place begins, with the lines above and below; a long one as a window on the place."""
     begin, row = before.lines.starts[line - 1], before.lines.contents[line - 1]
     if len(row) <= _CONTEXT_CHARS:
-        return excerpt_lines(before, [(max(line - 1, 1), line + 1)], room=4 * _CONTEXT_CHARS, width=_CONTEXT_CHARS).text
+        return excerpt_lines(before, [(max(line - 1, 1), line + 1)], room=4 * _CONTEXT_CHARS, width=_CONTEXT_CHARS)
     decode = before.encoding.decode
     column = max(len(decode(before.data[begin:offset])) - _CONTEXT_CHARS // 2, 0)
     window = escape_text(decode(row)[column : column + _CONTEXT_CHARS], keep="\t")
-    return f"{line}→{'…' * (column > 0)}{window}…"
+    return LineExcerpt(rows=(f"{line}→{'…' * (column > 0)}{window}…",), shown=(), complete=False)

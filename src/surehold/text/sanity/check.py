@@ -60,7 +60,10 @@ class SanityCheck:
 
     def __call__(self, plan: EditPlan) -> tuple[str, ...]:
         """Return warnings; refuse a suspicious plan in strict mode."""
-        report = self.report_on(plan)
+        return self.judge_report(self.report_on(plan))
+
+    def judge_report(self, report: SanityReport) -> tuple[str, ...]:
+        """Return the warnings of a report; refuse a suspicious one in strict mode."""
         if report.status == "suspicious" and self.mode == "strict":
             raise _build_refusal(report)
         return report.warnings

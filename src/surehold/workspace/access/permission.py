@@ -20,10 +20,11 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from surehold.errors import InvalidArgument, PermissionDenied, PermissionRequired, ProtectedPath, StaleFile
-from surehold.stores.base import Call, Sighting
+from surehold.stores.base import Call
 from surehold.text.plan import EditPlan
 from surehold.text.rewrite import WriteText
 from surehold.text.snapshot import Snapshot
+from surehold.workspace.access.known_file import KnownFile
 from surehold.workspace.access.policy import PathRules
 from surehold.workspace.proposal import AllOf, Proposal
 from surehold.workspace.receipt import FileReceipt, Receipt
@@ -196,12 +197,13 @@ class ApprovedVersion:
 
     before: Snapshot
 
-    def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:  # noqa: ARG002 - one shape for all
+    def check(self, file: KnownFile) -> None:
         """Refuse when the file is another one by now; the caller's own proof was checked for the version shown."""
+        path, current = file.path, file.current
         if current.exists == self.before.exists and current.sha256 == self.before.sha256:
             return
         raise StaleFile(
-            f"`{path}` changed while somebody was asked about it.",
+            f"`{path}` changed while waiting for approval.",
             path=path,
             reason="changed_while_asked",
             action="Look at what changed, and make the change again if it is still right.",
@@ -218,12 +220,12 @@ class ApprovedDestination:
     sha256: str
     """Empty when nothing was there."""
 
-    def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:  # noqa: ARG002 - one shape for all
+    def check(self, file: KnownFile) -> None:
         """Refuse when something else is there by now."""
-        if (current.sha256 if current.exists else "") != self.sha256:
+        if file.current.sha256 != self.sha256:
             raise StaleFile(
-                f"`{path}` changed while somebody was asked about overwriting it.",
-                path=path,
+                f"`{file.path}` changed while waiting for approval to overwrite it.",
+                path=file.path,
                 reason="changed_while_asked",
                 action="Look at what is there now, and make the change again if it is still right.",
             )

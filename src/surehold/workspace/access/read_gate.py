@@ -9,113 +9,17 @@
    were shown and are provably where they are now. `rebase` allows this no matter who changed the file.
 """
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any, Literal
 
 from surehold.errors import BinaryFile, NotFound, StaleFile, SureholdError
-from surehold.stores.base import LedgerQuery, Sighting, Store
-from surehold.text.align import align_lines
 from surehold.text.excerpt import excerpt_changes, excerpt_lines
+from surehold.text.line_ranges import LineRanges, merge_ranges
 from surehold.text.plan import Edit, EditPlan
 from surehold.text.relocate import LineBlock, MovedLines, relocate_lines
-from surehold.text.snapshot import ABSENT, Snapshot
-from surehold.workspace.access.seen_lines import (
-    LineRanges,
-    clip_spans,
-    merge_ranges,
-    sighting_after_write,
-    subtract_spans,
-)
+from surehold.text.snapshot import Snapshot
+from surehold.workspace.access.known_file import KnownFile
+from surehold.workspace.access.seen_lines import subtract_spans
 from surehold.workspace.settings import ReadGateSettings
-
-_MAX_COMPARED_BYTES = 16 << 20
-"""Versions are compared up to this size together; larger ones are told apart by their hashes alone."""
-
-
-class KnownFile:
-    """One file as it is now, and what the session was shown of it."""
-
-    def __init__(self, store: Store, path: str, current: Snapshot, seen: tuple[Sighting, ...]) -> None:
-        self.path, self.current, self.seen = path, current, seen
-        self._store = store
-        self._shown = next((one for one in seen if one.sha256 == current.sha256), None)
-
-    @property
-    def known_version(self) -> bool:
-        """Whether anything of the version that is there was shown."""
-        return self._shown is not None
-
-    @property
-    def spans(self) -> LineRanges:
-        """Lines that were shown of this very version."""
-        if self._shown is None:
-            return ()
-        return self.all_lines if self._shown.whole else self._shown.spans
-
-    @property
-    def is_fully_known(self) -> bool:
-        """Whether every line is known."""
-        return not subtract_spans(self.all_lines, self.spans) or not subtract_spans(self.all_lines, self.known)
-
-    @cached_property
-    def all_lines(self) -> LineRanges:
-        """All lines."""
-        total = self.current.line_count
-        return ((1, total),) if total else ()
-
-    @property
-    def used_earlier_versions(self) -> bool:
-        """Whether earlier versions were asked for what they know."""
-        return "known" in self.__dict__
-
-    @cached_property
-    def known(self) -> LineRanges:
-        """Lines that were shown, of this version, or of earlier ones in which they are the same."""
-        found = list(self.spans)
-        for base, spans in self.earlier_versions:
-            found += _carry_over_lines(base, self.current, spans)
-        return merge_ranges(found)
-
-    @cached_property
-    def earlier_versions(self) -> list[tuple[Snapshot, LineRanges]]:
-        """Other versions whose bytes were kept, newest first, with the lines that were shown of them."""
-        return list(self._load_earlier_versions())
-
-    def _load_earlier_versions(self) -> Iterator[tuple[Snapshot, LineRanges]]:
-        for one in self.seen:
-            if one is self._shown or not one.sha256:
-                continue
-            try:
-                data = self._store.read_blob(one.sha256)
-            except SureholdError:  # too large to be kept, or given up since
-                continue
-            base = Snapshot(data, encoding=self.current.encoding)
-            if len(data) + self.current.size <= _MAX_COMPARED_BYTES:
-                total = base.line_count if one.whole else 0
-                yield base, ((1, total),) if total else one.spans
-
-    def make_sighting(self, session: str, spans: LineRanges) -> Sighting:
-        """Return these lines of the file, or its absence, as shown."""
-        whole = not subtract_spans(self.all_lines, spans) if self.current.exists else True
-        return Sighting(session=session, path=self.path, sha256=self.current.sha256, spans=spans, whole=whole)
-
-
-def find_in_earlier_version(touched: LineRanges, current: Snapshot, base: Snapshot) -> LineRanges:
-    """Return where lines stood in an earlier version; none when that is not proven for all of them."""
-    ranges = [LineBlock(start=first - 1, end=last) for first, last in touched]
-    places = relocate_lines(current.lines.raw, base.lines.raw, ranges)
-    found = [(place.start + 1, place.end) for place in places if isinstance(place, MovedLines)]
-    return merge_ranges(found) if len(found) == len(places) else ()
-
-
-def _carry_over_lines(base: Snapshot, current: Snapshot, spans: LineRanges) -> Iterator[tuple[int, int]]:
-    """Yield the lines of a version that are the same as lines which were shown of another."""
-    for block in align_lines(base.lines.raw, current.lines.raw):
-        shift = block.b - block.a
-        for start, end in clip_spans(spans, block.a + 1, block.a + block.size):
-            yield start + shift, end + shift
-
 
 Needs = Literal["lines", "whole", "version"]
 
@@ -135,37 +39,21 @@ class ReadGate:
     every attempt, and keeps what it found for the check that follows.
     """
 
-    def __init__(
-        self, store: Store, session: str, edit: Edit, *, needs: Needs, gate: ReadGateSettings | None = None
-    ) -> None:
-        self.shows: Sighting | None = None
-        """What the refusal that was raised shows."""
-        self._store, self._session = store, session
-        self._edit, self._needs, self._gate = edit, needs, gate or ReadGateSettings()
+    def __init__(self, edit: Edit, *, needs: Needs, settings: ReadGateSettings) -> None:
+        self._edit, self._needs, self._gate = edit, needs, settings
         self._case: KnownFile | None = None
         self._free = False
 
-    @property
-    def current(self) -> Snapshot:
-        """The file as it was when it was looked at."""
-        return self._case.current if self._case else ABSENT
-
-    @property
-    def was_read(self) -> bool:
-        """Whether the session had seen anything of the file."""
-        return self._case is not None and bool(self._case.seen)
-
-    def check(self, path: str, current: Snapshot, seen: Sequence[Sighting]) -> None:
+    def check(self, file: KnownFile) -> None:
         """Refuse a file that was not read, changed since, or was seen too little of."""
-        self.shows, self._free = None, False
-        self._case = case = KnownFile(self._store, path, current, tuple(seen))
-        if not current.exists:
-            self._check_absent(case)
+        self._case, self._free = file, False
+        if not file.current.exists:
+            self._check_absent(file)
         elif self._gate.require_read == "off":
             self._free = True
         else:
-            _refuse_binary(path, current)
-            self._check_present(case)
+            _refuse_binary(file.path, file.current)
+            self._check_present(file)
 
     def __call__(self, plan: EditPlan) -> tuple[str, ...]:
         """Refuse a plan that touches lines which were never shown."""
@@ -182,30 +70,17 @@ class ReadGate:
             raise self._unseen_lines_error(case, unseen)
         return ()
 
-    def sighting_after_change(self, plan: EditPlan) -> Sighting | None:
-        """Return what the session has seen after its change, when earlier versions had a part in that."""
-        case = self._case
-        if (
-            case is None
-            or not case.used_earlier_versions
-            or not plan.changes_bytes
-            or plan.before.sha256 != case.current.sha256
-        ):
-            return None
-        before = case.make_sighting(self._session, case.known)
-        return sighting_after_write(plan, session=self._session, path=case.path, seen=(before,))
-
     def _check_absent(self, case: KnownFile) -> None:
         if self._needs != "whole":
             raise NotFound(f"`{case.path}` does not exist.", path=case.path)
-        if self._gate.require_read == "off" or not case.seen or not case.seen[0].sha256 or self._removed_it(case.path):
+        if self._gate.require_read == "off" or not case.seen or not case.seen[0].sha256 or _removed_it(case):
             return
-        self.shows = case.make_sighting(self._session, ())
         raise StaleFile(
             f"`{case.path}` was deleted since this session read it.",
             path=case.path,
             reason="deleted",
             action="If it should exist again, send the same call again.",
+            shown=(),
             expected_sha256=case.seen[0].sha256,
         )
 
@@ -234,7 +109,7 @@ class ReadGate:
 
     def _may_proceed(self, case: KnownFile) -> bool:
         """Tell whether an edit of a file that changed since stays within lines that are provably the same."""
-        if self._needs != "lines" or not (self._gate.on_stale == "rebase" or self._wrote_it(case)):
+        if self._needs != "lines" or not (self._gate.on_stale == "rebase" or _wrote_it(case)):
             return False
         touched = self._lines_touched_in(case.current)
         self._free = bool(touched) and any(
@@ -251,22 +126,8 @@ class ReadGate:
         except SureholdError:
             return ()
 
-    def _wrote_it(self, case: KnownFile) -> bool:
-        """Tell whether the newest version that the session knows is its own, and no other call changed the file since."""
-        newest = self._store.list_entries(LedgerQuery(path=case.path, ok_only=True, limit=1))
-        if not newest or newest[0].call.session != self._session:
-            return False
-        after = newest[0].change.after
-        return after is not None and after.sha256 == case.seen[0].sha256
-
-    def _removed_it(self, path: str) -> bool:
-        newest = self._store.list_entries(LedgerQuery(path=path, ok_only=True, limit=1))
-        if not newest or newest[0].call.session != self._session:
-            return False
-        return any(name == path and after is None for name, _, after in newest[0].change.transitions())
-
     def _stale_error(self, case: KnownFile) -> StaleFile:
-        facts = {"expected_sha256": case.seen[0].sha256, "sha256": case.current.sha256}
+        facts: dict[str, Any] = {"expected_sha256": case.seen[0].sha256, "sha256": case.current.sha256}
         base = next(iter(case.earlier_versions), None)
         if base is None:
             return StaleFile(
@@ -278,7 +139,6 @@ class ReadGate:
             )
         change = excerpt_changes(base[0], case.current, room=_REFUSAL_CHARS)
         known = merge_ranges([*case.known, *change.shown])
-        self.shows = case.make_sighting(self._session, known)
         unseen = subtract_spans(case.all_lines, known)
         enough = "Look at `changes_since`; if the change is still right, send it again."
         more = f"Look at `changes_since`, and {_read_call(unseen)} before you change lines there; then send it again."
@@ -289,12 +149,12 @@ class ReadGate:
             action=more if change.truncated or (unseen and self._needs == "whole") else enough,
             changes_since=change.text,
             changes_since_truncated=change.truncated,
+            shown=known,
             **facts,
         )
 
     def _unseen_lines_error(self, case: KnownFile, unseen: LineRanges) -> StaleFile:
         page = excerpt_lines(case.current, unseen, room=_REFUSAL_CHARS)
-        self.shows = case.make_sighting(self._session, merge_ranges([*case.known, *page.shown]))
         rest = subtract_spans(unseen, merge_ranges(page.shown))
         return StaleFile(
             f"The edit touches lines of `{case.path}` that were not shown in this session: {_format_ranges(unseen)}.",
@@ -305,6 +165,7 @@ class ReadGate:
             else "Look at `lines`; if they are to change, send the same edit again.",
             **_unseen_details(unseen),
             lines=page.text,
+            shown=merge_ranges([*case.known, *page.shown]),
             sha256=case.current.sha256,
         )
 
@@ -318,6 +179,27 @@ class ReadGate:
             **_unseen_details(unseen),
             sha256=case.current.sha256,
         )
+
+
+def find_in_earlier_version(touched: LineRanges, current: Snapshot, base: Snapshot) -> LineRanges:
+    """Return where lines stood in an earlier version; none when that is not proven for all of them."""
+    ranges = [LineBlock(start=first - 1, end=last) for first, last in touched]
+    places = relocate_lines(current.lines.raw, base.lines.raw, ranges)
+    found = [(place.start + 1, place.end) for place in places if isinstance(place, MovedLines)]
+    return merge_ranges(found) if len(found) == len(places) else ()
+
+
+def _wrote_it(case: KnownFile) -> bool:
+    """Tell whether the newest version that the session knows is its own, and no other call changed the file since."""
+    newest = case.newest_own_entry()
+    after = newest.change.after if newest else None
+    return after is not None and after.sha256 == case.seen[0].sha256
+
+
+def _removed_it(case: KnownFile) -> bool:
+    newest = case.newest_own_entry()
+    gone = newest.change.transitions() if newest else ()
+    return any(name == case.path and after is None for name, _, after in gone)
 
 
 def _refuse_binary(path: str, current: Snapshot) -> None:

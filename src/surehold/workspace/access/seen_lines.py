@@ -10,11 +10,10 @@ from surehold.text.plan import EditPlan
 from surehold.text.snapshot import LineCounter, Snapshot
 
 
-def sighting_after_write(plan: EditPlan, *, session: str, path: str, seen: Sequence[Sighting]) -> Sighting | None:
+def sighting_after_write(plan: EditPlan, *, session: str, path: str, known: Sighting | None) -> Sighting | None:
     """Carry what was seen over the session's own edit: untouched lines move, written lines count as seen."""
     if not plan.after.exists:
         return None
-    known = next((s for s in seen if s.sha256 == plan.before.sha256), None)
     is_text = plan.after.is_text and plan.before.is_text
     everything = not plan.before.exists or (known is not None and known.whole)
     if everything:
