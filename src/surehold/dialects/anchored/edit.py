@@ -127,7 +127,7 @@ def edit(context: CallContext, params: LineEditParams) -> LineEditResult:
     """
     session = context.session
     target = session.workspace.target(params.path)
-    call = _LineEditCall(context, params, target)
+    call = _AnchoredEditCall(context, params, target)
     proposal = Proposal(
         path=target,
         edit=call,
@@ -140,7 +140,7 @@ def edit(context: CallContext, params: LineEditParams) -> LineEditResult:
     return _build_result(receipt, call)
 
 
-class _LineEditCall:
+class _AnchoredEditCall:
     """One call: its edit is made when the file is known, under the lock; what the answer tells is kept from then."""
 
     def __init__(self, context: CallContext, params: LineEditParams, target: Target) -> None:
@@ -190,7 +190,7 @@ class _LineEditCall:
         return merge_ranges([(number, number) for number in self.diff_of(plan).shown])
 
 
-def _build_result(receipt: Receipt, call: _LineEditCall) -> LineEditResult:
+def _build_result(receipt: Receipt, call: _AnchoredEditCall) -> LineEditResult:
     (one,) = receipt.files
     plan = one.plan
     diff = call.diff_of(plan)

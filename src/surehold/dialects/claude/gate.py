@@ -15,7 +15,7 @@ from surehold.workspace.proposal import AllOf, Proposal, Sha256
 from surehold.workspace.receipt import Receipt
 
 
-class _ChangeParams(Protocol):
+class _ChangeArguments(Protocol):
     @property
     def expected_sha256(self) -> str: ...
 
@@ -30,7 +30,7 @@ def submit_gated(
     context: CallContext,
     place: LocatedFile,
     edit: Edit,
-    params: _ChangeParams,
+    params: _ChangeArguments,
     *,
     needs: Needs,
     tool: str,
