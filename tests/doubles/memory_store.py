@@ -128,7 +128,7 @@ class MemoryStore:
             now, key, leases = self._clock(), idempotency_key, self._intents.values()
             same = (_busy_from_lease(lease, now) for lease in leases if lease.intent.call.idempotency_key == key)
             records = {
-                path: PathRecord(path=path, head=self._heads.get(path), sightings=self.list_sightings(session, path))
+                path: PathRecord(key=path, head=self._heads.get(path), sightings=self.list_sightings(session, path))
                 for path in paths
             }
             earlier = self._replay_of(key) or next(same, None) if key else None
@@ -170,11 +170,11 @@ class MemoryStore:
             found = [entry for entry in reversed(self._entries) if _matches_query(entry, query)]
         return tuple(found[: max(query.limit, 0)])
 
-    def list_writers(self, path: str, *, after_seq: int = 0) -> tuple[WriterSpan, ...]:
+    def list_writers(self, key: str, *, after_seq: int = 0) -> tuple[WriterSpan, ...]:
         """List who changed a path after an entry, each once, in the order of their first change."""
         seqs = dict[str, list[int]]()
         for entry in self._entries:
-            if entry.ok and entry.seq > after_seq and path in (entry.change.path, entry.change.to_path):
+            if entry.ok and entry.seq > after_seq and key in (entry.change.path, entry.change.to_path):
                 seqs.setdefault(entry.call.writer, []).append(entry.seq)
         return tuple(WriterSpan(writer=name, first_seq=all_[0], last_seq=all_[-1]) for name, all_ in seqs.items())
 

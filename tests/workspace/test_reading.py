@@ -44,7 +44,7 @@ def seen_by(store: Store, *versions: tuple[bytes, set[int]]) -> tuple[Sighting, 
 
 
 def known_file(store: Store, data: bytes, seen: tuple[Sighting, ...]) -> KnownFile:
-    return KnownFile(PathRecord(path="file", sightings=seen), Snapshot(data), store=store, session="s")
+    return KnownFile(PathRecord(key="file", sightings=seen), Snapshot(data), store=store, session="s")
 
 
 _ROWS = st.lists(st.sampled_from([b"one\n", b"two\n", b"three\n", b"four\n"]), min_size=1, max_size=12)

@@ -244,7 +244,7 @@ class Sighting:
 class PathRecord:
     """What the store knows of one path, and what one session was shown of it."""
 
-    path: str
+    key: str
     head: Head | None = None
     sightings: tuple[Sighting, ...] = ()
     """Newest version first."""
@@ -334,7 +334,7 @@ class Store(Protocol):
         """List entries, newest first."""
         ...
 
-    def list_writers(self, path: str, *, after_seq: int = 0) -> tuple[WriterSpan, ...]:
+    def list_writers(self, key: str, *, after_seq: int = 0) -> tuple[WriterSpan, ...]:
         """List who changed a path after an entry, each once, in the order of their first change."""
         ...
 

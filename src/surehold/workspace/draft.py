@@ -82,7 +82,7 @@ def make_draft(
             raise _with_retry_details(stale, edit, known, base) from None
         already = True
     if place.to is not None:
-        proposal.to_proof.check(KnownFile(PathRecord(path=place.to.key), displaced))
+        proposal.to_proof.check(KnownFile(PathRecord(key=place.to.key), displaced))
     try:
         plan = EditPlan(before=current, after=current) if already else edit.plan(current)
     except SureholdError as error:

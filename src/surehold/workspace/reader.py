@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Self
 
 from surehold.disk.base import Disk, Target
 from surehold.errors import InvalidArgument, NotFound
-from surehold.stores.base import Store
+from surehold.stores.base import Blob, Store
 from surehold.text.encoding import Encoding, EncodingDetector, detect_encoding
 from surehold.text.hashing import sha256_hex
 from surehold.text.snapshot import Snapshot
+from surehold.workspace.access.known_file import KnownFile
 from surehold.workspace.access.policy import Policy
 from surehold.workspace.editorconfig import charset_of
 from surehold.workspace.paths import AnyPath, PathResolver, spelled_path
@@ -99,6 +100,18 @@ class WorkspaceReader:
             return page
         chunks = self.disk.read_chunks(target)  # no LF in the whole file: here a lone CR ends lines
         return read_page(chunks, start=start, count=count, max_bytes=max_bytes, decide=decide_encoding, breaker=b"\r")
+
+    def know_file(self, path: AnyPath, *, session: str = "") -> KnownFile:
+        """Return a file as it is now, with what the store knows of it and what a session was shown of it."""
+        target = self.target(path)
+        record = self.store.look([target.key], session=session).records[target.key]
+        return KnownFile(record, self._read_snapshot(target), store=self.store, session=session)
+
+    def blobs_to_keep(self, snapshot: Snapshot | None) -> list[Blob]:
+        """Return a version that was shown, if it is small enough to be kept for rebasing."""
+        if snapshot is None or not snapshot.exists or snapshot.size > self.limits.sighting_bytes:
+            return []
+        return [Blob(data=snapshot.data, sha256=snapshot.sha256)]
 
     def close(self) -> None:
         """Let go of files and connections."""

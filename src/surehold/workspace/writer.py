@@ -54,7 +54,7 @@ from surehold.workspace.access.permission import Approver, ApproverText, Permiss
 from surehold.workspace.access.policy import Policy
 from surehold.workspace.access.seen_lines import sighting_after_write
 from surehold.workspace.draft import Draft, ResolvedProposal, make_draft
-from surehold.workspace.paths import AnyPath, spelled_path
+from surehold.workspace.paths import spelled_path
 from surehold.workspace.proposal import Absent, Proposal
 from surehold.workspace.reader import WorkspaceReader
 from surehold.workspace.receipt import FileReceipt, Receipt
@@ -227,12 +227,6 @@ class WorkspaceWriter(WorkspaceReader):
             self._record_shown_by(error, place.proposal, known)
             raise
 
-    def know_file(self, path: AnyPath, *, session: str = "") -> KnownFile:
-        """Return a file as it is now, with what the store knows of it and what a session was shown of it."""
-        target = self.target(path)
-        record = self.store.look([target.key], session=session).records[target.key]
-        return KnownFile(record, self._read_snapshot(target), store=self.store, session=session)
-
     def _record_shown_by(self, error: SureholdError, proposal: Proposal, known: KnownFile) -> None:
         """Count the lines that a refusal shows as shown, so that a plain retry works."""
         if error.shown is None or proposal.shows is None or not known.session:
@@ -242,12 +236,6 @@ class WorkspaceWriter(WorkspaceReader):
             if proposal.shows_anchors:  # of some lines only the anchor is shown, and the beginning
                 sighting = replace(sighting, whole=False, anchored=error.shown)
             self.store.record_sightings([sighting], self.blobs_to_keep(known.current))
-
-    def blobs_to_keep(self, snapshot: Snapshot | None) -> list[Blob]:
-        """Return a version that was shown, if it is small enough to be kept for rebasing."""
-        if snapshot is None or not snapshot.exists or snapshot.size > self.limits.sighting_bytes:
-            return []
-        return [Blob(data=snapshot.data, sha256=snapshot.sha256)]
 
     def _make_intent(self, change_id: str, call: Call, drafts: Sequence[Draft]) -> Intent:
         return Intent(

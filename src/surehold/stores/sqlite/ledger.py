@@ -92,9 +92,9 @@ def find_entries(connection: sqlite3.Connection, query: LedgerQuery) -> tuple[En
     return tuple(_entry_from_row(*row) for row in rows)
 
 
-def find_writers(connection: sqlite3.Connection, path: str, after_seq: int) -> tuple[WriterSpan, ...]:
+def find_writers(connection: sqlite3.Connection, key: str, after_seq: int) -> tuple[WriterSpan, ...]:
     """List who changed a path after an entry, each once, in the order of their first change."""
-    rows = connection.execute(_SELECT_WRITERS, {"path": to_key(path), "after": after_seq})
+    rows = connection.execute(_SELECT_WRITERS, {"path": to_key(key), "after": after_seq})
     return tuple(WriterSpan(writer=writer, first_seq=first, last_seq=last) for writer, first, last in rows)
 
 

@@ -122,7 +122,7 @@ class SqliteStore:
         with self._database.read_transaction() as connection:
             records = {
                 path: PathRecord(
-                    path=path,
+                    key=path,
                     head=ledger.read_head(connection, path),
                     sightings=sighting_rows.sightings_of_path(connection, session, path) if session else (),
                 )
@@ -167,10 +167,10 @@ class SqliteStore:
         with self._database.read_transaction() as connection:
             return ledger.find_entries(connection, query)
 
-    def list_writers(self, path: str, *, after_seq: int = 0) -> tuple[WriterSpan, ...]:
+    def list_writers(self, key: str, *, after_seq: int = 0) -> tuple[WriterSpan, ...]:
         """List who changed a path after an entry, each once, in the order of their first change."""
         with self._database.read_transaction() as connection:
-            return ledger.find_writers(connection, path, after_seq)
+            return ledger.find_writers(connection, key, after_seq)
 
     def verify(self, *, blobs: bool = True) -> LedgerCheck:
         """Check the whole chain, and every blob against its name."""

@@ -18,7 +18,7 @@ class KnownFile:
     """One file as it is now, what the session was shown of it, and who wrote it."""
 
     def __init__(self, record: PathRecord, current: Snapshot, *, store: Store | None = None, session: str = "") -> None:
-        self.path, self.seen = record.path, record.sightings
+        self.path, self.seen = record.key, record.sightings
         self.current, self.session = current, session
         self._head, self._store = record.head, store
         self._shown = next((one for one in self.seen if one.sha256 == current.sha256), None)
