@@ -29,8 +29,7 @@ _HOMES = {
         "workspace.receipt": ("Receipt",),
         "workspace.session": ("Session",),
         "workspace.settings": ("Limits",),
-        "workspace.tracking": ("CheckpointManager", "FileWriteTracker"),
-        "workspace.workspace": ("Workspace",),
+        "workspace.workspace": ("CheckpointManager", "FileWriteTracker", "Workspace"),
     }.items()
     for name in names
 }

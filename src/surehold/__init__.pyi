@@ -11,8 +11,7 @@ from surehold.workspace.proposal import Absent, Exact, Proposal, Seen, Sha256, U
 from surehold.workspace.receipt import Receipt
 from surehold.workspace.session import Session
 from surehold.workspace.settings import Limits
-from surehold.workspace.tracking import CheckpointManager, FileWriteTracker
-from surehold.workspace.workspace import Workspace
+from surehold.workspace.workspace import CheckpointManager, FileWriteTracker, Workspace
 
 __all__ = [
     "Absent",

@@ -1,8 +1,12 @@
 """The workspace as library users see it. Its parts are loaded on first use, because most commands need only one of them."""
 
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from surehold.stores.base import Intent
+from surehold.workspace.paths import AnyPath
+from surehold.workspace.recovery import SettledIntent
 from surehold.workspace.writer import WorkspaceWriter
 
 if TYPE_CHECKING:
@@ -10,7 +14,6 @@ if TYPE_CHECKING:
     from surehold.workspace.history import History
     from surehold.workspace.session import Session
     from surehold.workspace.settings import Mode
-    from surehold.workspace.tracking import CheckpointManager, FileWriteTracker
 
 
 class Workspace(WorkspaceWriter):
@@ -39,13 +42,53 @@ class Workspace(WorkspaceWriter):
     @property
     def checkpoints(self) -> "CheckpointManager":
         """The writes that are under way."""
-        from surehold.workspace.tracking import CheckpointManager
-
         return CheckpointManager(self)
 
     @property
     def writers(self) -> "FileWriteTracker":
         """Which tool family last wrote a file."""
-        from surehold.workspace.tracking import FileWriteTracker
-
         return FileWriteTracker(self)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointManager:
+    """The writes that are under way, with the old bytes kept for each."""
+
+    workspace: "Workspace"
+
+    def open(self) -> tuple[Intent, ...]:
+        """List checkpoints that are neither committed nor rolled back."""
+        return tuple(busy.intent for busy in self.workspace.store.open_intents())
+
+    def old_bytes(self, checkpoint: Intent, path: AnyPath) -> bytes | None:
+        """Return what a path held before; None when it held nothing."""
+        for change in checkpoint.changes:
+            for name, before, _ in change.transitions():
+                if name == str(path):
+                    return self.workspace.store.read_blob(before.sha256) if before else None
+        return None
+
+    def roll_back_abandoned(self) -> tuple[SettledIntent, ...]:
+        """Close the checkpoints of dead processes."""
+        return self.workspace.recover()
+
+
+@dataclass(frozen=True, slots=True)
+class FileWriteTracker:
+    """Which tool family last wrote a file."""
+
+    workspace: "Workspace"
+
+    def last_writer(self, path: AnyPath) -> str:
+        """Return the writer of the newest version: a tool family, `external`, or nothing when it was never written."""
+        return self.workspace.know_file(path).last_writer
+
+    def writers_since(self, path: AnyPath, seq: int) -> tuple[str, ...]:
+        """List everybody who wrote a file after a point of the ledger, oldest first, without repetition."""
+        known = self.workspace.know_file(path)
+        spans = self.workspace.store.list_writers(known.path, after_seq=seq)
+        return known.with_outside_writer(one.writer for one in spans)
+
+    def baseline_continuity(self, path: AnyPath, session: str) -> Literal["clean", "mixed"]:
+        """Tell whether anything but `edit` wrote the file since this session last read all of it with anchors."""
+        return self.workspace.know_file(path, session=session).baseline_continuity
