@@ -46,7 +46,6 @@ PATH_TEXT = {
     "workspace/reader.py": "public: callers write text",
     "workspace/receipt.py": "a receipt shows the path to the caller",
     "workspace/session.py": "public: callers write text",
-    "workspace/tracking.py": "public: callers write text",
 }
 """Where a path is text although it is not at the edge: files and folders."""
 
@@ -77,7 +76,7 @@ IDIOM_LEFT: dict[str, int] = {
     "app.py": 5,
     "dialects": 47,
     "disk": 16,
-    "front": 71,
+    "front": 5,
     "library": 1,
     "media": 10,
     "search": 45,

@@ -21,6 +21,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from surehold.errors import Cancelled, NotFound, PermissionRequired, StaleFile, SureholdError
+from surehold.stores.base import PathRecord
+from surehold.workspace.access.known_file import KnownFile
 from surehold.workspace.access.permission import Approval, ApprovedVersion, PermissionRequest
 from surehold.workspace.receipt import FileReceipt
 
