@@ -26,49 +26,49 @@ class Settings:
     """Everything that can be chosen about a workspace."""
 
     state_dir: Path | None = None
-    """Where Surehold keeps its memory; None for the user's state directory, one folder per root."""
+    """Where Surehold keeps the history; None for the user's state directory, one folder per root."""
     durability: Durability = "full"
     deny: tuple[str, ...] = ()
     """Paths that are neither read nor written, in gitignore syntax."""
     ask: tuple[str, ...] = ()
-    """Paths that somebody is asked about before they change, also in acceptEdits."""
+    """Paths whose changes require approval, also in acceptEdits."""
     allow: tuple[str, ...] = ()
-    """Paths that may change without asking, also in the mode default."""
+    """Paths that may change without approval, also in mode default."""
     protected: tuple[str, ...] | None = None
-    """Paths that configure other programs; None for the usual ones."""
+    """Paths that configure other programs; None for the default list."""
     unprotected: tuple[str, ...] = ()
-    """Paths that are not protected after all."""
+    """Paths that are exempt from protection."""
     mode: "Mode | None" = None
-    """How agents get permission to change files; None for default where somebody can be asked, else acceptEdits."""
+    """How agents get permission to change files; None for default if there is an approver, else acceptEdits."""
     approver: "Approver | None" = None
-    """Whom agents ask, unless their session names somebody else."""
+    """Approves changes, unless a session has its own approver."""
     gate: "ReadGateSettings | None" = None
     """What must have been read before Write, Edit and NotebookEdit change a file; None for the strict rules."""
     limits: "Limits | None" = None
-    """How much, and how long; None for the usual limits."""
+    """Limits of size and time; None for the defaults."""
     recover_on_open: bool = True
-    """Close what dead processes left open before anything else happens."""
+    """Settle what dead processes left open before anything else happens."""
     detector: "EncodingDetector | None" = None
-    """Guesses the encoding of text that nothing else explains."""
+    """Guesses the encoding of text when nothing declares it."""
     editor: "EditorFiles | None" = None
-    """Files are read and written as this editor holds them, unsaved changes included; None for the disk alone."""
+    """Read and write files through this editor, including unsaved changes; None for the disk alone."""
 
     def __post_init__(self) -> None:
-        """Refuse a word that would be taken for another one later."""
+        """Refuse unknown words now, not at the first write."""
         if self.mode not in (None, *MODES):
             raise InvalidArgument(
-                f"`{self.mode}` is no mode.", reason="bad_mode", action=f"Choose one of {', '.join(MODES)}."
+                f"Unknown mode `{self.mode}`.", reason="bad_mode", action=f"Choose one of {', '.join(MODES)}."
             )
         if self.durability not in get_args(Durability):
             raise InvalidArgument(
-                f"`{self.durability}` is no durability.",
+                f"Unknown durability `{self.durability}`.",
                 reason="bad_durability",
                 action=f"Choose one of {', '.join(get_args(Durability))}.",
             )
 
 
 def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = None) -> "AgentWorkspace":
-    """Open one or several directories for editing; what a dead process left open there is closed first."""
+    """Open one or several directories for editing; what a dead process left open is settled first."""
     from surehold.library.workspace import AgentWorkspace
     from surehold.stores.owner import current_owner
     from surehold.workspace.access.policy import PROTECTED, Policy
@@ -79,7 +79,7 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
         raise InvalidArgument("A workspace needs at least one directory.", reason="no_roots")
     given_roots: list[str] = [os.fsdecode(root) for root in roots]
     if any("\0" in root for root in given_roots):
-        raise InvalidArgument("A directory's name cannot hold a zero byte.", reason="nul_in_path")
+        raise InvalidArgument("The name of a directory cannot contain a NUL byte.", reason="nul_in_path")
     paths = [os.path.realpath(root) for root in given_roots]
     for given, path in zip(given_roots, paths, strict=True):
         if not os.path.isdir(path):  # noqa: PTH112 - strings all the way: names need not be UTF-8
@@ -92,7 +92,7 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
     state_dir = Path(chosen.state_dir or default_state_dir(paths[0]))
     if any(Path(root).is_relative_to(os.path.realpath(state_dir)) for root in paths):
         raise InvalidArgument(
-            "The state directory must not be the workspace itself, nor hold it.",
+            "The state directory must not be the workspace or contain it.",
             path=str(state_dir),
             reason="state_dir_holds_root",
             action="Name another directory with --state-dir.",
@@ -125,7 +125,7 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
 
 
 def open_history(state_dir: Path) -> "HistoryReader":
-    """Open what a state directory remembers, to look at it only."""
+    """Open the history in a state directory, read-only."""
     from surehold.workspace.history import HistoryReader
 
     return HistoryReader(_open_store(state_dir, "full"))
@@ -150,7 +150,7 @@ def _open_store(state_dir: Path, durability: Durability) -> "SqliteStore":
 
 
 def default_state_dir(root: str) -> Path:
-    """Return the folder that remembers a root: outside of it, so that repositories stay clean."""
+    """Return the state directory of a root: outside of it, so that repositories stay clean."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     real = os.path.realpath(root)
     digest = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
@@ -159,7 +159,7 @@ def default_state_dir(root: str) -> Path:
 
 
 def _key_below_root(state_dir: Path, roots: list[str]) -> str:
-    """Return how tools would name the state directory, when it lies inside a root."""
+    """Return how tools would name the state directory, if it is inside a root."""
     state = Path(os.path.realpath(state_dir))
     for number, root in enumerate(roots):
         if state.is_relative_to(root):

@@ -13,6 +13,7 @@ import pytest
 from architecture.exceptions import (
     IDIOM_LEFT,
     LONG_FILES,
+    PARSED_BACK,
     PATH_STRINGS,
     PATH_TEXT,
     SENTENCE_SURGERY,
@@ -154,6 +155,33 @@ def test_a_message_is_one_whole_literal() -> None:
     assert above(cuts, SENTENCE_SURGERY) == {}
 
 
+def test_our_own_text_is_not_parsed_back() -> None:
+    """Rows such as `118#5da3f1|text` and `12→text` are for models; a refusal carries what it showed as data."""
+    found = Counter(
+        short(file)
+        for file, node in nodes(ast.Call)
+        if layer(file) in {"dialects", "front", "library", "workspace"} and _parses_rows(node)
+    )
+
+    assert above(found, PARSED_BACK) == {}
+
+
+def _parses_rows(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id="row" | "text" | "line"), attr="partition" | "split" | "rpartition"),
+            args=[ast.Constant(value="#" | "→" | "|" | "\n@@" | "@@")],
+        ):
+            return True
+        case ast.Call(
+            func=ast.Attribute(value=ast.Attribute(attr="text"), attr="partition" | "split" | "rpartition"),
+            args=[ast.Constant(value="\n@@" | "@@" | "#" | "→")],
+        ):
+            return True
+        case _:
+            return False
+
+
 @pytest.mark.parametrize("folder", sorted({layer(file) for file in FILES}))
 def test_the_source_is_written_in_plain_english(folder: str) -> None:
     found = [use for file in FILES if layer(file) == folder for use in idiom_in_source(file)]
@@ -162,7 +190,16 @@ def test_the_source_is_written_in_plain_english(folder: str) -> None:
 
 
 def test_every_exception_names_a_file_that_exists() -> None:
-    lists = (SMALL_MODULES, LONG_FILES, STORE_AND_DISK_USES, PATH_STRINGS, PATH_TEXT, SENTENCE_SURGERY, IDIOM_LEFT)
+    lists = (
+        SMALL_MODULES,
+        LONG_FILES,
+        STORE_AND_DISK_USES,
+        PATH_STRINGS,
+        PATH_TEXT,
+        SENTENCE_SURGERY,
+        PARSED_BACK,
+        IDIOM_LEFT,
+    )
     named: set[str] = {name for one in lists for name in one}
 
     assert {name for name in named if not Path(SOURCE, name).exists()} == set()

@@ -304,7 +304,7 @@ def test_a_library_session_asks_when_there_is_somebody_and_accepts_edits_when_no
 
 
 def test_an_unknown_mode_is_refused_when_it_is_chosen(tmp_path: Path) -> None:
-    with pytest.raises(SureholdError, match="`yolo` is no mode"):
+    with pytest.raises(SureholdError, match="Unknown mode `yolo`"):
         real_workspace(tmp_path, mode="yolo")
 
 

@@ -54,7 +54,7 @@ def test_the_first_line_on_standard_error_says_what_is_served(site: Site) -> Non
         (["ROOT", "--http", "127.0.0.1:99999"], 2, "99999 is not a port."),
         (["ROOT", "--http", "1", "--token-file", "ROOT/missing"], 2, "cannot be read"),
         (["ROOT", "--max-chars", "none"], 2, "Wrong usage"),
-        (["ROOT", "--state-dir", "ROOT/.."], 1, "must not be the workspace itself, nor hold it"),
+        (["ROOT", "--state-dir", "ROOT/.."], 1, "must not be the workspace or contain it"),
     ],
 )
 def test_what_cannot_be_served_is_said_before_anything_is(site: Site, flags: list[str], code: int, said: str) -> None:
