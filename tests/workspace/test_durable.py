@@ -1,5 +1,7 @@
 """An acknowledged write has reached the disk: the file, its directory, and the ledger."""
 
+import os
+import random
 import re
 import shutil
 import subprocess
@@ -59,3 +61,104 @@ def test_an_acknowledged_write_is_synced_file_directory_and_ledger(tmp_path: Pat
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 def test_without_durability_nothing_is_synced(tmp_path: Path) -> None:
     assert [call for call, _ in traced(tmp_path, "none") if call in ("fsync", "fdatasync")] == []
+
+
+ANY_CHANGE = """
+import errno, os, sys
+from pathlib import Path
+from surehold import Settings, SureholdError, open_workspace
+from surehold.disk.kernel import Kernel, Unsupported
+from surehold.disk.steps import replace, staging
+from surehold.stores.base import Call
+from surehold.text.quoted.edits import SnapshotEdits, StringEdit
+from surehold.workspace.proposal import Exact, Proposal
+
+def unsupported(*_):
+    raise Unsupported
+
+def swap_all_but_b(kernel, fd, one, other, swap=Kernel.swap):
+    if other == "b.txt":
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+    swap(kernel, fd, one, other)
+
+def fail(*paths):
+    Kernel.swap = swap_all_but_b
+    edit = SnapshotEdits((StringEdit(old="one", new="two"),))
+    try:
+        workspace.write(*(Proposal(path=path, edit=edit, proof=Exact()) for path in paths), call=call)
+    except SureholdError:
+        return
+    raise AssertionError("it should have failed")
+
+call = Call(tool="patch", operation="patch", writer="patch")
+workspace = open_workspace(sys.argv[1], settings=Settings(state_dir=Path(sys.argv[2]), durability="full"))
+session = workspace.session()
+os.write(2, b"begin")
+exec(sys.argv[3])
+os.write(2, b"acknowledged")
+"""
+_CHANGES = "write,pwrite64,ftruncate,rename,renameat,renameat2,link,linkat,mkdir,mkdirat"
+_CALL = re.compile(r"^\d+ +(\w+)\((.*)\) += \d", re.MULTILINE)
+
+
+def unsynced(story: str, *below: Path) -> tuple[set[str], set[str]]:
+    """Return what was changed below some directories, files and directories, and what of it was not synced afterwards."""
+    changed, waiting = set[str](), set[str]()
+    for call, arguments in _CALL.findall(story):
+        descriptors = re.findall(r"\d<([^>]*)>", arguments)
+        if call in ("fsync", "fdatasync"):
+            waiting -= set(descriptors)
+            continue
+        named = {os.path.dirname(name) for name in re.findall(r'"(/[^"]*)"', arguments) if "/proc/" not in name}  # noqa: PTH120
+        touched = descriptors[:1] if call in ("write", "pwrite64", "ftruncate") else [*descriptors, *named]
+        here = {path for path in touched if any(Path(path).is_relative_to(place) for place in below)}
+        changed |= here
+        waiting |= here
+    return changed, waiting
+
+
+@requirement("promise:half_done:machine", "promise:nothing_lost:checkpoint")
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+@pytest.mark.parametrize(
+    ("change", "directories"),
+    [
+        pytest.param('session.edit("a.txt", ("one", "two"))', {""}, id="edit"),
+        pytest.param('session.create("new/deep/c.txt", "c")', {"", "new", "new/deep"}, id="create"),
+        pytest.param('session.delete("a.txt", expected_sha256=workspace.fingerprint("a.txt"))', {""}, id="delete"),
+        pytest.param('session.move("a.txt", "sub/c.txt")', {"", "sub"}, id="move"),
+        pytest.param('session.edit("linked.txt", ("one", "two"))', set[str](), id="hard link"),
+        pytest.param('Kernel.swap = unsupported; session.edit("a.txt", ("one", "two"))', {""}, id="without swap"),
+        pytest.param(
+            'Kernel.swap = replace.link_file = staging.link_file = unsupported; session.edit("a.txt", ("one", "two"))',
+            {""},
+            id="without swap and links",
+        ),
+        pytest.param('session.edit("large.txt", ("one", "two"))', {""}, id="large file"),
+        pytest.param('fail("a.txt", "b.txt")', {""}, id="failed batch"),
+        pytest.param('fail("linked.txt", "b.txt")', set[str](), id="failed batch in place"),
+    ],
+)
+def test_everything_that_a_change_touched_is_synced_before_it_is_acknowledged(
+    tmp_path: Path, change: str, directories: set[str]
+) -> None:
+    root, state, log = tmp_path / "root", tmp_path / "state", tmp_path / "trace"
+    (root / "sub").mkdir(parents=True)
+    for name in ("a.txt", "b.txt", "linked.txt"):
+        (root / name).write_bytes(b"one\n")
+    (root / "second.txt").hardlink_to(root / "linked.txt")
+    (root / "large.txt").write_bytes(b"one\n" + random.Random(1).randbytes(100_000).hex().encode())
+    strace = ["strace", "-f", "-y", "-o", str(log), "-e", f"trace={_CHANGES},fsync,fdatasync"]
+    program = [sys.executable, "-c", ANY_CHANGE, str(root), str(state), change]
+
+    done = subprocess.run([*strace, *program], capture_output=True, check=False)
+
+    if b"strace: " in done.stderr:
+        pytest.skip(f"strace may not trace: {done.stderr.decode()}")
+    assert done.stderr == b"beginacknowledged"
+    story = log.read_text(errors="replace").partition('"begin"')[2].partition('"acknowledged"')[0]
+    changed, waiting = unsynced(story, root, state / "blobs")
+    assert waiting == set()
+    assert {path for path in changed if Path(path).is_dir() and Path(path).is_relative_to(root)} == {
+        str(root / directory) for directory in directories
+    }
+    assert any(Path(path).is_relative_to(state / "blobs") for path in changed) == ("large" in change)
