@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from spec.marks import requirement
 from surehold.errors import NotEncodable, PatchApplyError, PatchParseError
-from surehold.text.diff import split_lines, unified_diff
+from surehold.text.diff import split_lines
 from surehold.text.patch.parse import parse_patch
 from surehold.text.snapshot import Snapshot
+from text.diffs import unified_diff
 
 pieces = st.sampled_from(
     [

@@ -18,13 +18,13 @@ from surehold.text.diff import (
     find_hunks,
     render_hunks,
     split_lines,
-    unified_diff,
     walk_hunks,
 )
 from surehold.text.encoding import Encoding
 from surehold.text.plan import Span, splice_spans
 from surehold.text.plan_diff import diff_of_plan
 from surehold.text.snapshot import Snapshot
+from text.diffs import unified_diff
 
 needs_patch = pytest.mark.skipif(shutil.which("patch") is None, reason="GNU patch is not installed")
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

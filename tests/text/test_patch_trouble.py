@@ -36,7 +36,7 @@ def test_the_line_that_differs_is_shown_with_what_stands_there_now(notation: str
     best = error.details["closest"][0]
 
     assert error.reason == "context_not_found"
-    assert "line 4 reads `    y = x + 1` where the hunk has `    y = x`" in error.message
+    assert "line 4 is `    y = x + 1` where the hunk has `    y = x`" in error.message
     assert best["line"] == 3
     assert (best["matching_lines"], best["of_lines"]) == (2, 3)
     assert best["differs"] == {"line": 4, "expected": "    y = x", "found": "    y = x + 1"}
@@ -104,7 +104,7 @@ def test_a_file_without_lines_has_nothing_close() -> None:
     error = refused(b"", "-a", "+b", notation="envelope")
 
     assert error.details["closest"] == []
-    assert "none of its lines stand in the file" in error.message
+    assert "none of its lines are in the file" in error.message
 
 
 def test_at_most_three_places_are_shown_best_first() -> None:
@@ -153,4 +153,4 @@ def test_a_patch_whose_lines_are_above_its_anchor_is_told_so() -> None:
     with pytest.raises(PatchApplyError) as caught:
         parse_patch(text).files[0].edit.plan(Snapshot(FILE))
 
-    assert "stand at line 4, but above its anchor at line 7" in caught.value.message
+    assert "are at line 4, but above its anchor at line 7" in caught.value.message

@@ -59,7 +59,7 @@ def test_in_prose_an_imbalance_is_only_mentioned(path: str) -> None:
     [
         ("a(\nb\n", SyntaxFlaw(line=1, message="`(` is never closed")),
         ("a\nb)\n", SyntaxFlaw(line=2, message="`)` closes nothing")),
-        ("a(\nb]\n", SyntaxFlaw(line=2, message="`]` stands where the `(` of line 1 must be closed")),
+        ("a(\nb]\n", SyntaxFlaw(line=2, message="`]` is where the `(` of line 1 must be closed")),
     ],
 )
 def test_the_bracket_without_a_partner_is_named(text: str, flaw: SyntaxFlaw) -> None:

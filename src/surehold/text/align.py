@@ -176,7 +176,7 @@ class _RunFinder:
         return blocks
 
     def _find_anchors(self, region: _AlignRegion) -> dict[int, int]:
-        """Return items, or else starts of runs of items, that occur once on both sides and stand in the same order."""
+        """Return items, or else starts of runs of items, that occur once on both sides, in the same order."""
         xs, ys = self._xs[region.a : region.a_end], self._ys[region.b : region.b_end]
         total = len(xs) + len(ys)
         length = 1

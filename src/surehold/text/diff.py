@@ -1,6 +1,6 @@
 """Unified diffs that `patch` and `git apply` accept.
 
-1. Rows keep the bytes of their lines; only `unified_diff` and `render_hunks` turn them into text.
+1. Rows keep the bytes of their lines; only `render_hunks` turns them into text.
 2. A hunk never shows less context than requested, except at the edges of the file: `patch` reads less as an edge.
 3. `walk_hunks` looks at the bytes around the changes, never at all lines of the file.
 """
@@ -78,21 +78,6 @@ def find_hunks(
     return [
         _build_hunk(a, b, group, context) for group in _group_changes(_changes_between(found, len(a), len(b)), context)
     ]
-
-
-def unified_diff(
-    a: Sequence[bytes],
-    b: Sequence[bytes],
-    *,
-    from_name: str,
-    to_name: str,
-    decode: Callable[[bytes], str],
-    context: int = 3,
-    limit: int | None = None,
-) -> UnifiedDiff:
-    """Return the unified diff of two texts, cut after a whole row if it would exceed `limit` bytes of UTF-8."""
-    found = find_hunks(a, b, context=context)
-    return render_hunks(found, from_name=from_name, to_name=to_name, decode=decode, limit=limit)
 
 
 def render_hunks(
@@ -250,7 +235,7 @@ def _rows_that_fit(rows: Iterable[str], room: int) -> Iterator[str]:
 
 
 def _utf8_size(text: str) -> int:
-    """Count bytes of UTF-8; decoders may leave lone surrogates for bytes that are no text, which count like others."""
+    """Count bytes of UTF-8; decoders may leave lone surrogates for bytes that are not text, which count like others."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 

@@ -38,7 +38,7 @@ _STATEFUL = re.compile(
     r"utf[-_]?7|hz|iso2022|iso-2022|escape|punycode|idna|cp65000|unicode_internal|undefined|mbcs|oem"
 )
 _MIN_UTF16_BYTES = 16
-"""Fewer bytes are no evidence of UTF-16."""
+"""Fewer bytes are not evidence of UTF-16."""
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _PEP263 = re.compile(rb"\A(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
 _XML = re.compile(rb"\A\s*<\?xml[^>]*?\bencoding\s*=\s*[\"']([-\w.:]+)[\"']")
@@ -63,7 +63,7 @@ class Encoding:
         return self.name == "bytes"
 
     def decode(self, data: bytes) -> str:
-        r"""Return the characters; bytes that stand for none are shown as `\xNN`."""
+        r"""Return the characters; bytes that spell none are shown as `\xNN`."""
         return data.decode("ascii" if self.is_raw else self.name, "backslashreplace")
 
     def encode(self, text: str) -> bytes:
@@ -92,7 +92,7 @@ class Encoding:
         return sign.encode("ascii" if self.width == 1 else self.name)
 
     def _encode_exactly(self, text: str) -> bytes | None:
-        """Return the bytes if they stand for this text: some codecs write a look-alike, as Shift-JIS does for a yen."""
+        """Return the bytes if they spell this text: some codecs write a look-alike, as Shift-JIS does for a yen."""
         try:
             data = text.encode("ascii" if self.is_raw else self.name)
         except UnicodeEncodeError:
@@ -159,7 +159,7 @@ def encoding_for_new_text(text: str, asked: Encoding) -> Encoding:
     declared = _usable_ascii_superset(b"", name) if name else None
     if declared is None:
         return asked
-    # Where the declaration cannot hold the text and nobody would take its UTF-8 bytes for it, it is but a heading.
+    # Where the declaration cannot hold the text and its UTF-8 bytes would not be taken for it, it is only a heading.
     is_heading = not declared.can_encode(text) and not _can_decode(text.encode("utf-8", "replace"), declared.name)
     return asked if is_heading else declared
 
@@ -210,7 +210,7 @@ def _usable_encoding(data: bytes, name: str) -> Encoding | None:
 
 
 def _usable_ascii_superset(data: bytes, name: str) -> Encoding | None:
-    """Take a declaration at its word; one that is legible as ASCII does not stand in UTF-16."""
+    """Take a declaration at its word; one that is legible as ASCII is not in UTF-16."""
     encoding = _usable_encoding(data, name)
     return encoding if encoding is not None and encoding.width == 1 else None
 
@@ -226,7 +226,7 @@ def _utf16_by_zeros(data: bytes) -> Encoding:
 
 
 def _looks_written(sample: bytes, name: str) -> bool:
-    """Tell text from numbers that happen to be valid UTF-16: nobody writes control characters."""
+    """Tell text from numbers that happen to be valid UTF-16: text has no control characters."""
     return not _CONTROLS.search(sample[: len(sample) // 4 * 4].decode(name, "ignore"))
 
 

@@ -44,7 +44,7 @@ class Lines:
 
     @cached_property
     def starts(self) -> list[int]:
-        """The offset of every line, and at the end the offset behind the last one."""
+        """The offset of every line, and at the end the offset after the last one."""
         step = len(self.breaker)
         begin = len(self._encoding.bom)
         starts = list(accumulate(map(step.__add__, map(len, self.pieces)), initial=begin))

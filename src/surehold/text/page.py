@@ -75,7 +75,7 @@ class _PageWindow:
             self.open_line = not body.endswith(self.breaker)
 
     def _skip_lines_before(self, body: bytes) -> int:
-        """Count the lines in front of the page, all at once; return where what is behind them begins."""
+        """Count the lines before the page, all at once; return where the rest begins."""
         missing = self.start - self.line
         if missing <= 0 or not body:
             return 0

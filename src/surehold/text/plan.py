@@ -40,7 +40,7 @@ class Horizon:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineSpan:
-    """Where a match stood, and where its replacement stands: 1-based, inclusive."""
+    """Where a match was, and where its replacement is: 1-based, inclusive."""
 
     start_line: int
     end_line: int
@@ -70,7 +70,7 @@ class RebaseEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedOperation:
-    """Which lines one operation of a line edit found, and where its own lines stand afterwards: 1-based, inclusive."""
+    """Which lines one operation of a line edit found, and where its own lines are afterwards: 1-based, inclusive."""
 
     index: int
     op: str
@@ -112,7 +112,7 @@ class EditPlan:
 
     @property
     def horizon(self) -> Horizon | None:
-        """Where anchors stop to hold; None when nothing changes or a side is absent."""
+        """The first line whose anchors are invalid after the edit; None if nothing changes or a side is absent."""
         if not self.spans or not self.changes_bytes:
             return None
         changed = next(span for span in self.spans if self.before.data[span.start : span.end] != span.new)

@@ -81,7 +81,7 @@ def relocate_lines(
 
 
 def _find_gap(pair: "_VersionPair", line: int) -> MovedLines | LostLines:
-    """Find a gap by the two lines around it, which must still touch; an edge of the file stands for a missing one."""
+    """Find a gap by the two lines around it, which must still touch; an edge of the file takes the place of a missing one."""
     old, new = len(pair.base.ids), len(pair.current.ids)
     if not old:
         return LostLines(reason="changed")
@@ -120,7 +120,7 @@ def _find_block(pair: "_VersionPair", wanted: LineBlock) -> MovedLines | LostLin
 
 
 class _IndexedLines:
-    """The lines of one version as numbers, and where each number stands."""
+    """The lines of one version as numbers, and where each number occurs."""
 
     def __init__(self, ids: list[int]) -> None:
         self.ids = ids
@@ -185,7 +185,7 @@ class _VersionPair:
 
     @cached_property
     def solid_lines(self) -> tuple[list[int], list[int]]:
-        """Where the lines stand, in both versions, that occur once in both and are aligned: nothing crosses them."""
+        """Where, in both versions, lines are that occur once in both and are aligned: nothing crosses them."""
         once = {
             number for number, places in self.base.where.items() if len(places) == self.current.count_line(number) == 1
         }
@@ -266,7 +266,7 @@ class _AlignedBlock:
 
 
 def _has_unaligned_equals(text: _IndexedLines, other: _AlignmentMap, start: int, end: int, solid: list[int]) -> bool:
-    """Tell whether lines equal to these are aligned with nothing, and no solid line stands between."""
+    """Tell whether lines equal to these are aligned with nothing, and no solid line is between."""
     before, after = bisect_left(solid, start) - 1, bisect_left(solid, end)
     first = solid[before] + 1 if before >= 0 else 0
     last = solid[after] if after < len(solid) else len(text.ids)
@@ -309,7 +309,7 @@ class RebasedPlan:
 
 
 def rebase_plan(plan: EditPlan, onto: Snapshot) -> RebasedPlan | tuple[RebaseConflict, ...]:
-    """Carry every span of a plan to another version of the file, or say which lines stand in the way."""
+    """Carry every span of a plan to another version of the file, or say which lines are in the way."""
     base = plan.before
     ranges = [_touched_lines(base, span) for span in plan.spans]
     found = relocate_lines(base.lines.raw, onto.lines.raw, ranges)

@@ -49,7 +49,7 @@ def _adapt_terminators(before: Snapshot, text: str) -> bytes:
     if lines.style == "none" or (lines.style == "lf" and "\r" not in text):
         return encoding.encode(text)
     rows = [encoding.encode(row) for row in _split_rows(text, lone_cr_breaks=lines.style == "cr")]
-    last = rows.pop()  # what stands behind the final break; empty when the text ends with one
+    last = rows.pop()  # what follows the final break; empty when the text ends with one
     if lines.style != "mixed":
         return b"".join(row + lines.dominant for row in rows) + last
     return b"".join(_keep_terminators(before, rows)) + last

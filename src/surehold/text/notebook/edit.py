@@ -181,11 +181,11 @@ class CellRequest:
 
     mode: EditMode
     name: str = ""
-    """Which cell; for an insert the one it goes behind."""
+    """Which cell; for an insert the one before it."""
     source: str = ""
     kind: CellKind | None = None
     position: InsertPosition | None = None
-    """Where an insert goes; by default behind the named cell, or at the start."""
+    """Where an insert goes; by default after the named cell, or at the start."""
     seed: int = 0
     """Where the search for a free id begins."""
 
@@ -233,7 +233,7 @@ class CellEdit:
         return self._change[1]
 
     def plan(self, before: Snapshot) -> EditPlan:
-        """Plan the spans; none when the cell is so already. The lines of its source are what must have been seen."""
+        """Plan the spans; none when the cell already has this content. The lines of its source are what must have been seen."""
         change = self.change_for(before)
         plan = splice_spans(before, change.spans, warnings=change.notices)
         return replace(

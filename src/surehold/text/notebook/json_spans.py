@@ -18,7 +18,7 @@ _decode_value = JSONDecoder().raw_decode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonItem:
-    """A value of an array: from its first character to behind its last."""
+    """A value of an array: from its first character to after its last."""
 
     start: int
     end: int
@@ -39,7 +39,7 @@ class JsonMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonObject:
-    """An object: its members stand between `start` and `end`, which include the braces."""
+    """An object: its members are between `start` and `end`, which include the braces."""
 
     start: int
     end: int
@@ -51,7 +51,7 @@ class JsonObject:
 
     @property
     def repeated_key(self) -> str | None:
-        """A key that stands twice: readers would disagree about its value."""
+        """A key that occurs twice: readers would disagree about its value."""
         known = set[str]()
         for one in self.members:
             if one.key in known:
@@ -62,7 +62,7 @@ class JsonObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonArray:
-    """An array: its items stand between `start` and `end`, which include the brackets."""
+    """An array: its items are between `start` and `end`, which include the brackets."""
 
     start: int
     end: int

@@ -22,7 +22,7 @@ from surehold.text.snapshot import LineCounter, Snapshot
 _BOM = "\ufeff"
 _SUPPORTED_MAJOR = 4
 _LARGE_KEYS = frozenset({"outputs", "attachments"})
-"""Parts that may be huge: they are looked at when somebody wants them, and not kept."""
+"""Parts that may be huge: they are looked at when asked for, and not kept."""
 _PLACE_NAME = re.compile(r"(?:cell-|#)(0|[1-9][0-9]{0,8})")
 _CONFLICT = re.compile(r"^(?:<{7} |={7}$|>{7} )", re.MULTILINE)
 _MAX_LISTED_CELLS = 50
@@ -32,7 +32,7 @@ _PREVIEW_CHARS = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotebookCell:
-    """One cell, and where it stands."""
+    """One cell, and where it is."""
 
     index: int
     name: str
@@ -91,7 +91,7 @@ class Notebook:
             raise _nested_too_deeply() from None
 
     def byte_offsets(self, places: Sequence[int]) -> list[int]:
-        """Return where characters stand in the bytes of the file; the places grow."""
+        """Return where characters are in the bytes of the file; the places grow."""
         if self.text.isascii():
             return [self.mark + place for place in places]
         found, at, offset = list[int](), 0, self.mark
@@ -193,7 +193,7 @@ def _parse_notebook(text: str, mark: int) -> Notebook:
     minor = _minor_version(cells.facts)
     if place.repeated_key is not None:
         raise _invalid_notebook(
-            f"The key `{escape_text(place.repeated_key)}` stands twice in the notebook.", reason="duplicate_key"
+            f"The key `{escape_text(place.repeated_key)}` occurs twice in the notebook.", reason="duplicate_key"
         )
     if cells.array is None:
         raise _invalid_notebook("The notebook has no list of cells.")
@@ -208,7 +208,7 @@ def _parse_notebook(text: str, mark: int) -> Notebook:
 def _build_cell(index: int, name: str, place: JsonObject, facts: dict[str, Any]) -> NotebookCell:
     if place.repeated_key is not None:
         raise _invalid_notebook(
-            f"The key `{escape_text(place.repeated_key)}` stands twice in cell {index}.", reason="duplicate_key"
+            f"The key `{escape_text(place.repeated_key)}` occurs twice in cell {index}.", reason="duplicate_key"
         )
     kind, source, count = facts.get("cell_type"), facts.get("source"), facts.get("execution_count")
     if not isinstance(kind, str):

@@ -83,7 +83,7 @@ def _escapes_wide(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonGaps:
-    """What stands between the parts of an object or an array."""
+    """What is between the parts of an object or an array."""
 
     opening: str
     """Behind the opening bracket."""
@@ -94,7 +94,7 @@ class JsonGaps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotebookLayout:
-    """Where blanks and line ends stand."""
+    """Where blanks and line ends are."""
 
     colon: str
     """From a key to its value."""
@@ -136,7 +136,7 @@ def order_keys(wanted: Sequence[str], cells: Sequence[NotebookCell], kind: str) 
 
 
 def key_position(key: str, order: Sequence[str]) -> int:
-    """Return where a key goes among others: by the alphabet if they stand so, as Jupyter writes them, else behind them."""
+    """Return where a key goes among others: by the alphabet if they are in that order, as Jupyter writes them, else after them."""
     if list(order) != sorted(order):
         return len(order)
     return next((index for index, one in enumerate(order) if one > key), len(order))
@@ -149,7 +149,7 @@ def split_source(source: str) -> list[str]:
 
 
 def _read_gaps(text: str, outer: JsonObject | JsonArray, inner: Sequence[JsonMember | JsonItem]) -> JsonGaps | None:
-    """Return what stands between these parts; without a second one it does not show what stands between two."""
+    """Return what is between these parts; without a second one it does not show what is between two."""
     if not inner:
         return None
     starts = [one.at if isinstance(one, JsonMember) else one.start for one in inner[:2]]
@@ -175,6 +175,6 @@ def _fill_gaps(gaps: JsonGaps | None, outer: JsonGaps, *, depth: int) -> JsonGap
 
 
 def _split_indent(gap: str) -> tuple[str, str]:
-    """Return the line end of a gap and the blanks behind it; nothing when it stays on its line."""
+    """Return the line end of a gap and the blanks after it; nothing when it stays on its line."""
     end = "\r\n" if "\r\n" in gap else "\n" if "\n" in gap else "\r" if "\r" in gap else ""
     return end, gap.rpartition(end)[2] if end else ""

@@ -23,7 +23,7 @@ from surehold.text.snapshot import ABSENT, Snapshot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchUpdate:
-    """Apply hunks, each in the one place where its lines stand."""
+    """Apply hunks, each in the one place where its lines are."""
 
     path: str
     hunks: tuple[ParsedHunk, ...]
@@ -62,7 +62,7 @@ class PatchAddition:
     def plan(self, before: Snapshot) -> EditPlan:
         """Plan the text, where nothing is yet."""
         if before.exists:
-            raise AlreadyExists(f"`{self.path}` exists already.", path=self.path, actual_sha256=before.sha256)
+            raise AlreadyExists(f"`{self.path}` already exists.", path=self.path, actual_sha256=before.sha256)
         return WriteText(self.text).plan(before)
 
 
@@ -121,7 +121,7 @@ def _build_span(
         if not added[-1].ended or keeps_open:
             ends[-1] = b""
         if first == end and len(lines) and not lines.final_newline:
-            head = _inherited_terminators(before, first, end, 1)[0]  # the line above was the last, and is no more
+            head = _inherited_terminators(before, first, end, 1)[0]  # the line above was the last, and is not any more
     new = head + b"".join(piece.content + stop for piece, stop in zip(added, ends, strict=True))
     return Span(start=lines.starts[first], end=lines.starts[end], new=new)
 

@@ -43,7 +43,7 @@ def read_envelope(source: PatchSource) -> tuple[FilePatch, ...]:
     source.at += 1
     source.skip_blank()
     if source.next_row is not None:
-        raise source.build_refusal(f"nothing behind `{END}`", reason="text_after_end")
+        raise source.build_refusal(f"nothing after `{END}`", reason="text_after_end")
     return tuple(files)
 
 
@@ -119,8 +119,8 @@ def _read_hunk(source: PatchSource) -> ParsedHunk:
 def _read_anchor(source: PatchSource, head: str) -> list[str]:
     text = head[2:]
     if text.strip() and not text.startswith((" ", "\t")):
-        raise source.build_refusal("`@@`, a blank, and a line that stands above the hunk")
-    # Numbers that nobody checks would be a guess; the rows themselves say where they belong.
+        raise source.build_refusal("`@@`, a blank, and a line above the hunk")
+    # Numbers that are not checked would be a guess; the rows themselves say where they belong.
     return [] if not text.strip() or _LINE_NUMBERS.fullmatch(text.strip()) else [text.strip()]
 
 
@@ -147,7 +147,7 @@ def _next_marker(source: PatchSource) -> str | None:
 def _path_after(source: PatchSource, marker: str, kind: str) -> str:
     path = marker[len(kind) :].strip()
     if not path:
-        raise source.build_refusal(f"a path behind `{kind}`", reason="no_path")
+        raise source.build_refusal(f"a path after `{kind}`", reason="no_path")
     return path
 
 

@@ -3,21 +3,10 @@
 import re
 from typing import NamedTuple
 
-from surehold.errors import PatchParseError
 from surehold.text.patch.source import PatchSource
 
 _OCTAL = re.compile(rb"[0-3][0-7]{2}")
-_ESCAPED = {
-    ord("a"): 7,
-    ord("b"): 8,
-    ord("t"): 9,
-    ord("n"): 10,
-    ord("v"): 11,
-    ord("f"): 12,
-    ord("r"): 13,
-    ord('"'): 34,
-    ord("\\"): 92,
-}
+_ESCAPED = {ord(sign): code for sign, code in zip('abtnvfr"\\', (7, 8, 9, 10, 11, 12, 13, 34, 92), strict=True)}
 _PREFIXES = frozenset({"ab", "ba", "iw", "wi", "ci", "ic", "cw", "wc", "ow", "wo"})
 """The pairs of letters that git sets before both names, also for a reversed diff."""
 _EPOCH_DATE = re.compile(r"(19(?:69-12-31|70-01-01)) (\d\d):(\d\d):00(?:\.0+)?(?: ([+-])(\d\d)(\d\d))?")
@@ -26,7 +15,7 @@ DEV_NULL = "/dev/null"
 
 
 def read_name(text: str) -> tuple[str, str] | None:
-    """Return the name at the beginning of a header and what stands behind it; None when a quote is broken."""
+    """Return the name at the beginning of a header and what follows it; None when a quote is broken."""
     if not text.startswith('"'):
         name, _, rest = text.partition("\t")
         return name, rest
@@ -143,12 +132,10 @@ def read_git_header(source: PatchSource) -> GitHeader:
     source.at += 1
     moved: dict[str, str] = {}
     while (row := source.next_header) is not None:
-        for start, read in _HEADER_ROWS.items():
-            if row.startswith(start):
-                header = read(source, header, row.removeprefix(start), moved)
-                break
-        else:
+        start = next((start for start in _HEADER_ROWS if row.startswith(start)), None)
+        if start is None:
             break
+        header = _read_header_row(source, header, start, row.removeprefix(start), moved)
         source.at += 1
     return _apply_rename(source, header, moved)
 
@@ -172,69 +159,46 @@ def _apply_rename(source: PatchSource, header: GitHeader, moved: dict[str, str])
     return header._replace(old=moved["from"], new=moved["to"], renames=True)
 
 
-def _read_old_mode(source: PatchSource, header: GitHeader, value: str, _: dict[str, str]) -> GitHeader:
-    _read_mode(source, value)
+def _read_header_row(
+    source: PatchSource, header: GitHeader, start: str, value: str, moved: dict[str, str]
+) -> GitHeader:
+    match start:
+        case "old mode ":
+            _read_mode(source, value)
+        case "new mode ":
+            return header._replace(mode=_read_mode(source, value))
+        case "new file mode ":
+            mode = _read_mode(source, value)
+            # A plain new file gets the permissions that new files get here.
+            return header._replace(adds=True, mode=mode if mode == _EXECUTABLE else None)
+        case "deleted file mode ":
+            _read_mode(source, value)
+            return header._replace(deletes=True)
+        case "rename from " | "rename to ":
+            moved[start.split()[1]] = _read_path(source, value)
+        case "copy from " | "copy to ":
+            action = "Make the diff without `-C`, so that the copy is a new file."
+            raise source.build_refusal("no copy", reason="copy", said="copies are not applied", action=action)
+        case "index " if len(words := value.split()) > 1:
+            _read_mode(source, words[1])
+        case _:
+            pass
     return header
 
 
-def _read_new_mode(source: PatchSource, header: GitHeader, value: str, _: dict[str, str]) -> GitHeader:
-    return header._replace(mode=_read_mode(source, value))
-
-
-def _read_new_file(source: PatchSource, header: GitHeader, value: str, _: dict[str, str]) -> GitHeader:
-    mode = _read_mode(source, value)
-    # A plain new file gets the permissions that new files get here.
-    return header._replace(adds=True, mode=mode if mode == _EXECUTABLE else None)
-
-
-def _read_deleted_file(source: PatchSource, header: GitHeader, value: str, _: dict[str, str]) -> GitHeader:
-    _read_mode(source, value)
-    return header._replace(deletes=True)
-
-
-def _read_index(source: PatchSource, header: GitHeader, value: str, _: dict[str, str]) -> GitHeader:
-    words = value.split()
-    if len(words) > 1:
-        _read_mode(source, words[1])
-    return header
-
-
-def _read_rename_from(source: PatchSource, header: GitHeader, value: str, moved: dict[str, str]) -> GitHeader:
-    moved["from"] = _read_path(source, value)
-    return header
-
-
-def _read_rename_to(source: PatchSource, header: GitHeader, value: str, moved: dict[str, str]) -> GitHeader:
-    moved["to"] = _read_path(source, value)
-    return header
-
-
-def _ignore_similarity(source: PatchSource, header: GitHeader, value: str, moved: dict[str, str]) -> GitHeader:  # noqa: ARG001 - one shape for all
-    return header
-
-
-def _refuse_copy(source: PatchSource, header: GitHeader, value: str, moved: dict[str, str]) -> GitHeader:  # noqa: ARG001 - one shape for all
-    raise source.build_refusal(
-        "no copy",
-        reason="copy",
-        said="copies are not applied",
-        action="Make the diff without `-C`, so that the copy is a new file.",
-    )
-
-
-_HEADER_ROWS = {
-    "old mode ": _read_old_mode,
-    "new mode ": _read_new_mode,
-    "new file mode ": _read_new_file,
-    "deleted file mode ": _read_deleted_file,
-    "rename from ": _read_rename_from,
-    "rename to ": _read_rename_to,
-    "copy from ": _refuse_copy,
-    "copy to ": _refuse_copy,
-    "similarity index ": _ignore_similarity,
-    "dissimilarity index ": _ignore_similarity,
-    "index ": _read_index,
-}
+_HEADER_ROWS = (
+    "old mode ",
+    "new mode ",
+    "new file mode ",
+    "deleted file mode ",
+    "rename from ",
+    "rename to ",
+    "copy from ",
+    "copy to ",
+    "similarity index ",
+    "dissimilarity index ",
+    "index ",
+)
 
 
 def _read_path(source: PatchSource, value: str) -> str:
@@ -245,17 +209,10 @@ def _read_path(source: PatchSource, value: str) -> str:
 
 
 def _read_mode(source: PatchSource, value: str) -> int:
-    mode = _MODES.get(value.strip())
-    if mode is None:
-        raise _special_file_refusal(source, value.strip())
-    return mode
-
-
-def _special_file_refusal(source: PatchSource, mode: str) -> PatchParseError:
-    kind = {"120000": "a symbolic link", "160000": "a submodule"}.get(mode, "no regular file")
-    return source.build_refusal(
-        "mode 100644 or 100755",
-        reason="special_file",
-        said=f"mode {mode} is {kind}, which a patch cannot change here",
-        action="Leave that file out of the patch.",
-    )
+    name = value.strip()
+    if name not in _MODES:
+        kind = {"120000": "a symbolic link", "160000": "a submodule"}.get(name, "not a regular file")
+        said = f"mode {name} is {kind}, which a patch cannot change here"
+        action = "Leave that file out of the patch."
+        raise source.build_refusal("mode 100644 or 100755", reason="special_file", said=said, action=action)
+    return _MODES[name]

@@ -28,7 +28,7 @@ class PatchLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedHunk:
-    """Lines that must stand in the file, which of them go, and what comes instead."""
+    """Lines that must be in the file, which of them go, and what comes instead."""
 
     rows: tuple[PatchLine, ...]
     line: int
@@ -36,7 +36,7 @@ class ParsedHunk:
     start: int | None = None
     """The line of the file that its header names; None in the envelope, which has no numbers."""
     anchors: tuple[str, ...] = ()
-    """Lines that stand above it, from the outermost inwards."""
+    """Lines above it, from the outermost inwards."""
     at_end: bool = False
     """Its last line is the last of the file."""
 
@@ -131,7 +131,7 @@ def encode_hunk(index: int, hunk: ParsedHunk, before: Snapshot) -> EncodedHunk:
 
 
 def _without_bom(hunk: ParsedHunk) -> tuple[PatchLine, ...]:
-    """Drop the byte order mark that both sides show before their first line: it is no part of that line."""
+    """Drop the byte order mark that both sides show before their first line: it is not part of that line."""
     first = (hunk.old[:1] or [None])[0], (hunk.new[:1] or [None])[0]
     if not all(row and row.text.startswith(_BOM) for row in first):
         return hunk.rows
@@ -179,7 +179,7 @@ class PatchLineIndex:
         return len(self.contents)
 
     def find_lines(self, lines: list[bytes], start: int = 0) -> Iterator[int]:
-        """Yield every index from `start` on at which these lines stand."""
+        """Yield every index from `start` on at which these lines are."""
         word = self._encode_word(lines)
         if not word or "\0" in word:
             return
@@ -191,16 +191,16 @@ class PatchLineIndex:
         yield from (at for at in step(word, start) if self.contents[at : at + len(lines)] == lines)
 
     def find_line(self, line: bytes) -> Iterator[int]:
-        """Yield every index at which this line stands."""
+        """Yield every index at which this line is."""
         return self.find_lines([line])
 
     def fits_at(self, block: EncodedHunk, at: int) -> bool:
-        """Tell whether a block may stand here."""
+        """Tell whether a block fits here."""
         end = at + len(block.old)
         return 0 <= at <= end <= len(self) and self.contents[at:end] == block.old and self.may_apply_at(block, at)
 
     def may_apply_at(self, block: EncodedHunk, at: int) -> bool:
-        """Tell whether a block whose lines stand here means this place: by the ends of lines and of the file."""
+        """Tell whether a block whose lines are here means this place: by the ends of lines and of the file."""
         at_end = at + len(block.old) == len(self)
         if self.misplaces_bom(block, at):
             return False
@@ -211,7 +211,7 @@ class PatchLineIndex:
         return not block.mixes_ends or (self.before.lines.style != "cr" and self.has_same_terminators(block, at))
 
     def misplaces_bom(self, block: EncodedHunk, at: int) -> bool:
-        """Tell whether a byte order mark would be expected inside of the file, or written behind the file's own."""
+        """Tell whether a byte order mark would be expected inside of the file, or written after the file's own."""
         mark = self.before.encoding.bom
         doubled = bool(mark) and not at and bool(block.new) and block.new[0].startswith(mark)
         return doubled or (block.at_start and at > 0)
@@ -233,7 +233,7 @@ class PatchLineIndex:
             at = self._text.find(rare, at + 1)
 
     def _find_by_start(self, word: str, start: int) -> Iterator[int]:
-        """Look at every place where the first lines of the word stand; all words are looked up in one pass."""
+        """Look at every place where the first lines of the word are; all words are looked up in one pass."""
         size = _start_size(word)
         places = self._start_places(size).get(word[:size])
         if places is not None:
@@ -247,7 +247,7 @@ class PatchLineIndex:
             at = self._text.find(word, at + 1)
 
     def _start_places(self, size: int) -> dict[str, list[int]]:
-        """Return where the first lines of all words stand that are looked up by so many lines."""
+        """Return where the first lines of all words are that are looked up by so many lines."""
         if size not in self._starts:
             words = (self._encode_word(block.old) for block in self._blocks)
             found: dict[str, list[int]] = {word[:size]: [] for word in words if word and _start_size(word) == size}

@@ -53,7 +53,7 @@ def parse_patch(text: str, *, format: Literal["auto", "envelope", "unified", "gi
 
 
 def _find_notation(source: PatchSource) -> PatchFormat | None:
-    """Recognise a notation by its first header; what stands before that may be a mail."""
+    """Recognise a notation by its first header; what comes before that may be a mail."""
     rows, found = source.rows, None
     for at in range(source.at, len(rows)):
         row = rows[at]

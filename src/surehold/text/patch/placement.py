@@ -68,7 +68,7 @@ class HunkPlacement:
         return self._only_place(block)
 
     def _agrees_with_edges(self, block: EncodedHunk, at: int) -> bool:
-        """Tell whether the hunk may stand here by its context: a tool shows less of it on one side only at an edge."""
+        """Tell whether the hunk may be meant for this place by its context: a tool shows less of it on one side only at an edge."""
         signs = "".join(piece.sign for piece in block.pieces)
         above, below = len(signs) - len(signs.lstrip()), len(signs) - len(signs.rstrip())
         is_last = at + len(block.old) == len(self._index)
@@ -81,9 +81,9 @@ class HunkPlacement:
         self._require_applicable(block, named)
 
     def _only_place(self, block: EncodedHunk, start: int = 0, end: Callable[[], int] | None = None) -> int:
-        """Return the place where the lines stand; what they say about line ends and the end of file chooses none.
+        """Return the place where the lines are; what they say about line ends and the end of file chooses none.
 
-        With an end, a place that lies before it is preferred to those behind: the anchor opens no more than that.
+        With an end, a place that lies before it is preferred to those after it: the anchor opens no more than that.
         """
         found = list(islice(self._index.find_lines(block.old, start), _MAX_LISTED_PLACES + 1))
         if end is not None and len(found) > 1:
@@ -152,13 +152,13 @@ class HunkPlacement:
             if after < len(places):
                 above = places[after]
             elif not depth and len(places) == 1:
-                above = places[0]  # it was passed already, and there is no other that it could mean
+                above = places[0]  # it was already passed, and there is no other that it could mean
             else:
                 raise self._trouble.anchor_missing(block, anchor, above + 1, places[:_MAX_LISTED_PLACES])
         return above
 
     def _end_of_block(self, above: int) -> int:
-        """Return the first line behind what an anchor opens, by its indentation; lines that close it belong to it."""
+        """Return the first line after what an anchor opens, by its indentation; lines that close it belong to it."""
         opened, depth = self._word_and_indent(above)
         for line in range(above + 1, len(self._index)):
             word, indent = self._word_and_indent(line)
@@ -167,7 +167,7 @@ class HunkPlacement:
         return len(self._index)
 
     def _refuse_outside(self, block: EncodedHunk, above: int, at: int) -> None:
-        """Refuse a place behind the end of what the anchor opens: the hunk was meant for a block that has changed."""
+        """Refuse a place after the end of what the anchor opens: the hunk was meant for a block that has changed."""
         opened, depth = self._word_and_indent(above)
         for line in range(self._reach.get(above, above + 1), at):
             word, indent = self._word_and_indent(line)
@@ -184,7 +184,7 @@ class HunkPlacement:
         return (bare.split(maxsplit=1) or [""])[0], len(text) - len(bare)
 
     def _refuse_repeated(self, block: EncodedHunk, at: int) -> None:
-        """Refuse lines that stand just there already, when only one side of them has context: the patch came twice."""
+        """Refuse lines that are already there, when only one side of them has context: the patch came twice."""
         signs = "".join(piece.sign for piece in block.pieces)
         added = [piece.content for piece in block.pieces if piece.sign == "+"]
         if signs.strip() != "+" * len(added) or not any(line.strip() for line in added):

@@ -7,6 +7,7 @@
 import re
 
 from surehold.errors import PatchParseError
+from surehold.text.escape import preview_text
 from surehold.text.patch.hunks import ParsedHunk, PatchLine
 
 _HEREDOC = re.compile(r"[^<]{0,200}<<-?[ \t]*(['\"]?)(\w{1,80})\1[ \t]*")
@@ -26,7 +27,7 @@ class PatchSource:
 
     @property
     def next_row(self) -> str | None:
-        """The next row; None behind the last one."""
+        """The next row; None after the last one."""
         return self.rows[self.at] if self.at < len(self.rows) else None
 
     @property
@@ -37,7 +38,7 @@ class PatchSource:
 
     @property
     def row_after_next(self) -> str:
-        """The row behind the next one; empty when there is none."""
+        """The row after the next one; empty when there is none."""
         return self.rows[self.at + 1] if self.at + 1 < len(self.rows) else ""
 
     @property
@@ -64,9 +65,9 @@ class PatchSource:
     def accept_hunk(self, hunk: ParsedHunk) -> ParsedHunk:
         """Return a hunk that makes sense, or refuse it."""
         if any(not row.ended for side in (hunk.old, hunk.new) for row in side[:-1]):
-            said = "a row of this hunk stands behind `\\ No newline at end of file`, where the file is over"
+            said = "a row of this hunk follows `\\ No newline at end of file`, where the file ends"
             raise self.build_refusal(
-                "the end of the hunk behind that note", line=hunk.line, reason="rows_after_end", said=said
+                "the end of the hunk after that note", line=hunk.line, reason="rows_after_end", said=said
             )
         if hunk.changes_nothing:
             said = "this hunk changes nothing: both of its sides are the same"
@@ -87,8 +88,7 @@ class PatchSource:
         """Return the error for a row, by default the next one: what was expected there, and what was found."""
         number = self.line_number if line is None else line
         found = self.rows[number - 1].removesuffix("\r") if number <= len(self.rows) else END_OF_PATCH
-        shown = found if len(found) <= _PREVIEW_CHARS else found[: _PREVIEW_CHARS - 1] + "…"
-        quoted = shown if found is END_OF_PATCH else f"`{shown}`"
+        quoted = found if found is END_OF_PATCH else f"`{preview_text(found, _PREVIEW_CHARS)}`"
         message = said or f"expected {expected}, found {quoted}"
         return PatchParseError(
             f"Line {number} of the patch: {message}.",
@@ -106,7 +106,7 @@ def _unwrap_rows(rows: list[str]) -> tuple[int, int]:
     Blank rows at the end stay: they may be empty lines of the last hunk.
     """
     begin, end = 0, len(rows) - (not rows[-1])
-    for _ in range(3):  # a fence around a here-document around a fence; deeper, nobody wraps
+    for _ in range(3):  # a fence around a here-document around a fence; deeper wrapping is not known
         while begin < end and not rows[begin].strip():
             begin += 1
         last = end

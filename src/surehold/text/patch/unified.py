@@ -28,7 +28,7 @@ class _HeaderNames(NamedTuple):
     new: str
     line: int
     raw: tuple[str, str]
-    """As they stand there, prefixes included."""
+    """As they are written there, prefixes included."""
 
 
 def read_unified(source: PatchSource) -> tuple[FilePatch, ...]:
@@ -45,7 +45,7 @@ def is_header(row: str, following: str) -> bool:
 
 
 def _find_header(source: PatchSource, *, is_first: bool) -> bool:
-    """Skip what stands between two files; False when there is no further one."""
+    """Skip what is between two files; False when there is no further one."""
     in_mail = is_first
     while (row := source.next_row) is not None:
         if is_header(row, source.row_after_next):
@@ -56,7 +56,7 @@ def _find_header(source: PatchSource, *, is_first: bool) -> bool:
             raise _binary_refusal(source)
         in_mail = in_mail or row.startswith("From ")
         if _is_signature(source):
-            source.at += 1  # and with it the version of git that stands below
+            source.at += 1  # and with it the version of git below it
         elif not in_mail and row.strip() and not row.startswith(_ROWS_BETWEEN_FILES):
             raise source.build_refusal("a hunk, the header of the next file, or the end", reason="text_after_hunk")
         source.at += 1
@@ -234,7 +234,7 @@ def _miscount_refusal(source: PatchSource, line: int, said: tuple[int, int]) -> 
         source.at += 1
     expected = f"{said[0]} old and {said[1]} new lines"
     stop = (
-        f", then comes line {source.line_number}, which is no row of a hunk"
+        f", then comes line {source.line_number}, which is not a row of a hunk"
         if source.next_row and not _begins_hunk_or_file(source)
         else ""
     )

@@ -48,7 +48,7 @@ def restyle_replacement(
     """Return the bytes of `new` for a place where `old` was found, by whichever tier."""
     there = _split_characters(snapshot, match)
     before, after = _CHARACTER.findall(old), _CHARACTER.findall(new)
-    # Bytes that stand for two code points at once cannot be told apart by characters: then nothing is shared.
+    # Bytes that are two code points at once cannot be told apart by characters: then nothing is shared.
     blocks = _shared_stretches(before, after) if len(there) == len(before) else []
     ending = _TerminatorChoice(snapshot, match, as_sent=breaks_as_sent)
     out, at = list[bytes](), 0
@@ -199,7 +199,7 @@ class StyledEdit:
         return spans
 
     def _uniform_replacement(self, before: Snapshot, matches: TextMatches) -> bytes | None:
-        """Return the new bytes where they are the same for every place, whatever stands there."""
+        """Return the new bytes where they are the same for every place, whatever is there."""
         encoding, style = before.encoding, before.lines.style
         if not matches.encoded_alike or (style == "mixed" and re.search(r"[\r\n]", self.new)):
             return None

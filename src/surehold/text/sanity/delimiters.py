@@ -90,7 +90,7 @@ def find_imbalance(source: bytes, lexis: LexicalRules) -> SyntaxFlaw | None:
             opened, where = stack.pop()
             if opened != _CLOSES[sign]:
                 place = source.count(b"\n", 0, where) + 1
-                said = f"`{sign.decode()}` stands where the `{opened.decode()}` of line {place} must be closed"
+                said = f"`{sign.decode()}` is where the `{opened.decode()}` of line {place} must be closed"
                 return _flaw_at(source, match.start(), said)
     if stack:
         sign, where = stack[-1]

@@ -17,7 +17,7 @@ _PLAIN_LINE = re.compile(
     rb"\s*(?:#\s*(?:endif|else)\b.*|(?:[-+]?\d[\w.]*|true|false|none|null|nil|undefined|void 0|\"\"|''),?)\s*",
     re.IGNORECASE,
 )
-"""Literals in a list, and closers of the preprocessor: they stand below each other all the time."""
+"""Literals in a list, and closers of the preprocessor: they are often below each other."""
 _LIST_ITEM = re.compile(rb"\s*[\w.:]+,\s*")
 
 
@@ -49,7 +49,7 @@ def find_repeated_lines(changed: Sequence[SanityRegion]) -> Iterator[SanityFindi
 
 
 def preview_line(row: bytes) -> str:
-    """Return a line as it may stand in a sentence."""
+    """Return a line as it may be quoted in a sentence."""
     text = row.decode("utf-8", "replace").strip()
     return text if len(text) <= _PREVIEW_CHARS else text[: _PREVIEW_CHARS - 1] + "…"
 
@@ -86,7 +86,7 @@ _ANCHOR = re.compile(rb"\s*[+-]?\s*\d+#[0-9a-fA-F]{6,64}(?:\.\d+)?(?:[+-]\d+)?[!
 _NUMBERED = re.compile(rb"\s*\d+(?:\.\d+)?\xe2\x86\x92")
 _MARKS: tuple[tuple[FindingKind, re.Pattern[bytes], str], ...] = (
     ("conflict_marker", _CONFLICT, "is a conflict marker"),
-    ("anchor_prefix", _ANCHOR, "begins with an anchor, which is no part of the file"),
+    ("anchor_prefix", _ANCHOR, "begins with an anchor, which is not part of the file"),
 )
 
 
