@@ -32,7 +32,7 @@ def test_an_edit_after_which_the_file_does_not_parse_is_refused() -> None:
         "kind": "safety_check_failed",
         "reason": "parse_error",
         "code": -32014,
-        "message": "Operation 0 looks like a mistake: the file was valid Python and would not be any more: "
+        "message": "Operation 0 looks like a mistake. The file was valid Python and would not be any more: "
         "line 9: '(' was never closed.",
         "path": None,
         "suggested_action": "Correct that operation, or send the operations that belong together in one call; "

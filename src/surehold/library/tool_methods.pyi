@@ -169,7 +169,7 @@ class ToolMethods:
     def edit_text_file(
         self, path: str, old_string: str, new_string: str, *, expected_sha256: str = ""
     ) -> EditTextResult:
-        """Replace one text that stands exactly once in a file; everything else stays as it is, byte by byte."""
+        """Replace one text that occurs exactly once in a file; everything else stays as it is, byte by byte."""
 
     def glob(
         self,

@@ -38,7 +38,7 @@ class FileEditParams(FileChangeParams):
     }
 
     old_string: str
-    """Exactly as it stands in the file, without the line numbers of Read."""
+    """Exactly as it is in the file, without the line numbers of Read."""
     new_string: str
     replace_all: bool = False
 
@@ -49,7 +49,7 @@ class FileEditResult(FileChangeResult):
     REPEATED: ClassVar = ("old_string", "new_string")
 
     old_string: str
-    """As it stood in the file."""
+    """As it was in the file."""
     new_string: str
     """As it was written."""
     replace_all: bool
@@ -61,7 +61,7 @@ class FileEditResult(FileChangeResult):
     def headline(self) -> str:
         """Say what was done."""
         if self.unchanged:
-            return f"{self.display_path} is as it should be already; nothing was written."
+            return f"{self.display_path} already has this change; nothing was written."
         count = f"{self.replacements} {'replacement' if self.replacements == 1 else 'replacements'}"
         where = f" at line {', '.join(map(str, self.lines))}" if self.lines else ""
         more = " and more" if len(self.lines) < self.replacements else ""
@@ -84,7 +84,7 @@ class FileEditResult(FileChangeResult):
 def edit(context: CallContext, params: FileEditParams) -> FileEditResult:
     """Replace old_string by new_string in an existing file, exactly and literally.
 
-    old_string must stand exactly once in the file, unless replace_all. Curly and straight quotes, and line endings, match
+    old_string must occur exactly once in the file, unless replace_all. Curly and straight quotes, and line endings, match
     each other when nothing matches exactly. The lines must have been shown in this session (Read, Grep, earlier results), and
     the file must not have changed since. Untouched bytes stay as they are. Notebooks (.ipynb): NotebookEdit.
     """

@@ -42,7 +42,7 @@ class TextEdit(CamelPart):
     }
 
     old_text: str
-    """Copied exactly; must stand once."""
+    """Copied exactly; must occur once."""
     new_text: str
     replace_all: bool = False
     expected_occurrences: int | None = Field(default=None, ge=1)
@@ -66,7 +66,7 @@ class EditParams(CheckedParams):
 
 
 class EditedRange(CamelResultPart):
-    """Where a text stood, and where its replacement stands: lines, from 1, inclusive."""
+    """Where a text was, and where its replacement is: lines, from 1, inclusive."""
 
     start_line: int
     end_line: int
@@ -111,7 +111,7 @@ class EditResult(ChangeResult):
 def edit_file(context: CallContext, params: EditParams) -> EditResult:
     """Replace exact texts in a file: all edits or none, all matched against the file as it is now.
 
-    oldText must stand exactly once, unless replaceAll or expectedOccurrences. Untouched bytes stay as they are.
+    oldText must occur exactly once, unless replaceAll or expectedOccurrences. Untouched bytes stay as they are.
     A wrong expectedSha256 is refused as stale_file and says whether the edits still apply, and with which sha256.
     """
     for number, edit in enumerate(params.edits):
@@ -147,7 +147,7 @@ def _applied_edit_fields(edit: EditOutcome) -> dict[str, Any]:
     return {
         "edit_index": edit.index,
         "occurrences": edit.occurrences,
-        "ranges": tuple(  # a text may stand in many places; the number says how many
+        "ranges": tuple(  # a text may occur in many places; the number says how many
             EditedRange(
                 start_line=span.start_line,
                 end_line=span.end_line,

@@ -21,7 +21,7 @@ OLD_AND_NEW_ALIASES = {
 
 
 class TextChangeParams(Params):
-    """The arguments that all changes have, behind their own: the path comes first in each."""
+    """The arguments that all changes have, after their own: the path comes first in each."""
 
     ALIASES: ClassVar = {**PATH_ALIASES, "expectedSha256": "expected_sha256"}
 
@@ -93,12 +93,12 @@ def proof_of(expected_sha256: str, otherwise: Proof | None = None) -> Proof:
 def meta_of(receipt: Receipt) -> TextChangeMeta:
     """Return what the contract does not know, from a receipt."""
     one = receipt.files[0]
-    so_already = ("The file was so already; nothing had to be written.",) if receipt.already_applied else ()
+    unchanged = ("The file already has this content; nothing was written.",) if receipt.already_applied else ()
     return TextChangeMeta(
         before_sha256=one.before_sha256,
         sha256=one.after_sha256,
         change_id=receipt.change_id,
-        warnings=(*receipt.warnings, *so_already),
+        warnings=(*receipt.warnings, *unchanged),
     )
 
 

@@ -28,7 +28,7 @@ class EditTextParams(TextChangeParams):
     path: SubjectPath
     """Absolute path to the file."""
     old_string: str
-    """Exact text to replace; must stand exactly once."""
+    """Exact text to replace; must occur exactly once."""
     new_string: str
     """Replacement."""
 
@@ -58,7 +58,7 @@ class EditTextResult(TextDiffResult):
     wire=WIRE,
 )
 def edit_text_file(context: CallContext, params: EditTextParams) -> EditTextResult:
-    """Replace one text that stands exactly once in a file; everything else stays as it is, byte by byte.
+    """Replace one text that occurs exactly once in a file; everything else stays as it is, byte by byte.
 
     path is absolute. multi_edit_text_file makes several edits of a file at once.
     """

@@ -27,7 +27,7 @@ class EditOp(NestedParams):
     ALIASES: ClassVar = OLD_AND_NEW_ALIASES
 
     old_string: str
-    """Exact text to replace; must stand exactly once when its turn comes."""
+    """Exact text to replace; must occur exactly once when its turn comes."""
     new_string: str
     """Replacement."""
 
@@ -81,7 +81,7 @@ class MultiEditResult(TextDiffResult):
 def multi_edit_text_file(context: CallContext, params: MultiEditParams) -> MultiEditResult:
     """Apply many string replacements to one file in order: all of them or none, with one cumulative diff.
 
-    Each edit sees the text that the ones before it left; its old_string must stand there exactly once. Encoding and line
+    Each edit sees the text that the ones before it left; its old_string must occur there exactly once. Encoding and line
     endings stay as they are. path is absolute.
     """
     words = ContractMessages(

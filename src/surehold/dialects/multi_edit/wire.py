@@ -24,13 +24,14 @@ from surehold.errors import (
     StaleFile,
     SureholdError,
 )
+from surehold.text.escape import preview_text
 from surehold.tools.schema import Json
 from surehold.tools.wire import Result, Wire
 
 GUIDE = """\
 Editing with multi_edit_text_file, edit_text_file and write_text_file:
 - Paths are absolute here.
-- The edits of one call apply in order, each to the result of the one before. Every `old_string` must stand exactly once when its
+- The edits of one call apply in order, each to the result of the one before. Every `old_string` must occur exactly once when its
   turn comes; copy it exactly, with enough around it. All of them are written, or none.
 - `line_ranges` are lines just before each edit; the diff goes from the original to the final text.
 - write_text_file overwrites only what was read in this conversation with read_text_file, or whose `expected_sha256` is sent.
@@ -38,7 +39,7 @@ Editing with multi_edit_text_file, edit_text_file and write_text_file:
 
 BRIEF = """\
 For the *_text_file tools paths are absolute. Edits of one call apply in order, each to the result of the one before, each
-old_string standing exactly once at its turn: all of them or none. Overwrite only what was read."""
+old_string occurring exactly once at its turn: all of them or none. Overwrite only what was read."""
 
 
 _INVALID_REQUEST = -32600
@@ -143,14 +144,14 @@ class ContractMessages:
                 return None
 
     def _about_strings(self, error: SureholdError) -> ContractMessage:
-        index, old = error.details.get("edit_index", 0), _shorten_text(self._old_string(error))
+        index, old = error.details.get("edit_index", 0), preview_text(self._old_string(error), _QUOTED_CHARS + 1)
         edit = f"Edit {index}: " if self.numbered else ""
         if isinstance(error, OverlappingEdits):
             return ContractMessage(message=f"Edit {index} conflicts with edit {error.details.get('prior_index')}")
         if isinstance(error, OldTextNotFound):
             return ContractMessage(message=f"{edit}String not found{'' if edit else ' in file'}: {old}")
         must = "" if edit else " (must be unique)"
-        more = "Include more of the lines around it in old_string, so that it stands only once."
+        more = "Include more of the lines around it in old_string, so that it occurs only once."
         return ContractMessage(message=f"{edit}String appears {error.details['count']} times{must}: {old}", action=more)
 
     def _about_arguments(self, error: SureholdError) -> ContractMessage | None:
@@ -212,10 +213,6 @@ def _relative_path_error(path: str) -> InvalidArgument:
         reason=_RELATIVE_PATH_REASON,
         action="Send the whole path, beginning with `/`.",
     )
-
-
-def _shorten_text(text: str) -> str:
-    return text if len(text) <= _QUOTED_CHARS else text[:_QUOTED_CHARS] + "…"
 
 
 class ContractWire(Wire):

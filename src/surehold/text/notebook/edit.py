@@ -82,13 +82,8 @@ def rows_text(source: str, known: Mapping[str, str], layout: NotebookLayout, spe
     rows, gaps = split_source(source), layout.rows
     if not rows:
         return "[]"
-    return (
-        "["
-        + gaps.opening
-        + gaps.between.join(known.get(row) or spelling.json_string(row) for row in rows)
-        + gaps.closing
-        + "]"
-    )
+    written = gaps.between.join(known.get(row) or spelling.json_string(row) for row in rows)
+    return f"[{gaps.opening}{written}{gaps.closing}]"
 
 
 def member_piece(cell: NotebookCell, key: str, new: str) -> CellPiece:
@@ -159,10 +154,7 @@ def check_cell(text: str, *, source: str, kind: str) -> None:
     cell = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
     written = cell.get("source")
     joined = "".join(cast("list[str]", written)) if isinstance(written, list) else written
-    code = (
-        all(key in cell for key in CODE_ONLY_KEYS) if kind == "code" else not any(key in cell for key in CODE_ONLY_KEYS)
-    )
-    if cell.get("cell_type") != kind or joined != source or not code:
+    if cell.get("cell_type") != kind or joined != source or {key in cell for key in CODE_ONLY_KEYS} != {kind == "code"}:
         raise NotebookInvalid(
             f"The {kind} cell would not be sound afterwards.",
             reason="unsound_result",
@@ -350,12 +342,12 @@ def _check_request(request: CellRequest) -> None:
             action="Send the id of the cell as reading the notebook shows it.",
         )
     if request.mode != "insert" and request.position:
-        raise InvalidArgument(f"`position` means nothing for {request.mode}.", reason="bad_position")
+        raise InvalidArgument(f"`position` is not allowed with edit_mode={request.mode}.", reason="bad_position")
     if request.position in ("after", "before") and not request.name:
         raise InvalidArgument(f"`position` is {request.position}, but `cell_id` is missing.", reason="bad_position")
     if request.position in ("start", "end") and request.name:
         raise InvalidArgument(
-            f"`position` is {request.position}, so `cell_id` means nothing.",
+            f"`cell_id` is not allowed with position={request.position}.",
             reason="bad_position",
             action="Leave one of them out.",
         )
@@ -370,8 +362,7 @@ def _insertion_index(notebook: Notebook, request: CellRequest) -> tuple[int, tup
         return len(notebook.cells), ()
     if request.position == "start" or not notebook.cells:
         return 0, ()
-    told = "The cell went to the start of the notebook, since no `cell_id` was named; position 'end' appends."
-    return 0, (told,)
+    return 0, ("The cell went to the start of the notebook, since no `cell_id` was named; position 'end' appends.",)
 
 
 def _free_id(notebook: Notebook, seed: int) -> str:

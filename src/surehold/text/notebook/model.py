@@ -15,7 +15,7 @@ from json import JSONDecodeError
 from typing import Any, cast
 
 from surehold.errors import CellAmbiguous, CellNotFound, NotebookInvalid
-from surehold.text.escape import escape_text
+from surehold.text.escape import escape_text, preview_text
 from surehold.text.notebook.json_spans import JsonArray, JsonMember, JsonObject, JsonText
 from surehold.text.snapshot import LineCounter, Snapshot
 
@@ -88,7 +88,7 @@ class Notebook:
         try:
             return JsonText(self.text).read_value(member.start)[0] if member else None
         except RecursionError:
-            raise _nested_too_deeply() from None
+            raise _invalid_notebook("The notebook is nested too deeply.", reason="too_deep") from None
 
     def byte_offsets(self, places: Sequence[int]) -> list[int]:
         """Return where characters are in the bytes of the file; the places grow."""
@@ -143,7 +143,7 @@ def read_notebook(data: bytes) -> Notebook:
     try:
         return _parse_notebook(body, len(_BOM.encode()) if body is not text else 0)
     except RecursionError:
-        raise _nested_too_deeply() from None
+        raise _invalid_notebook("The notebook is nested too deeply.", reason="too_deep") from None
     except ValueError as error:
         raise _invalid_json(body, error) from None
 
@@ -277,16 +277,12 @@ def _text_or_empty(value: Any) -> str:
 def _cell_summary(cell: NotebookCell) -> str:
     """Show a cell in one line."""
     first = cell.source.strip().partition("\n")[0]
-    shown = first[:_PREVIEW_CHARS] + ("…" if len(first) > _PREVIEW_CHARS else "")
-    return f"{escape_text(cell.name)} | {escape_text(cell.kind)} at {cell.index} | {escape_text(shown)}"
+    shown = escape_text(preview_text(first, _PREVIEW_CHARS))
+    return f"{escape_text(cell.name)} | {escape_text(cell.kind)} at {cell.index} | {shown}"
 
 
 def _invalid_notebook(message: str, *, reason: str = "malformed") -> NotebookInvalid:
     return NotebookInvalid(message, reason=reason)
-
-
-def _nested_too_deeply() -> NotebookInvalid:
-    return NotebookInvalid("The notebook is nested too deeply.", reason="too_deep")
 
 
 def _invalid_json(text: str, error: ValueError) -> NotebookInvalid:

@@ -33,7 +33,7 @@ SanityStatus = Literal["clean", "suspicious", "off"]
 
 
 def no_parser(_path: str, _source: bytes, /) -> Sequence[SyntaxParser]:
-    """Know no language at all."""
+    """Know no language."""
     return ()
 
 
@@ -119,9 +119,8 @@ def _operation_of(plan: EditPlan, span: int, line: int) -> int | None:
 def _build_refusal(report: SanityReport) -> SafetyCheckFailed:
     worst = report.findings[0]
     who = "The edit" if worst.operation is None else f"Operation {worst.operation}"
-    said = worst.message[0].lower() + worst.message[1:].removesuffix(".")
     return SafetyCheckFailed(
-        f"{who} looks like a mistake: {said}.",
+        f"{who} looks like a mistake. {worst.message}",
         reason=worst.kind,
         action=_suggested_action(worst),
         safety_status=report.status,
@@ -132,7 +131,7 @@ def _build_refusal(report: SanityReport) -> SafetyCheckFailed:
 
 
 def _suggested_action(worst: SanityFinding) -> str:
-    wanted = 'if it is meant so, send it with `safety_check: "warn"`.'
+    wanted = 'if it is intended, send it with `safety_check: "warn"`.'
     match worst.kind:
         case "parse_error" | "unbalanced_delimiters":
             return f"Correct that operation, or send the operations that belong together in one call; {wanted}"

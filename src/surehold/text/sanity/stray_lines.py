@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from surehold.text.anchored.rows import judge_quality
+from surehold.text.escape import preview_text
 from surehold.text.sanity.subject import FindingKind, SanityFinding, SanityRegion
 
 _PREVIEW_CHARS = 60
@@ -50,8 +51,7 @@ def find_repeated_lines(changed: Sequence[SanityRegion]) -> Iterator[SanityFindi
 
 def preview_line(row: bytes) -> str:
     """Return a line as it may be quoted in a sentence."""
-    text = row.decode("utf-8", "replace").strip()
-    return text if len(text) <= _PREVIEW_CHARS else text[: _PREVIEW_CHARS - 1] + "…"
+    return preview_text(row.decode("utf-8", "replace").strip(), _PREVIEW_CHARS)
 
 
 def _repeats_neighbour(row: bytes, surviving: Sequence[bytes], earlier: Sequence[bytes]) -> bool:
