@@ -67,7 +67,6 @@ PARSED_BACK: dict[str, int] = {
 SENTENCE_SURGERY: dict[str, int] = {
     "dialects/claude/read.py": 1,
     "search/ripgrep/engine.py": 1,
-    "text/sanity/check.py": 2,
     "workspace/access/permission.py": 2,
 }
 """How often a message is put together from parts of words or sentences."""
@@ -88,7 +87,7 @@ IDIOM_LEFT: dict[str, int] = {
     "search": 45,
     "stores": 22,
     "syntax": 2,
-    "text": 120,
+    "text": 14,
     "tools": 4,
     "workspace": 44,
 }

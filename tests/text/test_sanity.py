@@ -32,11 +32,11 @@ def test_an_edit_after_which_the_file_does_not_parse_is_refused() -> None:
         "kind": "safety_check_failed",
         "reason": "parse_error",
         "code": -32014,
-        "message": "Operation 0 looks like a mistake. The file was valid Python and would not be any more: "
+        "message": "Operation 0 looks like a mistake: the file was valid Python and would not be any more: "
         "line 9: '(' was never closed.",
         "path": None,
         "suggested_action": "Correct that operation, or send the operations that belong together in one call; "
-        'if it is meant so, send it with `safety_check: "warn"`.',
+        'if it is intended, send it with `safety_check: "warn"`.',
         "recoverable": True,
         "details": {
             "safety_status": "suspicious",
@@ -73,7 +73,7 @@ def test_a_file_that_did_not_parse_before_is_not_blocked() -> None:
         findings=(
             SanityFinding(
                 kind="syntax_not_checked",
-                message="The file was not valid Python before this edit, so its syntax was not checked.",
+                fault="the file was not valid Python before this edit, so its syntax was not checked",
             ),
         ),
     )

@@ -298,7 +298,7 @@ def test_the_text_of_a_refusal_begins_with_the_message_and_says_that_nothing_was
 
     assert reply.text.split("\n") == [
         "Edit 0: String appears 2 times: x",
-        "Nothing was written. Include more of the lines around it in old_string, so that it stands only once.",
+        "Nothing was written. Include more of the lines around it in old_string, so that it occurs only once.",
         "lines: 1, 3",
     ]
 

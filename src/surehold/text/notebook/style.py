@@ -86,7 +86,7 @@ class JsonGaps:
     """What is between the parts of an object or an array."""
 
     opening: str
-    """Behind the opening bracket."""
+    """After the opening bracket."""
     between: str
     """From one value to the next, comma included."""
     closing: str

@@ -120,7 +120,7 @@ def _build_refusal(report: SanityReport) -> SafetyCheckFailed:
     worst = report.findings[0]
     who = "The edit" if worst.operation is None else f"Operation {worst.operation}"
     return SafetyCheckFailed(
-        f"{who} looks like a mistake. {worst.message}",
+        f"{who} looks like a mistake: {worst.fault}.",
         reason=worst.kind,
         action=_suggested_action(worst),
         safety_status=report.status,

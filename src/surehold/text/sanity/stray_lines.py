@@ -44,7 +44,7 @@ def find_repeated_lines(changed: Sequence[SanityRegion]) -> Iterator[SanityFindi
     lines = [r.line + i for r in changed for i, text in enumerate(r.new) if text == row]
     yield SanityFinding(
         kind="duplicate_lines",
-        message=f"Lines {lines[0]} and {lines[1]} of the new text are equal: `{preview_line(row)}`.",
+        fault=f"lines {lines[0]} and {lines[1]} of the new text are equal: `{preview_line(row)}`",
         line=lines[1],
     )
 
@@ -64,7 +64,7 @@ def _repeats_neighbour(row: bytes, surviving: Sequence[bytes], earlier: Sequence
 def _repeat_finding(row: bytes, line: int, side: str) -> SanityFinding:
     return SanityFinding(
         kind="seam_duplicate",
-        message=f"Line {line} repeats the line {side} it, which was already there: `{preview_line(row)}`.",
+        fault=f"line {line} repeats the line {side} it, which was already there: `{preview_line(row)}`",
         line=line,
         suspicious=True,
     )
@@ -92,19 +92,19 @@ _MARKS: tuple[tuple[FindingKind, re.Pattern[bytes], str], ...] = (
 
 def find_tool_marks(changed: Sequence[SanityRegion], *, is_prose: bool) -> Iterator[SanityFinding]:
     """Find marks that the edit introduces; one that it only moves or keeps is not new."""
-    for kind, pattern, fault in _MARKS:
+    for kind, pattern, mark in _MARKS:
         for region, index in _introduced_lines(changed, pattern):
             if region.new[index] == _CONFLICT_MIDDLE and (is_prose or _underlines_title(region, index)):
                 continue
             row, line = region.new[index], region.line + index
-            message = f"Line {line} {fault}: `{preview_line(row)}`."
-            yield SanityFinding(kind=kind, message=message, line=line, suspicious=True)
+            fault = f"line {line} {mark}: `{preview_line(row)}`"
+            yield SanityFinding(kind=kind, fault=fault, line=line, suspicious=True)
             break
     numbered = next(_introduced_lines(changed, _NUMBERED), None)
     if numbered is not None:
         line = numbered[0].line + numbered[1]
-        message = f"Line {line} begins with a line number and an arrow, as shown by a reading tool."
-        yield SanityFinding(kind="line_number_prefix", message=message, line=line)
+        fault = f"line {line} begins with a line number and an arrow, as shown by a reading tool"
+        yield SanityFinding(kind="line_number_prefix", fault=fault, line=line)
 
 
 def _introduced_lines(

@@ -29,7 +29,8 @@ class SanityFinding:
     """One thing that is odd about the text an edit would leave."""
 
     kind: FindingKind
-    message: str
+    fault: str
+    """What is odd, as a clause that can follow a colon."""
     line: int | None = None
     """Where it is in the new text."""
     span: int | None = None
@@ -37,6 +38,11 @@ class SanityFinding:
     operation: int | None = None
     """Which operation of the caller that was."""
     suspicious: bool = False
+
+    @property
+    def message(self) -> str:
+        """What is odd, as a sentence."""
+        return f"{self.fault[:1].upper()}{self.fault[1:]}."
 
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as plain data."""

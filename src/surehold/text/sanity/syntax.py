@@ -58,7 +58,7 @@ def syntax_finding(
         return None
     if max(len(subject.before), len(subject.after)) > MAX_CHECKED_BYTES:
         return _unchecked_finding(
-            f"The file is larger than {MAX_CHECKED_BYTES >> 20} MB, so its syntax was not checked."
+            f"the file is larger than {MAX_CHECKED_BYTES >> 20} MB, so its syntax was not checked"
         )
     if not readings:
         return _balance_finding(subject, lexis)
@@ -77,26 +77,26 @@ def _parse_finding(
             continue
         unread = next((answer for answer in (past, flaw) if isinstance(answer, UnparsedText)), None)
         if unread is not None:
-            return _unchecked_finding(f"The syntax was not checked: {unread.reason}.")
+            return _unchecked_finding(f"the syntax was not checked: {unread.reason}")
         return _regression_finding(subject, reading, flaw, lexis) if isinstance(flaw, SyntaxFlaw) else None
     name = readings[0].name
-    return _unchecked_finding(f"The file was not valid {name} before this edit, so its syntax was not checked.")
+    return _unchecked_finding(f"the file was not valid {name} before this edit, so its syntax was not checked")
 
 
 def _regression_finding(
     subject: SanitySubject, reading: SyntaxParser, flaw: SyntaxFlaw, lexis: LexicalRules
 ) -> SanityFinding:
     if reading.templates and any(_TEMPLATE.search(span.new) for span in subject.spans):
-        return _unchecked_finding(f"The new text holds template code, so it was not checked as {reading.name}.")
+        return _unchecked_finding(f"the new text contains template code, so it was not checked as {reading.name}")
     if reading.gaps and _is_balanced(subject, lexis):
-        message = f"Line {flaw.line} could not be read as {reading.name}: {flaw.message}. The brackets are in balance."
-        return SanityFinding(kind="doubtful_syntax", message=message, line=flaw.line)
+        fault = f"line {flaw.line} could not be read as {reading.name}, but the brackets are in balance: {flaw.message}"
+        return SanityFinding(kind="doubtful_syntax", fault=fault, line=flaw.line)
     blame = find_culprit(subject, flaw.line, _is_broken(reading.find_flaw))
     if not flaw.exact:
         flaw = _new_imbalance(subject, lexis) or flaw
     return SanityFinding(
         kind="parse_error",
-        message=f"The file was valid {reading.name} and would not be any more: line {flaw.line}: {flaw.message}.",
+        fault=f"the file was valid {reading.name} and would not be any more: line {flaw.line}: {flaw.message}",
         line=flaw.line,
         span=blame,
         suspicious=True,
@@ -112,7 +112,7 @@ def _balance_finding(subject: SanitySubject, lexis: LexicalRules) -> SanityFindi
     blame = find_culprit(subject, flaw.line, _is_broken(lambda source: find_imbalance(source, lexis)))
     return SanityFinding(
         kind="unbalanced_delimiters",
-        message=f"The brackets were in balance and would not be any more: line {flaw.line}: {flaw.message}.",
+        fault=f"the brackets were in balance and would not be any more: line {flaw.line}: {flaw.message}",
         line=flaw.line,
         span=blame,
         suspicious=not lexis.is_prose,
@@ -133,5 +133,5 @@ def _is_broken(flaw: Callable[[bytes], SyntaxFlaw | UnparsedText | None]) -> Cal
     return lambda source: isinstance(flaw(source), SyntaxFlaw)
 
 
-def _unchecked_finding(message: str) -> SanityFinding:
-    return SanityFinding(kind="syntax_not_checked", message=message)
+def _unchecked_finding(fault: str) -> SanityFinding:
+    return SanityFinding(kind="syntax_not_checked", fault=fault)
