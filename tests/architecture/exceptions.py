@@ -58,37 +58,23 @@ PATH_STRINGS: dict[str, int] = {
 """How many parameters and fields of the other modules are a path as text; they should be a Target."""
 
 PARSED_BACK: dict[str, int] = {
-    "dialects/anchored/edit.py": 1,
-    "dialects/claude/gate.py": 1,
     "front/cli/file_commands.py": 1,
 }
 """How often a tool reads data out of a text that we wrote."""
 
 SENTENCE_SURGERY: dict[str, int] = {
     "dialects/claude/read.py": 1,
-    "search/ripgrep/engine.py": 1,
     "workspace/access/permission.py": 2,
 }
 """How often a message is put together from parts of words or sentences."""
 
-UNITLESS_LIMITS = {
-    "search/grep.py: _SHOWN",
-    "stores/sqlite/write_queue.py: _LONGEST",
-    "stores/sqlite/write_queue.py: _SHORTEST",
-}
-"""Limits whose name does not say what they count."""
-
 IDIOM_LEFT: dict[str, int] = {
-    "dialects": 47,
-    "disk": 16,
+    "dialects": 25,
+    "disk": 3,
     "front": 5,
     "library": 1,
-    "media": 10,
-    "search": 45,
-    "stores": 22,
-    "syntax": 2,
     "text": 14,
     "tools": 4,
-    "workspace": 44,
+    "workspace": 41,
 }
 """How often the private idiom is left in a folder of the package."""

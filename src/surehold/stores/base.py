@@ -295,7 +295,7 @@ class Store(Protocol):
         ...
 
     def renew(self, intent_id: str, *, lease: float) -> bool:
-        """Extend the lease; False when the intent was settled by somebody else."""
+        """Extend the lease; False when the intent was settled by another process."""
         ...
 
     def finish(self, intent_id: str, *, sightings: Sequence[Sighting] = ()) -> tuple[Entry, ...]:

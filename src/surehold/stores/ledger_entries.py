@@ -101,7 +101,7 @@ def entries_of(
 
 
 def external_entries(intent: Intent, found: Sequence[OutsideEdit], *, timestamp: str) -> Iterator[Entry]:
-    """Return an entry for every edit that somebody made without us; its id is one that undo can name."""
+    """Return an entry for every edit that was made outside of Surehold; its id is one that undo can name."""
     for number, surprise in enumerate(found):
         change = Change(path=surprise.head.path, before=surprise.head.version, after=surprise.found)
         yield draft_entry(EXTERNAL, change, change_id=f"{intent.id}-x{number}", timestamp=timestamp)

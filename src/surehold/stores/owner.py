@@ -13,7 +13,7 @@ from surehold.stores.base import Owner
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _PID_NAMESPACE = Path("/proc/self/ns/pid")
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"  # a constant of Linux: the namespace of the machine itself
-_STATE, _THREADS, _STARTED = 0, 17, 19  # fields 3, 20 and 22 of /proc/<pid>/stat, counted behind the name
+_STATE, _THREADS, _STARTED = 0, 17, 19  # fields 3, 20 and 22 of /proc/<pid>/stat, counted after the name
 
 
 def current_owner() -> Owner:
@@ -33,7 +33,7 @@ def is_dead(owner: Owner) -> bool:
     except (ProcessLookupError, OverflowError):
         return True
     except OSError:
-        pass  # it exists, and belongs to somebody else
+        pass  # it exists, and belongs to another user
     facts = _proc_stat(owner.pid)
     if facts is None:
         return False

@@ -155,7 +155,7 @@ class Blobs:
             return None
         if stored is None or blob.base in at_hand:
             return at_hand.get(blob.base)
-        with suppress(StateCorrupt):  # a base that cannot be read is no reason to refuse new bytes
+        with suppress(StateCorrupt):  # an unreadable base must not refuse new bytes
             return self.load_blob(connection, blob.base)
         return None
 

@@ -48,7 +48,7 @@ def to_canonical_json(data: Json) -> str:
 
 
 def from_json(text: str | bytes) -> Json:
-    """Return the data behind a spelling."""
+    """Return the data of a spelling."""
     return cast("Json", json.loads(text))
 
 
@@ -159,17 +159,17 @@ def to_key(text: str) -> bytes:
 
 
 def text_of(stored: bytes) -> str:
-    """Return the string behind `key`."""
+    """Return the string that `key` was made from."""
     return stored.decode("utf-8", "surrogateescape")
 
 
 def version_text(version: Version | None) -> str | None:
-    """Return a version for a column; None stands for an absent file."""
+    """Return a version for a column; None means an absent file."""
     return None if version is None else to_canonical_json(version_to_json(version))
 
 
 def version_from_text(stored: str | None) -> Version | None:
-    """Return the version behind `version_text`."""
+    """Return the version that `version_text` was made from."""
     return None if stored is None else version_from_json(from_json(stored))
 
 

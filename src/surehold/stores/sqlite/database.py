@@ -215,7 +215,7 @@ class Database:
         missing = [folder for folder in (state_dir, *state_dir.parents) if not folder.exists()]
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self._durable == "FULL":
-            for folder in missing:  # a history whose directory a power failure takes away is no history
+            for folder in missing:  # a history whose directory a power failure takes away is not a history
                 sync_folder(folder.parent)
 
     def _create_file(self) -> None:

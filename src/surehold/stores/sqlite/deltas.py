@@ -16,7 +16,7 @@ from surehold.text.align import shared_prefix_length, shared_suffix_length
 MAX_DEPTH = 8
 
 _FULL, _DELTA = b"\x00", b"\x01"
-_HEADER = struct.Struct(">32sQQ")  # the base's sha256, and how many bytes of it stand at both ends
+_HEADER = struct.Struct(">32sQQ")  # the base's sha256, and how many bytes of it are at both ends
 _LARGE_BYTES = 1024 * 1024
 _DICTIONARY_BYTES = range(64, 8 * 1024 * 1024 + 1)  # smaller is useless, larger is slow
 _DEFAULT_WINDOW_BYTES = 256 * 1024  # zstd sees at least this far back by itself

@@ -73,7 +73,7 @@ def _readme_path(database: Path) -> Path:
 def _run_script(connection: sqlite3.Connection, script: str, number: int) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        if schema_version(connection) < number:  # nobody else was here since we looked
+        if schema_version(connection) < number:  # no other process changed it since we looked
             for statement in _split_statements((_FOLDER / script).read_text("utf-8")):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {number}")

@@ -36,7 +36,7 @@ def blob_damaged_error(sha256: str, cause: str) -> StateCorrupt:
 
 
 def intent_gone_error(intent_id: str) -> StateUnavailable:
-    """Say that somebody else settled the intent, because its lease was over."""
+    """Say that another process settled the intent, because its lease was over."""
     return StateUnavailable(
         "The record of this change was settled by another process.",
         reason="intent_gone",
@@ -55,7 +55,7 @@ _CORRUPT_CODES = frozenset(
         sqlite3.SQLITE_CORRUPT,
         sqlite3.SQLITE_NOTADB,
         sqlite3.SQLITE_ERROR,  # a table is missing
-        sqlite3.SQLITE_CONSTRAINT,  # an entry stands behind the end of the chain
+        sqlite3.SQLITE_CONSTRAINT,  # an entry is after the end of the chain
         sqlite3.SQLITE_SCHEMA,
         sqlite3.SQLITE_FORMAT,
         sqlite3.SQLITE_MISMATCH,
@@ -89,12 +89,12 @@ def translate_os_error(error: OSError, path: Path) -> SureholdError:
 
 
 def history_locked_error(database: Path) -> LockTimeout:
-    """Say that somebody else writes to the history for longer than we wait."""
+    """Say that another process writes to the history for longer than we wait."""
     return LockTimeout("Another process holds the history.", path=str(database), reason="state_locked")
 
 
 def history_replaced_error(database: Path) -> StateUnavailable:
-    """Say that the database we opened is not the one that stands there now."""
+    """Say that the database we opened is not the one that is there now."""
     return StateUnavailable(
         "The history was removed or replaced while it was open.",
         path=str(database),

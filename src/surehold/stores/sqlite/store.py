@@ -83,7 +83,7 @@ class SqliteStore:
         return Begun(external=external)
 
     def renew(self, intent_id: str, *, lease: float) -> bool:
-        """Extend the lease; False when the intent was settled by somebody else."""
+        """Extend the lease; False when the intent was settled by another process."""
         with self._database.write_transaction(durable=False) as connection:
             return intents.renew_lease(connection, intent_id, expires=self._clock().timestamp() + lease)
 

@@ -23,7 +23,7 @@ try:
 except ImportError:  # not a POSIX system: SQLite's own waiting has to do
     fcntl = None
 
-_SHORTEST, _LONGEST = 0.001, 0.02  # seconds between two attempts of somebody who may not block
+_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.001, 0.02  # seconds between two attempts of a writer that may not block
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def hold_turn(lock: Path, *, database: Path, patience: float) -> Generator[None]
         raise state_errors.history_replaced_error(database) from None
     except OSError as error:
         raise state_errors.translate_os_error(error, lock) from error
-    try:  # nothing may stand before this line: an interrupt there would keep the lock
+    try:  # nothing may come before this line: an interrupt there would keep the lock
         if not place.try_lock() and not _wait_in_line(place, patience):
             raise state_errors.history_locked_error(database)
         yield
@@ -47,7 +47,7 @@ def hold_turn(lock: Path, *, database: Path, patience: float) -> Generator[None]
 
 
 class _QueueTicket:
-    """An open file on the lock; closed at the latest when nobody remembers it."""
+    """An open file on the lock; closed at the latest when it is garbage-collected."""
 
     def __init__(self, number: int) -> None:
         self._number: int | None = number
@@ -102,7 +102,7 @@ class _QueueTicket:
 
 
 class _QueueWaiter(threading.Thread):
-    """Waits in line for somebody who may lose patience; a blocking flock has no time limit of its own."""
+    """Waits in line for a writer with a time limit; a blocking flock has no time limit of its own."""
 
     def __init__(self, place: _QueueTicket) -> None:
         super().__init__(name="surehold-turn", daemon=True)
@@ -141,12 +141,12 @@ def _wait_in_line(place: _QueueTicket, patience: float) -> bool:
 
 
 def _retry_until_deadline(place: _QueueTicket, patience: float) -> bool:
-    end, pause = time.monotonic() + patience, _SHORTEST
+    end, pause = time.monotonic() + patience, _MIN_PAUSE_SECONDS
     while not place.try_lock():
         if time.monotonic() >= end:
             return False
         time.sleep(pause)
-        pause = min(2 * pause, _LONGEST)
+        pause = min(2 * pause, _MAX_PAUSE_SECONDS)
     return True
 
 
