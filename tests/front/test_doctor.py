@@ -83,7 +83,7 @@ def test_a_directory_in_which_nothing_can_be_made_is_refused(shell: Shell, monke
     def denied(**_: object) -> str:
         raise PermissionError(errno.EACCES, "Permission denied", "/there")
 
-    monkeypatch.setattr(probing.tempfile, "mkdtemp", denied)
+    monkeypatch.setattr("tempfile.mkdtemp", denied)
 
     said = shell("doctor")
 

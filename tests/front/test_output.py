@@ -14,12 +14,12 @@ from surehold.front.cli.output import (
     TableColumn,
     cut_to_width,
     display_width,
-    escape_text,
     format_age,
     format_count,
     format_size,
     output_to,
 )
+from surehold.text.escape import escape_text
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

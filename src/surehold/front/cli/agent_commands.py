@@ -19,8 +19,8 @@ from surehold.front.cli.command import (
     person_name,
     repeatable,
 )
-from surehold.front.cli.output import escape_text
 from surehold.front.cli.permission_options import ask_at_keyboard, permission_arguments, permission_settings
+from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
     from surehold.front.mcp.options import HttpSettings

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from surehold.errors import NotFound, SureholdError
-from surehold.front.cli.output import Output, escape_text
+from surehold.front.cli.output import Output
+from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -170,11 +171,7 @@ class Command:
 
 
 def command(
-    name: str,
-    sentence: str,
-    *arguments: Argument | tuple[Argument, ...],
-    example: str,
-    note: str = "",
+    name: str, sentence: str, *arguments: Argument | tuple[Argument, ...], example: str, note: str = ""
 ) -> Callable[[CommandRunner], Command]:
     """Make a command of the function that runs it."""
 

@@ -18,7 +18,8 @@ from surehold.front.cli.command import (
     quote_for_shell,
     with_action,
 )
-from surehold.front.cli.output import escape_text, format_count, format_size
+from surehold.front.cli.output import format_count, format_size
+from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
     from surehold.text.rewrite import WriteBytes, WriteText
@@ -230,11 +231,7 @@ def _content_edit(data: bytes) -> "WriteText | WriteBytes":
 
 
 @command(
-    "delete",
-    "Move a file to the trash.",
-    FILE_ARGUMENT,
-    _SHA256_OPTION,
-    example="surehold delete notes/today.txt",
+    "delete", "Move a file to the trash.", FILE_ARGUMENT, _SHA256_OPTION, example="surehold delete notes/today.txt"
 )
 def delete_command(context: CommandContext, args: argparse.Namespace) -> int:
     with context.open_workspace() as workspace:

@@ -4,7 +4,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from surehold.errors import InvalidArgument, NotFound
 from surehold.front.cli.change_view import format_line_counts, format_move, paint_diff, print_diff, print_receipt
@@ -20,9 +20,10 @@ from surehold.front.cli.command import (
     short_id,
     with_action,
 )
-from surehold.front.cli.output import TableCell, TableColumn, escape_text, format_size, parse_timestamp
+from surehold.front.cli.output import TableCell, TableColumn, format_size, parse_timestamp
 from surehold.front.shared.diff_rows import count_changed_lines
 from surehold.front.shared.ledger_json import entry_record
+from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
     from surehold.stores.base import Change, Entry, LedgerQuery
@@ -310,9 +311,13 @@ def _newest_change(workspace: "Workspace") -> "ChangeView":
 )
 def undo_command(context: CommandContext, args: argparse.Namespace) -> int:
     with context.open_recorded_workspace() as workspace:
-        reference = _find_change(workspace, args.change).id if args.change else ""
-        receipt = workspace.history.undo(reference, agent=person_name(), dry_run=args.dry_run)
+        receipt = workspace.history.undo(**_chosen_change(workspace, args))
     return print_receipt(context, receipt, "Undone")
+
+
+def _chosen_change(workspace: "Workspace", args: argparse.Namespace) -> dict[str, Any]:
+    reference = _find_change(workspace, args.change).id if args.change else ""
+    return {"reference": reference, "agent": person_name(), "dry_run": args.dry_run}
 
 
 @command(
@@ -324,6 +329,5 @@ def undo_command(context: CommandContext, args: argparse.Namespace) -> int:
 )
 def redo_command(context: CommandContext, args: argparse.Namespace) -> int:
     with context.open_recorded_workspace() as workspace:
-        reference = _find_change(workspace, args.change).id if args.change else ""
-        receipt = workspace.history.redo(reference, agent=person_name(), dry_run=args.dry_run)
+        receipt = workspace.history.redo(**_chosen_change(workspace, args))
     return print_receipt(context, receipt, "Redone")

@@ -24,7 +24,7 @@ from surehold.front.cli.agent_commands import (
 from surehold.front.cli.command import Argument, Command, CommandContext, UsageError, argument, flag
 from surehold.front.cli.file_commands import delete_command, edit_command, move_command, read_command, write_command
 from surehold.front.cli.history_commands import diff_command, log_command, redo_command, show_command, undo_command
-from surehold.front.cli.output import Output, OutputFailed, escape_text, output_to, prepare_streams
+from surehold.front.cli.output import Output, OutputFailed, output_to, prepare_streams
 from surehold.front.cli.search_commands import glob_command, grep_command
 from surehold.front.cli.trash_commands import restore_command, trash_command
 from surehold.front.cli.upkeep_commands import (
@@ -35,6 +35,7 @@ from surehold.front.cli.upkeep_commands import (
     version_command,
 )
 from surehold.front.cli.view_command import view_command
+from surehold.text.escape import escape_text
 
 DONE, REFUSED, USAGE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
 

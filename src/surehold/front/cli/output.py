@@ -19,15 +19,7 @@ from typing import Any, Literal, TextIO
 from surehold.text.escape import escape_text
 
 TextStyle = Literal["bold", "dim", "red", "green", "yellow", "cyan", "plain"]
-_STYLE_CODES: dict[TextStyle, str] = {
-    "bold": "1",
-    "dim": "2",
-    "red": "31",
-    "green": "32",
-    "yellow": "33",
-    "cyan": "36",
-    "plain": "",
-}
+_STYLE_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 _FALLBACK_COLUMNS = 80
 _COLUMN_GAP = "  "

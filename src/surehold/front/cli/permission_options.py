@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from surehold.front.cli.change_view import paint_diff
 from surehold.front.cli.command import Argument, CommandContext, argument, as_path, choice, repeatable
-from surehold.front.cli.output import escape_text
+from surehold.text.escape import escape_text
 from surehold.workspace.settings import MODES
 
 if TYPE_CHECKING:

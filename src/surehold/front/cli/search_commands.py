@@ -5,7 +5,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from surehold.front.cli.command import CommandContext, argument, command, flag, repeatable
-from surehold.front.cli.output import escape_text, format_count
+from surehold.front.cli.output import format_count
+from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
     from surehold.search.query import MatchedLine, Search, SearchResult

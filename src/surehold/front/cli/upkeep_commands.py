@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from surehold.errors import PermissionDenied
 from surehold.front.cli.command import CommandContext, argument, as_path, command, flag, short_id
-from surehold.front.cli.output import TableCell, TableColumn, TextStyle, escape_text, format_count, format_size
+from surehold.front.cli.output import TableCell, TableColumn, TextStyle, format_count, format_size
+from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
     from pathlib import Path

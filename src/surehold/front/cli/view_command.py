@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from surehold.errors import BinaryFile, FileTooLarge, NotebookInvalid
 from surehold.front.cli.command import FILE_ARGUMENT, CommandContext, argument, command, quote_for_shell
-from surehold.front.cli.output import escape_text, format_count, format_size
+from surehold.front.cli.output import format_count, format_size
+from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
