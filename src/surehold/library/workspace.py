@@ -24,7 +24,7 @@ class AgentWorkspace(Workspace):
         mode: "Mode | None" = None,
         approver: "Approver | None" = None,
     ) -> "AgentSession":
-        """Begin a conversation, or go on with the one of that id, in a mode and with somebody to ask."""
+        """Begin a session, or continue the one of that id, in a mode and with an approver to ask."""
         from surehold.library.session import AgentSession
 
         return AgentSession(self, id=id or self.new_id(), agent=agent, permission=self.permission(mode, approver))

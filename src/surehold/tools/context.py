@@ -31,7 +31,7 @@ class AnswerBudget:
 
     @property
     def page_characters(self) -> int:
-        """How many characters a page may have: its own limit, and no more than an answer with what is said around it."""
+        """How many characters a page may have: its own limit, and no more than an answer with what surrounds it."""
         return self.page_characters_beside("")
 
     def page_characters_beside(self, notice: str) -> int:
@@ -49,7 +49,7 @@ class ProgressListener(Protocol):
 
 
 def _ignore_progress(done: float, total: float | None = None, message: str = "") -> None:
-    """Report to nobody."""
+    """Report nothing."""
 
 
 def _never_cancelled() -> bool:

@@ -46,6 +46,6 @@ def _numbered_steps(ways: Sequence[str]) -> list[str]:
         "1. Read before you change: `read_file` shows the text and its sha256.",
         f"2. Change it with {', '.join(ways)}. Where a tool takes `expectedSha256`, pass that sha256.",
         "3. The result holds the new sha256: use it for the next change, without reading again.",
-        "4. `stale_file` means that somebody else changed the file. Read it again, look what is new, repeat the change.",
+        "4. `stale_file` means that the file changed since you read it. Read it again, look what is new, repeat the change.",
         '5. Every refusal says what to do next; "Nothing was written." means just that.',
     ]

@@ -21,7 +21,7 @@ _JSON_TYPES: dict[Any, str] = {str: "string", int: "integer", bool: "boolean", f
 _UNSTATED_DEFAULTS = (None, "", (), False)
 """Defaults that go without saying."""
 _LIMIT_KEYWORDS = {"ge": "minimum", "le": "maximum"}
-"""Limits that a schema names; how long a text or list may be stands in its description where that matters."""
+"""Limits that a schema names; how long a text or list may be is in its description where that matters."""
 
 
 def ordered_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:

@@ -30,7 +30,7 @@ def method_signature(tool: AnyTool) -> Signature:
 
 
 def arguments_from_python(params: type[Params], given: Mapping[str, Any]) -> Json:
-    """Return what a method was given as plain data; None stands for an empty list or mapping."""
+    """Return what a method was given as plain data; None means an empty list or mapping."""
     arguments = dict[str, Any]()
     for name, value in given.items():
         info = params.model_fields[name]

@@ -162,8 +162,8 @@ def test_images_are_handed_over_as_bytes_of_their_real_kind() -> None:
     ("image", "why"),
     [
         ("not base64!", "its base64 is broken"),
-        (encoded(b"<svg>"), "it is no image"),
-        ("", "it is no image"),
+        (encoded(b"<svg>"), "it is not an image"),
+        ("", "it is not an image"),
         ("a", "its base64 is broken"),
     ],
 )

@@ -77,7 +77,6 @@ class LineEditResult(Result):
     dry_run: bool | None = None
 
     def cut_to_budget(self, budget: AnswerBudget) -> Self:
-        """Return it with as many rows of the diff as fit into an answer."""
         room = budget.page_characters // 2
         if len(self.diff) <= room and len(self.new_anchors) <= _MAX_ROWS and len(self.operations) <= _MAX_ROWS:
             return self

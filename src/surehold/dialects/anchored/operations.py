@@ -72,7 +72,7 @@ class LineOperation(NestedParams):
             raise _missing_field_error(index, self.op, "content")
         if "\0" in str(sent.get("content", "")):
             raise SchemaInvalid(
-                f"Operation {index}: `content` holds a zero byte, which no text file holds.",
+                f"Operation {index}: `content` contains a NUL byte.",
                 reason="zero_byte",
                 operation_index=index,
                 op=self.op,

@@ -32,13 +32,11 @@ class StructuredHunk(CamelResultPart):
     """Each with a blank, `+` or `-` in front."""
 
     def unified_rows(self) -> Iterator[str]:
-        """Yield the hunk as a unified diff spells it."""
         yield f"@@ -{self.old_start},{self.old_lines} +{self.new_start},{self.new_lines} @@"
         yield from (escape_text(line, keep="\t") for line in self.lines)
 
     @property
     def character_count(self) -> int:
-        """How many characters it takes."""
         return sum(len(line) + 1 for line in self.lines) + 40
 
 
@@ -61,7 +59,6 @@ def structured_patch_of(plan: EditPlan, *, of_new_files: bool = False) -> tuple[
 
 
 def hunks_that_fit(found: tuple[StructuredHunk, ...], room: int) -> tuple[StructuredHunk, ...]:
-    """Return as many whole hunks as fit into so many characters."""
     kept = 0
     for hunk in found:
         room -= hunk.character_count
@@ -72,7 +69,6 @@ def hunks_that_fit(found: tuple[StructuredHunk, ...], room: int) -> tuple[Struct
 
 
 def new_line_spans(found: tuple[StructuredHunk, ...]) -> tuple[tuple[int, int], ...]:
-    """Return the lines of the new version that hunks show."""
     return tuple((one.new_start, one.new_start + one.new_lines - 1) for one in found if one.new_lines)
 
 
@@ -130,11 +126,9 @@ class FileChangeResult(CamelResult):
     """Fields that hold what the caller sent or has read."""
 
     def headline(self) -> str:
-        """Say what was done, in one line."""
         raise NotImplementedError
 
     def extra_notes(self) -> Iterator[str]:
-        """Say what else is worth knowing."""
         yield from ()
 
     def cut_to_budget(self, budget: AnswerBudget) -> Self:
@@ -167,7 +161,6 @@ class FileChangeResult(CamelResult):
 
     @property
     def display_path(self) -> str:
-        """The path as it may be shown."""
         return escape_text(self.file_path)
 
 

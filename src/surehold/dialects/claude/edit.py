@@ -7,7 +7,7 @@ from surehold.dialects.claude.change_result import FileChangeParams, FileChangeR
 from surehold.dialects.claude.gate import submit_gated
 from surehold.dialects.claude.located_file import locate_file
 from surehold.dialects.claude.wire import BRIEF, GUIDE, WIRE
-from surehold.dialects.shared.params import check_text
+from surehold.dialects.shared.params import check_text, quote_aliases
 from surehold.errors import UseNotebookEdit
 from surehold.text.plan import EditPlan
 from surehold.text.quoted.styled_edit import StyledEdit
@@ -26,14 +26,7 @@ class FileEditParams(FileChangeParams):
 
     ALIASES: ClassVar = {
         **FileChangeParams.PATHS,
-        "old_str": "old_string",
-        "oldText": "old_string",
-        "old_text": "old_string",
-        "oldString": "old_string",
-        "new_str": "new_string",
-        "newText": "new_string",
-        "new_text": "new_string",
-        "newString": "new_string",
+        **quote_aliases("old_string", "new_string"),
         "replaceAll": "replace_all",
     }
 
@@ -59,7 +52,6 @@ class FileEditResult(FileChangeResult):
     """Where the replacements begin, in the file as it is now."""
 
     def headline(self) -> str:
-        """Say what was done."""
         if self.unchanged:
             return f"{self.display_path} already has this change; nothing was written."
         count = f"{self.replacements} {'replacement' if self.replacements == 1 else 'replacements'}"
@@ -68,7 +60,6 @@ class FileEditResult(FileChangeResult):
         return f"Edited {self.display_path}: {count}{where}{more}."
 
     def extra_notes(self) -> Iterator[str]:
-        """Say how the text was found, when it was not exact."""
         if note := _TIER_NOTES.get(self.match_tier):
             yield note
 

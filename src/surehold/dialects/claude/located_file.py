@@ -22,34 +22,31 @@ _MAX_SIBLINGS = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocatedFile:
-    """A path that leads somewhere."""
+    """A file that exists, or whose place is known."""
 
     path: str
     """As the workspace takes it."""
     target: Target
     look: EntryStat
     head: bytes
-    """The first bytes; empty for what is no regular file, or cannot be read."""
+    """The first bytes; empty for anything but a regular file that can be read."""
     notice: str = ""
     """What the caller should know about the name."""
 
     @property
     def absolute_path(self) -> str:
-        """The path from the top."""
         return absolute_path_of(self.target)
 
     def with_notices(self, *notices: str) -> "LocatedFile":
-        """Return it with more to say."""
         return replace(self, notice="; ".join(filter(None, (self.notice, *notices))))
 
 
 def absolute_path_of(target: Target) -> str:
-    """Return a target's path from the top."""
     return "/".join([target.root.rstrip("/"), *target.parts])
 
 
 def locate_file(session: Session, path: str, *, head: int) -> LocatedFile:
-    """Return where a path leads; `NotFound` with near names when it leads nowhere."""
+    """Return the file that a path means; `NotFound` with near names when there is none."""
     target = session.workspace.target(path)
     found = _stat_target(session, target)
     if found is not None:
@@ -66,7 +63,7 @@ def locate_file(session: Session, path: str, *, head: int) -> LocatedFile:
         target=others[0],
         look=found,
         head=read_head(session, others[0], head),
-        notice=f"the file is named `{_display_name(others[0])}`, with other blanks or characters than in the path that was sent",
+        notice=f"the file is named `{_display_name(others[0])}`, with other spaces or characters than the path that was sent",
     )
 
 
@@ -84,14 +81,13 @@ def _stat_target(session: Session, target: Target) -> EntryStat | None:
 
 
 def read_head(session: Session, target: Target, count: int) -> bytes:
-    """Return the first bytes; none of what is no regular file, or cannot be read."""
+    """Return the first bytes; none of anything but a regular file that can be read."""
     if not target.parts:
         return b""
     return session.workspace.disk.read_heads(_parent_directory(session, target), target.parts[-1:], count)[0] or b""
 
 
 def _fold_name(name: str) -> str:
-    """Return a name without what the eye cannot see."""
     return unicodedata.normalize("NFKC", _INVISIBLE.sub("", _BLANKS.sub(" ", name)))
 
 
@@ -126,7 +122,7 @@ def _not_found_error(session: Session, target: Target, path: str, alike: list[Ta
         return NotFound(
             f"There is no file `{escape_text(path)}`, but {len(alike)} files have names that look the same.",
             path=path,
-            action="Copy one of the names in `look_alikes`, in which blanks that are none are written as escapes.",
+            action="Copy a name from `look_alikes`; unusual spaces are shown as escapes.",
             look_alikes=[_escape_blanks(one.parts[-1]) for one in alike],
         )
     near = (
@@ -148,5 +144,5 @@ def _display_name(target: Target) -> str:
 
 
 def _escape_blanks(name: str) -> str:
-    """Return a name in which blanks that are none can be told apart."""
+    """Return a name in which unusual spaces are shown as escapes."""
     return _BLANKS.sub(lambda blank: f"\\u{ord(blank[0]):04x}", escape_text(name))

@@ -73,7 +73,6 @@ class ShownOutput:
     truncated: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
         data: dict[str, Any] = {"kind": self.kind}
         facts = {
             "text": self.text,
@@ -85,7 +84,7 @@ class ShownOutput:
         return data | {name: value for name, value in facts.items() if value}
 
     def text_for_model(self) -> str:
-        """Show it in the place where it stands."""
+        """Show it in its place among the outputs."""
         if self.kind == "image":
             return f"[image {self.image}: {self.mime}, {self.size:,} bytes]"
         return self.text if self.kind in ("text", "error") else f"[{self.text}]"
@@ -111,7 +110,7 @@ class ImageCollector:
             return _placeholder_output(mime, len(encoded), "not shown: its base64 is broken")
         real = _image_type_by_magic(data)
         if real is None:
-            return _placeholder_output(mime, len(encoded), "not shown: it is no image")
+            return _placeholder_output(mime, len(encoded), "not shown: it is not an image")
         self.images.append(ShownImage(mime=real, data=data, cell=cell))
         return ShownOutput(kind="image", mime=real, size=len(data), image=len(self.images))
 
@@ -177,7 +176,7 @@ def _render_mime_bundle(
 
 
 def _render_text(text: str, room: int, *, kind: Literal["text", "error"] = "text") -> ShownOutput:
-    """Show a text; of one that is too long both ends, since errors stand at the end."""
+    """Show a text; of one that is too long both ends, since errors are at the end."""
     skipped = max(0, len(text) - 2 * _EXAMINED_CHARS)
     ends = [text[:_EXAMINED_CHARS], text[-_EXAMINED_CHARS:]] if skipped else [text]
     ends = [strip_terminal_codes(one) for one in ends]
@@ -198,13 +197,12 @@ def _traceback_text(facts: dict[str, Any]) -> str:
 
 
 def _placeholder_output(mime: str, size: int, why: str) -> ShownOutput:
-    """Stand in for what is not shown. The name of a type is somebody's text, so it is named only when it is one."""
+    """Name what is not shown. The name of a type comes from the file, so it is repeated only if it is well-formed."""
     name = mime if _MIME_TYPE.fullmatch(mime) else "a type with an improper name"
     return ShownOutput(kind="other", mime=name, size=size, text=f"{name}, {size:,} characters, {why}")
 
 
 def _join_lines(value: Any) -> str:
-    """Return a text that may be written as a list of lines."""
     if isinstance(value, list):
         return "".join(one for one in cast("list[Any]", value) if isinstance(one, str))
     return value if isinstance(value, str) else ""
@@ -248,7 +246,6 @@ class ShownCell:
     outputs: tuple[ShownOutput, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
         data: dict[str, Any] = {"id": self.id, "index": self.index, "cell_type": self.cell_type, "source": self.source}
         if self.truncated:
             data["truncated"] = True
@@ -270,7 +267,6 @@ class ShownCell:
 
     @property
     def estimated_size(self) -> int:
-        """How many characters it takes, about."""
         return (
             _CELL_OVERHEAD_CHARS + len(self.source) + sum(len(one.text) + _CELL_OVERHEAD_CHARS for one in self.outputs)
         )
@@ -286,7 +282,7 @@ class ShownNotebook:
     next_offset: int | None
     language: str
     lines: tuple[CellLines, ...]
-    """The lines of the file on which the shown sources stand, for the session's memory; none when cells share lines."""
+    """The lines of the file that the shown sources are on, for the session's memory; none when cells share lines."""
     images: tuple[ShownImage, ...]
 
     @property
@@ -308,7 +304,6 @@ class ShownNotebook:
         return "1 cell" if self.cell_count == 1 else f"{self.cell_count} cells"
 
     def text_for_model(self) -> str:
-        """Show the cells to a model."""
         rows = [f"notebook · {self._cell_count_text} · {self.language}", *([f"[{self.notice}]"] if self.notice else [])]
         return "\n".join([*rows, *(cell.text_for_model() for cell in self.cells)])
 

@@ -71,7 +71,7 @@ class NotebookEditResult(Result):
     old_source: str | None
     new_source: str | None
     original_file: str | None
-    """The whole file before; null above 20 KB, where its sha256 stands for it."""
+    """The whole file before; null above 20 KB, where only its sha256 is given."""
     updated_file: str | None
     """The whole file now; null above 20 KB."""
     original_file_sha256: str
@@ -86,7 +86,7 @@ class NotebookEditResult(Result):
     diff_truncated: bool = False
     outputs_cleared: bool = False
     unchanged: bool = False
-    """The cell was so already; the file was not touched."""
+    """The cell already had this content; the file was not touched."""
     renamed: dict[str, str] = Field(default_factory=dict)
     """Cells without an id that have another name now: the old one and the new one."""
     dry_run: bool = False
@@ -104,7 +104,6 @@ class NotebookEditResult(Result):
         return self.model_construct(set(values), **values)
 
     def text(self, budget: AnswerBudget) -> str:
-        """Say what was done, how the cell is called now, and what is different."""
         shown = self.cut_to_budget(budget)
         head = (
             f"Dry run, nothing was written. Would do: {self._headline_text()}"
@@ -127,12 +126,12 @@ class NotebookEditResult(Result):
     def _headline_text(self) -> str:
         cell = f"{escape_text(self.notebook_path)}: {self.cell_type} cell `{escape_text(self.cell_id)}` (index {self.index})"
         if self.unchanged:
-            return f"{cell} is so already; nothing was written."
+            return f"{cell} already has this content; nothing was written."
         done = {"replace": "replaced", "insert": "inserted", "delete": "deleted"}[self.edit_mode]
         return f"{cell} {done}{', its outputs cleared' * self.outputs_cleared}."
 
     def _renamed_row(self) -> str:
-        """Tell the new names; those of all cells behind are moved alike, so the first ones show it."""
+        """Tell the new names; those of all later cells move alike, so the first ones show it."""
         told = [
             f"{escape_text(old)} is now {escape_text(new)}"
             for old, new in list(self.renamed.items())[:_MAX_LISTED_RENAMES]

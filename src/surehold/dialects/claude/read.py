@@ -85,13 +85,13 @@ def _requested_range(params: FileReadParams) -> RequestedRange:
 
 
 def _check_extension(place: LocatedFile, kind: FileKind | None, name: str) -> None:
-    """Refuse a document or an image that is none; what is text under such a name is told by its first line."""
+    """Refuse what has the extension of a document or an image but is neither."""
     if place.look.type != "file" or (kind and kind.family != "other"):
         return
     if name.endswith(".pdf"):
         begins = place.head[:80].decode("utf-8", "replace").splitlines()[:1]
         raise PdfInvalid(
-            f"`{place.path}` is named like a PDF document and is none.",
+            f"`{place.path}` has a PDF extension but is not a PDF.",
             path=place.path,
             size_bytes=place.look.size,
             begins_with=begins[0] if begins else "",
@@ -101,7 +101,7 @@ def _check_extension(place: LocatedFile, kind: FileKind | None, name: str) -> No
 
 
 def _read_as_notebook(context: CallContext, place: LocatedFile, wanted: RequestedRange) -> FileReadResult:
-    """Show cells; a file that is no notebook is shown as text, so that it can be seen what is wrong with it."""
+    """Show cells; a file that is not a notebook is shown as text, so that one can see what is wrong with it."""
     from surehold.dialects.claude.read_media import read_notebook
 
     try:

@@ -21,11 +21,10 @@ _MAX_RAW_BYTES = 3 << 20
 _MAX_NOTEBOOK_BYTES = 100 << 20
 _DECODE_SECONDS = 60.0
 _PAGE_HEADING_CHARS = 160
-"""Characters for what stands above the text of a page, at most."""
+"""Characters for the heading of a page, at most."""
 
 
 def read_image(context: CallContext, place: LocatedFile, kind: FileKind) -> FileReadResult:
-    """Return an image that every host can show."""
     snapshot = _load_media(context, place, pictures.MAX_IMAGE_FILE_BYTES, ImageTooLarge)
     found = pictures.decode_picture(snapshot.data, kind, path=place.path, patience=_decode_patience(context))
     _remember_shown(context, place, snapshot, whole=True)
@@ -84,7 +83,7 @@ def read_document(context: CallContext, place: LocatedFile, pages: str) -> FileR
 
 
 def read_notebook(context: CallContext, place: LocatedFile, *, offset: int, limit: int) -> FileReadResult:
-    """Return cells with their outputs; `NotebookInvalid` when it is none."""
+    """Return cells with their outputs; `NotebookInvalid` when it is not a notebook."""
     from surehold.dialects.claude.notebook_cells import render_cells
 
     snapshot = context.session.workspace.read(place.path, limit=_MAX_NOTEBOOK_BYTES)

@@ -52,7 +52,6 @@ class ImagePart(_ReadResultPart):
     """Its number in the text of a notebook."""
 
     def to_content_block(self) -> Json:
-        """Return it as MCP shows images."""
         return {"type": "image", "data": self.base64, "mimeType": self.mime_type}
 
 
@@ -72,7 +71,7 @@ class FileReadResult(CamelResult, _SparseModel):
     file_path: str
     sha256: str | None = None
     notice: str | None = None
-    """What a reader should know; it stands in the text too."""
+    """What a reader should know; it is in the text too."""
     truncated: bool = False
     """Less is here than was asked for; where it goes on is said."""
     # text
@@ -104,16 +103,14 @@ class FileReadResult(CamelResult, _SparseModel):
     pages: tuple[PagePart, ...] | None = None
     next_pages: str | None = None
     shown: str = Field(default="", exclude=True, repr=False)
-    """What stands in the text above the notice, where that is not the content."""
+    """What the text shows above the notice, where that is not the content."""
 
     def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - it was cut to the budget when it was read
-        """Say it to a model: the content, then what should be known about it."""
         body = self.content or self.shown
         notice = f"[{escape_text(self.notice)}]" if self.notice else ""
         return "\n".join(part for part in (body, notice) if part) or f"[{escape_text(self.file_path)} is empty]"
 
     def content_blocks(self) -> tuple[Json, ...]:
-        """Return the pictures, in the order of their `content_index`."""
         if self.type == "image":
             return ({"type": "image", "data": self.base64, "mimeType": self.mime_type},)
         if self.type == "pdf":
@@ -128,5 +125,4 @@ class FileReadResult(CamelResult, _SparseModel):
 
 
 def encode_base64(data: bytes) -> str:
-    """Return bytes as base64."""
     return b64encode(data).decode("ascii")

@@ -88,7 +88,7 @@ def _number_short_lines(page: FilePage, room: int) -> NumberedRows | None:
 
 
 def _line_prefixes(first: int, count: int) -> Sequence[str]:
-    """Return what stands in front of so many lines; those of the first page of a file are made only once."""
+    """Return the prefixes of so many lines; those of the first page of a file are made only once."""
     if first == 1 and count <= _FIRST_PAGE_LINES:
         return _first_prefixes()
     return [f"{number}{ARROW}" for number in range(first, first + count)]
@@ -246,7 +246,6 @@ class _TakenPage:
 
 
 def read_text(context: CallContext, place: LocatedFile, wanted: RequestedRange) -> FileReadResult:
-    """Return some lines of a text, and remember that they were shown."""
     room = context.budget.page_characters_beside(place.notice)
     taken = _take_page(context, place, wanted, room)
     page, key = taken.page, place.target.key
@@ -360,7 +359,6 @@ def _page_notice(taken: _TakenPage, rows: NumberedRows, wanted: RequestedRange, 
 
 
 def _format_facts(page: FilePage, *, is_end: bool) -> list[str]:
-    """Say what the numbered lines do not show."""
     if not page.rows:
         return []
     encoding = page.file_encoding

@@ -7,7 +7,7 @@ from surehold.dialects.claude.change_result import FileChangeParams, FileChangeR
 from surehold.dialects.claude.gate import submit_gated
 from surehold.dialects.claude.located_file import LocatedFile, locate_file
 from surehold.dialects.claude.wire import WIRE
-from surehold.dialects.shared.params import check_text
+from surehold.dialects.shared.params import CONTENT_ALIASES, check_text
 from surehold.disk.base import EntryStat
 from surehold.errors import InvalidArgument, NotebookInvalid, NotFound, UseNotebookEdit
 from surehold.text.notebook.model import read_notebook
@@ -26,7 +26,7 @@ _NO_FILE_YET = EntryStat("other", 0, 0, 0)
 class FileWriteParams(FileChangeParams):
     """What to write."""
 
-    ALIASES: ClassVar = {**FileChangeParams.PATHS, "file_text": "content", "text": "content", "contents": "content"}
+    ALIASES: ClassVar = {**FileChangeParams.PATHS, **CONTENT_ALIASES, "contents": "content"}
 
     content: str
     """The whole text of the file."""
@@ -43,9 +43,8 @@ class FileWriteResult(FileChangeResult):
     original_file_sha256: str = ""
 
     def headline(self) -> str:
-        """Say what was done."""
         if self.unchanged:
-            return f"{self.display_path} has this content already; nothing was written."
+            return f"{self.display_path} already has this content; nothing was written."
         if self.type == "create":
             return f"Created {self.display_path}."
         if self.structured_patch_truncated:
@@ -103,13 +102,13 @@ def _locate_destination(context: CallContext, path: str) -> LocatedFile:
 
 
 def _check_new_name(path: str) -> None:
-    """Refuse what means another place to the caller: nobody wants directories named `~` or `file:`."""
+    """Refuse what means another place to the caller, and would create a directory named `~` or `file:`."""
     if path.startswith("~/") or _ADDRESS.match(path):
         raise InvalidArgument(
-            f"`{path}` would go into a directory named `{path.partition('/')[0]}` of the first root.",
+            f"`{path}` is not expanded: this would create a directory named `{path.partition('/')[0]}`.",
             path=path,
             reason="not_a_plain_path",
-            action="Send the absolute path; a directory that is really called so begins with `./`.",
+            action="Send the absolute path; for a directory of that name, begin the path with `./`.",
         )
 
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field
 
 from surehold.dialects.files.trash import trash_name
-from surehold.dialects.shared.params import CamelResultPart, ChangeParams, ChangeResult, receipt_fields
+from surehold.dialects.shared.params import CamelResultPart, ChangeParams, ChangeResult, receipt_fields, submit_change
 from surehold.dialects.shared.wire import WIRE
 from surehold.errors import PatchApplyError, StaleFile, SureholdError
 from surehold.text.escape import escape_lines, escape_text
@@ -56,7 +56,6 @@ class ChangedFile(CamelResultPart):
     trashed_to: str | None = None
 
     def summary_line(self) -> str:
-        """Say it in one line."""
         name = escape_text(self.path) + (f" -> {escape_text(self.to_path)}" if self.to_path else "")
         after = f" sha256 {self.after_sha256}" if self.after_sha256 else f" {self.trashed_to or ''}"
         return f"{_SIGNS[self.operation]} {name}{after}"
@@ -84,7 +83,6 @@ class PatchResult(ChangeResult):
 
     @property
     def ok(self) -> bool:
-        """Whether every file was changed."""
         return not self.failed_files
 
     def failure_details(self) -> Json:
@@ -95,12 +93,11 @@ class PatchResult(ChangeResult):
         return {**first, "message": f"{len(failed)} of {total} files stayed as they were. {first['message']}"}
 
     def headline(self) -> str:
-        """Say what was done."""
         files = _count_files(len(self.changed_files))
         if failed := len(self.failed_files or ()):
             return f"{files} changed; {_count_files(failed)} failed and stayed as before."
         if not self.change_id and not self.change_ids and not self.dry_run:
-            return f"Nothing had to be written: {files} already so."
+            return f"Nothing had to be written: {files} already changed."
         hunks = f"{self.hunk_count} {'hunk' if self.hunk_count == 1 else 'hunks'}"
         return f"Patch applied: {files}, {hunks} ({self.format})."
 
@@ -147,7 +144,7 @@ def apply_patch(context: CallContext, params: PatchParams) -> PatchResult:
 
     Three notations: `*** Begin Patch` … `*** End Patch` with `*** Add File: p`, `*** Update File: p` (then `*** Move to: q`),
     `*** Delete File: p`, `@@ context line`; unified diff; git diff (new, deleted, renamed, mode). Context must match exactly
-    and stand once; line numbers only decide between equal places.
+    and occur once; line numbers only decide between equal places.
     """
     patch = parse_patch(params.patch, format=params.format)
     proposals = _ExpectedVersions(context.session, params.expected_sha256_by_path).build_proposals(patch)
@@ -168,9 +165,7 @@ def _count_files(count: int) -> str:
 
 
 def _submit_patch(context: CallContext, params: PatchParams, *proposals: Proposal) -> Receipt:
-    return context.session.submit(
-        *proposals, tool="apply_patch", operation="patch", reason=params.reason, dry_run=params.dry_run
-    )
+    return submit_change(context, params, *proposals, tool="apply_patch", operation="patch")
 
 
 def _apply_one_by_one(
@@ -207,7 +202,6 @@ class _ExpectedVersions:
     by_path: Mapping[str, str]
 
     def build_proposals(self, patch: Patch) -> list[Proposal]:
-        """Turn every file of a patch into a proposal."""
         expected = {self._target_key(path): value for path, value in self.by_path.items()}
         touched = {self._target_key(name) for file in patch.files for name in (file.path, file.to_path) if name}
         if foreign := sorted(set(expected) - touched):

@@ -2,7 +2,16 @@
 
 from typing import ClassVar
 
-from surehold.dialects.shared.params import SHORT_DIFF_CHARS, ChangeParams, ChangeResult, check_text, receipt_fields
+from surehold.dialects.shared.params import (
+    CONTENT_ALIASES,
+    PATH_ALIASES,
+    SHORT_DIFF_CHARS,
+    ChangeParams,
+    ChangeResult,
+    check_text,
+    receipt_fields,
+    submit_change,
+)
 from surehold.dialects.shared.wire import WIRE
 from surehold.text.escape import escape_text
 from surehold.text.rewrite import WriteText
@@ -14,13 +23,7 @@ from surehold.workspace.proposal import Absent, Proposal
 class CreateParams(ChangeParams):
     """What to create."""
 
-    ALIASES: ClassVar = {
-        "file_path": "path",
-        "filePath": "path",
-        "file_text": "content",
-        "text": "content",
-        "createParents": "createParentDirectories",
-    }
+    ALIASES: ClassVar = {**PATH_ALIASES, **CONTENT_ALIASES, "createParents": "createParentDirectories"}
 
     path: SubjectPath
     content: str
@@ -37,11 +40,9 @@ class CreateResult(ChangeResult):
     size_bytes: int
 
     def headline(self) -> str:
-        """Say what was done."""
         return f"{escape_text(self.path)} created, {self.size_bytes} bytes."
 
     def next_call_facts(self) -> tuple[tuple[str, str | None], ...]:
-        """List what the next call needs."""
         return (("sha256", self.sha256),)
 
 
@@ -52,9 +53,7 @@ def create_file(context: CallContext, params: CreateParams) -> CreateResult:
     proposal = Proposal(
         path=params.path, edit=WriteText(params.content), proof=Absent(), parents=params.create_parent_directories
     )
-    receipt = context.session.submit(
-        proposal, tool="create_file", operation="create", reason=params.reason, dry_run=params.dry_run
-    )
+    receipt = submit_change(context, params, proposal, tool="create_file", operation="create")
     one = receipt.files[0]
     return CreateResult(
         **receipt_fields(receipt, diff_room=SHORT_DIFF_CHARS),

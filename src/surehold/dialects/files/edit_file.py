@@ -6,13 +6,16 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from surehold.dialects.shared.params import (
+    PATH_ALIASES,
     CamelPart,
     CamelResultPart,
     ChangeResult,
     CheckedParams,
     check_text,
+    quote_aliases,
     receipt_fields,
     required_proof,
+    submit_change,
 )
 from surehold.dialects.shared.wire import WIRE
 from surehold.text.escape import escape_text
@@ -28,18 +31,7 @@ _MAX_RANGES = 100
 class TextEdit(CamelPart):
     """One replacement."""
 
-    ALIASES: ClassVar = {
-        "old_str": "oldText",
-        "old_string": "oldText",
-        "oldString": "oldText",
-        "old_text": "oldText",
-        "new_str": "newText",
-        "new_string": "newText",
-        "newString": "newText",
-        "new_text": "newText",
-        "replace_all": "replaceAll",
-        "expected_occurrences": "expectedOccurrences",
-    }
+    ALIASES: ClassVar = quote_aliases("oldText", "newText")
 
     old_text: str
     """Copied exactly; must occur once."""
@@ -58,7 +50,7 @@ class TextEdit(CamelPart):
 class EditParams(CheckedParams):
     """What to edit."""
 
-    ALIASES: ClassVar = {"file_path": "path", "filePath": "path"}
+    ALIASES: ClassVar = PATH_ALIASES
 
     path: SubjectPath
     edits: list[TextEdit] = Field(max_length=2_000)
@@ -91,7 +83,6 @@ class EditResult(ChangeResult):
     applied_edits: tuple[AppliedTextEdit, ...]
 
     def headline(self) -> str:
-        """Say what was done."""
         places = sum(edit.occurrences for edit in self.applied_edits)
         count = len(self.applied_edits)
         return f"{escape_text(self.path)}: {count} {'edit' if count == 1 else 'edits'} applied in {places} " + (
@@ -99,7 +90,6 @@ class EditResult(ChangeResult):
         )
 
     def next_call_facts(self) -> tuple[tuple[str, str | None], ...]:
-        """List what the next call needs."""
         return (("sha256", self.after_sha256), ("beforeSha256", self.before_sha256))
 
 
@@ -126,12 +116,12 @@ def edit_file(context: CallContext, params: EditParams) -> EditResult:
         )
         for edit in params.edits
     )
-    receipt = context.session.submit(
+    receipt = submit_change(
+        context,
+        params,
         Proposal(path=params.path, edit=SnapshotEdits(edits), proof=evidence),
         tool="edit_file",
         operation="edit",
-        reason=params.reason,
-        dry_run=params.dry_run,
     )
     one = receipt.files[0]
     return EditResult(

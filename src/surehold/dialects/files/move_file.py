@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from surehold.dialects.files.trash import trash_name
-from surehold.dialects.shared.params import ChangeResult, CheckedParams, receipt_fields, required_proof
+from surehold.dialects.shared.params import ChangeResult, CheckedParams, receipt_fields, required_proof, submit_change
 from surehold.dialects.shared.wire import WIRE
 from surehold.errors import AlreadyExists, InvalidArgument, StaleFile
 from surehold.text.escape import escape_text
@@ -38,11 +38,9 @@ class MoveResult(ChangeResult):
     overwrote_trashed_to: str | None = None
 
     def headline(self) -> str:
-        """Say what was done."""
         return f"{escape_text(self.from_path)} moved to {escape_text(self.to_path)}."
 
     def next_call_facts(self) -> tuple[tuple[str, str | None], ...]:
-        """List what the next call needs."""
         return (("sha256", self.sha256), ("overwroteTrashedTo", self.overwrote_trashed_to))
 
 
@@ -109,9 +107,7 @@ def move_file(context: CallContext, params: MoveParams) -> MoveResult:
         proof=required_proof(context, params.expected_sha256, path=params.from_path),
         to_proof=_destination_proof(context, params),
     )
-    receipt = context.session.submit(
-        proposal, tool="move_file", operation="move", reason=params.reason, dry_run=params.dry_run
-    )
+    receipt = submit_change(context, params, proposal, tool="move_file", operation="move")
     one = receipt.files[0]
     displaced = one.change.trash_id if one.change.displaced and receipt.change_id else ""
     return MoveResult(

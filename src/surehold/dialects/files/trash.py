@@ -6,12 +6,14 @@ A deleted file is named `trash:<id>`.
 from typing import ClassVar
 
 from surehold.dialects.shared.params import (
+    PATH_ALIASES,
     SHORT_DIFF_CHARS,
     ChangeParams,
     ChangeResult,
     CheckedParams,
     receipt_fields,
     required_proof,
+    submit_change,
 )
 from surehold.dialects.shared.wire import WIRE
 from surehold.errors import InvalidArgument, NotFound
@@ -39,7 +41,7 @@ def trash_id_of(name: str) -> str:
 class DeleteParams(CheckedParams):
     """What to delete."""
 
-    ALIASES: ClassVar = {"file_path": "path", "filePath": "path"}
+    ALIASES: ClassVar = PATH_ALIASES
 
     path: SubjectPath
     permanent: bool = False
@@ -56,11 +58,9 @@ class DeleteResult(ChangeResult):
     trashed_to: str | None = None
 
     def headline(self) -> str:
-        """Say what was done."""
         return f"{escape_text(self.path)} {'moved to the trash' if self.trash_id else 'deleted'}."
 
     def next_call_facts(self) -> tuple[tuple[str, str | None], ...]:
-        """List what the next call needs."""
         return (("trashId", self.trash_id), ("beforeSha256", self.before_sha256))
 
 
@@ -68,12 +68,12 @@ class DeleteResult(ChangeResult):
 def delete_file(context: CallContext, params: DeleteParams) -> DeleteResult:
     """Delete a file; it goes to the trash, from where restore_file brings it back. Directories are refused."""
     evidence = required_proof(context, params.expected_sha256, path=params.path)
-    receipt = context.session.submit(
+    receipt = submit_change(
+        context,
+        params,
         Proposal(path=params.path, edit=Delete(), proof=evidence, permanent=params.permanent),
         tool="delete_file",
         operation="delete",
-        reason=params.reason,
-        dry_run=params.dry_run,
     )
     one = receipt.files[0]
     trash_id = one.change.trash_id if receipt.change_id else ""
@@ -109,11 +109,9 @@ class RestoreResult(ChangeResult):
     sha256: str
 
     def headline(self) -> str:
-        """Say what was done."""
         return f"{escape_text(self.path)} is back."
 
     def next_call_facts(self) -> tuple[tuple[str, str | None], ...]:
-        """List what the next call needs."""
         return (("sha256", self.sha256),)
 
 

@@ -5,6 +5,7 @@ from typing import ClassVar, Self
 
 from pydantic import Field
 
+from surehold.dialects.shared.params import PATH_ALIASES, quote_aliases
 from surehold.text.diff import quote_name
 from surehold.text.plan_diff import diff_of_plan
 from surehold.tools.context import AnswerBudget
@@ -12,12 +13,7 @@ from surehold.tools.spec import Params, Result, ResultPart
 from surehold.workspace.proposal import Exact, Proof, Sha256
 from surehold.workspace.receipt import Receipt
 
-PATH_ALIASES = {"file_path": "path", "filePath": "path"}
-OLD_AND_NEW_ALIASES = {
-    **dict.fromkeys(("old_str", "oldString", "old_text", "oldText"), "old_string"),
-    **dict.fromkeys(("new_str", "newString", "new_text", "newText"), "new_string"),
-}
-"""Other names that callers use."""
+OLD_AND_NEW_ALIASES = quote_aliases("old_string", "new_string")
 
 
 class TextChangeParams(Params):
@@ -53,11 +49,9 @@ class TextChangeResult(Result):
         return (self.meta.change_id,) if self.meta and self.meta.change_id else ()
 
     def cut_to_budget(self, budget: AnswerBudget) -> Self:  # noqa: ARG002 - only a diff can be long
-        """Return exactly what the contract names."""
         return self.model_copy(update={"meta": None})
 
     def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - only a diff can be long
-        """Say what was done, and what the next call may need."""
         meta = self.meta or TextChangeMeta()
         facts = (("sha256", meta.sha256), ("change_id", meta.change_id))
         rows = [self.headline(), *(f"{name}: {value}" for name, value in facts if value)]
@@ -80,7 +74,6 @@ class TextDiffResult(TextChangeResult):
         return self.model_copy(update={"meta": None, "diff": diff})
 
     def text(self, budget: AnswerBudget) -> str:
-        """Say what was done, and show the difference as far as it fits."""
         diff = self.cut_to_budget(budget).diff.rstrip("\n")
         return "\n".join(row for row in (super().text(budget), diff) if row)
 
@@ -91,7 +84,6 @@ def proof_of(expected_sha256: str, otherwise: Proof | None = None) -> Proof:
 
 
 def meta_of(receipt: Receipt) -> TextChangeMeta:
-    """Return what the contract does not know, from a receipt."""
     one = receipt.files[0]
     unchanged = ("The file already has this content; nothing was written.",) if receipt.already_applied else ()
     return TextChangeMeta(

@@ -46,7 +46,6 @@ class EditTextResult(TextDiffResult):
     line_range: ReplacedLines
 
     def headline(self) -> str:
-        """Say what was done."""
         lines = self.line_range
         where = f"line {lines.start}" if lines.start == lines.end else f"lines {lines.start} to {lines.end}"
         return f"1 edit applied: {where}."

@@ -60,7 +60,6 @@ class MultiEditResult(TextDiffResult):
     line_ranges: tuple[EditedLines, ...]
 
     def headline(self) -> str:
-        """Say what was done."""
         return f"{self.applied_count} {'edit' if self.applied_count == 1 else 'edits'} applied."
 
 

@@ -4,8 +4,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from surehold.dialects.multi_edit.change_result import PATH_ALIASES
 from surehold.dialects.multi_edit.wire import WIRE, ContractMessages
+from surehold.dialects.shared.params import PATH_ALIASES
 from surehold.errors import InvalidArgument
 from surehold.text.escape import escape_text
 from surehold.text.page import FilePage
@@ -52,7 +52,6 @@ class ReadTextResult(Result):
     first: int = Field(exclude=True)
 
     def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
-        """Put the facts in one line, and the content below it, as it is."""
         meta = self.meta
         last = self.first + meta.returned_lines - 1
         shown = f"lines {self.first}-{last} of {meta.total_lines}" if self.content else f"{meta.total_lines} lines"

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from surehold.dialects.multi_edit.change_result import TextChangeParams, TextChangeResult, meta_of, proof_of
 from surehold.dialects.multi_edit.wire import WIRE, ContractMessages
-from surehold.dialects.shared.params import check_text
+from surehold.dialects.shared.params import CONTENT_ALIASES, check_text
 from surehold.text.rewrite import WriteText
 from surehold.tools.context import CallContext
 from surehold.tools.spec import Hints, SubjectPath, tool
@@ -26,7 +26,7 @@ class _NewOrSeen:
 class WriteTextParams(TextChangeParams):
     """What to write."""
 
-    ALIASES: ClassVar = {**TextChangeParams.ALIASES, "file_text": "content", "text": "content"}
+    ALIASES: ClassVar = {**TextChangeParams.ALIASES, **CONTENT_ALIASES}
 
     path: SubjectPath
     """Absolute path to the file."""
@@ -41,7 +41,6 @@ class WriteTextResult(TextChangeResult):
     created: bool
 
     def headline(self) -> str:
-        """Say what was done."""
         return f"{'Created' if self.created else 'Written'}, {self.bytes_written} bytes."
 
 

@@ -10,7 +10,6 @@ calls switches on what its host can do:
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
 
 from surehold.workspace.session import Session
 
@@ -55,16 +54,9 @@ class DeliveryRecord:
         return total is not None and reached >= total
 
 
-@runtime_checkable
-class SessionWithDeliveries(Protocol):
-    """A session that remembers what it was given."""
-
-    deliveries: DeliveryRecord
-
-
 def deliveries_of(session: Session) -> DeliveryRecord:
-    """Return what a session was given."""
-    return session.deliveries if isinstance(session, SessionWithDeliveries) else DeliveryRecord()
+    """Return the record of a session; a new one where it keeps none."""
+    return getattr(session, "deliveries", None) or DeliveryRecord()
 
 
 def _drop_oldest(

@@ -8,11 +8,12 @@ from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from surehold.errors import InvalidArgument
+from surehold.stores.base import Operation
 from surehold.text.escape import escape_lines
 from surehold.text.plan_diff import DIFF_LIMIT_BYTES
 from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.spec import NestedParams, Params, Result, ResultPart
-from surehold.workspace.proposal import Exact, Proof, Sha256
+from surehold.workspace.proposal import Exact, Proof, Proposal, Sha256
 from surehold.workspace.receipt import Receipt
 
 CAMEL_CONFIG = ConfigDict(alias_generator=to_camel)
@@ -40,6 +41,18 @@ class CamelResultPart(ResultPart):
     """A part of such a result."""
 
     model_config = CAMEL_CONFIG
+
+
+PATH_ALIASES = {"file_path": "path", "filePath": "path"}
+CONTENT_ALIASES = {"file_text": "content", "text": "content"}
+"""Other names that callers use."""
+
+
+def quote_aliases(old: str, new: str) -> dict[str, str]:
+    """Return the other names of a quoted text and its replacement."""
+    suffixes = ("_str", "_string", "String", "_text", "Text")
+    found = {f"{word}{suffix}": name for word, name in (("old", old), ("new", new)) for suffix in suffixes}
+    return {alias: name for alias, name in found.items() if alias != name}
 
 
 SHORT_DIFF_CHARS = 4_096
@@ -79,11 +92,9 @@ class ChangeResult(CamelResult):
         """Say what was done, in one line."""
 
     def next_call_facts(self) -> Sequence[tuple[str, str | None]]:
-        """List what the next call needs."""
         return ()
 
     def cut_to_budget(self, budget: AnswerBudget) -> Self:
-        """Return it with as much of the diff as fits into an answer."""
         shown = _cut_diff_at_line(self.diff, budget.page_characters // 2)
         return self if shown == self.diff else self.model_copy(update={"diff": shown, "diff_truncated": True})
 
@@ -92,7 +103,7 @@ class ChangeResult(CamelResult):
         head = f"Dry run, nothing was written. Would do: {self.headline()}" if self.dry_run else self.headline()
         rows = [head]
         if self.already_applied:
-            rows.append("The file was so already; nothing had to be written.")
+            rows.append("The file already has this content; nothing was written.")
         rows += [f"{name}: {value}" for name, value in (*self.next_call_facts(), ("changeId", self.change_id)) if value]
         rows += [f"Warning: {warning}" for warning in self.warnings]
         fitted = self.cut_to_budget(budget)
@@ -105,7 +116,6 @@ class ChangeResult(CamelResult):
 
 
 def receipt_fields(receipt: Receipt, *, diff_room: int = DIFF_LIMIT_BYTES) -> dict[str, Any]:
-    """Return the fields that all changes have, from a receipt."""
     diff = escape_lines(receipt.diff)
     shown = _cut_diff_at_line(diff, diff_room)
     return {
@@ -118,14 +128,23 @@ def receipt_fields(receipt: Receipt, *, diff_room: int = DIFF_LIMIT_BYTES) -> di
     }
 
 
+def submit_change(
+    context: CallContext, params: ChangeParams, *proposals: Proposal, tool: str, operation: Operation
+) -> Receipt:
+    """Make a change happen as a tool asks for it: with its reason, or only on trial."""
+    return context.session.submit(
+        *proposals, tool=tool, operation=operation, reason=params.reason, dry_run=params.dry_run
+    )
+
+
 def check_text(text: str, name: str, *, path: str) -> None:
     """Refuse a zero byte: with it the file would be binary, and no text tool could open it again."""
     if "\0" in text:
         raise InvalidArgument(
-            f"`{name}` holds a zero byte, which no text file holds.",
+            f"`{name}` contains a NUL byte.",
             path=path,
             reason="zero_byte",
-            action="Leave it out; where it is meant as an escape, write the escape.",
+            action="Remove it, or write it as an escape sequence.",
         )
 
 
@@ -144,5 +163,4 @@ def required_proof(context: CallContext, expected: str, *, path: str) -> Proof:
 
 
 def _cut_diff_at_line(diff: str, room: int) -> str:
-    """Return as many whole lines of a diff as fit."""
     return diff if len(diff) <= room else diff[: diff.rfind("\n", 0, room) + 1]

@@ -4,7 +4,7 @@ import base64
 import hashlib
 from typing import Any, ClassVar, Literal
 
-from surehold.dialects.shared.params import CamelParams, CamelResult, CamelResultPart
+from surehold.dialects.shared.params import PATH_ALIASES, CamelParams, CamelResult, CamelResultPart
 from surehold.dialects.shared.wire import WIRE
 from surehold.disk.base import Target
 from surehold.errors import BinaryFile, InvalidArgument
@@ -21,7 +21,7 @@ _NO_END_LINE = 1 << 40
 class ReadParams(CamelParams):
     """What to read."""
 
-    ALIASES: ClassVar = {"file_path": "path", "filePath": "path"}
+    ALIASES: ClassVar = PATH_ALIASES
 
     path: SubjectPath
     """Relative to the first root, or absolute below any root."""
@@ -75,7 +75,6 @@ class ReadResult(CamelResult):
     notice: str | None = None
 
     def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
-        """Put the facts in one line, and the content below it, as it is."""
         notice = [f"[{self.notice}]"] if self.notice else []
         return "\n".join(
             [self._heading_text(), *notice, *([body] if (body := self.content or self.content_base64) else [])]

@@ -2,7 +2,16 @@
 
 from typing import ClassVar
 
-from surehold.dialects.shared.params import ChangeResult, CheckedParams, check_text, receipt_fields, required_proof
+from surehold.dialects.shared.params import (
+    CONTENT_ALIASES,
+    PATH_ALIASES,
+    ChangeResult,
+    CheckedParams,
+    check_text,
+    receipt_fields,
+    required_proof,
+    submit_change,
+)
 from surehold.dialects.shared.wire import WIRE
 from surehold.text.escape import escape_text
 from surehold.text.rewrite import WriteText
@@ -14,7 +23,7 @@ from surehold.workspace.proposal import Proposal
 class WriteParams(CheckedParams):
     """What to write."""
 
-    ALIASES: ClassVar = {"file_path": "path", "filePath": "path", "file_text": "content", "text": "content"}
+    ALIASES: ClassVar = {**PATH_ALIASES, **CONTENT_ALIASES}
 
     path: SubjectPath
     content: str
@@ -31,11 +40,9 @@ class WriteResult(ChangeResult):
     unchanged: bool
 
     def headline(self) -> str:
-        """Say what was done."""
         return f"{escape_text(self.path)} {'is unchanged' if self.unchanged else 'written'}, {self.size_bytes} bytes."
 
     def next_call_facts(self) -> tuple[tuple[str, str | None], ...]:
-        """List what the next call needs."""
         return (("sha256", self.after_sha256), ("beforeSha256", self.before_sha256))
 
 
@@ -55,9 +62,7 @@ def write_file(context: CallContext, params: WriteParams) -> WriteResult:
     check_text(params.content, "content", path=params.path)
     evidence = required_proof(context, params.expected_sha256, path=params.path)
     proposal = Proposal(path=params.path, edit=WriteText(params.content), proof=evidence)
-    receipt = context.session.submit(
-        proposal, tool="write_file", operation="write", reason=params.reason, dry_run=params.dry_run
-    )
+    receipt = submit_change(context, params, proposal, tool="write_file", operation="write")
     one = receipt.files[0]
     return WriteResult(
         **receipt_fields(receipt),
