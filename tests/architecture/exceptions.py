@@ -63,7 +63,6 @@ PARSED_BACK: dict[str, int] = {
 """How often a tool reads data out of a text that we wrote."""
 
 SENTENCE_SURGERY: dict[str, int] = {
-    "dialects/claude/read.py": 1,
     "workspace/access/permission.py": 2,
 }
 """How often a message is put together from parts of words or sentences."""
@@ -72,9 +71,7 @@ IDIOM_LEFT: dict[str, int] = {
     "dialects": 25,
     "disk": 3,
     "front": 5,
-    "library": 1,
     "text": 14,
-    "tools": 4,
     "workspace": 41,
 }
 """How often the private idiom is left in a folder of the package."""

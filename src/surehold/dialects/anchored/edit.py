@@ -58,7 +58,7 @@ class LineEditResult(Result):
     anchors_valid_through: int
     must_refresh_from_line: int
     line_shift: int
-    """How far the lines behind the last change moved."""
+    """How far the lines after the last change moved."""
     diff: str
     diff_truncated: bool = False
     new_anchors: tuple[str, ...]

@@ -107,9 +107,7 @@ def _read_as_notebook(context: CallContext, place: LocatedFile, wanted: Requeste
     try:
         return read_notebook(context, place, offset=wanted.offset, limit=wanted.limit)
     except NotebookInvalid as invalid:
-        return _read_as_text(
-            context, place.with_notices(f"not a notebook: {invalid.message.rstrip('.')}"), wanted, None
-        )
+        return _read_as_text(context, place.with_notices(f'not a notebook: "{invalid.message}"'), wanted, None)
     except FileTooLarge:
         return _read_as_text(context, place.with_notices("too large to be shown as a notebook"), wanted, None)
 
