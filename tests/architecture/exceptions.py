@@ -9,7 +9,6 @@ SMALL_MODULES = {
 LONG_FILES = {
     "errors.py": "one table: every deliberate error, drawn as a tree at the top",
     "search/ripgrep/engine.py": "being reworked",
-    "text/quoted/sequential.py": "one mechanism, measured: a thousand edits of one text in linear time",
 }
 """Files above 400 lines."""
 

@@ -192,8 +192,8 @@ class CellChange:
     """How the cell is called afterwards; of a deleted one, how it was called."""
     kind: str
     language: str
-    old_source: str | None
-    new_source: str | None
+    old_source: str | None = None
+    new_source: str | None = None
     spans: tuple[Span, ...] = ()
     cleared: bool = False
     """Outputs or the count of a run went away."""
@@ -228,17 +228,14 @@ class CellEdit:
         """Plan the spans; none when the cell already has this content. The lines of its source are what must have been seen."""
         change = self.change_for(before)
         plan = splice_spans(before, change.spans, warnings=change.notices)
-        return replace(
-            plan, applied=(EditOutcome(index=0, occurrences=1, ranges=self._source_ranges(plan, change), tier="cell"),)
-        )
+        made = EditOutcome(index=0, occurrences=1, ranges=self._source_ranges(plan, change), tier="cell")
+        return replace(plan, applied=(made,))
 
     def _source_ranges(self, plan: EditPlan, change: CellChange) -> tuple[LineSpan, ...]:
-        found = (
-            cell_lines(self.notebook_for(plan.before), plan.before, change.index)
-            if change.old_source is not None
-            else None
-        )
-        if found is None or not plan.spans:
+        if change.old_source is None or not plan.spans:
+            return ()
+        found = cell_lines(self.notebook_for(plan.before), plan.before, change.index)
+        if found is None:
             return ()
         written = plan.line_spans()
         new_start, new_end = written[0].new_start_line, written[-1].new_end_line
@@ -269,18 +266,8 @@ def _replace_cell(notebook: Notebook, cell: NotebookCell, request: CellRequest) 
         check_cell(apply_pieces(notebook.text, pieces, cell), source=source, kind=kind)
     if kind == "code" and cell.kind != "code" and cell.place.find_member("attachments"):
         notices = ("The cell keeps its attachments, which code cells do not have; Jupyter may complain about them.",)
-    return CellChange(
-        mode="replace",
-        index=cell.index,
-        name=cell.name,
-        kind=kind,
-        language=notebook.language,
-        old_source=cell.source,
-        new_source=source,
-        spans=pieces_to_spans(notebook, pieces),
-        cleared=cleared,
-        notices=notices,
-    )
+    change = _change_of(notebook, cell, "replace", pieces)
+    return replace(change, kind=kind, new_source=source, cleared=cleared, notices=notices)
 
 
 def _insert_cell(notebook: Notebook, request: CellRequest) -> CellChange:
@@ -303,16 +290,16 @@ def _insert_cell(notebook: Notebook, request: CellRequest) -> CellChange:
     check_cell(text, source=request.source, kind=kind)
     ids = [cell.id for cell in cells]
     names = cell_names([*ids[:at], new_id, *ids[at:]])
+    others = zip(cells, [*names[:at], *names[at + 1 :]], strict=True)
     return CellChange(
         mode="insert",
         index=at,
         name=names[at],
         kind=kind,
         language=notebook.language,
-        old_source=None,
         new_source=request.source,
         spans=pieces_to_spans(notebook, [insertion_piece(notebook, at, text, layout)]),
-        renamed=_renamed_cells(notebook, [*names[:at], *names[at + 1 :]]),
+        renamed={cell.name: name for cell, name in others if cell.name != name},
         notices=notices,
     )
 
@@ -320,16 +307,20 @@ def _insert_cell(notebook: Notebook, request: CellRequest) -> CellChange:
 def _delete_cell(notebook: Notebook, cell: NotebookCell) -> CellChange:
     others = [one for one in notebook.cells if one is not cell]
     names = cell_names([one.id for one in others])
+    change = _change_of(notebook, cell, "delete", [removal_piece(notebook, cell)])
+    renamed = {one.name: name for one, name in zip(others, names, strict=True) if one.name != name}
+    return replace(change, renamed=renamed)
+
+
+def _change_of(notebook: Notebook, cell: NotebookCell, mode: EditMode, pieces: list[CellPiece]) -> CellChange:
     return CellChange(
-        mode="delete",
+        mode=mode,
         index=cell.index,
         name=cell.name,
         kind=cell.kind,
         language=notebook.language,
         old_source=cell.source,
-        new_source=None,
-        spans=pieces_to_spans(notebook, [removal_piece(notebook, cell)]),
-        renamed={one.name: name for one, name in zip(others, names, strict=True) if one.name != name},
+        spans=pieces_to_spans(notebook, pieces),
     )
 
 
@@ -370,7 +361,3 @@ def _free_id(notebook: Notebook, seed: int) -> str:
     while (name := f"{seed & 0xFFFFFFFF:08x}") in taken:
         seed += 1
     return name
-
-
-def _renamed_cells(notebook: Notebook, names: list[str]) -> dict[str, str]:
-    return {cell.name: name for cell, name in zip(notebook.cells, names, strict=True) if cell.name != name}

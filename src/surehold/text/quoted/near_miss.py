@@ -161,6 +161,7 @@ _PREVIEW_CHARS = 80
 _MIN_TELLING_CHARS = 4
 """A shorter text may occur by chance."""
 _MAX_CODE_POINTS = 8
+_COPY = "Copy the text exactly as shown in `closest`."
 _EDGE_BLANKS = re.compile(r"^[ \t]+|[ \t]+$")
 
 
@@ -181,12 +182,11 @@ class NearMiss:
 
 def explain_miss(haystack: Haystack, old: str, new: str) -> NearMiss:
     """Explain why an old text is nowhere in a file."""
-    search = _VariantSearch(haystack)
     bare = strip_line_numbers(old)
-    compared = _cut_for_comparison(bare if bare and search.count(bare) else old)
+    compared = _cut_for_comparison(bare if bare and _count_variant(haystack, bare) else old)
     near = _find_similar(haystack.snapshot, compared)
     return replace(
-        _find_cause(search, old, new, near),
+        _find_cause(haystack, old, new, near),
         closest=tuple(place.as_dict() for place in near),
         shown=merge_ranges(place.span for place in near if place.span[0] <= place.span[1]),
         first_difference=(_first_difference(near[0], old) if near else None) or {},
@@ -200,78 +200,54 @@ def _cut_for_comparison(text: str) -> str:
     return text[:_COMPARED_CHARS].rpartition("\n")[0] or text[:_COMPARED_CHARS]
 
 
-@dataclass(frozen=True, slots=True)
-class _VariantSearch:
-    haystack: Haystack
-
-    def count(self, text: str | None) -> int:
-        """Count how often a variant occurs in the file."""
-        try:
-            return self.haystack.find(text).count if text else 0
-        except NotEncodable:
-            return 0
+def _count_variant(haystack: Haystack, text: str | None) -> int:
+    try:
+        return haystack.find(text).count if text else 0
+    except NotEncodable:
+        return 0
 
 
-def _find_cause(search: _VariantSearch, old: str, new: str, near: tuple[SimilarLines, ...]) -> NearMiss:
-    for guess in (_line_number_cause, _line_break_cause, _escape_cause):
-        if cause := guess(search, old):
-            return cause
-    if len(new.strip()) >= _MIN_TELLING_CHARS and search.count(new) == 1:
-        return NearMiss(
-            reason="already_applied",
-            why="the new text is already there",
-            action="Leave this edit out if it was already made.",
-        )
-    if alien := _unencodable_characters(search.haystack.snapshot.encoding, old):
-        return NearMiss(
-            reason="not_encodable",
-            why=f"its encoding ({search.haystack.snapshot.encoding.name}) cannot hold {alien}",
-            action="Copy the text exactly as shown in `closest`.",
-        )
-    return _similarity_cause(near, old, search.haystack.snapshot)
+def _find_cause(haystack: Haystack, old: str, new: str, near: tuple[SimilarLines, ...]) -> NearMiss:
+    if _count_variant(haystack, strip_line_numbers(old)):
+        why, action = "its line numbers are not part of the file", "Leave the line numbers and the arrow out."
+        return NearMiss(reason="line_numbers_copied", why=why, action=action)
+    if cause := _line_break_cause(haystack.snapshot, old) or _escape_cause(haystack, old):
+        return cause
+    if len(new.strip()) >= _MIN_TELLING_CHARS and _count_variant(haystack, new) == 1:
+        why, action = "the new text is already there", "Leave this edit out if it was already made."
+        return NearMiss(reason="already_applied", why=why, action=action)
+    if alien := _unencodable_characters(haystack.snapshot.encoding, old):
+        why = f"its encoding ({haystack.snapshot.encoding.name}) cannot hold {alien}"
+        return NearMiss(reason="not_encodable", why=why, action=_COPY)
+    return _similarity_cause(near, old, haystack.snapshot)
 
 
-def _line_number_cause(search: _VariantSearch, old: str) -> NearMiss | None:
-    if not search.count(strip_line_numbers(old)):
-        return None
-    return NearMiss(
-        reason="line_numbers_copied",
-        why="its line numbers are not part of the file",
-        action="Leave the line numbers and the arrow out.",
-    )
-
-
-def _line_break_cause(search: _VariantSearch, old: str) -> NearMiss | None:
+def _line_break_cause(snapshot: Snapshot, old: str) -> NearMiss | None:
     """Notice a line break that is asked for where the file begins or ends without one."""
     bare = re.sub(r"\r\n|\r", "\n", old)
-    if not bare.strip("\n") or bare == bare.strip("\n"):
+    words = bare.strip("\n")
+    if not words or bare == words:
         return None
-    encoding, data = search.haystack.snapshot.encoding, search.haystack.snapshot.data
+    encoding, data = snapshot.encoding, snapshot.data
     text = re.sub(r"\r\n|\r", "\n", encoding.decode(data[len(encoding.bom) :][-4 * len(bare) - 8 :]))
-    if bare[-1] == "\n" and text.endswith(bare.strip("\n")):
+    if bare[-1] == "\n" and text.endswith(words):
         why, action = "the file's last line has no line break", "Leave the line break at the end out."
         return NearMiss(reason="line_breaks", why=why, action=action)
-    if text.endswith(bare.strip("\n") + "\n"):
+    if text.endswith(f"{words}\n"):
         why, action = "the file has fewer blank lines there", "Leave the blank lines out."
         return NearMiss(reason="line_breaks", why=why, action=action)
     return None
 
 
-def _escape_cause(search: _VariantSearch, old: str) -> NearMiss | None:
+def _escape_cause(haystack: Haystack, old: str) -> NearMiss | None:
     spelled = old.replace("\\r\\n", "\n").replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
-    if spelled != old and search.count(spelled):
-        return NearMiss(
-            reason="escaped",
-            why="it spells line breaks, tabs or quotes as escapes",
-            action="Send real line breaks, tabs and quotes.",
-        )
+    if spelled != old and _count_variant(haystack, spelled):
+        why, action = "it spells line breaks, tabs or quotes as escapes", "Send real line breaks, tabs and quotes."
+        return NearMiss(reason="escaped", why=why, action=action)
     escaped = old.replace("\n", "\\n").replace("\t", "\\t")
-    if escaped != old and search.count(escaped):
-        return NearMiss(
-            reason="unescaped",
-            why=r"the file contains `\n` or `\t` literally, where it has a real newline or tab",
-            action="Send the backslash and the letter.",
-        )
+    if escaped != old and _count_variant(haystack, escaped):
+        why = r"the file contains `\n` or `\t` literally, where it has a real newline or tab"
+        return NearMiss(reason="unescaped", why=why, action="Send the backslash and the letter.")
     return None
 
 
@@ -284,7 +260,6 @@ def _unencodable_characters(encoding: Encoding, old: str) -> str:
 
 
 def _similarity_cause(near: tuple[SimilarLines, ...], old: str, snapshot: Snapshot) -> NearMiss:
-    copy = "Copy the text exactly as shown in `closest`."
     if not near:
         lines = compared_line_count(snapshot)
         among = f"among its first {lines:,} lines" if snapshot.line_count > lines else "there"
@@ -293,12 +268,11 @@ def _similarity_cause(near: tuple[SimilarLines, ...], old: str, snapshot: Snapsh
     best, line = near[0], near[0].line
     rows, quoted = best.text.split("\n"), old.split("\n")
     if not best.differing and _differs_in_blanks(rows, quoted):
-        return NearMiss(
-            reason="blanks", why=f"line {line} differs in blanks only{_describe_tabs(rows, quoted)}", action=copy
-        )
+        why = f"line {line} differs in blanks only{_describe_tabs(rows, quoted)}"
+        return NearMiss(reason="blanks", why=why, action=_COPY)
     if signs := _describe_look_alikes(rows, quoted):
-        return NearMiss(reason="look_alikes", why=f"line {line} only looks the same ({signs})", action=copy)
-    return NearMiss(reason="no_match", why=f"the closest lines begin at line {line}", action=copy)
+        return NearMiss(reason="look_alikes", why=f"line {line} only looks the same ({signs})", action=_COPY)
+    return NearMiss(reason="no_match", why=f"the closest lines begin at line {line}", action=_COPY)
 
 
 def _differs_in_blanks(rows: list[str], quoted: list[str]) -> bool:
