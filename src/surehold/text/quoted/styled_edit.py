@@ -18,7 +18,7 @@ from surehold.errors import InvalidArgument, MultipleMatches, OldTextNotFound
 from surehold.text.align import EqualRun, align_lines
 from surehold.text.encoding import encoding_for_new_text
 from surehold.text.escape import escape_text
-from surehold.text.excerpt import LineExcerpt, excerpt_lines
+from surehold.text.excerpt import Excerpt, excerpt_lines
 from surehold.text.line_ranges import merge_ranges
 from surehold.text.plan import EditOutcome, EditPlan, Span, splice_spans
 from surehold.text.quoted.edits import finish_plan, match_lines
@@ -238,7 +238,7 @@ def _not_unique_error(before: Snapshot, matches: TextMatches) -> MultipleMatches
     )
 
 
-def _show_context(before: Snapshot, line: int, offset: int) -> LineExcerpt:
+def _show_context(before: Snapshot, line: int, offset: int) -> Excerpt:
     """Return the line in which a place begins, with the lines above and below; a long one as a window on the place."""
     begin, row = before.lines.starts[line - 1], before.lines.contents[line - 1]
     if len(row) <= _CONTEXT_CHARS:
@@ -246,4 +246,4 @@ def _show_context(before: Snapshot, line: int, offset: int) -> LineExcerpt:
     decode = before.encoding.decode
     column = max(len(decode(before.data[begin:offset])) - _CONTEXT_CHARS // 2, 0)
     window = escape_text(decode(row)[column : column + _CONTEXT_CHARS], keep="\t")
-    return LineExcerpt(rows=(f"{line}→{'…' * (column > 0)}{window}…",), shown=(), complete=False)
+    return Excerpt(rows=(f"{line}→{'…' * (column > 0)}{window}…",), shown=(), truncated=False, complete=False)
