@@ -13,6 +13,7 @@ import codecs
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from surehold.errors import InvalidArgument, MultipleMatches, OldTextNotFound
 from surehold.text.align import EqualRun, align_lines
@@ -27,19 +28,15 @@ from surehold.text.quoted.near_miss import explain_miss
 from surehold.text.snapshot import Snapshot
 
 _CHARACTER = re.compile(r"\r\n|[\s\S]")
+_BREAK = re.compile(r"(\r\n|\n|\r)")
 _WORD_CHARACTER = re.compile(r"\w")
 
 
-@dataclass(frozen=True, slots=True)
-class _FileCharacter:
+class _FileCharacter(NamedTuple):
     """One character of the file, or one CRLF, with its bytes."""
 
     text: str
     data: bytes
-
-    @property
-    def is_line_break(self) -> bool:
-        return self.text in ("\n", "\r\n", "\r")
 
 
 def restyle_replacement(
@@ -50,13 +47,13 @@ def restyle_replacement(
     before, after = _CHARACTER.findall(old), _CHARACTER.findall(new)
     # Bytes that are two code points at once cannot be told apart by characters: then nothing is shared.
     blocks = _shared_stretches(before, after) if len(there) == len(before) else []
-    ending = _TerminatorChoice(snapshot, match, as_sent=breaks_as_sent)
+    writer = _ReplacementWriter(snapshot, match, as_sent=breaks_as_sent)
     out, at = list[bytes](), 0
     for block in [*blocks, EqualRun(len(before), len(after), 0)]:
-        out += _encode_inserted(snapshot, after[at : block.b], ending)
+        out += writer.encode_text("".join(after[at : block.b]))
         for sign in there[block.a : block.a + block.size]:
-            if sign.is_line_break:
-                ending.last = sign.data
+            if sign.text in ("\n", "\r\n", "\r"):
+                writer.last = sign.data
             out.append(sign.data)
         at = block.b + block.size
     return b"".join(out)
@@ -77,39 +74,25 @@ def _encode_characters(signs: Sequence[str]) -> list[bytes]:
     return [sign.encode("utf-8", "surrogatepass") for sign in signs]
 
 
-class _TerminatorChoice:
-    """Which terminator the next new line break gets."""
+class _ReplacementWriter:
+    """Encodes what was sent; a line break takes the terminator of the one before it in the result."""
 
     def __init__(self, snapshot: Snapshot, match: TextMatch, *, as_sent: bool) -> None:
-        self.as_sent = as_sent
         self.last = b""
-        self._snapshot, self._start = snapshot, match.start
+        self._snapshot, self._start, self._as_sent = snapshot, match.start, as_sent
 
-    def bytes_for(self, sent: str) -> bytes:
-        """Return the bytes of a line break that was sent like this."""
-        snapshot = self._snapshot
-        if self.as_sent or (sent == "\r" and snapshot.lines.style != "cr"):
-            return snapshot.encoding.encode_newline(sent)
+    def encode_text(self, text: str) -> Iterator[bytes]:
+        """Yield the bytes of a text, run by run between line breaks."""
+        for number, part in enumerate(_BREAK.split(text)):
+            yield self._encode_break(part) if number % 2 else self._snapshot.encoding.encode(part)
+
+    def _encode_break(self, sent: str) -> bytes:
+        lines, encoding = self._snapshot.lines, self._snapshot.encoding
+        if self._as_sent or (sent == "\r" and lines.style != "cr"):
+            return encoding.encode_newline(sent)
         if not self.last:
-            self.last = self._terminator_here()
+            self.last = lines.dominant if lines.style != "mixed" else lines.terminator_near(self._start)
         return self.last
-
-    def _terminator_here(self) -> bytes:
-        lines = self._snapshot.lines
-        return lines.dominant if lines.style != "mixed" else lines.terminator_near(self._start)
-
-
-def _encode_inserted(snapshot: Snapshot, signs: Sequence[str], ending: _TerminatorChoice) -> Iterator[bytes]:
-    """Yield the bytes of what was sent, run by run between line breaks."""
-    run = list[str]()
-    for sign in signs:
-        if sign in ("\n", "\r\n", "\r"):
-            yield snapshot.encoding.encode("".join(run))
-            yield ending.bytes_for(sign)
-            run.clear()
-        else:
-            run.append(sign)
-    yield snapshot.encoding.encode("".join(run))
 
 
 def _split_characters(snapshot: Snapshot, match: TextMatch) -> list[_FileCharacter]:
