@@ -11,6 +11,7 @@ from surehold.workspace.settings import MODES
 
 if TYPE_CHECKING:
     from surehold.app import Settings
+    from surehold.front.shared.approval_queue import Decision
     from surehold.workspace.access.permission import Approval, Approver, PermissionRequest
     from surehold.workspace.settings import Mode
 
@@ -60,8 +61,8 @@ def ask_at_keyboard(context: CommandContext) -> "Approver | None":
     if not (out.is_terminal and sys.stdin.isatty()):
         return None
 
-    def ask_person(request: "PermissionRequest") -> "Approval":
-        from surehold.workspace.access.permission import Approval
+    def show_question(request: "PermissionRequest") -> "Approval":
+        from surehold.front.shared.approval_queue import approval_for
 
         out.print_labelled("Approval required", request.why, "yellow", "bold")
         for one in request.files:
@@ -71,19 +72,25 @@ def ask_at_keyboard(context: CommandContext) -> "Approver | None":
             paint_diff(out, one.change.diff)
             if one.change.diff_truncated:
                 out.print_line(out.paint("[The diff is too long to show in full.]", "dim"))
-        word = _read_answer(context)
-        return Approval(allowed=word in {"y", "a"}, always=word == "a", note="" if word else "no answer was given")
+        decision = _read_decision(context)
+        return approval_for(decision, note="" if decision else "no answer was given")
+
+    def ask_person(request: "PermissionRequest") -> "Approval":
+        from surehold.front.shared.approval_queue import ApprovalQueue, answer_at_once
+
+        return ApprovalQueue().ask(request, show=answer_at_once(show_question))
 
     return ask_person
 
 
-def _read_answer(context: CommandContext) -> str:
-    """Return y, n or a; empty at the end of the input."""
+def _read_decision(context: CommandContext) -> "Decision | None":
+    """Return what the person typed; None at the end of the input."""
+    decisions: dict[str, Decision] = {"y": "allow", "n": "refuse", "a": "always"}
     while True:
         with context.err.guard_stream() as stream:
             stream.write("Allow this change? y = yes, n = no, a = yes to all of this call: ")
             stream.flush()
         row = sys.stdin.readline()
         word = row.strip().casefold()[:1]
-        if not row or word in {"y", "n", "a"}:
-            return word
+        if not row or word in decisions:
+            return decisions.get(word)
