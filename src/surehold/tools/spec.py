@@ -145,7 +145,7 @@ class Tool(Generic[P, R]):
         except Exception as bug:
             if not result.changes_made():
                 raise
-            return self._changed_answer(result.changes_made(), bug)
+            return self.changed_answer(result.changes_made(), bug)
 
     def parse_arguments(
         self, arguments: Mapping[str, Any], *, deprecated_names: bool = True
@@ -177,7 +177,7 @@ class Tool(Generic[P, R]):
         blocks = result.content_blocks()
         return Answer(ok=result.ok, text=text, data=data, structured=shown, warnings=warnings, content=blocks)
 
-    def _changed_answer(self, change_ids: tuple[str, ...], bug: Exception) -> Answer:
+    def changed_answer(self, change_ids: tuple[str, ...], bug: Exception) -> Answer:
         """Say that the change was written, when everything else about it cannot be said."""
         warning = (
             f"The change was written, but Surehold failed to lay out the answer ({type(bug).__name__}); this is a bug. "

@@ -1,6 +1,7 @@
 """What a caller gets back after a change."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from surehold.stores.base import Change, Entry
 from surehold.text.plan import EditPlan
@@ -74,3 +75,21 @@ class Receipt:
         """What the checks of all files said, and that the content is not the caller's own."""
         own = (_CHANGED_BY_A_PERSON,) if self.user_modified else ()
         return (*own, *(warning for receipt in self.files for warning in receipt.warnings))
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRecord:
+    """Collects the receipts of one call, and says when a change of it requires no approval."""
+
+    on_free: Callable[[], None] = lambda: None
+    receipts: list[Receipt] = field(default_factory=list[Receipt])
+
+    @property
+    def files(self) -> tuple[FileReceipt, ...]:
+        """What became of every path."""
+        return tuple(one for receipt in self.receipts for one in receipt.files)
+
+    @property
+    def change_ids(self) -> tuple[str, ...]:
+        """The changes that were written."""
+        return tuple(one.change_id for one in self.receipts if one.change_id and not one.dry_run)

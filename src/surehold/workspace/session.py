@@ -16,7 +16,7 @@ from surehold.workspace.access.permission import Approver, Permission
 from surehold.workspace.history import History
 from surehold.workspace.paths import AnyPath
 from surehold.workspace.proposal import Absent, Exact, Proof, Proposal, Seen, Sha256
-from surehold.workspace.receipt import Receipt
+from surehold.workspace.receipt import ChangeRecord, Receipt
 from surehold.workspace.writer import WorkspaceWriter
 
 if TYPE_CHECKING:
@@ -49,9 +49,16 @@ class Session:
 
     def with_approver(self, approver: Approver | None) -> Self:
         """Return the same conversation, in which somebody else is asked."""
+        return self._with_permission(self.permission.with_approver(approver))
+
+    def with_record(self, record: ChangeRecord) -> Self:
+        """Return the same conversation, whose changes are recorded."""
+        return self._with_permission(self.permission.with_record(record))
+
+    def _with_permission(self, permission: Permission) -> Self:
         other = copy(self)
-        other.permission = self.permission.with_approver(approver)
-        other.history = History(self.workspace, permission=other.permission)
+        other.permission = permission
+        other.history = History(self.workspace, permission=permission)
         return other
 
     @property

@@ -107,13 +107,17 @@ class WorkspaceWriter(WorkspaceReader):
             rules = [rule for one in places for rule in one.rules]
             why = (permission or Permission()).reason_to_ask(rules, dry_run=dry_run)
             if why and permission and not dry_run:
-                return self._write_if_allowed(places, call, change_id, permission, why)
-            return self._write_locked(places, call, change_id, dry_run=dry_run)
+                receipt = self._write_if_allowed(places, call, change_id, permission, why)
+            else:
+                receipt = self._write_locked(places, call, change_id, dry_run=dry_run)
         except SureholdError as error:
             if not dry_run:
                 named = [(spelled_path(one.path), spelled_path(one.to_path)) for one in proposals]
                 self.record_refusal(named, call, change_id, error)
             raise
+        if permission and permission.record:
+            permission.record.receipts.append(receipt)
+        return receipt
 
     def recover(self) -> tuple[SettledIntent, ...]:
         """Close every change that a dead process left open. Safe to run twice."""

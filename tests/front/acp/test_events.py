@@ -11,9 +11,9 @@ from surehold import Settings, open_workspace
 from surehold.front.acp.events import FileDiff, FileLocation, ToolEvent, cut_texts, to_acp_update, to_contract_update
 from surehold.front.acp.file_diffs import preview_changes
 from surehold.front.acp.locations import call_title, changed_locations, requested_locations
-from surehold.front.acp.recording_session import RecordingSession
 from surehold.library.families import tool_named
 from surehold.workspace.access.permission import Approval, PermissionRequest
+from surehold.workspace.receipt import ChangeRecord
 from surehold.workspace.session import Session
 
 ROOT = "/project"
@@ -168,17 +168,19 @@ def test_bytes_that_are_no_text_are_said_in_words(session: Session, tmp_path: Pa
     assert (found.diffs, found.notes) == ((), ("a.bin is binary (3 → 0 bytes).",))
 
 
-def test_a_witness_keeps_what_its_session_did_and_what_it_brought_back(session: Session) -> None:
+def test_a_record_keeps_what_a_session_did_and_what_it_restored(session: Session) -> None:
     free = list[str]()
-    witness = RecordingSession(session, yes, on_free=lambda: free.append("free"))
-    made = witness.create("a.txt", "one\n")
-    gone = witness.delete("a.txt", expected_sha256=made.files[0].after_sha256 or "")
-    back = witness.restore(gone.files[0].change.trash_id)
+    record = ChangeRecord(on_free=lambda: free.append("free"))
+    recorded = session.with_approver(yes).with_record(record)
+    made = recorded.create("a.txt", "one\n")
+    gone = recorded.delete("a.txt", expected_sha256=made.files[0].after_sha256 or "")
+    back = recorded.restore(gone.files[0].change.trash_id)
+    session.create("b.txt", "not recorded\n")
 
-    assert witness.receipts == [made, gone, back]
-    assert witness.change_id == back.change_id
+    assert record.receipts == [made, gone, back]
+    assert record.change_ids == (made.change_id, gone.change_id, back.change_id)
     assert len(free) == 3
-    assert (witness.id, witness.agent) == (session.id, session.agent)
+    assert (recorded.id, recorded.agent) == (session.id, session.agent)
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,14 @@ from surehold.front.acp.client import ClientChannel
 from surehold.front.acp.events import MAX_INPUT_BYTES, Dialect, ToolEvent, cut_texts
 from surehold.front.acp.file_diffs import preview_changes
 from surehold.front.acp.locations import call_title, changed_locations, requested_locations
-from surehold.front.acp.recording_session import RecordingSession
 from surehold.front.shared.approval_queue import ANSWER_SECONDS, ApprovalQueue, run_on_loop
+from surehold.front.shared.bug_report import answer_after_bug, correct_answer
 from surehold.front.shared.sanitize import has_surrogates, lone_surrogate_error
 from surehold.library.families import tool_named
 from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.spec import Answer, AnyTool
 from surehold.workspace.access.permission import Approval, PermissionRequest
+from surehold.workspace.receipt import ChangeRecord
 from surehold.workspace.session import Session
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ class ReportedCall:
         self._root = root
         self._loop = asyncio.get_running_loop()
         self._going: asyncio.Task[None] | None = None
-        self._session = RecordingSession(session, self._request_approval, on_free=self._report_running_soon)
+        self._record = ChangeRecord(on_free=self._report_running_soon)
+        self._session = session.with_approver(self._request_approval).with_record(self._record)
         self._begun = ToolEvent(
             call_id=session.workspace.new_id(),
             status="pending",
@@ -100,11 +102,9 @@ class ReportedCall:
         try:
             if not tool.hints.read_only and has_surrogates(self._arguments):
                 return tool.refusal_answer(lone_surrogate_error())
-            return tool.call(context, self._arguments)
-        except Exception as error:  # noqa: BLE001 - the last line of defence: the client must get an answer
-            from surehold.front.shared.bug_report import report_bug
-
-            return tool.refusal_answer(report_bug(error, ["acp", tool.name]))
+            return correct_answer(tool, tool.call(context, self._arguments), self._record, "acp")
+        except Exception as error:  # noqa: BLE001 - the client must get an answer
+            return answer_after_bug(tool, error, self._record, "acp")
 
     def _request_approval(self, request: PermissionRequest) -> Approval:
         return self._approvals.ask(
@@ -131,7 +131,7 @@ class ReportedCall:
             self._loop.call_soon_threadsafe(self._report_running)
 
     def _final_event(self, answer: Answer) -> ToolEvent:
-        files = self._session.files
+        files = self._record.files
         seen = preview_changes(files, root=self._root)
         return ToolEvent(
             call_id=self._begun.call_id,
@@ -142,7 +142,7 @@ class ReportedCall:
             diff=str(answer.data.get("diff") or "") or "".join(one.change.diff for one in files),
             diffs=seen.diffs,
             content=answer.content,
-            change_id=self._session.change_id,
+            change_id=next(reversed(self._record.change_ids), ""),
         )
 
 

@@ -7,6 +7,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from surehold.errors import OutsideWorkspace, PermissionDenied, SureholdError
@@ -16,11 +17,13 @@ from surehold.front.mcp.resources import FileResources, LedgerResources, Resourc
 from surehold.front.mcp.results import tool_result
 from surehold.front.mcp.sessions import INVALID_PARAMS, NO_SUCH_RESOURCE, Caller, RpcError, SessionRegistry
 from surehold.front.shared.approval_queue import ApprovalQueue
+from surehold.front.shared.bug_report import answer_after_bug, correct_answer
 from surehold.front.shared.sanitize import ensure_utf8, has_surrogates, lone_surrogate_error, without_surrogates
 from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.export import mcp_tool
 from surehold.tools.guide import build_guidance, describe_protocol
 from surehold.tools.spec import Answer, AnyTool, Json, Tool
+from surehold.workspace.receipt import ChangeRecord
 from surehold.workspace.workspace import Workspace
 
 _BUDGETS_BY_CLIENT: Mapping[str, AnswerBudget] = {
@@ -171,41 +174,32 @@ class Adapter:
         handle = "" if _SESSION_ARGUMENT in tool.params.known_names() else str(given.pop(_SESSION_ARGUMENT, "") or "")
         budget = budget_for(caller.client, max_chars=self.options.max_chars, max_tokens=self.options.max_tokens)
         asked = self._router.take_earlier_question(name, caller)
-        shown_handle = ""
+        shown_handle, record = "", ChangeRecord()
         try:
             owner = self._sessions.find_session(caller, handle=handle, otherwise=asked.handle if asked else "")
             shown_handle = owner.handle if caller.era == "stateless" else ""
             approver = self._router.approver_for(owner, caller, name, asked, one_change=tool.is_one_change(given))
+            session = owner.session.with_approver(approver) if approver else owner.session
             context = CallContext(
-                session=owner.session.with_approver(approver) if approver else owner.session,
+                session=session if tool.hints.read_only else session.with_record(record),
                 budget=budget,
                 unchecked=self.options.unchecked,
                 deprecated_names=self.options.deprecated_names,
                 progress=caller.progress,
                 cancelled=caller.cancelled,
             )
-            answer = self._run_tool(tool, context, given, repaired=caller.repaired)
+            answer = _run_tool(tool, context, given, record, repaired=caller.repaired)
         except InputRequired as question:
             return question.to_result()
         except SureholdError as error:
             answer = tool.refusal_answer(error)
         if answer.error is not None and name in self.options.contract_errors:
             raise _contract_error(answer.error, answer.data, caller)
-        return tool_result(tool, answer, budget=budget, handle=shown_handle, keep=self._answers.keep_text)
-
-    def _run_tool(self, tool: AnyTool, context: CallContext, arguments: Json, *, repaired: bool) -> Answer:
-        if repaired or has_surrogates(arguments):
-            arguments = without_surrogates(arguments)
-            if not tool.hints.read_only:
-                return tool.record_refusal(context, arguments, lone_surrogate_error())
+        present = partial(tool_result, tool, budget=budget, handle=shown_handle, keep=self._answers.keep_text)
         try:
-            return tool.call(context, arguments)
-        except InputRequired:
-            raise
-        except Exception as error:  # noqa: BLE001 - the last line of defence: the host must get an answer
-            from surehold.front.shared.bug_report import report_bug
-
-            return tool.refusal_answer(report_bug(error, ["mcp", tool.name]))
+            return present(answer)
+        except Exception as error:  # noqa: BLE001 - the host must get an answer
+            return present(answer_after_bug(tool, error, record, "mcp"))
 
     # Resources.
     def list_resources(self, cursor: str | None = None) -> Json:
@@ -289,6 +283,19 @@ class Adapter:
                 INVALID_PARAMS, f"Unknown prompt: {ensure_utf8(name[:100])}", {"prompts": list(self._prompts)}
             )
         return {"description": prompt.description, "messages": ensure_utf8(list(prompt.render(arguments or {})))}
+
+
+def _run_tool(tool: AnyTool, context: CallContext, arguments: Json, record: ChangeRecord, *, repaired: bool) -> Answer:
+    if repaired or has_surrogates(arguments):
+        arguments = without_surrogates(arguments)
+        if not tool.hints.read_only:
+            return tool.record_refusal(context, arguments, lone_surrogate_error())
+    try:
+        return correct_answer(tool, tool.call(context, arguments), record, "mcp")
+    except InputRequired:
+        raise
+    except Exception as error:  # noqa: BLE001 - the host must get an answer
+        return answer_after_bug(tool, error, record, "mcp")
 
 
 def _contract_error(error: SureholdError, data: Json, caller: Caller) -> RpcError:

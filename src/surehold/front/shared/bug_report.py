@@ -1,18 +1,25 @@
-"""Collects what a bug report needs: versions, and a file that says what happened."""
+"""Reports bugs: a file that says what happened, and an answer that never hides a change that was written."""
 
 import os
 import sys
-import tempfile
-import traceback
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from surehold import __version__
 from surehold.errors import SureholdError
 
+if TYPE_CHECKING:
+    from surehold.tools.spec import Answer, AnyTool
+    from surehold.workspace.receipt import ChangeRecord
+
 
 def write_report(error: Exception, argv: Sequence[str]) -> str:
     """Write what happened to a file that only this user can read; return its path, or why there is none."""
+    import tempfile
+    import traceback
+
     facts = "".join(f"{name}: {value}\n" for name, value in collect_versions().items())
     trace = "".join(traceback.format_exception(error))
     text = f"{facts}command: {' '.join(argv)!r}\n\n{trace}"
@@ -25,17 +32,28 @@ def write_report(error: Exception, argv: Sequence[str]) -> str:
     return path
 
 
-def report_bug(error: Exception, words: Sequence[str]) -> SureholdError:
-    """Report a bug in a tool call, and return the error for its caller."""
-    place = write_report(error, words)
+def answer_after_bug(tool: "AnyTool", error: Exception, record: "ChangeRecord", front: str) -> "Answer":
+    """Report a failure of our own, and answer the call: as done, if its change was written."""
+    report = write_report(error, [front, tool.name])
     with suppress(OSError):  # standard error may be closed
-        sys.stderr.write(f"surehold: `{words[-1]}` failed ({type(error).__name__}); the report is {place}\n")
-    return SureholdError(
-        f"Surehold itself failed ({type(error).__name__}); this is a bug.",
-        reason="bug",
-        action="Read the file to see whether it changed. Please report the bug, with the report file.",
-        report=place,
+        sys.stderr.write(f"surehold: `{tool.name}` failed ({type(error).__name__}); the report is {report}\n")
+    if record.change_ids:
+        answer = tool.changed_answer(record.change_ids, error)
+        return replace(answer, text=f"{answer.text}\nreport: {report}")
+    return tool.refusal_answer(
+        SureholdError(
+            f"Surehold itself failed ({type(error).__name__}); this is a bug.",
+            reason="bug",
+            action="Read the file to see whether it changed. Please report the bug, with the report file.",
+            report=report,
+        )
     )
+
+
+def correct_answer(tool: "AnyTool", answer: "Answer", record: "ChangeRecord", front: str) -> "Answer":
+    """Return the answer of a call, corrected when something failed after its change was written."""
+    failure = answer.bug or answer.error
+    return answer_after_bug(tool, failure, record, front) if failure and record.change_ids else answer
 
 
 def collect_versions() -> dict[str, str]:

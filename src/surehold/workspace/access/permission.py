@@ -27,7 +27,7 @@ from surehold.text.snapshot import Snapshot
 from surehold.workspace.access.known_file import KnownFile
 from surehold.workspace.access.policy import PathRules
 from surehold.workspace.proposal import AllOf, Proposal
-from surehold.workspace.receipt import FileReceipt, Receipt
+from surehold.workspace.receipt import ChangeRecord, FileReceipt, Receipt
 from surehold.workspace.settings import Mode
 
 _DIFF_PREVIEW_CHARS = 8 * 1024
@@ -85,10 +85,17 @@ class Permission:
     """What one conversation may change, and whom it asks."""
 
     def __init__(
-        self, mode: Mode = "acceptEdits", *, approver: Approver | None = None, agreement: PermissionState | None = None
+        self,
+        mode: Mode = "acceptEdits",
+        *,
+        approver: Approver | None = None,
+        agreement: PermissionState | None = None,
+        record: ChangeRecord | None = None,
     ) -> None:
         self._agreed = agreement or PermissionState(mode)
         self._approver = approver
+        self.record = record
+        """Where the changes made with it are recorded."""
 
     @property
     def mode(self) -> Mode:
@@ -102,12 +109,19 @@ class Permission:
 
     def with_approver(self, approver: Approver | None) -> "Permission":
         """Return the same permission, which asks somebody else."""
-        return Permission(approver=approver, agreement=self._agreed)
+        return Permission(approver=approver, agreement=self._agreed, record=self.record)
+
+    def with_record(self, record: ChangeRecord) -> "Permission":
+        """Return the same permission, whose changes are recorded."""
+        return Permission(approver=self._approver, agreement=self._agreed, record=record)
 
     def reason_to_ask(self, standings: Sequence[PathRules], *, dry_run: bool = False) -> str:
         """Say why somebody must be asked; nothing when nobody must. Refuse what is not even asked about."""
         strictest = sorted(standings, key=lambda one: (not one.protected_by, not one.asked_by))
-        return next((why for one in strictest if (why := self._reason_for_path(one, dry_run=dry_run))), "")
+        reason = next((why for one in strictest if (why := self._reason_for_path(one, dry_run=dry_run))), "")
+        if self.record and not reason:
+            self.record.on_free()
+        return reason
 
     def _reason_for_path(self, standing: PathRules, *, dry_run: bool) -> str:
         path, mode = standing.path, self.mode
