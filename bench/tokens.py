@@ -12,15 +12,12 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from replay.change import Change, Difference
-from replay.fresh import Bench
+from replay.fresh import Bench, open_bench
 from replay.notations import envelope_patch, operations, string_edits, unified_patch
 from replay.sources import Releases, chosen
 from table import Row, render
-
-from surehold import Settings, open_workspace
 
 PACKAGES = (
     "django==5.1.15..5.2",
@@ -111,14 +108,9 @@ def _is_written(change: Change) -> bool:
 
 def _texts(changes: Sequence[Change]) -> Texts:
     texts = Texts()
-    with TemporaryDirectory(prefix="surehold-tokens-") as scratch:
-        folder, root = Path(scratch), Path(scratch) / "root"
-        root.mkdir()
-        settings = Settings(state_dir=folder / "state", durability="none", protected=())
-        with open_workspace(root, settings=settings) as workspace:
-            bench = Bench.of(workspace, root)
-            for change in changes:
-                texts.take(bench, change, folder)
+    with open_bench() as (bench, folder):
+        for change in changes:
+            texts.take(bench, change, folder)
     return texts
 
 

@@ -16,15 +16,13 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from replay.change import Difference
-from replay.fresh import Bench, replay
+from replay.fresh import open_bench, replay
 from replay.outcome import Score, total
 from replay.report import goals, tables
 from replay.sources import History, NotFetched, Releases, Source, chosen
 from replay.stale import replay_stale
-from surehold import Settings, open_workspace
 
 USUAL = (
     "npm:typescript==5.4.5..5.5.2",
@@ -63,18 +61,13 @@ def run(source: Source, asked: Asked) -> Score:
     except NotFetched as error:
         score.note("fetch", source.name, "not fetched", str(error))
         return score
-    with TemporaryDirectory(prefix="surehold-replay-") as scratch:
-        folder, root = Path(scratch), Path(scratch) / "root"
-        root.mkdir()
-        settings = Settings(state_dir=folder / "state", durability="none", protected=())
-        with open_workspace(root, settings=settings) as workspace:
-            bench = Bench.of(workspace, root)
-            for change in changes:
-                difference = Difference(change, folder)
-                if asked.fresh:
-                    replay(bench, difference, score)
-                for deal in range(asked.deals):
-                    replay_stale(bench, difference, score, deal=deal)
+    with open_bench() as (bench, folder):
+        for change in changes:
+            difference = Difference(change, folder)
+            if asked.fresh:
+                replay(bench, difference, score)
+            for deal in range(asked.deals):
+                replay_stale(bench, difference, score, deal=deal)
     score.seconds = time.monotonic() - start
     print(f"{source.name}: {score.files} files, {score.seconds:.0f} s", file=sys.stderr, flush=True)
     return score

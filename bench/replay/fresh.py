@@ -1,8 +1,11 @@
 """Every changed file, once in every notation, through the real tools on a real workspace."""
 
 import hashlib
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from replay.change import Difference
 from replay.notations import (
@@ -15,6 +18,7 @@ from replay.notations import (
     unified_patch,
 )
 from replay.outcome import ANCHOR_TROUBLE, Outcome, Score
+from surehold import Settings, open_workspace
 from surehold.dialects.anchored.edit import edit
 from surehold.errors import SureholdError
 from surehold.library.session import AgentSession
@@ -38,11 +42,6 @@ class Bench:
     root: Path
     session: AgentSession
 
-    @classmethod
-    def of(cls, workspace: AgentWorkspace, root: Path) -> "Bench":
-        """Return it with a first session."""
-        return cls(workspace=workspace, root=root, session=workspace.session(agent="replay"))
-
     def place(self, where: str, difference: Difference) -> str:
         """Put the old version down; return its path."""
         path = f"{where}/{difference.change.path}"
@@ -65,6 +64,17 @@ class Bench:
         """Read a file as an agent does, and return the anchor of every line."""
         result = self.session.read_file(path, hashes=True, max_bytes=_EVERYTHING)
         return anchors_of(result.content) if result.content else []
+
+
+@contextmanager
+def open_bench() -> Generator[tuple[Bench, Path]]:
+    """Yield a bench with a first session, and a scratch folder beside its root."""
+    with TemporaryDirectory(prefix="surehold-replay-") as scratch:
+        folder, root = Path(scratch), Path(scratch) / "root"
+        root.mkdir()
+        settings = Settings(state_dir=folder / "state", durability="none", protected=())
+        with open_workspace(root, settings=settings) as workspace:
+            yield Bench(workspace=workspace, root=root, session=workspace.session(agent="replay")), folder
 
 
 def replay(bench: Bench, difference: Difference, score: Score) -> None:
