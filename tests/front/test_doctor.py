@@ -1,4 +1,4 @@
-"""What the promises are worth on a disk."""
+"""Which promises hold on a disk."""
 
 import errno
 from pathlib import Path

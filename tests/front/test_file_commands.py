@@ -60,7 +60,7 @@ def test_a_range_that_is_none_is_wrong_usage(shell: Shell, wanted: str) -> None:
     assert "is not a range like 10:20" in said.err
 
 
-def test_lines_behind_the_end_are_refused(shell: Shell) -> None:
+def test_lines_after_the_end_are_refused(shell: Shell) -> None:
     shell.write("a.txt", "one\n")
 
     assert shell("read", "a.txt", "--lines", "5:9").err.startswith(
@@ -176,7 +176,7 @@ def test_overwritten_text_keeps_the_line_endings_of_the_file(shell: Shell) -> No
     assert "  Note: Line endings follow the file (crlf).\n" in said.out
 
 
-def test_bytes_that_are_no_text_are_written_as_they_are(shell: Shell) -> None:
+def test_bytes_that_are_not_text_are_written_as_they_are(shell: Shell) -> None:
     data = bytes(range(256))
 
     assert shell("write", "a.bin", stdin=data).code == 0

@@ -279,15 +279,15 @@ def test_a_folder_without_history_names_the_parent_that_has_one(shell: Shell, co
 
 
 @requirement("front:cli:root")
-def test_global_options_work_before_and_behind_the_command(shell: Shell, tmp_path: Path) -> None:
+def test_global_options_work_before_and_after_the_command(shell: Shell, tmp_path: Path) -> None:
     shell.write("a.txt", "one\n")
     state = str(tmp_path / "elsewhere")
     shell("--state-dir", state, "edit", "a.txt", "--old", "one", "--new", "two")
 
     before = shell("--root", str(shell.root), "--state-dir", state, "--json", "log")
-    behind = shell("log", "--root", str(shell.root), "--state-dir", state, "--json")
+    after = shell("log", "--root", str(shell.root), "--state-dir", state, "--json")
 
-    assert before == behind
+    assert before == after
     assert len(before.document["entries"]) == 1
     assert shell.json("log") == {"entries": [], "more": False}
 

@@ -151,7 +151,7 @@ def test_a_bug_leaves_a_report_and_ends_in_3(shell: Shell, monkeypatch: pytest.M
     assert Path(error["details"]["report"]).exists()
 
 
-def test_a_bug_is_told_also_where_no_report_can_be_written(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_is_printed_even_without_a_report_file(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", "/nonexistent")
     break_everything(monkeypatch, RuntimeError("the moon is full"))
 
@@ -226,7 +226,7 @@ def test_an_output_that_cannot_be_written_is_said_without_a_traceback(shell: She
 
 
 @pytest.mark.parametrize(("closed", "words", "code"), [(0, "write x", 1), (1, "log", 0), (2, "read missing", 1)])
-def test_closed_streams_are_no_bug(shell: Shell, closed: int, words: str, code: int) -> None:
+def test_closed_streams_are_not_a_bug(shell: Shell, closed: int, words: str, code: int) -> None:
     command = f"exec {sys.executable} -m surehold {words} {closed}>&-"
 
     said = subprocess.run(

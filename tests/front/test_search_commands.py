@@ -42,7 +42,7 @@ def test_grep_takes_the_usual_options(tree: Shell) -> None:
 
 
 @requirement("front:cli:grep")
-def test_grep_that_finds_nothing_is_no_failure_and_says_what_it_left_out(tree: Shell) -> None:
+def test_grep_that_finds_nothing_is_not_a_failure_and_says_what_it_left_out(tree: Shell) -> None:
     tree.write(".gitignore", "out/\n")
     tree.write("out/e.txt", "rare\n")
 
@@ -109,7 +109,7 @@ def test_glob_prints_the_newest_first(tree: Shell) -> None:
 
 
 @requirement("front:cli:glob")
-def test_glob_that_finds_nothing_is_no_failure_and_says_where_else_to_look(tree: Shell) -> None:
+def test_glob_that_finds_nothing_is_not_a_failure_and_says_where_else_to_look(tree: Shell) -> None:
     said = tree("glob", "*.md")
 
     assert (said.code, said.out) == (0, "")

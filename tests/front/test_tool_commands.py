@@ -126,7 +126,7 @@ def test_all_of_this_call_is_asked_once(shell: Shell) -> None:
 
 
 @requirement("claude:permission:no_channel")
-def test_without_a_terminal_nobody_is_asked_and_the_rules_still_hold(shell: Shell) -> None:
+def test_without_a_terminal_no_one_is_asked_and_the_rules_still_hold(shell: Shell) -> None:
     refused = shell(*MAKE)
     allowed, denied = shell(*MAKE, "--allow", "a.*"), shell(*MAKE[:-2], "--deny", "a.*")
     protected = ("tool", "create_file", "--json", '{"path": ".envrc", "content": "x"}')

@@ -82,7 +82,7 @@ def test_what_is_not_in_the_trash_is_refused(shell: Shell) -> None:
 
 
 @requirement("front:cli:trash")
-def test_the_trash_is_emptied_only_when_somebody_says_yes(shell: Shell) -> None:
+def test_the_trash_is_emptied_only_with_a_confirmation(shell: Shell) -> None:
     deleted(shell, "a.txt", "b.txt")
 
     refused = shell("trash", "empty")

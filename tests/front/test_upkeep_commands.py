@@ -176,7 +176,7 @@ def test_durations_are_hours_days_and_weeks() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "30", "d", "-1d", "0d", "1.5d", "30 days", "5m", "999999w", "٣d", "nan"])
-def test_nonsense_is_no_duration(shell: Shell, text: str) -> None:
+def test_nonsense_is_not_a_duration(shell: Shell, text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
         parse_duration(text)
 
@@ -185,7 +185,7 @@ def test_nonsense_is_no_duration(shell: Shell, text: str) -> None:
     assert "is not a time like 12h, 30d or 8w" in said.err
 
 
-def test_gc_needs_to_be_told_how_much_to_keep(shell: Shell) -> None:
+def test_gc_requires_how_much_to_keep(shell: Shell) -> None:
     assert shell("gc").code == 2
 
 
