@@ -1,5 +1,7 @@
 """Other programs that ignore every lock and strike between two system calls."""
 
+import errno
+import fcntl
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,7 +12,11 @@ import pytest
 from disk.suite import LocalWorld, local_world, sha
 from spec.marks import requirement
 from surehold.disk.kernel import Kernel
-from surehold.errors import StaleFile
+from surehold.disk.locks import lock_file
+from surehold.disk.steps import replace as replacing
+from surehold.disk.steps.create_remove import check_displaced
+from surehold.disk.steps.staging import DisplacedFile
+from surehold.errors import LockTimeout, StaleFile
 
 Turn = Callable[[], object]
 
@@ -218,3 +224,97 @@ def test_bytes_that_cannot_be_kept_stay_in_the_temporary_file(scene: Scene) -> N
     with pytest.raises(Exception, match="could not be brought back"):
         world.disk.apply([world.replace("a", b"ours", expected=b"old")], tag="t1", fence=nothing, keep=refuse)
     assert world.listing() == {".surehold-t1-0.tmp": b"first", "a": b"second"}
+
+
+@requirement("engine:disk:verified_exchange", "promise:nothing_lost:outside_edit")
+@pytest.mark.parametrize("kind", [0, 1], ids=["renamed over", "written into"])
+def test_without_a_swap_a_save_after_the_check_of_the_bytes_stays_at_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: int
+) -> None:
+    scene = Scene(world=local_world(tmp_path, Kernel(exchange=False)), turns=[])
+    world = scene.world
+    world.put("a", b"old")
+
+    def check_then_save(seen: DisplacedFile, expected: str, key: str) -> None:
+        check_displaced(seen, expected, key)
+        save_kinds(scene)[kind]("a", b"theirs")()
+
+    monkeypatch.setattr(replacing, "check_displaced", check_then_save)
+    with pytest.raises(StaleFile):
+        world.apply(world.replace("a", b"ours", expected=b"old"))
+    assert world.listing() == {"a": b"theirs"}
+
+
+def test_a_linked_name_that_vanished_does_not_keep_the_other_steps_from_being_undone(tmp_path: Path) -> None:
+    kernel = Meddling(noreplace=False)
+    scene = Scene(world=local_world(tmp_path, kernel), turns=kernel.turns)
+    world = scene.world
+    for name in ("a", "c", "d"):
+        world.put(name, name.encode())
+
+    def strike() -> None:
+        world.put("b", None)
+        world.put("c", b"theirs")
+
+    scene.turns[:] = [nothing, nothing, nothing, strike]
+    with pytest.raises(StaleFile):
+        world.apply(
+            world.replace("d", b"new d", expected=b"d"),
+            world.rename("a", "b", expected=b"a"),
+            world.replace("c", b"new c", expected=b"c"),
+        )
+    assert scene.turns == []
+    assert world.listing() == {"a": b"a", "c": b"theirs", "d": b"d"}
+
+
+@requirement("promise:nothing_lost:outside_edit")
+def test_an_equal_file_that_another_program_put_over_a_new_one_is_not_removed_by_the_undo(scene: Scene) -> None:
+    world = scene.world
+    world.put("c", b"c")
+
+    def strike() -> None:
+        scene.put("new", b"new")()
+        world.put("c", b"theirs")
+
+    scene.turns[:] = [strike]
+    with pytest.raises(StaleFile):
+        world.apply(world.create("new", b"new"), world.replace("c", b"ours", expected=b"c"))
+    assert world.listing() == {"c": b"theirs", "new": b"new"}
+
+
+def test_a_file_whose_mode_we_may_not_set_gets_its_bytes_back(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = scene.world
+    world.put("a", b"old")
+    world.put("c", b"c")
+    (world.root / "other").hardlink_to(world.root / "a")
+    scene.turns[:] = [scene.write("c", b"theirs")]
+    for name in ("fchmod", "utime"):
+        monkeypatch.setattr(os, name, denied_for_linked_files(getattr(os, name)))
+
+    with pytest.raises(StaleFile):
+        world.apply(world.replace("a", b"new", expected=b"old"), world.replace("c", b"ours", expected=b"c"))
+    assert (world.listing(), world.kept) == ({"a": b"old", "c": b"theirs", "other": b"old"}, [])
+
+
+def denied_for_linked_files(real: Callable[..., None]) -> Callable[..., None]:
+    def denied(fd: int, *args: object, **more: object) -> None:
+        if os.fstat(fd).st_nlink > 1:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+        real(fd, *args, **more)
+
+    return denied
+
+
+@requirement("engine:lock:timeout")
+def test_a_file_with_two_names_is_not_written_while_another_writer_has_it_locked(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = scene.world
+    world.put("a", b"old")
+    (world.root / "other").hardlink_to(world.root / "a")
+    monkeypatch.setitem(lock_file.__kwdefaults__ or {}, "timeout", 0.05)
+    with (world.root / "other").open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(LockTimeout):
+            world.apply(world.replace("a", b"new", expected=b"old"))
+    assert world.listing() == {"a": b"old", "other": b"old"}

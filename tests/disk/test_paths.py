@@ -1,7 +1,9 @@
 """Links, roots and spellings: what a path may lead to on a real disk."""
 
+import errno
 import os
 import resource
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -214,3 +216,32 @@ def test_an_unsearchable_directory_is_denied(plain: LocalWorld, as_nobody: AsNob
         return "let in"
 
     assert as_nobody(look) == "os_denied"
+
+
+def unreadable_links(times: int) -> Callable[..., str]:
+    """Return a readlink that finds something else in the place of a link, so many times."""
+    real, left = os.readlink, [times]
+
+    def read(path: str, *, dir_fd: int | None = None) -> str:
+        left[0] -= 1
+        if left[0] >= 0:
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        return real(path, dir_fd=dir_fd)
+
+    return read
+
+
+@requirement("promise:contained:races")
+@EVERY_KERNEL
+def test_a_link_that_changes_while_it_is_read_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: Kernel
+) -> None:
+    (tmp_path / "a/real").mkdir(parents=True)
+    (tmp_path / "a/link").symlink_to("real")
+    with LocalDisk([tmp_path], kernel=kernel) as disk:
+        monkeypatch.setattr(os, "readlink", unreadable_links(1))
+        assert disk.resolve("a/link/f").key == "a/real/f"
+        monkeypatch.setattr(os, "readlink", unreadable_links(1_000_000))
+        with pytest.raises(NotFound) as caught:  # and not for ever
+            disk.resolve("a/link/f")
+    assert caught.value.reason == "symlink_loop"
