@@ -1,6 +1,6 @@
 # The package's own way to write an agent does not satisfy its own types.
 # pyright: reportIncompatibleMethodOverride=false, reportAbstractUsage=false
-"""Somebody's own agent with Surehold's tools."""
+"""Your own agent with Surehold's tools."""
 
 import asyncio
 from typing import Any
