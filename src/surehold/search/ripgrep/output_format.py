@@ -93,9 +93,8 @@ def count_flags(search: Search) -> tuple[str, ...]:
 
 def parse_output(done: CompletedRun, search: Search, want: Want) -> TreeMatches:
     """Read the output, all of it or the part that there was time for."""
-    found = TreeMatches(
-        overflowed=done.overflowed, timed_out=done.timed_out, parse=_PARSERS.get(want, _parse_line_positions)
-    )
+    parse = _parse_match_positions if want == "matches" else _parse_line_positions
+    found = TreeMatches(overflowed=done.overflowed, timed_out=done.timed_out, parse=parse)
     if is_json(search, want):
         _add_events(found, done.output)
         return found
@@ -188,9 +187,6 @@ def _parse_match_positions(records: bytes) -> list[MatchPosition]:
     return drop_empty_matches(
         (int(line), int(column or 1) - 1, not (column and text)) for line, column, text in _RECORD.findall(records)
     )
-
-
-_PARSERS: dict[Want, Callable[[bytes], list[MatchPosition]]] = {"matches": _parse_match_positions}
 
 
 def _add_events(found: TreeMatches, output: bytes) -> None:
