@@ -11,13 +11,7 @@ LONG_FILES = {
 }
 """Files above 400 lines."""
 
-STORE_AND_DISK_USES: dict[str, int] = {
-    "dialects/claude/located_file.py": 4,
-    "dialects/claude/read_media.py": 1,
-    "dialects/claude/read_text.py": 2,
-    "front/mcp/resources.py": 2,
-    "front/mcp/sessions.py": 1,
-}
+STORE_AND_DISK_USES: dict[str, int] = {}
 """How often a dialect or a front end reaches around the workspace."""
 
 PATH_TEXT = {

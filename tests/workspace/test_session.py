@@ -260,3 +260,14 @@ def test_a_page_of_a_file_with_cr_alone_may_begin_anywhere(tmp_path: Path) -> No
         page = workspace.session().page("a", start=2, count=1)
 
     assert (page.rows, page.line_count) == ((b"two\r",), 3)
+
+
+@pytest.mark.parametrize("start", [1, 2, 100])
+def test_lines_that_end_with_cr_are_counted_also_when_the_page_is_shorter_than_the_first(
+    bench: Bench, start: int
+) -> None:
+    bench.put("a", b"sixsix\r" * 100)
+
+    page = bench.workspace.page("a", start=start, max_bytes=3)
+
+    assert (page.line_count, page.style, page.rows) == (100, "cr", (b"six",))

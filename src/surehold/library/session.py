@@ -14,7 +14,7 @@ from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.spec import Answer
 from surehold.workspace.access.permission import Permission
 from surehold.workspace.session import Session
-from surehold.workspace.writer import WorkspaceWriter
+from surehold.workspace.workspace import Workspace
 
 
 class AgentSession(ToolMethods, Session):
@@ -22,7 +22,7 @@ class AgentSession(ToolMethods, Session):
 
     def __init__(
         self,
-        workspace: WorkspaceWriter,
+        workspace: Workspace,
         *,
         id: str,  # noqa: A002 - it is the id
         agent: str = "",

@@ -30,6 +30,8 @@ class FilePage:
     """How the rows spell characters."""
     file_encoding: Encoding
     """How the file does; wide ones that stream by are turned into UTF-8."""
+    ends_lines_with_cr: bool = False
+    """The whole file has a CR and no LF, and was cut into lines at LF: it is to be read again, with CR as the breaker."""
 
     @property
     def next_line(self) -> int | None:
@@ -128,11 +130,12 @@ def read_page(
     breaker: bytes = b"\n",
 ) -> FilePage:
     r"""Take one page out of a stream of chunks. A file with lone CR as terminator needs `breaker=b"\r"`."""
-    digest, size, crlf, last = hashlib.sha256(), 0, 0, b""
+    digest, size, crlf, last, has_cr = hashlib.sha256(), 0, 0, b"", False
     window = _PageWindow(start, count, max_bytes, breaker)
     for chunk, body in _decoded_bodies(chunks, encoding_of := _StreamEncoding(encoding, decide)):
         digest.update(chunk)
         size += len(chunk)
+        has_cr = has_cr or b"\r" in body
         if last == b"\r" or b"\r" in body:
             crlf += body.count(b"\r\n") + (last == b"\r" and body.startswith(b"\n"))
         last = body[-1:] or last
@@ -150,6 +153,7 @@ def read_page(
         final_newline=last == breaker,
         encoding=found,
         file_encoding=encoding_of.source or found,
+        ends_lines_with_cr=has_cr and breaker == b"\n" and window.line == 1,
     )
 
 

@@ -13,7 +13,7 @@ from surehold.text.snapshot import ABSENT, Snapshot, Version
 from surehold.workspace.access.permission import Permission
 from surehold.workspace.proposal import Absent, Proposal, Sha256
 from surehold.workspace.receipt import Receipt
-from surehold.workspace.writer import WorkspaceWriter
+from surehold.workspace.workspace import Workspace
 
 MAX_SCANNED_ENTRIES = 100_000
 """How far back a change is looked for by a part of its id."""
@@ -123,7 +123,7 @@ _NOT_UNDOABLE = (*_UNDO_OPERATIONS, "external", "gc")
 class History(HistoryReader):
     """What happened in a workspace, and the way back."""
 
-    def __init__(self, workspace: WorkspaceWriter, *, permission: Permission | None = None) -> None:
+    def __init__(self, workspace: Workspace, *, permission: Permission | None = None) -> None:
         super().__init__(workspace.store)
         self._workspace = workspace
         self._permission = permission
@@ -167,7 +167,7 @@ class History(HistoryReader):
     ) -> Receipt:
         """Bring a deleted file back, with its mode and times, never over an existing file."""
         item = self.trash_item(trash_id)
-        self._workspace.names.check_recorded_path(
+        self._workspace.reader.names.check_recorded_path(
             item.path
         )  # what may not be read may not come back under another name
         snapshot = self._recorded_snapshot(item.version)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from surehold.disk.base import Disk, EntryStat, Target
-from surehold.errors import NotAFile, NotFound, SureholdError
+from surehold.errors import NotAFile, NotFound, PermissionDenied, SureholdError
 from surehold.workspace.access.policy import PathRules, Policy
 
 AnyPath = str | Target
@@ -44,6 +44,14 @@ class PathResolver:
         root = next((root for root in self.disk.roots if key.startswith(root + "/")), "")
         name = key.removeprefix(root).lstrip("/")
         self.policy.check_read(name, name, key=key)
+
+    def may_show_recorded(self, key: str) -> bool:
+        """Tell whether the rules let agents know of a path that the history names."""
+        try:
+            self.check_recorded_path(key)
+        except PermissionDenied:
+            return False
+        return True
 
     def refuse_link(self, target: Target) -> None:
         """Refuse to move or delete through a symbolic link: the file would go, and the link stay."""

@@ -2,11 +2,12 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Self
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
 
-from surehold.disk.base import Disk, Target
-from surehold.errors import InvalidArgument, NotFound
+from surehold.disk.base import Disk, EntryStat, Target
+from surehold.errors import InvalidArgument, NotFound, SureholdError
 from surehold.stores.base import Blob, Store
 from surehold.text.encoding import Encoding, EncodingDetector, detect_encoding
 from surehold.text.hashing import sha256_hex
@@ -20,7 +21,6 @@ from surehold.workspace.settings import Limits
 
 if TYPE_CHECKING:
     from surehold.text.page import FilePage
-    from surehold.workspace.finder import Finder
 
 _BACKGROUND_HASH_BYTES = 4 << 20
 
@@ -42,20 +42,8 @@ class WorkspaceReader:
         self.policy = policy or Policy()
         self.names = PathResolver(disk, self.policy)
         self.limits = limits or Limits()
-        self._detector = detector
-        self._recovery = Recovery(disk, store, limit=self.limits.max_file_bytes)
-
-    @property
-    def roots(self) -> tuple[str, ...]:
-        """The directories below which everything happens."""
-        return self.disk.roots
-
-    @cached_property
-    def finder(self) -> "Finder":
-        """The way to files whose names are not known: listing, globbing, searching."""
-        from surehold.workspace.finder import Finder
-
-        return Finder(self, detector=self._detector)
+        self.detector = detector
+        self.recovery = Recovery(disk, store, limit=self.limits.max_file_bytes)
 
     def target(self, path: AnyPath) -> Target:
         """Resolve a path that may be read."""
@@ -63,8 +51,8 @@ class WorkspaceReader:
 
     def read(self, path: AnyPath, *, encoding: str | None = None, limit: int | None = None) -> Snapshot:
         """Return a file as it is now; `FileTooLarge` above the limit."""
-        self._recovery.settle_dead(timeout=0)
-        snapshot = self._read_snapshot(self.target(path), encoding, limit=limit)
+        self.recovery.settle_dead(timeout=0)
+        snapshot = self.read_snapshot(self.target(path), encoding, limit=limit)
         if not snapshot.exists:
             raise NotFound(f"`{spelled_path(path)}` does not exist.", path=spelled_path(path))
         return snapshot
@@ -72,6 +60,31 @@ class WorkspaceReader:
     def read_chunks(self, path: AnyPath) -> Iterator[bytes]:
         """Yield the bytes of a file of any size, as of one moment."""
         return self.disk.read_chunks(self.target(path))
+
+    def stat_target(self, target: Target) -> EntryStat | None:
+        """Return what is known of the entry itself; None if there is none."""
+        if not target.parts:
+            return EntryStat("directory", 0, 0, 0)
+        with suppress(NotFound):
+            return self.names.stat_siblings(target, target.parts[-1:])[0]
+        return None
+
+    def read_head(self, target: Target, count: int) -> bytes:
+        """Return the first bytes; none of what is not a regular file, or cannot be read."""
+        if not target.parts:
+            return b""
+        return self.disk.read_heads(self.names.parent_of(target), target.parts[-1:], count)[0] or b""
+
+    def sibling_names(self, target: Target) -> list[str]:
+        """List the names in the directory of a target; none if it cannot be listed."""
+        if target.parts:
+            with suppress(SureholdError):
+                return [entry.name for entry in self.disk.list_entries(self.names.parent_of(target))]
+        return []
+
+    def configured_charset(self, target: Target) -> str | None:
+        """Return the encoding that `.editorconfig` names for a file."""
+        return charset_of(self.disk, target)
 
     def fingerprint(self, path: AnyPath) -> str:
         """Return the sha256 of a file as it is now; empty when nothing is there."""
@@ -86,26 +99,26 @@ class WorkspaceReader:
             raise InvalidArgument("Lines are counted from 1, and at least one is asked for.", reason="bad_lines")
         from surehold.text.page import read_page
 
-        self._recovery.settle_dead(timeout=0)
+        self.recovery.settle_dead(timeout=0)
         target = self.target(path)
 
         def decide_encoding(head: bytes) -> Encoding:
             configured = partial(charset_of, self.disk, target)
-            return detect_encoding(head, requested=encoding, configured=configured, detector=self._detector)
+            return detect_encoding(head, requested=encoding, configured=configured, detector=self.detector)
 
         page = read_page(
             self.disk.read_chunks(target), start=start, count=count, max_bytes=max_bytes, decide=decide_encoding
         )
-        if page.line_count > 1 or (page.rows and b"\r" not in page.rows[0]):
+        if not page.ends_lines_with_cr:
             return page
-        chunks = self.disk.read_chunks(target)  # no LF in the whole file: here a lone CR ends lines
+        chunks = self.disk.read_chunks(target)
         return read_page(chunks, start=start, count=count, max_bytes=max_bytes, decide=decide_encoding, breaker=b"\r")
 
     def know_file(self, path: AnyPath, *, session: str = "") -> KnownFile:
         """Return a file as it is now, with what the store knows of it and what a session was shown of it."""
         target = self.target(path)
         record = self.store.look([target.key], session=session).records[target.key]
-        return KnownFile(record, self._read_snapshot(target), store=self.store, session=session)
+        return KnownFile(record, self.read_snapshot(target), store=self.store, session=session)
 
     def blobs_to_keep(self, snapshot: Snapshot | None) -> list[Blob]:
         """Return a version that was shown, if it is small enough to be kept for rebasing."""
@@ -113,18 +126,8 @@ class WorkspaceReader:
             return []
         return [Blob(data=snapshot.data, sha256=snapshot.sha256)]
 
-    def close(self) -> None:
-        """Let go of files and connections."""
-        self.store.close()
-        self.disk.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _read_snapshot(self, target: Target, encoding: str | None = None, *, limit: int | None = None) -> Snapshot:
+    def read_snapshot(self, target: Target, encoding: str | None = None, *, limit: int | None = None) -> Snapshot:
+        """Return a file as it is now; an absent one is a snapshot too."""
         stored = self.disk.read(target, limit=self.limits.max_file_bytes if limit is None else limit)
         return Snapshot(
             stored.data if stored else None,
@@ -132,7 +135,7 @@ class WorkspaceReader:
             name=_hash_in_background(stored.data) if stored and len(stored.data) > _BACKGROUND_HASH_BYTES else None,
             encoding=encoding,
             configured=lambda: charset_of(self.disk, target),
-            detector=self._detector,
+            detector=self.detector,
         )
 
 

@@ -17,7 +17,7 @@ from surehold.workspace.history import History
 from surehold.workspace.paths import AnyPath
 from surehold.workspace.proposal import Absent, Exact, Proof, Proposal, Seen, Sha256
 from surehold.workspace.receipt import ChangeRecord, Receipt
-from surehold.workspace.writer import WorkspaceWriter
+from surehold.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from surehold.workspace.finder import Finder
@@ -34,7 +34,7 @@ class Session:
 
     def __init__(
         self,
-        workspace: WorkspaceWriter,
+        workspace: Workspace,
         *,
         id: str,  # noqa: A002 - it is the id
         agent: str = "",
@@ -99,7 +99,7 @@ class Session:
             whole=not page.cut and together == everything,
             anchored=spans if anchored else (),
         )
-        self.workspace.store.record_sightings([sighting], self.workspace.blobs_to_keep(snapshot))
+        self.workspace.store.record_sightings([sighting], self.workspace.reader.blobs_to_keep(snapshot))
 
     def record_shown_lines(
         self,
@@ -109,8 +109,9 @@ class Session:
         spans: tuple[tuple[int, int], ...],
         whole: bool = False,
         anchored: bool = False,
+        keep: bool = True,
     ) -> None:
-        """Remember that these lines of this version were shown, with or without their anchors."""
+        """Remember that these lines of this version were shown, with or without their anchors; `keep` its bytes."""
         key = self.workspace.target(path).key
         sighting = Sighting(
             session=self.id,
@@ -120,7 +121,9 @@ class Session:
             whole=whole,
             anchored=spans if anchored else (),
         )
-        self.workspace.store.record_sightings([sighting], self.workspace.blobs_to_keep(snapshot))
+        self.workspace.store.record_sightings(
+            [sighting], self.workspace.reader.blobs_to_keep(snapshot if keep else None)
+        )
 
     def record_shown_matches(self, hits: Iterable[tuple[str, Snapshot, tuple[tuple[int, int], ...]]]) -> None:
         """Remember lines that a search showed, of many files at once; paths are the workspace's own."""
@@ -128,7 +131,7 @@ class Session:
         for key, snapshot, spans in hits:
             sightings.append(Sighting(session=self.id, path=key, sha256=snapshot.sha256, spans=merge_ranges(spans)))
             if snapshot.size <= _MAX_MATCHED_VERSION_BYTES:
-                blobs += self.workspace.blobs_to_keep(snapshot)
+                blobs += self.workspace.reader.blobs_to_keep(snapshot)
         if sightings:
             self.workspace.store.record_sightings(sightings, blobs)
 

@@ -1,36 +1,143 @@
-"""The workspace as library users see it. Its parts are loaded on first use, because most commands need only one of them."""
+"""The workspace as library users see it: a reader, a writer, a finder and a history over one disk and one store.
 
+Its larger parts are loaded on first use, because most commands need only one of them.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
-from surehold.stores.base import Intent
+from surehold.disk.base import Disk, Target
+from surehold.errors import SureholdError
+from surehold.stores.base import Call, Intent, Owner, Store
+from surehold.text.encoding import EncodingDetector
+from surehold.text.snapshot import Snapshot
+from surehold.workspace.access.known_file import KnownFile
+from surehold.workspace.access.permission import Approver, Permission
+from surehold.workspace.access.policy import Policy
 from surehold.workspace.paths import AnyPath
+from surehold.workspace.proposal import Proposal
+from surehold.workspace.reader import WorkspaceReader
+from surehold.workspace.receipt import Receipt
 from surehold.workspace.recovery import SettledIntent
+from surehold.workspace.settings import Limits, Mode, ReadGateSettings, new_id, utc_now
 from surehold.workspace.writer import WorkspaceWriter
 
 if TYPE_CHECKING:
-    from surehold.workspace.access.permission import Approver
+    from surehold.text.page import FilePage
+    from surehold.workspace.finder import Finder
     from surehold.workspace.history import History
     from surehold.workspace.session import Session
-    from surehold.workspace.settings import Mode
 
 
-class Workspace(WorkspaceWriter):
+class Workspace:
     """One or several directories that we may edit, with their memory and their rules."""
+
+    def __init__(
+        self,
+        *,
+        disk: Disk,
+        store: Store,
+        owner: Callable[[], Owner],
+        policy: Policy | None = None,
+        limits: Limits | None = None,
+        mode: Mode | None = None,
+        approver: Approver | None = None,
+        gate: ReadGateSettings | None = None,
+        detector: EncodingDetector | None = None,
+        clock: Callable[[], datetime] = utc_now,
+        new_id: Callable[[], str] = new_id,
+    ) -> None:
+        self.disk, self.store, self.clock, self.new_id = disk, store, clock, new_id
+        self.mode: Mode | None = mode
+        self.approver = approver
+        self.gate = gate or ReadGateSettings()
+        self.reader = WorkspaceReader(disk=disk, store=store, policy=policy, limits=limits, detector=detector)
+        self.writer = WorkspaceWriter(self.reader, owner=owner, clock=clock, new_id=new_id)
+        self.limits, self.policy = self.reader.limits, self.reader.policy
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The directories below which everything happens."""
+        return self.disk.roots
+
+    def target(self, path: AnyPath) -> Target:
+        """Resolve a path that may be read."""
+        return self.reader.target(path)
+
+    def read(self, path: AnyPath, *, encoding: str | None = None, limit: int | None = None) -> Snapshot:
+        """Return a file as it is now; `FileTooLarge` above the limit."""
+        return self.reader.read(path, encoding=encoding, limit=limit)
+
+    def page(
+        self, path: AnyPath, *, start: int = 1, count: int = 2000, max_bytes: int = 262_144, encoding: str | None = None
+    ) -> "FilePage":
+        """Return some lines of a file of any size, with the facts about all of it, in one pass."""
+        return self.reader.page(path, start=start, count=count, max_bytes=max_bytes, encoding=encoding)
+
+    def read_chunks(self, path: AnyPath) -> Iterator[bytes]:
+        """Yield the bytes of a file of any size."""
+        return self.disk.read_chunks(self.target(path))
+
+    def fingerprint(self, path: AnyPath) -> str:
+        """Return the sha256 of a file as it is now; empty when nothing is there."""
+        return self.reader.fingerprint(path)
+
+    def know_file(self, path: AnyPath, *, session: str = "") -> KnownFile:
+        """Return a file as it is now, with what the store knows of it and what a session was shown of it."""
+        return self.reader.know_file(path, session=session)
+
+    def may_show_recorded(self, key: str) -> bool:
+        """Tell whether the rules let agents know of a path that the history names."""
+        return self.reader.names.may_show_recorded(key)
+
+    def write(
+        self, *proposals: Proposal, call: Call, dry_run: bool = False, permission: Permission | None = None
+    ) -> Receipt:
+        """Make all proposals happen, or none of them; the approver is asked first if the permission says so."""
+        return self.writer.write(*proposals, call=call, dry_run=dry_run, permission=permission)
+
+    def record_refusal(
+        self, paths: Sequence[tuple[str, str]], call: Call, change_id: str, error: SureholdError
+    ) -> None:
+        """Write a refused call into the ledger."""
+        self.writer.record_refusal(paths, call, change_id, error)
+
+    def recover(self) -> tuple[SettledIntent, ...]:
+        """Close every change that a dead process left open. Safe to run twice."""
+        return self.reader.recovery.settle_dead(timeout=self.limits.lock_timeout)
+
+    def permission(self, mode: Mode | None = None, approver: Approver | None = None) -> Permission:
+        """Return what a new conversation may do; without a mode, an approver is asked if there is one."""
+        asked = approver or self.approver
+        usual: Mode = "default" if asked else "acceptEdits"
+        return Permission(mode or self.mode or usual, approver=asked)
+
+    def has_session(self, session_id: str) -> bool:
+        """Tell whether a session of this id was begun before."""
+        return self.store.find_session(session_id) is not None
 
     def session(
         self,
         *,
         agent: str = "",
         id: str = "",  # noqa: A002 - it is the id
-        mode: "Mode | None" = None,
-        approver: "Approver | None" = None,
+        mode: Mode | None = None,
+        approver: Approver | None = None,
     ) -> "Session":
         """Begin a conversation, or go on with the one of that id, in a mode and with somebody to ask."""
         from surehold.workspace.session import Session
 
         return Session(self, id=id or self.new_id(), agent=agent, permission=self.permission(mode, approver))
+
+    @cached_property
+    def finder(self) -> "Finder":
+        """The way to files whose names are not known: listing, globbing, searching."""
+        from surehold.workspace.finder import Finder
+
+        return Finder(self.reader, detector=self.reader.detector)
 
     @cached_property
     def history(self) -> "History":
@@ -48,6 +155,17 @@ class Workspace(WorkspaceWriter):
     def writers(self) -> "FileWriteTracker":
         """Which tool family last wrote a file."""
         return FileWriteTracker(self)
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        self.store.close()
+        self.disk.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 @dataclass(frozen=True, slots=True)

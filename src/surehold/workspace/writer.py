@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NoReturn
 
-from surehold.disk.base import Disk, Step, Target
+from surehold.disk.base import Step, Target
 from surehold.errors import (
     AlreadyExists,
     InvalidArgument,
@@ -42,66 +42,45 @@ from surehold.stores.base import (
     Replay,
     Sighting,
     StaleRead,
-    Store,
     StoreView,
 )
-from surehold.text.encoding import EncodingDetector
 from surehold.text.hashing import sha256_hex
 from surehold.text.plan import Delete
 from surehold.text.snapshot import ABSENT, Snapshot
 from surehold.workspace.access.known_file import KnownFile
-from surehold.workspace.access.permission import Approver, ApproverText, Permission
-from surehold.workspace.access.policy import Policy
+from surehold.workspace.access.permission import ApproverText, Permission
 from surehold.workspace.access.seen_lines import sighting_after_write
 from surehold.workspace.draft import Draft, ResolvedProposal, make_draft
 from surehold.workspace.paths import spelled_path
 from surehold.workspace.proposal import Absent, Proposal
 from surehold.workspace.reader import WorkspaceReader
 from surehold.workspace.receipt import FileReceipt, Receipt
-from surehold.workspace.recovery import SettledIntent, paths_of
-from surehold.workspace.settings import Limits, Mode, ReadGateSettings, new_id, utc_now
+from surehold.workspace.recovery import paths_of
 
 _POLL_SECONDS = 0.005
 _SETTLE_SECONDS = 0.05
 
 
-class WorkspaceWriter(WorkspaceReader):
-    """Reads and changes the files of a workspace, and keeps its promises."""
+class WorkspaceWriter:
+    """Changes the files of a workspace, and keeps its promises."""
 
     def __init__(
         self,
+        reader: WorkspaceReader,
         *,
-        disk: Disk,
-        store: Store,
         owner: Callable[[], Owner],
-        policy: Policy | None = None,
-        limits: Limits | None = None,
-        mode: Mode | None = None,
-        approver: Approver | None = None,
-        gate: ReadGateSettings | None = None,
-        detector: EncodingDetector | None = None,
-        clock: Callable[[], datetime] = utc_now,
-        new_id: Callable[[], str] = new_id,
+        clock: Callable[[], datetime],
+        new_id: Callable[[], str],
     ) -> None:
-        super().__init__(disk=disk, store=store, policy=policy, limits=limits, detector=detector)
-        self.mode: Mode | None = mode
-        self.approver = approver
-        self.gate = gate or ReadGateSettings()
-        self.clock = clock
-        self.new_id = new_id
-        self._owner = owner
-
-    def permission(self, mode: Mode | None = None, approver: Approver | None = None) -> Permission:
-        """Return what a new conversation may do: where nothing was chosen, whoever can be asked is asked."""
-        asked = approver or self.approver
-        usual: Mode = "default" if asked else "acceptEdits"
-        return Permission(mode or self.mode or usual, approver=asked)
+        self._reader, self._disk, self._store = reader, reader.disk, reader.store
+        self._names, self._limits, self._recovery = reader.names, reader.limits, reader.recovery
+        self._owner, self._clock, self._new_id = owner, clock, new_id
 
     def write(
         self, *proposals: Proposal, call: Call, dry_run: bool = False, permission: Permission | None = None
     ) -> Receipt:
         """Make all proposals happen, or none of them; somebody is asked first where the permission says so."""
-        change_id = self.new_id()
+        change_id = self._new_id()
         try:
             places = self._resolve_proposals(proposals)  # 1
             rules = [rule for one in places for rule in one.rules]
@@ -118,10 +97,6 @@ class WorkspaceWriter(WorkspaceReader):
         if permission and permission.record:
             permission.record.receipts.append(receipt)
         return receipt
-
-    def recover(self) -> tuple[SettledIntent, ...]:
-        """Close every change that a dead process left open. Safe to run twice."""
-        return self._recovery.settle_dead(timeout=self.limits.lock_timeout)
 
     def _write_if_allowed(
         self, places: Sequence[ResolvedProposal], call: Call, change_id: str, permission: Permission, why: str
@@ -143,12 +118,12 @@ class WorkspaceWriter(WorkspaceReader):
         self, places: Sequence[ResolvedProposal], call: Call, change_id: str, *, dry_run: bool
     ) -> Receipt:
         targets = [target for place in places for target in place.targets]
-        deadline = time.monotonic() + self.limits.lock_timeout
+        deadline = time.monotonic() + self._limits.lock_timeout
         key = "" if dry_run else call.idempotency_key
         may_proceed = False
         while True:
-            with self.disk.lock(targets, timeout=max(deadline - time.monotonic(), 0)):  # 2
-                view = self.store.look([one.key for one in targets], session=call.session, idempotency_key=key)
+            with self._disk.lock(targets, timeout=max(deadline - time.monotonic(), 0)):  # 2
+                view = self._store.look([one.key for one in targets], session=call.session, idempotency_key=key)
                 dead = [busy for busy in view.intents if busy.owner_is_dead]
                 if may_proceed or not dead:
                     match self._attempt_write(places, view, call, change_id, dry_run=dry_run):
@@ -203,17 +178,17 @@ class WorkspaceWriter(WorkspaceReader):
         return places
 
     def _resolve_proposal(self, proposal: Proposal) -> ResolvedProposal:
-        target = self.names.resolve_readable(proposal.path)
-        to = self.names.resolve_readable(proposal.to_path) if proposal.to_path else None
+        target = self._names.resolve_readable(proposal.path)
+        to = self._names.resolve_readable(proposal.to_path) if proposal.to_path else None
         if to or isinstance(proposal.edit, Delete):
-            self.names.refuse_link(target)
-        rules = tuple(self.names.rules_for(one) for one in (target, to) if one)
+            self._names.refuse_link(target)
+        rules = tuple(self._names.rules_for(one) for one in (target, to) if one)
         return ResolvedProposal(proposal=proposal, target=target, to=to, rules=rules)
 
     def _read_destination(self, target: Target) -> Snapshot:
         """Return what is at a place that a file is to get; a directory there is in the way, not missing."""
         try:
-            return self._read_snapshot(target)
+            return self._reader.read_snapshot(target)
         except NotAFile as error:
             raise AlreadyExists(
                 error.message, path=error.path, reason="directory", action="Choose another path."
@@ -221,12 +196,12 @@ class WorkspaceWriter(WorkspaceReader):
 
     def _make_draft(self, place: ResolvedProposal, view: StoreView, call: Call) -> Draft:
         is_new = isinstance(place.proposal.proof, Absent)
-        current = self._read_destination(place.target) if is_new else self._read_snapshot(place.target)
+        current = self._read_destination(place.target) if is_new else self._reader.read_snapshot(place.target)
         displaced = self._read_destination(place.to) if place.to else ABSENT
-        known = KnownFile(view.records[place.target.key], current, store=self.store, session=call.session)
-        in_place = current.exists and self.disk.replaces_in_place(place.target)
+        known = KnownFile(view.records[place.target.key], current, store=self._store, session=call.session)
+        in_place = current.exists and self._disk.replaces_in_place(place.target)
         try:
-            return make_draft(place, known, displaced, in_place=in_place, trash_id=self.new_id())
+            return make_draft(place, known, displaced, in_place=in_place, trash_id=self._new_id())
         except SureholdError as error:
             self._record_shown_by(error, place.proposal, known)
             raise
@@ -239,7 +214,7 @@ class WorkspaceWriter(WorkspaceReader):
             sighting = known.sighting_of(error.shown)
             if proposal.shows_anchors:  # of some lines only the anchor is shown, and the beginning
                 sighting = replace(sighting, whole=False, anchored=error.shown)
-            self.store.record_sightings([sighting], self.blobs_to_keep(known.current))
+            self._store.record_sightings([sighting], self._reader.blobs_to_keep(known.current))
 
     def _make_intent(self, change_id: str, call: Call, drafts: Sequence[Draft]) -> Intent:
         return Intent(
@@ -247,26 +222,26 @@ class WorkspaceWriter(WorkspaceReader):
             call=call,
             changes=tuple(one.change for one in drafts if one.changes_anything),
             owner=self._owner(),
-            began=self.clock().isoformat(),
+            began=self._clock().isoformat(),
         )
 
     def _begin_intent(self, intent: Intent, drafts: Sequence[Draft]) -> Begun | Replay | Busy | StaleRead:
         blobs = [blob for one in drafts if one.changes_anything for blob in one.blobs]
-        fence = 0.0 if self.disk.is_coherent else self.limits.fence
-        return self.store.begin(intent, blobs, lease=self.limits.lease, fence=fence)
+        fence = 0.0 if self._disk.is_coherent else self._limits.fence
+        return self._store.begin(intent, blobs, lease=self._limits.lease, fence=fence)
 
     def _commit_change(self, intent: Intent, drafts: Sequence[Draft]) -> Receipt:
         began = time.monotonic()
 
         def renew_if_overdue() -> None:
-            overdue = time.monotonic() - began > self.limits.lease / 2
-            if overdue and not self.store.renew(intent.id, lease=self.limits.lease):
+            overdue = time.monotonic() - began > self._limits.lease / 2
+            if overdue and not self._store.renew(intent.id, lease=self._limits.lease):
                 raise StateUnavailable("This change took so long that another process settled it.", reason="lease_lost")
 
         steps = [step for one in drafts if one.changes_anything for step in one.steps]
         try:
             self._apply_steps(intent, steps, renew_if_overdue)
-            entries = self.store.finish(intent.id, sightings=self._sightings_after(intent.call, drafts))
+            entries = self._store.finish(intent.id, sightings=self._sightings_after(intent.call, drafts))
         except SureholdError as error:
             entries = self._settle_failed(intent, error)
             if not entries:
@@ -275,16 +250,16 @@ class WorkspaceWriter(WorkspaceReader):
 
     def _with_disk_warning(self, one: Draft) -> Draft:
         """Add what the disk has to say about the change that it just made."""
-        said = self.disk.write_caution(one.place.to or one.place.target) if one.changes_anything else ""
+        said = self._disk.write_caution(one.place.to or one.place.target) if one.changes_anything else ""
         return replace(one, warnings=(*one.warnings, said)) if said else one
 
     def _apply_steps(self, intent: Intent, steps: Sequence[Step], fence: Callable[[], None]) -> None:
         try:
-            self.disk.apply(steps, tag=intent.id, fence=fence, keep=self._keep_blob)
+            self._disk.apply(steps, tag=intent.id, fence=fence, keep=self._keep_blob)
         except RecoveryRequired:
             raise
         except SureholdError as error:  # nothing of it is visible, so there is nothing to bring back
-            self.store.abort(intent.id, error_kind=error.kind, message=error.message)
+            self._store.abort(intent.id, error_kind=error.kind, message=error.message)
             raise
 
     def _settle_failed(self, intent: Intent, error: SureholdError) -> tuple[Entry, ...]:
@@ -293,7 +268,7 @@ class WorkspaceWriter(WorkspaceReader):
             settled = self._recovery.settle_locked(intent, because=error)
             if settled.direction != "gone":
                 return ()
-            return self.store.list_entries(LedgerQuery(change_id=intent.id, ok_only=True, limit=len(intent.changes)))[
+            return self._store.list_entries(LedgerQuery(change_id=intent.id, ok_only=True, limit=len(intent.changes)))[
                 ::-1
             ]
         except SureholdError as worse:
@@ -323,7 +298,7 @@ class WorkspaceWriter(WorkspaceReader):
         return rows
 
     def _keep_blob(self, data: bytes) -> None:
-        self.store.keep_blob(Blob(data=data, sha256=sha256_hex(data)))
+        self._store.keep_blob(Blob(data=data, sha256=sha256_hex(data)))
 
     def record_refusal(
         self, paths: Sequence[tuple[str, str]], call: Call, change_id: str, error: SureholdError
@@ -331,16 +306,16 @@ class WorkspaceWriter(WorkspaceReader):
         """Write a refused call into the ledger, unless closing its intent did so already, or will."""
         with suppress(SureholdError):  # the refusal itself is what the caller must hear about
             error.recorded = True
-            if self.store.list_entries(LedgerQuery(change_id=change_id, limit=1)) or self._has_open_intent(change_id):
+            if self._store.list_entries(LedgerQuery(change_id=change_id, limit=1)) or self._has_open_intent(change_id):
                 return
             for path, to_path in paths:
                 change = Change(path=path, to_path=to_path, before=None, after=None)
-                self.store.record(
+                self._store.record(
                     call, change, change_id=change_id, ok=False, error_kind=error.kind, message=error.message
                 )
 
     def _has_open_intent(self, change_id: str) -> bool:
-        return any(busy.intent.id == change_id for busy in self.store.open_intents())
+        return any(busy.intent.id == change_id for busy in self._store.open_intents())
 
 
 def _as_spelled(proposal: Proposal) -> Proposal:

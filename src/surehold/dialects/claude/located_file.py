@@ -48,14 +48,14 @@ def absolute_path_of(target: Target) -> str:
 def locate_file(session: Session, path: str, *, head: int) -> LocatedFile:
     """Return the file that a path means; `NotFound` with near names when there is none."""
     target = session.workspace.target(path)
-    found = _stat_target(session, target)
+    found = session.workspace.reader.stat_target(target)
     if found is not None:
         return LocatedFile(path=path, target=target, look=found, head=read_head(session, target, head))
     others = _find_look_alikes(session, target)
     if len(others) != 1:
         raise _not_found_error(session, target, path, others)
     spelled = absolute_path_of(others[0])
-    found = _stat_target(session, others[0])
+    found = session.workspace.reader.stat_target(others[0])
     if found is None:
         raise _not_found_error(session, target, path, [])
     return LocatedFile(
@@ -67,24 +67,9 @@ def locate_file(session: Session, path: str, *, head: int) -> LocatedFile:
     )
 
 
-def _parent_directory(session: Session, target: Target) -> Target:
-    disk = session.workspace.disk
-    return disk.target_below(disk.resolve(target.root), target.parts[:-1])
-
-
-def _stat_target(session: Session, target: Target) -> EntryStat | None:
-    if not target.parts:
-        return EntryStat("directory", 0, 0, 0)
-    with suppress(NotFound):
-        return session.workspace.disk.stat_entries(_parent_directory(session, target), target.parts[-1:])[0]
-    return None
-
-
 def read_head(session: Session, target: Target, count: int) -> bytes:
-    """Return the first bytes; none of anything but a regular file that can be read."""
-    if not target.parts:
-        return b""
-    return session.workspace.disk.read_heads(_parent_directory(session, target), target.parts[-1:], count)[0] or b""
+    """Return the first bytes; none of what is not a regular file, or cannot be read."""
+    return session.workspace.reader.read_head(target, count)
 
 
 def _fold_name(name: str) -> str:
@@ -92,12 +77,8 @@ def _fold_name(name: str) -> str:
 
 
 def _sibling_names(session: Session, target: Target) -> list[str]:
-    if not target.parts:
-        return []
-    with suppress(SureholdError):
-        names = [entry.name for entry in session.workspace.disk.list_entries(_parent_directory(session, target))]
-        return sorted(names) if len(names) <= _MAX_SIBLINGS else []
-    return []
+    names = session.workspace.reader.sibling_names(target)
+    return sorted(names) if len(names) <= _MAX_SIBLINGS else []
 
 
 def _find_look_alikes(session: Session, target: Target) -> list[Target]:

@@ -11,7 +11,6 @@ from surehold.media import documents, pictures
 from surehold.media.documents import Document, DocumentFacts, DocumentPage, page_numbers, page_ranges
 from surehold.media.magic import PDF, FileKind, kind_of
 from surehold.media.workers import DecodeDeadline
-from surehold.stores.base import Sighting
 from surehold.text.snapshot import Snapshot
 from surehold.tools.context import CallContext
 
@@ -129,9 +128,7 @@ def _load_media(context: CallContext, place: LocatedFile, limit: int, error: typ
 
 def _remember_shown(context: CallContext, place: LocatedFile, snapshot: Snapshot, *, whole: bool) -> None:
     """Record that it was shown. The bytes are not kept: nothing of them is ever rebased."""
-    session = context.session
-    sighting = Sighting(session=session.id, path=place.target.key, sha256=snapshot.sha256, spans=(), whole=whole)
-    session.workspace.store.record_sightings([sighting])
+    context.session.record_shown_lines(place.target, snapshot, spans=(), whole=whole, keep=False)
 
 
 def _decode_patience(context: CallContext) -> DecodeDeadline:

@@ -20,7 +20,6 @@ from surehold.text.encoding import Encoding, detect_encoding
 from surehold.text.page import FilePage, read_page
 from surehold.text.snapshot import Snapshot
 from surehold.tools.context import CallContext
-from surehold.workspace.editorconfig import charset_of
 from surehold.workspace.file_source import open_source
 from surehold.workspace.session import Session
 
@@ -135,12 +134,12 @@ def read_until_page_end(
     workspace = session.workspace
 
     def choose_encoding(head: bytes) -> Encoding:
-        configured = partial(charset_of, workspace.disk, place.target)
+        configured = partial(workspace.reader.configured_charset, place.target)
         return detect_encoding(head, requested=encoding, configured=configured)
 
     if page := _page_in_head(read_head(session, place.target, _HEAD_BYTES), start, count, max_bytes, choose_encoding):
         return page, False
-    chunks = _PageChunks(workspace.disk.read_chunks(place.target), start, count, max_bytes)
+    chunks = _PageChunks(workspace.read_chunks(place.target), start, count, max_bytes)
 
     def choose_stream_encoding(head: bytes) -> Encoding:
         found = choose_encoding(head)

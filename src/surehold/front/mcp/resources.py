@@ -19,7 +19,7 @@ import anyio
 import anyio.to_thread
 
 from surehold.disk.base import Target
-from surehold.errors import FileTooLarge, NotAFile, NotFound, PermissionDenied
+from surehold.errors import FileTooLarge, NotAFile, NotFound
 from surehold.front.shared.ledger_json import entry_summary
 from surehold.search.query import ListedEntry
 from surehold.stores.base import Entry, LedgerQuery
@@ -247,25 +247,21 @@ class LedgerResources(StaticResources):
             return None
         rows = [
             entry_summary(entry)
-            for entry in self._workspace.store.list_entries(LedgerQuery(limit=_NEWEST_ENTRIES))
+            for entry in self._workspace.history.log(LedgerQuery(limit=_NEWEST_ENTRIES))
             if self._may_show(entry)
         ]
         return [{"uri": uri, "mimeType": "application/json", "text": json.dumps({"entries": rows}, indent=1)}]
 
     def _may_show(self, entry: Entry) -> bool:
         """Tell whether the rules let agents know of the files in an entry."""
-        try:
-            for key in filter(None, (entry.change.path, entry.change.to_path)):
-                self._workspace.names.check_recorded_path(key)
-        except PermissionDenied:
-            return False
-        return True
+        keys = filter(None, (entry.change.path, entry.change.to_path))
+        return all(self._workspace.may_show_recorded(key) for key in keys)
 
     def content_mark(self, uri: str) -> str | None:
         """Return the number of the newest entry."""
         if uri != LOG_URI:
             return None
-        return str(next((entry.seq for entry in self._workspace.store.list_entries(LedgerQuery(limit=1))), 0))
+        return str(next((entry.seq for entry in self._workspace.history.log(LedgerQuery(limit=1))), 0))
 
 
 _ANSWER_URI_PREFIX = "surehold://answer/"

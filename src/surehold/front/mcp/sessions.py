@@ -149,7 +149,7 @@ class SessionRegistry:
 
     def _check_handle(self, handle: str) -> None:
         known = session_id(handle)
-        if known not in self._open and self._workspace.store.find_session(known) is None:
+        if known not in self._open and not self._workspace.has_session(known):
             raise InvalidArgument(
                 "No session has this handle.",
                 reason="unknown_session",

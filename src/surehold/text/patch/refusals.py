@@ -155,7 +155,7 @@ class PatchRefusals:
         return self._build_error(block, why, reason, action, closest=[self._compare_at(block, at)])
 
     def _build_error(
-        self, block: EncodedHunk, why: str, reason: str, action: str | None = None, **details: object
+        self, block: EncodedHunk, why: str, reason: str, action: str | None = None, **details: Any
     ) -> PatchApplyError:
         return PatchApplyError(
             f"Hunk {block.index} of `{self._path}` (line {block.hunk.line} of the patch) does not apply: {why}.",

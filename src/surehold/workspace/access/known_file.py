@@ -7,8 +7,9 @@ from typing import Literal
 from surehold.errors import SureholdError
 from surehold.stores.base import Entry, LedgerQuery, PathRecord, Sighting, Store, WriterSpan
 from surehold.text.align import align_lines
+from surehold.text.line_ranges import LineRanges, merge_ranges
 from surehold.text.snapshot import Snapshot
-from surehold.workspace.access.seen_lines import LineRanges, clip_spans, merge_ranges, subtract_spans
+from surehold.workspace.access.seen_lines import clip_spans, subtract_spans
 
 _MAX_COMPARED_BYTES = 16 << 20
 """Versions are compared up to this size together; larger ones are told apart by their hashes alone."""
