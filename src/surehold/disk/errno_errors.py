@@ -61,7 +61,7 @@ def not_a_directory_error(path: str) -> NotFound:
 
 
 def not_a_file_error(mode: int, path: str) -> NotAFile:
-    """Return the error for anything that is there but is no regular file."""
+    """Return the error for anything that is there but is not a regular file."""
     kind = next((name for test, name in _FILE_KINDS if test(mode)), "special file")
     reason = "is_a_directory" if kind == "directory" else "not_a_file"
     return NotAFile(f"`{path}` is a {kind}, not a regular file.", path=path, reason=reason, file_type=kind)

@@ -13,7 +13,7 @@ from surehold.workspace.proposal import Proposal, SessionEdit, Sha256
 
 _MAX_COMPARED_BYTES = 8 << 20
 _CHANGES_SINCE_BYTES = 8 * 1024
-"""A refusal shows what changed meanwhile: for files up to this size together, up to so many bytes of it."""
+"""A refusal shows what changed since: for files up to this size together, up to so many bytes of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ def make_draft(
 
 
 def _already_applied(edit: Edit, current: Snapshot, base: bytes | None) -> bool:
-    """Tell whether the file already is what the call asked for, so that a repeated call is no conflict."""
+    """Tell whether the file already is what the call asked for, so that a repeated call is not a conflict."""
     try:
         if not edit.plan(current).changes_bytes:
             return True

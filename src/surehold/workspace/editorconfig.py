@@ -61,7 +61,7 @@ def _parse_config(text: str, name: str) -> tuple[bool, str | None]:
 
 
 class _NamePositions:
-    """Sets of places in a name, each as the bits of a number: bit i stands before character i."""
+    """Sets of places in a name, each as the bits of a number: bit i is the place before character i."""
 
     def __init__(self, name: str) -> None:
         self._of: dict[str, int] = {}

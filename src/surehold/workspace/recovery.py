@@ -181,7 +181,7 @@ class Recovery:
 
 
 def is_mixture(data: bytes, before: bytes, after: bytes) -> bool:
-    """Tell whether bytes are what writing `after` over `before` leaves behind when it stops anywhere.
+    """Tell whether bytes are what writing `after` over `before` leaves when it stops anywhere.
 
     What is longer than before is written first. Below that every block must be that of one version, except the one that
     the writing was just going through.

@@ -29,9 +29,9 @@ class ReadGateSettings:
     """What a session must have been shown before Write, Edit and NotebookEdit change a file."""
 
     require_read: Literal["strict", "matched", "off"] = "strict"
-    """`matched`: an edit also goes on when its exact text stands once in a file that was not read. `off`: no question."""
+    """`matched`: an edit is also allowed if its exact text occurs once in a file that was not read. `off`: nothing is required."""
     on_stale: Literal["reject", "rebase"] = "reject"
-    """`rebase`: an edit goes on in lines that are provably the same, whoever changed the file."""
+    """`rebase`: an edit is applied if its lines are provably the same, although the file changed."""
 
 
 _ID_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"

@@ -97,7 +97,7 @@ class OverwriteAction:
         try:
             os.fchmod(fd, mode)
         except PermissionError:
-            # Somebody else's file: its mode is theirs, unless changing it was the task.
+            # Another user's file: its mode is theirs, unless changing it was the task.
             if self.step.mode is not None:
                 raise
 

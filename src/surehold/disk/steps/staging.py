@@ -145,7 +145,7 @@ _UNLIMITED_BYTES = 1 << 62
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisplacedFile:
-    """What lies under a name: the hash of its bytes, None when it is no regular file."""
+    """What lies under a name: the hash of its bytes, None when it is not a regular file."""
 
     sha256: str | None
     status: os.stat_result

@@ -1,15 +1,15 @@
-"""Which changes are allowed, and which need approval.
+"""Which changes are allowed, and which require approval.
 
 The first that applies decides:
  1 a deny rule, for the name or for what it resolves to: refused in every mode
  2 a path outside of every root: refused in every mode, by the disk
- 3 a protected path: needs approval; refused in `dontAsk` and without an approver; free in `bypassPermissions` only
+ 3 a protected path: requires approval; refused in `dontAsk` and without an approver; free in `bypassPermissions` only
  4 `bypassPermissions`: free
  5 `plan`: refused
- 6 an ask rule: needs approval
+ 6 an ask rule: requires approval
  7 an allow rule, for the name and for what it resolves to: free
  8 `acceptEdits`, or an earlier "always" in this session: free
- 9 otherwise needs approval; `dontAsk` refuses instead
+ 9 otherwise requires approval; `dontAsk` refuses instead
 
 The approver is never called while a lock is held. An approval is valid only for the exact bytes that were shown: if the
 file or the plan has changed by then, nothing is written.
@@ -31,19 +31,19 @@ from surehold.workspace.receipt import ChangeRecord, FileReceipt, Receipt
 from surehold.workspace.settings import Mode
 
 _DIFF_PREVIEW_CHARS = 8 * 1024
-"""A refusal shows so many characters of a difference."""
+"""How much of a diff a refusal shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermissionRequest:
-    """A change that was worked out and waits for a yes."""
+    """A change that was worked out and requires approval."""
 
     call: Call
     """Who asks: tool, operation, agent, session, and the audit note."""
     files: tuple[FileReceipt, ...]
     """What would happen: path, plan with both versions, and the change with its diff and both hashes."""
     why: str
-    """Why somebody is asked, in one sentence."""
+    """Why approval is required, in one sentence."""
 
     @property
     def diff(self) -> str:
@@ -53,32 +53,32 @@ class PermissionRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """What a person said to a request."""
+    """The answer of a person to a request."""
 
     allowed: bool
     always: bool = False
-    """Later changes of this conversation need no question either, unless a rule or a protected path asks."""
+    """Later changes of this session need no approval either, unless a rule or a protected path requires it."""
     contents: Mapping[str, str] = field(default_factory=dict[str, str])
     """Whole texts that the person wants instead, by the paths of the request's files."""
     note: str = ""
-    """What the model should hear about it."""
+    """A message for the model."""
 
 
 class Approver(Protocol):
-    """Asks a person. It may take minutes; no lock is held meanwhile."""
+    """Asks a person. It may take minutes; no lock is held while it does."""
 
     def __call__(self, request: PermissionRequest) -> Approval:
-        """Return what the person said. Raise `PermissionRequired` when nobody can be reached or nobody answers."""
+        """Return the person's answer. Raise `PermissionRequired` when there is no answer or no one to ask."""
         ...
 
 
 @dataclass(slots=True)
 class PermissionState:
-    """What a conversation and its people agreed on so far."""
+    """What a session may do by now."""
 
     mode: Mode
     always: bool = False
-    """Somebody said that they need not be asked again."""
+    """The person allowed later changes too."""
 
 
 class Permission:
@@ -108,7 +108,7 @@ class Permission:
         self._agreed.always = False
 
     def with_approver(self, approver: Approver | None) -> "Permission":
-        """Return the same permission, which asks somebody else."""
+        """Return the same permission with another approver."""
         return Permission(approver=approver, agreement=self._agreed, record=self.record)
 
     def with_record(self, record: ChangeRecord) -> "Permission":
@@ -116,7 +116,7 @@ class Permission:
         return Permission(approver=self._approver, agreement=self._agreed, record=record)
 
     def reason_to_ask(self, standings: Sequence[PathRules], *, dry_run: bool = False) -> str:
-        """Say why somebody must be asked; nothing when nobody must. Refuse what is not even asked about."""
+        """Say why approval is required, or nothing when it is not. Refuse what no approval can allow."""
         strictest = sorted(standings, key=lambda one: (not one.protected_by, not one.asked_by))
         reason = next((why for one in strictest if (why := self._reason_for_path(one, dry_run=dry_run))), "")
         if self.record and not reason:
@@ -132,7 +132,7 @@ class Permission:
         why = self._reason_by_rules(standing)
         if why and mode == "dontAsk":
             raise PermissionDenied(
-                f"`{path}` needs a yes to be changed, and in the mode dontAsk nobody is asked.",
+                f"Changing `{path}` requires approval, and mode `dontAsk` never asks.",
                 path=path,
                 reason="dont_ask",
                 action="Work on another file, or ask a person to start in another mode.",
@@ -154,7 +154,7 @@ class Permission:
     def request_approval(
         self, proposals: Sequence[Proposal], rehearsal: Receipt, call: Call, why: str
     ) -> "ApprovedProposals":
-        """Ask somebody, and return the proposals bound to what was shown, or to what the person wants instead."""
+        """Ask the approver, and return the proposals bound to what was shown, or to what the person wants instead."""
         request = PermissionRequest(call=call, files=rehearsal.files, why=why)
         if self._approver is None:
             raise _no_approver_error(request)
@@ -170,7 +170,7 @@ class Permission:
             )
         if strange := set(approval.contents) - {one.path for one in request.files if one.plan.after.exists}:
             raise InvalidArgument(
-                f"The approval holds content for `{min(strange)}`, which this change does not write.",
+                f"The approval contains content for `{min(strange)}`, which this change does not write.",
                 reason="strange_content",
             )
         pairs = list(zip(proposals, request.files, strict=True))
@@ -181,11 +181,11 @@ class Permission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovedProposals:
-    """Proposals that somebody said yes to."""
+    """Proposals that a person approved."""
 
     proposals: tuple[Proposal, ...]
     note: str = ""
-    """What the model should hear about it."""
+    """A message for the model."""
 
     @property
     def is_modified(self) -> bool:
@@ -193,7 +193,7 @@ class ApprovedProposals:
         return any(isinstance(one.edit, ApproverText) for one in self.proposals)
 
     def with_note(self, receipt: Receipt) -> Receipt:
-        """Return what the caller hears, with what the person did and said."""
+        """Return the receipt with the note of the person, and whether they changed the content."""
         first, *others = receipt.files or (None,)
         if self.note and first:
             said = f"The person who allowed this says: {self.note}"
@@ -207,7 +207,7 @@ class ApproverText(WriteText):
 
 @dataclass(frozen=True, slots=True)
 class ApprovedVersion:
-    """Somebody was shown this version, and said yes to what becomes of it."""
+    """The version that was shown to the person who approved the change."""
 
     before: Snapshot
 
@@ -229,7 +229,7 @@ class ApprovedVersion:
 
 @dataclass(frozen=True, slots=True)
 class ApprovedDestination:
-    """Somebody was shown that a move overwrites this version, or nothing."""
+    """The version at the destination of a move, as it was shown to the person who approved it."""
 
     sha256: str
     """Empty when nothing was there."""
@@ -293,9 +293,10 @@ def _refuse_in_plan_mode(path: str) -> str:
 def _no_approver_error(request: PermissionRequest) -> PermissionRequired:
     diff = request.diff
     return PermissionRequired(
-        f"{request.why[:-1]}, and nobody can be asked here.",
+        f"Changing `{request.files[0].path}` requires approval, and no approver is available.",
         path=request.files[0].path,
         action="Ask a person to make this change, to start with `--mode acceptEdits`, or to name the path with `--allow`.",
+        why=request.why,
         diff=diff[:_DIFF_PREVIEW_CHARS],
         diff_truncated=len(diff) > _DIFF_PREVIEW_CHARS,
     )

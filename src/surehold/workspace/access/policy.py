@@ -111,9 +111,9 @@ class PathRules:
     protected_by: str = ""
     """The rule that protects it."""
     asked_by: str = ""
-    """The rule that wants somebody asked."""
+    """The rule that requires approval."""
     allowed: bool = False
-    """A rule says that nobody need be asked."""
+    """Whether a rule allows it without approval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

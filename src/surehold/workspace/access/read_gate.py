@@ -27,7 +27,7 @@ _REFUSAL_CHARS = 1_900
 """How many characters of lines or of a difference a refusal shows."""
 _MAX_NAMED_RANGES = 8
 _MAX_LISTED_RANGES = 50
-"""So many are told to programs; a longer list would push out what the refusal shows."""
+"""How many ranges are listed for programs; a longer list would push out what the refusal shows."""
 _READ_PAGE_LINES = 2_000
 """How many lines Read shows at once."""
 
@@ -35,7 +35,7 @@ _READ_PAGE_LINES = 2_000
 class ReadGate:
     """What a session saw of the file that it wants to change: a proof before the plan, and a check of the plan.
 
-    The proof looks under the lock, so it also sees what other calls of the session did meanwhile. It is asked again for
+    The proof looks under the lock, so it also sees what other calls of the session did in the meantime. It is asked again for
     every attempt, and keeps what it found for the check that follows.
     """
 
@@ -182,7 +182,7 @@ class ReadGate:
 
 
 def find_in_earlier_version(touched: LineRanges, current: Snapshot, base: Snapshot) -> LineRanges:
-    """Return where lines stood in an earlier version; none when that is not proven for all of them."""
+    """Return where lines were in an earlier version; none when that is not proven for all of them."""
     ranges = [LineBlock(start=first - 1, end=last) for first, last in touched]
     places = relocate_lines(current.lines.raw, base.lines.raw, ranges)
     found = [(place.start + 1, place.end) for place in places if isinstance(place, MovedLines)]
@@ -214,7 +214,7 @@ def _is_single_exact_match(plan: EditPlan) -> bool:
 
 
 def _touched_lines(plan: EditPlan) -> LineRanges:
-    """Return the lines that a plan replaces, or stands between."""
+    """Return the lines that a plan replaces, or inserts between."""
     return merge_ranges([(one.start_line, one.end_line) for edit in plan.applied for one in edit.ranges])
 
 
