@@ -55,14 +55,13 @@ PARSED_BACK: dict[str, int] = {
 """How often a tool reads data out of a text that we wrote."""
 
 SENTENCE_SURGERY: dict[str, int] = {
-    "workspace/access/permission.py": 2,
+    "workspace/access/permission.py": 1,
 }
 """How often a message is put together from parts of words or sentences."""
 
 IDIOM_LEFT: dict[str, int] = {
-    "disk": 3,
     "front": 1,
     "text": 14,
-    "workspace": 41,
+    "workspace": 16,
 }
 """How often the private idiom is left in a folder of the package."""
