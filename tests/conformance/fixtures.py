@@ -15,9 +15,9 @@ from typing import Any
 from surehold.dialects.shared.wire import WIRE
 from surehold.errors import SureholdError
 from surehold.front.mcp.adapter import Prompt, as_user_message
-from surehold.front.mcp.resources import StaticResources
+from surehold.front.mcp.resources import ResourceProvider
 from surehold.text.rewrite import WriteText
-from surehold.tools.context import CallContext
+from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.spec import Answer, Hints, Json, Params, Result, Tool
 from surehold.workspace.proposal import Absent, Proposal
 
@@ -65,6 +65,9 @@ class Region(Params):
 
 class Nothing(Result):
     """The answer is in the content."""
+
+    def text(self, budget: AnswerBudget) -> str:
+        return ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,7 +180,7 @@ TOOLS = (
 )
 
 
-class FixtureResources(StaticResources):
+class FixtureResources(ResourceProvider):
     """Resources with fixed addresses, one of them by template, one that is watched."""
 
     def list_entries(self) -> Iterable[Json]:

@@ -16,7 +16,7 @@ from surehold.front.mcp.server import BoundServer, make_server
 from surehold.front.mcp.stdio import serve_stdio
 from surehold.front.shared.stdio_lines import claim_stdio
 from surehold.tools.context import AnswerBudget, CallContext
-from surehold.tools.spec import Hints, Params, Result, tool
+from surehold.tools.spec import Hints, Params, Result, SubjectPath, tool
 
 LOOKS = Hints(kind="other", title="Odd", read_only=True)
 CHANGES = Hints(kind="edit", title="Odd", operation="create")
@@ -42,7 +42,7 @@ class Steps(Params):
 
 
 class Name(Params):
-    path: str
+    path: SubjectPath
 
 
 @tool("noisy", hints=LOOKS, wire=WIRE)
@@ -139,9 +139,9 @@ def main(root: str, state: str, way: str = "") -> int:
 
 
 def over_http(bound: BoundServer) -> int:
-    place, door = open_port(HttpSettings(port=0))
-    print(f"http://{door.address}/mcp", file=sys.stderr, flush=True)
-    return serve_http(bound, place, door)
+    listener, settings = open_port(HttpSettings(port=0))
+    print(f"http://{settings.address}/mcp", file=sys.stderr, flush=True)
+    return serve_http(bound, listener, settings)
 
 
 if __name__ == "__main__":

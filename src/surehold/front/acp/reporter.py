@@ -20,7 +20,7 @@ from surehold.front.acp.events import MAX_INPUT_BYTES, Dialect, ToolEvent, cut_t
 from surehold.front.acp.file_diffs import preview_changes
 from surehold.front.acp.locations import call_title, changed_locations, requested_locations
 from surehold.front.shared.approval_queue import ANSWER_SECONDS, ApprovalQueue, run_on_loop
-from surehold.front.shared.bug_report import answer_after_bug, correct_answer
+from surehold.front.shared.bug_report import answer_after_bug
 from surehold.front.shared.sanitize import has_surrogates, lone_surrogate_error
 from surehold.library.families import tool_named
 from surehold.tools.context import AnswerBudget, CallContext
@@ -102,7 +102,9 @@ class ReportedCall:
         try:
             if not tool.hints.read_only and has_surrogates(self._arguments):
                 return tool.refusal_answer(lone_surrogate_error())
-            return correct_answer(tool, tool.call(context, self._arguments), self._record, "acp")
+            answer = tool.call(context, self._arguments)
+            failure = (answer.bug or answer.error) if self._record.change_ids else None
+            return answer_after_bug(tool, failure, self._record, "acp") if failure else answer
         except Exception as error:  # noqa: BLE001 - the client must get an answer
             return answer_after_bug(tool, error, self._record, "acp")
 

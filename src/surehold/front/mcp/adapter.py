@@ -17,7 +17,7 @@ from surehold.front.mcp.resources import FileResources, LedgerResources, Resourc
 from surehold.front.mcp.results import tool_result
 from surehold.front.mcp.sessions import INVALID_PARAMS, NO_SUCH_RESOURCE, Caller, RpcError, SessionRegistry
 from surehold.front.shared.approval_queue import ApprovalQueue
-from surehold.front.shared.bug_report import answer_after_bug, correct_answer
+from surehold.front.shared.bug_report import answer_after_bug
 from surehold.front.shared.sanitize import ensure_utf8, has_surrogates, lone_surrogate_error, without_surrogates
 from surehold.tools.context import AnswerBudget, CallContext
 from surehold.tools.export import mcp_tool
@@ -71,13 +71,11 @@ class Prompt:
     arguments: tuple[Json, ...] = ()
 
     def list_entry(self) -> Json:
-        """Return it as `prompts/list` shows it."""
         entry: Json = {"name": self.name, "title": self.title, "description": self.description}
         return {**entry, "arguments": list(self.arguments)} if self.arguments else entry
 
 
 def as_user_message(text: str) -> Sequence[Json]:
-    """Return a text as the one message of a prompt."""
     return [{"role": "user", "content": {"type": "text", "text": text}}]
 
 
@@ -120,7 +118,6 @@ class Adapter:
 
     # The server itself.
     def describe_server(self) -> Json:
-        """Return who this is, and what a model should know."""
         from surehold import __version__
 
         return ensure_utf8(
@@ -135,7 +132,6 @@ class Adapter:
 
     @property
     def instructions(self) -> str:
-        """What a host tells its model."""
         found, roots = self._tools.values(), self._workspace.roots
         brief = [one.brief for one in found if one.brief]
         return ensure_utf8(
@@ -144,13 +140,11 @@ class Adapter:
 
     @property
     def guidance(self) -> str:
-        """The long form, for whoever asks for it."""
         return ensure_utf8(build_guidance(self._tools.values(), roots=self._workspace.roots, lean=self.options.lean))
 
     # Tools.
     @property
     def tool_names(self) -> tuple[str, ...]:
-        """Which tools are served."""
         return tuple(self._tools)
 
     def list_tools(self) -> list[Json]:
@@ -158,7 +152,6 @@ class Adapter:
         return [ensure_utf8(tool_entry(one, lean=self.options.lean)) for one in self._tools.values()]
 
     def input_schema(self, name: str) -> Json | None:
-        """Return what a tool takes."""
         return self._tools[name].input_schema if name in self._tools else None
 
     def may_write(self, name: str) -> bool:
@@ -166,7 +159,6 @@ class Adapter:
         return name in self._tools and not self._tools[name].hints.read_only
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None, caller: Caller) -> Json:
-        """Call a tool."""
         tool = self._tools.get(name)
         if tool is None:
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {ensure_utf8(name[:100])}", {"tools": list(self._tools)})
@@ -217,13 +209,11 @@ class Adapter:
         return {**result, "nextCursor": f"{number}:{after}"} if number < len(self._providers) else result
 
     def list_templates(self) -> Json:
-        """Return every template of addresses."""
         return {
             "resourceTemplates": ensure_utf8([row for provider in self._providers for row in provider.list_templates()])
         }
 
     def read_resource(self, uri: str, caller: Caller) -> Json:
-        """Return the contents of a resource."""
         try:
             found = next(
                 (rows for provider in self._providers if (rows := provider.read_resource(uri)) is not None), None
@@ -272,11 +262,9 @@ class Adapter:
 
     # Prompts.
     def list_prompts(self) -> Json:
-        """Return every prompt."""
         return {"prompts": ensure_utf8([one.list_entry() for one in self._prompts.values()])}
 
     def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> Json:
-        """Return the messages of a prompt."""
         prompt = self._prompts.get(name)
         if prompt is None:
             raise RpcError(
@@ -291,7 +279,9 @@ def _run_tool(tool: AnyTool, context: CallContext, arguments: Json, record: Chan
         if not tool.hints.read_only:
             return tool.record_refusal(context, arguments, lone_surrogate_error())
     try:
-        return correct_answer(tool, tool.call(context, arguments), record, "mcp")
+        answer = tool.call(context, arguments)
+        failure = (answer.bug or answer.error) if record.change_ids else None
+        return answer_after_bug(tool, failure, record, "mcp") if failure else answer
     except InputRequired:
         raise
     except Exception as error:  # noqa: BLE001 - the host must get an answer

@@ -48,7 +48,6 @@ class InputRequired(Exception):
         self._state = state
 
     def to_result(self) -> Json:
-        """Return the result that asks."""
         params: Json = {"mode": "form", "message": self._form.message, "requestedSchema": self._form.schema}
         return {
             "resultType": "input_required",
@@ -121,7 +120,6 @@ def _refuse_one_by_one(request: PermissionRequest) -> Approval:
 
 
 def form_for_request(request: PermissionRequest, *, keep: KeepText) -> ElicitationForm:
-    """Return what a person is asked about a change."""
     message = cut_text_to_fit(_message_text(request), _MAX_MESSAGE_CHARS, keep)
     properties: Json = {
         "decision": {"type": "string", "title": "Decision", "enum": [ONCE, ALWAYS, REFUSE]},
@@ -140,7 +138,6 @@ def form_for_request(request: PermissionRequest, *, keep: KeepText) -> Elicitati
 
 
 def approval_from_reply(reply: ElicitationReply, request: PermissionRequest) -> Approval:
-    """Return what a reply means."""
     note = str(reply.content.get("note") or "")[:_MAX_NOTE_CHARS].strip()
     if reply.action == "cancel":
         return approval_for("refuse", note="the question was closed without an answer")

@@ -40,7 +40,6 @@ class SameSiteCheck:
         self._origins = {f"http://{host}" for host in self._hosts} | set(settings.allow_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer it."""
         if scope["type"] == "http":
             headers = Headers(scope=scope)
             if not self._is_own_host(headers.getlist("host")):

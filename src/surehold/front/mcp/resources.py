@@ -12,7 +12,6 @@ import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Protocol
 from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
 
 import anyio
@@ -28,51 +27,31 @@ from surehold.tools.spec import Json
 from surehold.workspace.workspace import Workspace
 
 
-class ResourceProvider(Protocol):
-    """Resources of one kind."""
-
-    def list_page(self, after: str) -> tuple[Sequence[Json], str]:
-        """Return what `resources/list` shows next, and where to go on; empty at the end."""
-        ...
-
-    def list_templates(self) -> Sequence[Json]:
-        """Return what `resources/templates/list` shows."""
-        ...
-
-    def read_resource(self, uri: str) -> Sequence[Json] | None:
-        """Return the contents of a resource; None when another provider has it, an error when it cannot be read."""
-        ...
-
-    def content_mark(self, uri: str) -> str | None:
-        """Return a text that differs whenever the content does; None when another provider has it."""
-        ...
-
-    def complete_value(self, template: str, value: str) -> Sequence[str]:
-        """Return how a value of one of its templates could go on."""
-        ...
-
-
-class StaticResources:
-    """A provider whose resources never change and fit on one page."""
+class ResourceProvider:
+    """Resources of one kind; by itself it has none."""
 
     def list_entries(self) -> Iterable[Json]:
-        """Yield what is listed: here nothing."""
+        """Yield what `resources/list` shows, when that fits on one page."""
         return ()
 
     def list_page(self, after: str) -> tuple[Sequence[Json], str]:  # noqa: ARG002 - there is one page
-        """Return everything."""
+        """Return what `resources/list` shows next, and where to go on; empty at the end."""
         return list(self.list_entries()), ""
 
     def list_templates(self) -> Sequence[Json]:
-        """Return none."""
+        """Return what `resources/templates/list` shows."""
         return ()
 
-    def content_mark(self, uri: str) -> str | None:  # noqa: ARG002 - what others do with it
-        """Return None: what is here never changes."""
+    def read_resource(self, uri: str) -> Sequence[Json] | None:  # noqa: ARG002 - it has none
+        """Return the contents of a resource; None when another provider has it, an error when it cannot be read."""
         return None
 
-    def complete_value(self, template: str, value: str) -> Sequence[str]:  # noqa: ARG002 - what others do with it
-        """Return nothing."""
+    def content_mark(self, uri: str) -> str | None:  # noqa: ARG002 - what is here never changes
+        """Return a text that differs whenever the content does; None when another provider has it."""
+        return None
+
+    def complete_value(self, template: str, value: str) -> Sequence[str]:  # noqa: ARG002 - it has no templates
+        """Return how a value of one of its templates could go on."""
         return ()
 
 
@@ -99,7 +78,7 @@ def path_of(uri: str) -> str | None:
     return os.fsdecode(unquote_to_bytes(parts.path))
 
 
-class FileResources:
+class FileResources(ResourceProvider):
     """Shows what may be read below the roots, except what is ignored or hidden."""
 
     def __init__(self, workspace: Workspace) -> None:
@@ -123,7 +102,6 @@ class FileResources:
         return rows, f"{at + 1}/" if at + 1 < len(roots) else ""
 
     def list_templates(self) -> Sequence[Json]:
-        """Return the one template that covers every file."""
         return [
             {
                 "uriTemplate": _FILE_URI_TEMPLATE,
@@ -231,18 +209,16 @@ _LOG_LISTING: Json = {
 }
 
 
-class LedgerResources(StaticResources):
+class LedgerResources(ResourceProvider):
     """Shows what happened in this workspace, newest first."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
     def list_entries(self) -> Iterable[Json]:
-        """Yield the log."""
         yield _LOG_LISTING
 
     def read_resource(self, uri: str) -> Sequence[Json] | None:
-        """Return the newest entries as JSON."""
         if uri != LOG_URI:
             return None
         rows = [
@@ -268,7 +244,7 @@ _ANSWER_URI_PREFIX = "surehold://answer/"
 _MAX_SAVED_CHARS = 64 << 20
 
 
-class SavedAnswers(StaticResources):
+class SavedAnswers(ResourceProvider):
     """Keeps whole answers under names that cannot be guessed; the oldest go when there are too many."""
 
     def __init__(self, *, limit: int = _MAX_SAVED_CHARS) -> None:
@@ -277,7 +253,6 @@ class SavedAnswers(StaticResources):
         self._lock = threading.Lock()
 
     def keep_text(self, text: str, mime_type: str) -> str:
-        """Keep a text and return its address."""
         uri = _ANSWER_URI_PREFIX + secrets.token_urlsafe(12)
         with self._lock:
             self._kept[uri] = (text, mime_type)
@@ -286,7 +261,6 @@ class SavedAnswers(StaticResources):
         return uri
 
     def read_resource(self, uri: str) -> Sequence[Json] | None:
-        """Return an answer in full."""
         with self._lock:
             found = self._kept.get(uri)
         return [{"uri": uri, "mimeType": found[1], "text": found[0]}] if found else None

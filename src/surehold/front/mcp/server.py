@@ -54,7 +54,6 @@ class ShutdownSignals:
         self.code = 0
 
     async def watch_signals(self) -> None:
-        """Listen, until cancelled."""
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async for number in signals:
                 if self.asked.is_set():
@@ -79,7 +78,6 @@ def can_elicit(ctx: RequestContext) -> bool:
 
 
 def replies_in(params: types.CallToolRequestParams) -> dict[str, ElicitationReply]:
-    """Return the answers that a call brings along."""
     given = params.input_responses or {}
     return {key: _reply_from(one) for key, one in given.items() if isinstance(one, types.ElicitResult)}
 

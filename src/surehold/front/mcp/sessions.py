@@ -105,7 +105,6 @@ _MAX_OPEN_SESSIONS = 1024
 
 
 def new_handle() -> str:
-    """Return a name for a session that cannot be guessed."""
     return secrets.token_urlsafe(24)
 
 

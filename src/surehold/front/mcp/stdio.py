@@ -44,7 +44,6 @@ class ParsedLine:
 
 
 def parse_line(line: bytes) -> ParsedLine:
-    """Read one line."""
     try:
         return ParsedLine(message=jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValidationError:

@@ -50,12 +50,6 @@ def answer_after_bug(tool: "AnyTool", error: Exception, record: "ChangeRecord", 
     )
 
 
-def correct_answer(tool: "AnyTool", answer: "Answer", record: "ChangeRecord", front: str) -> "Answer":
-    """Return the answer of a call, corrected when something failed after its change was written."""
-    failure = answer.bug or answer.error
-    return answer_after_bug(tool, failure, record, front) if failure and record.change_ids else answer
-
-
 def collect_versions() -> dict[str, str]:
     """Return what one needs to know to repeat a problem."""
     import platform
