@@ -42,7 +42,6 @@ PATH_TEXT = {
 """Where a path is text although it is not at the edge: files and folders."""
 
 PATH_STRINGS: dict[str, int] = {
-    "workspace/access/permission.py": 2,
     "workspace/access/read_gate.py": 2,
     "workspace/access/seen_lines.py": 1,
     "workspace/writer.py": 1,
@@ -61,7 +60,5 @@ SENTENCE_SURGERY: dict[str, int] = {
 
 IDIOM_LEFT: dict[str, int] = {
     "front": 1,
-    "text": 14,
-    "workspace": 16,
 }
 """How often the private idiom is left in a folder of the package."""

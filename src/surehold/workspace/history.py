@@ -27,7 +27,7 @@ class ChangeView:
     id: str
     entries: tuple[Entry, ...]
     undone_by: str = ""
-    """The change that took it back and still stands; empty when it stands itself."""
+    """The change that took it back and was not undone itself; empty when there is none."""
 
 
 class HistoryReader:
@@ -53,7 +53,7 @@ class HistoryReader:
         return ChangeView(id=change_id, entries=entries, undone_by=self.undone_by(change_id))
 
     def undone_by(self, change_id: str) -> str:
-        """Return the change that took this one back and still stands; empty when there is none."""
+        """Return the change that took this one back and was not undone itself; empty when there is none."""
         for entry in self._store.list_entries(LedgerQuery(undoes=change_id, ok_only=True, limit=MAX_SCANNED_ENTRIES)):
             if not self.undone_by(entry.change_id):
                 return entry.change_id
@@ -83,7 +83,7 @@ class HistoryReader:
         return None if head is None else self._recorded_snapshot(head.version)
 
     def verify(self, *, blobs: bool = True) -> LedgerCheck:
-        """Check that nobody altered the ledger or the kept bytes."""
+        """Check that neither the ledger nor the kept bytes were altered."""
         return self._store.verify(blobs=blobs)
 
     def _recorded_snapshot(self, version: Version | None) -> Snapshot:
@@ -143,7 +143,7 @@ class History(HistoryReader):
         return "".join(parts)
 
     def undo(self, reference: str = "", *, agent: str = "", session: str = "", dry_run: bool = False) -> Receipt:
-        """Take back one change, by default the newest that stands; later changes stay."""
+        """Take back one change, by default the newest that is not undone; later changes stay."""
         view = self.show(reference) if reference else self._newest_undoable()
         return self._take_back(view, "undo", agent=agent, session=session, dry_run=dry_run)
 
@@ -214,7 +214,7 @@ class History(HistoryReader):
             proposals = [proposal for change in reversed(changes) for proposal in self._inverse_proposals(change)]
             try:
                 return self._workspace.write(*proposals, call=call, dry_run=dry_run, permission=self._undo_permission)
-            except StaleFile:  # somebody wrote between our look and the lock: look again
+            except StaleFile:  # the file was written between our look and the lock: look again
                 if attempt == _MAX_ATTEMPTS - 1:
                     raise
         raise AssertionError
@@ -289,7 +289,7 @@ class History(HistoryReader):
             return ABSENT
 
     def _newest_undoable(self) -> ChangeView:
-        """Return the newest change that stands; undoing and redoing do not count."""
+        """Return the newest change that is not undone; undoing and redoing do not count."""
         for entry in self._effective_entries():
             if entry.call.operation not in _NOT_UNDOABLE:
                 return self.show(entry.change_id)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from copy import copy
+from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from surehold.errors import InvalidArgument, SureholdError
@@ -44,11 +45,10 @@ class Session:
         self.id = id
         self.agent = agent
         self.permission = permission or Permission()
-        self.history = History(workspace, permission=self.permission)
         workspace.store.open_session(SessionRow(id=id, agent=agent, opened=workspace.clock().isoformat()))
 
     def with_approver(self, approver: Approver | None) -> Self:
-        """Return the same conversation, in which somebody else is asked."""
+        """Return the same conversation with another approver."""
         return self._with_permission(self.permission.with_approver(approver))
 
     def with_record(self, record: ChangeRecord) -> Self:
@@ -58,8 +58,13 @@ class Session:
     def _with_permission(self, permission: Permission) -> Self:
         other = copy(self)
         other.permission = permission
-        other.history = History(self.workspace, permission=permission)
+        other.__dict__.pop("history", None)  # it asks with the permission that it was made for
         return other
+
+    @cached_property
+    def history(self) -> History:
+        """What happened in this workspace, and the way back with this session's permission."""
+        return History(self.workspace, permission=self.permission)
 
     @property
     def finder(self) -> "Finder":
@@ -157,7 +162,7 @@ class Session:
         reason: str = "",
         dry_run: bool = False,
     ) -> Receipt:
-        """Replace quoted texts, each standing exactly once; all of them or none."""
+        """Replace quoted texts, each of which occurs exactly once; all of them or none."""
         proof: Proof = Sha256(expected_sha256) if expected_sha256 else Exact()
         proposal = Proposal(path=path, edit=SnapshotEdits(_string_edits(edits)), proof=proof)
         return self._submit_operation("edit", proposal, reason=reason, dry_run=dry_run)
@@ -188,7 +193,7 @@ class Session:
         return self.history.restore(trash_id, to_path=to_path, agent=self.agent, session=self.id)
 
     def undo(self, change_id: str = "", *, dry_run: bool = False) -> Receipt:
-        """Take back a change, by default the newest that stands."""
+        """Take back a change, by default the newest that is not undone."""
         return self.history.undo(change_id, agent=self.agent, session=self.id, dry_run=dry_run)
 
     def redo(self, change_id: str = "", *, dry_run: bool = False) -> Receipt:

@@ -127,7 +127,7 @@ class Workspace:
         mode: Mode | None = None,
         approver: Approver | None = None,
     ) -> "Session":
-        """Begin a conversation, or go on with the one of that id, in a mode and with somebody to ask."""
+        """Begin a conversation, or go on with the one of that id, in a mode and with an approver."""
         from surehold.workspace.session import Session
 
         return Session(self, id=id or self.new_id(), agent=agent, permission=self.permission(mode, approver))

@@ -79,7 +79,7 @@ class WorkspaceWriter:
     def write(
         self, *proposals: Proposal, call: Call, dry_run: bool = False, permission: Permission | None = None
     ) -> Receipt:
-        """Make all proposals happen, or none of them; somebody is asked first where the permission says so."""
+        """Make all proposals happen, or none of them; the approver is asked first if the permission says so."""
         change_id = self._new_id()
         try:
             places = self._resolve_proposals(proposals)  # 1
@@ -101,7 +101,7 @@ class WorkspaceWriter:
     def _write_if_allowed(
         self, places: Sequence[ResolvedProposal], call: Call, change_id: str, permission: Permission, why: str
     ) -> Receipt:
-        """Work the change out, let somebody look at it without any lock, and make exactly that happen."""
+        """Work the change out, let the approver look at it without any lock, and make exactly that happen."""
         rehearsal = self._write_locked(places, call, change_id, dry_run=True)
         if not any(one.changed for one in rehearsal.files):
             return replace(rehearsal, dry_run=False)
@@ -164,7 +164,7 @@ class WorkspaceWriter:
                     return busy
         except SureholdError:
             raise
-        except BaseException:  # interrupted, wherever that was: leave nothing open behind
+        except BaseException:  # interrupted, wherever that was: leave nothing open
             self._recovery.settle_locked(intent)
             raise
 
@@ -273,7 +273,7 @@ class WorkspaceWriter:
             ]
         except SureholdError as worse:
             raise RecoveryRequired(
-                f"{error.message} Whether the change stands is decided when the disk works again.",
+                f"{error.message} It is unknown whether the change was applied; `surehold recover` decides that when the disk works again.",
                 path=intent.changes[0].path,
                 change_id=intent.id,
                 cause=worse.message,
@@ -303,7 +303,7 @@ class WorkspaceWriter:
     def record_refusal(
         self, paths: Sequence[tuple[str, str]], call: Call, change_id: str, error: SureholdError
     ) -> None:
-        """Write a refused call into the ledger, unless closing its intent did so already, or will."""
+        """Write a refused call into the ledger, unless closing its intent did that, or will."""
         with suppress(SureholdError):  # the refusal itself is what the caller must hear about
             error.recorded = True
             if self._store.list_entries(LedgerQuery(change_id=change_id, limit=1)) or self._has_open_intent(change_id):

@@ -47,7 +47,7 @@ class Anchor:
     context: str | None = None
     offset: int = 0
     tail: str | None = None
-    """What was copied behind the bar: the text of the line that is meant."""
+    """What was copied after the bar: the text of the line that is meant."""
     edge: Edge | None = None
 
 
@@ -94,7 +94,7 @@ def _refusal_reason(text: str) -> str:
     if not text:
         return ", it is empty"
     if re.fullmatch(r"\d+#?", text):
-        return ", a line number needs the hash behind it"
+        return ", a line number needs the hash after it"
     if re.fullmatch(r"(?:\d+#)?[0-9a-fA-F]{1,3}", text):
         return ", a hash has at least 4 digits"
     return ""
@@ -156,7 +156,7 @@ class AnchorMeaning:
 
 
 def copied_text(pointer: LinePointer) -> str | None:
-    """Return the copied text of the line that has the hash; behind an offset it is that of another line."""
+    """Return the copied text of the line that has the hash; after an offset it is that of another line."""
     return None if pointer.anchor.offset else pointer.anchor.tail
 
 
@@ -190,7 +190,7 @@ def _pick_line(
         found = _pick_by_occurrence(version, pointer, lines)
         if found is None or not shown_only or version.shows_anchor(found.line):
             return found
-        # Somebody who counted may mean a line that was not shown among others that were.
+        # A caller who counted may mean a line that was not shown among others that were.
         counted = pointer.number is None and any(version.shows_anchor(line) for line in displayed)
         return found if counted else None
     number = None if pointer.number is None else pointer.number - 1

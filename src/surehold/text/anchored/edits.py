@@ -67,7 +67,7 @@ def parse_operation(index: int, op: Operation, before: Snapshot) -> ParsedOperat
 
 
 class _AnchorField(NamedTuple):
-    """A field that holds an anchor, with the occurrence and the line number that stand beside it."""
+    """A field that holds an anchor, with the occurrence and the line number beside it."""
 
     name: str
     text: str
@@ -90,7 +90,7 @@ def _parse_pointer(index: int, op: Operation, field: _AnchorField) -> LinePointe
     except SchemaInvalid as error:
         return refusals.bad_field(index, op, error)
     if anchor.edge and not isinstance(op, (InsertAfter, InsertBefore)):
-        message = f"`{anchor.edge}` is no line, so it cannot be in `{field.name}` of {op.op}"
+        message = f"`{anchor.edge}` is not a line, so it cannot be in `{field.name}` of {op.op}"
         action = "Use BOF and EOF with insert_after or insert_before."
         return refusals.unfit_value(index, op, message, action, field=field.name, given=anchor.edge)
     nth = field.occurrence

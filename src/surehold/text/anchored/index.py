@@ -143,7 +143,7 @@ class IndexedVersion:
 
     @cached_property
     def unique_lines(self) -> dict[bytes, int]:
-        """Where each line stands, terminator included; -1 for lines that are there several times."""
+        """Where each line is, terminator included; -1 for lines that are there several times."""
         places = dict[bytes, int]()
         for number, raw in enumerate(self.snapshot.lines.raw):
             places[raw] = -1 if raw in places else number

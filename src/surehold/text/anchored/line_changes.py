@@ -63,7 +63,7 @@ def byte_spans(before: Snapshot, changes: Sequence[LineChange]) -> list[Span]:
 
 
 def new_places(changes: Sequence[LineChange]) -> dict[int, tuple[int, int]]:
-    """Return for every change where its own rows stand afterwards: 0-based, half-open; the changes are in order."""
+    """Return for every change where its own rows are afterwards: 0-based, half-open; the changes are in order."""
     places, shift = dict[int, tuple[int, int]](), 0
     for change in changes:
         start = change.start + shift
@@ -102,7 +102,7 @@ def _region_span(before: Snapshot, region: _TouchingChanges) -> Span | None:
 
 
 def _appended_span(lines: Lines, rows: list[tuple[bytes, bytes]]) -> Span | None:
-    """Return rows behind a last line that has no terminator: it gets one, and the new last row has none."""
+    """Return rows after a last line that has no terminator: it gets one, and the new last row has none."""
     if not rows:
         return None
     at = lines.starts[len(lines)]

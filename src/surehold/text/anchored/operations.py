@@ -107,7 +107,7 @@ class OperationText:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether some rows begin with an anchor and some do not, so that nobody can tell what is meant."""
+        """Whether some rows begin with an anchor and some do not, so that it is not certain what is meant."""
         return 0 < self.copied < len(self.rows)
 
     @property

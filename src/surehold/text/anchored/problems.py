@@ -68,7 +68,7 @@ class OperationProblem:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """Where it stands among all problems: graver ones first, then in the order of the call."""
+        """Its place among all problems: graver ones first, then in the order of the call."""
         return _RANKS.index(_SAME_RANK.get(self.error, self.error)), self.index
 
 

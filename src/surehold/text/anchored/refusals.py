@@ -90,7 +90,7 @@ def range_changed(
     old = version.snapshot.lines.raw
     changed = [line for line in range(block.start, block.end) if old[line] not in live.unique_lines]
     named = f"{_describe_line(version, changed[0])} is different now" if changed else ""
-    why = named or "they cannot be told from others like them, since what stands around them changed"
+    why = named or "they cannot be told from others like them, since what is around them changed"
     start, end = _estimate_place(version, block.start, live), _estimate_place(version, block.end - 1, live)
     return OperationProblem(
         error=AnchorStale,

@@ -65,7 +65,7 @@ class MissingLine:
 
     pointer: LinePointer
     was: tuple[IndexedVersion, int] | None
-    """Where it stood when it was shown."""
+    """Where it was when it was shown."""
     reason: Literal["gone", "changed", "ambiguous", "disagree", "offset", "text", "versions"]
     home: HomeVersion | None = None
     """The version it was found in, and from which it could not be carried over."""
@@ -258,7 +258,7 @@ class AnchorResolver:
         return AmbiguousLine(pointer=pointer, lines=lines, reason="several_lines")
 
     def _last_shown_at(self, pointer: LinePointer) -> tuple[IndexedVersion, int] | None:
-        """Return where the line stood in the newest version that showed it."""
+        """Return where the line was in the newest version that showed it."""
         for version in self.shown_versions():
             if version is not self.live and (lines := version.shown_lines_with_hash(pointer.anchor.hash)):
                 return version, lines[0]

@@ -162,7 +162,7 @@ class Permission:
         approval = self._approver(request)
         if not approval.allowed:
             raise PermissionDenied(
-                f"The change was not allowed{': ' + approval.note.rstrip('.') if approval.note else ''}.",
+                _denial_message(approval.note),
                 path=request.files[0].path,
                 reason="approval_denied",
                 action="Do not try it again in another way; ask the person what they want instead.",
@@ -275,19 +275,25 @@ def _as_proposed(content: str, plan: EditPlan) -> str:
     return "\ufeff" + content.removeprefix("\ufeff") if after.encoding.bom else content
 
 
-def _diff_since(before: Snapshot, current: Snapshot, path: str) -> str:
+def _diff_since(before: Snapshot, current: Snapshot, key: str) -> str:
     from surehold.text.plan_diff import diff_between
 
-    return diff_between(before, current, from_name=path, to_name=path, limit=_DIFF_PREVIEW_CHARS).text
+    return diff_between(before, current, from_name=key, to_name=key, limit=_DIFF_PREVIEW_CHARS).text
 
 
-def _refuse_in_plan_mode(path: str) -> str:
+def _refuse_in_plan_mode(key: str) -> str:
     raise PermissionDenied(
         "This is plan mode, which changes nothing.",
-        path=path,
+        path=key,
         reason="plan_mode",
         action="Describe the change instead, or ask a person to start in another mode.",
     )
+
+
+def _denial_message(note: str) -> str:
+    if not note:
+        return "The change was not allowed."
+    return f"The change was not allowed: {note}" if note.endswith(".") else f"The change was not allowed: {note}."
 
 
 def _no_approver_error(request: PermissionRequest) -> PermissionRequired:
