@@ -27,7 +27,7 @@ test: $(STAMP)  ## run every test, and say how many of each kind ran
 
 .PHONY: quick
 quick: $(STAMP)  ## run the tests that start no server and no other process, for the inner loop
-	$(BIN)/python -m pytest -q -n auto --dist worksteal --quick
+	$(BIN)/python -m pytest -n auto --dist worksteal --quick
 
 .PHONY: lint
 lint: $(STAMP)  ## format, lint, spelling, types and import contracts, without tests
