@@ -1,5 +1,6 @@
 """What every disk does, whatever it is made of."""
 
+import os
 import threading
 import time
 
@@ -220,7 +221,7 @@ def test_create_takes_a_mode_as_it_is(world: World) -> None:
 
 @requirement("engine:disk:restored_facts")
 def test_create_brings_facts_back(world: World) -> None:
-    meta = Meta(mode=0o640, mtime_ns=1_500_000_000_123_456_789)
+    meta = Meta(mode=0o640, uid=os.geteuid(), gid=os.getegid(), mtime_ns=1_500_000_000_123_456_789)
     world.apply(Create(target=world.target("old"), data=b"x", meta=meta))
     assert world.disk.read(world.target("old"), limit=10) == StoredFile(data=b"x", meta=meta, links=1)
 
@@ -248,7 +249,7 @@ def test_remove_takes_the_file_away(world: World) -> None:
 
 
 def test_rename_gives_another_name_and_keeps_the_facts(world: World) -> None:
-    meta = Meta(mode=0o600, mtime_ns=1_500_000_000_000_000_000)
+    meta = Meta(mode=0o600, uid=os.geteuid(), gid=os.getegid(), mtime_ns=1_500_000_000_000_000_000)
     world.apply(Create(target=world.target("a"), data=b"x", meta=meta))
     world.apply(world.rename("a", "new/b", expected=b"x"))
     assert world.listing() == {"new/b": b"x"}
