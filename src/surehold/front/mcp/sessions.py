@@ -142,8 +142,8 @@ class SessionRegistry:
         if caller.connection:
             return self._open_session(caller.connection, caller)
         if caller.principal:
-            seat = self._open_session(f"principal {caller.principal}", caller)
-            return CallerSession(session=seat.session, handle="")
+            owner = self._open_session(f"principal {caller.principal}", caller)
+            return CallerSession(session=owner.session, handle="")
         return self._open_session(otherwise or self._new_handle(), caller)
 
     def _check_handle(self, handle: str) -> None:

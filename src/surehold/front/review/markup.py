@@ -18,7 +18,6 @@ _MAX_TEXTAREA_ROWS = 16
 
 
 def render_document(title: str, body: str, *, notice: str = "", state: str = "") -> str:
-    """Return a whole page."""
     status = f'<p class="notice" role="status">{escape(escape_text(notice))}</p>' if notice else ""
     return f"""<!doctype html>
 <html lang="en">
@@ -36,7 +35,6 @@ def render_document(title: str, body: str, *, notice: str = "", state: str = "")
 
 
 def render_sign_in(*, wrong: bool = False) -> str:
-    """Return the page for signing in with the token."""
     problem = '<p class="notice">This is not the token.</p>' if wrong else ""
     return render_document(
         "Surehold: sign in",

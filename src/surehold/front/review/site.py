@@ -55,7 +55,6 @@ class ReviewPage:
         self._notices = OrderedDict[str, str]()
 
     def make_routes(self) -> list[Route]:
-        """Return the routes of the page."""
         return [
             Route("/", self._require_sign_in(self._show_overview)),
             Route("/review/state", self._require_sign_in(self._show_state)),
