@@ -11,9 +11,6 @@ LONG_FILES = {
 }
 """Files above 400 lines."""
 
-STORE_AND_DISK_USES: dict[str, int] = {}
-"""How often a dialect or a front end reaches around the workspace."""
-
 PATH_TEXT = {
     "disk/base.py": "`resolve` turns text into a Target",
     "disk/editor": "`resolve`, and the editor's own name of a buffer",
@@ -46,19 +43,4 @@ PATH_STRINGS: dict[str, int] = {
     "workspace/access/seen_lines.py": 1,
     "workspace/writer.py": 1,
 }
-"""How many parameters and fields of the other modules are a path as text; they should be a Target."""
-
-PARSED_BACK: dict[str, int] = {
-    "front/cli/file_commands.py": 1,
-}
-"""How often a tool reads data out of a text that we wrote."""
-
-SENTENCE_SURGERY: dict[str, int] = {
-    "workspace/access/permission.py": 1,
-}
-"""How often a message is put together from parts of words or sentences."""
-
-IDIOM_LEFT: dict[str, int] = {
-    "front": 1,
-}
-"""How often the private idiom is left in a folder of the package."""
+"""How many paths are text in the other modules: names in messages, and in what the ledger records. It only falls."""

@@ -34,7 +34,7 @@ def test_the_doctor_as_json_has_promises_and_findings(shell: Shell) -> None:
     assert [one["name"] for one in document["promises"]] == [
         "Nothing is lost",
         "Nothing is half done",
-        "Nobody is overwritten unseen",
+        "No unseen change is overwritten",
         "Untouched bytes stay untouched",
         "Nothing outside is reachable",
     ]
@@ -43,7 +43,7 @@ def test_the_doctor_as_json_has_promises_and_findings(shell: Shell) -> None:
 
 def test_a_promise_holds_when_everything_it_rests_on_works() -> None:
     assert judge_promises((finding("exchange"), finding("lock")))[2] == Promise(
-        name="Nobody is overwritten unseen", state="holds"
+        name="No unseen change is overwritten", state="holds"
     )
 
 
@@ -51,7 +51,7 @@ def test_a_fallback_is_named(shell: Shell) -> None:
     promise = judge_promises((finding("exchange", ok=False, fallback="do it slowly"),))[2]
 
     assert promise == Promise(
-        name="Nobody is overwritten unseen",
+        name="No unseen change is overwritten",
         state="holds with a fallback",
         because=("exchange two files: do it slowly",),
     )

@@ -81,9 +81,8 @@ def _print_anchored(context: CommandContext, path: str, snapshot: "Snapshot", st
         context.out.print_json({"path": path, "sha256": snapshot.sha256, "lines": lines})
         return
     for row in found:
-        text = escape_text(str(row), keep="\t") if context.out.is_terminal else str(row)
-        anchor, bar, rest = text.partition("|")
-        context.out.print_line(f"{context.out.paint(anchor + bar, 'dim')}{rest}")
+        text = escape_text(row.text, keep="\t") if context.out.is_terminal else row.text
+        context.out.print_line(f"{context.out.paint(row.prefix, 'dim')}{text}")
 
 
 def _read_record(path: str, snapshot: "Snapshot", start: int, end: int | None) -> dict[str, object]:

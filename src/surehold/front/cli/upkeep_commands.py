@@ -135,7 +135,7 @@ _PROMISE_TRIALS = (
         "Nothing is half done",
         ("exchange", "no_replace", "nameless_file", "sync_file", "sync_directory", "state_database"),
     ),
-    ("Nobody is overwritten unseen", ("exchange", "no_replace", "lock", "mount", "state_mount")),
+    ("No unseen change is overwritten", ("exchange", "no_replace", "lock", "mount", "state_mount")),
     ("Untouched bytes stay untouched", ("attributes", "access_lists", "hard_links")),
     ("Nothing outside is reachable", ("contained_open", "letter_case", "unicode_names")),
 )

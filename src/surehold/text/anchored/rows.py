@@ -56,8 +56,13 @@ class AnchoredLine:
         """What a caller copies to point at this line."""
         return f"{self.line}#{self.hash}" + (f".{self.occurrence}" if self.occurrence else "")
 
+    @property
+    def prefix(self) -> str:
+        """What is printed before the text: the anchor, the mark of its quality, and a bar."""
+        return f"{self.anchor}{_QUALITY_MARKS[self.quality]}|"
+
     def __str__(self) -> str:
-        return f"{self.anchor}{_QUALITY_MARKS[self.quality]}|{self.text}"
+        return self.prefix + self.text
 
 
 @dataclass(slots=True)
