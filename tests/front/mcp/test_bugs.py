@@ -12,6 +12,7 @@ from surehold.dialects.anchored.edit import edit
 from surehold.errors import Unavailable
 from surehold.front.mcp import adapter as adapter_module
 from surehold.front.mcp.adapter import Adapter
+from surehold.front.mcp.results import tool_result
 from surehold.front.mcp.sessions import Caller
 from surehold.library.families import tools_of
 from surehold.workspace.session import Session
@@ -47,11 +48,11 @@ def in_a_refusal_that_comes_too_late(patch: pytest.MonkeyPatch) -> None:
 
 
 def in_the_result_of_the_protocol(patch: pytest.MonkeyPatch) -> None:
-    real, calls = adapter_module.tool_result, list[str]()
+    calls = list[str]()
 
     def fail_once(*args: Any, **facts: Any) -> Any:
         calls.append("call")
-        return real(*args, **facts) if len(calls) > 1 else fail()
+        return tool_result(*args, **facts) if len(calls) > 1 else fail()
 
     patch.setattr(adapter_module, "tool_result", fail_once)
 
