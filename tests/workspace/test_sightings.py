@@ -13,7 +13,7 @@ TEN = "".join(f"line {n}\n" for n in range(1, 11)).encode()
 def seen_after(before: bytes, spans: list[Span], *seen: tuple[int, int]) -> tuple[tuple[int, int], ...]:
     snapshot = Snapshot(before)
     known = Sighting(session="s", path="p", sha256=snapshot.sha256, spans=seen)
-    sighting = sighting_after_write(splice_spans(snapshot, spans), session="s", path="p", known=known)
+    sighting = sighting_after_write(splice_spans(snapshot, spans), session="s", key="p", known=known)
     assert sighting
     return sighting.spans
 

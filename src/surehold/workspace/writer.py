@@ -289,7 +289,7 @@ class WorkspaceWriter:
                 continue
             if not isinstance(proposal.edit, ApproverText):  # what the person wrote was not shown yet
                 known = one.known.sighting
-                carried = sighting_after_write(plan, session=call.session, path=key, known=known)
+                carried = sighting_after_write(plan, session=call.session, key=key, known=known)
                 rows += [carried] if carried else []
             if spans := proposal.shows(plan) if proposal.shows else ():
                 anchored = spans if proposal.shows_anchors else ()
@@ -364,10 +364,10 @@ def _give_up_after(deadline: float, busy: Busy) -> None:
     time.sleep(_POLL_SECONDS)
 
 
-def _refuse_stale_cache(path: str, newest: str) -> NoReturn:
+def _refuse_stale_cache(key: str, newest: str) -> NoReturn:
     raise StaleFile(
-        f"This mount still shows an older version of `{path}`.",
-        path=path,
+        f"This mount still shows an older version of `{key}`.",
+        path=key,
         reason="stale_cache",
         action="Try again in a moment.",
         newest_sha256=newest,

@@ -52,7 +52,7 @@ class ReadGate:
         elif self._gate.require_read == "off":
             self._free = True
         else:
-            _refuse_binary(file.path, file.current)
+            _refuse_binary(file)
             self._check_present(file)
 
     def __call__(self, plan: EditPlan) -> tuple[str, ...]:
@@ -63,7 +63,7 @@ class ReadGate:
         if self._gate.require_read == "matched" and _is_single_exact_match(plan):
             return ()
         if not case.seen:
-            raise _not_read_error(case.path)
+            raise _not_read_error(case)
         touched = _touched_lines(plan)
         unseen = subtract_spans(touched, case.spans) and subtract_spans(touched, case.known)
         if unseen:
@@ -92,7 +92,7 @@ class ReadGate:
             if not (self._needs == "lines" and self._gate.require_read == "matched") and not self._sends_same_content(
                 case
             ):
-                raise _not_read_error(case.path)
+                raise _not_read_error(case)
         elif not self._sends_same_content(case) and not self._may_proceed(case):
             raise self._stale_error(case)
 
@@ -202,10 +202,10 @@ def _removed_it(case: KnownFile) -> bool:
     return any(name == case.path and after is None for name, _, after in gone)
 
 
-def _refuse_binary(path: str, current: Snapshot) -> None:
-    if not current.is_text:
+def _refuse_binary(file: KnownFile) -> None:
+    if not file.current.is_text:
         raise BinaryFile(
-            f"`{path}` is a binary file.", path=path, action="Leave it to a program that knows its format."
+            f"`{file.path}` is a binary file.", path=file.path, action="Leave it to a program that knows its format."
         )
 
 
@@ -218,10 +218,10 @@ def _touched_lines(plan: EditPlan) -> LineRanges:
     return merge_ranges([(one.start_line, one.end_line) for edit in plan.applied for one in edit.ranges])
 
 
-def _not_read_error(path: str) -> StaleFile:
+def _not_read_error(file: KnownFile) -> StaleFile:
     return StaleFile(
-        f"`{path}` was not read in this session.",
-        path=path,
+        f"`{file.path}` was not read in this session.",
+        path=file.path,
         reason="not_read",
         action="Read it first, then send the same call again.",
     )

@@ -10,7 +10,7 @@ from surehold.text.plan import EditPlan
 from surehold.text.snapshot import LineCounter, Snapshot
 
 
-def sighting_after_write(plan: EditPlan, *, session: str, path: str, known: Sighting | None) -> Sighting | None:
+def sighting_after_write(plan: EditPlan, *, session: str, key: str, known: Sighting | None) -> Sighting | None:
     """Carry what was seen over the session's own edit: untouched lines move, written lines count as seen."""
     if not plan.after.exists:
         return None
@@ -19,15 +19,15 @@ def sighting_after_write(plan: EditPlan, *, session: str, path: str, known: Sigh
     if everything:
         total = plan.after.line_count if is_text else 0
         spans: LineRanges = ((1, total),) if total else ()
-        return Sighting(session=session, path=path, sha256=plan.after.sha256, spans=spans, whole=True)
+        return Sighting(session=session, path=key, sha256=plan.after.sha256, spans=spans, whole=True)
     if not is_text or plan.after.size <= len(plan.after.encoding.bom):
-        return Sighting(session=session, path=path, sha256=plan.after.sha256, spans=(), whole=plan.after.size == 0)
+        return Sighting(session=session, path=key, sha256=plan.after.sha256, spans=(), whole=plan.after.size == 0)
     touched = _find_changed_lines(plan)
     written = [(one.new_first, one.new_last) for one in touched if one.new_first <= one.new_last]
     spans = merge_ranges([*_carry_seen_lines(touched, known.spans if known else ()), *written])
     # Counting the lines of a large file takes a while, so the first line is looked at before.
     whole = bool(spans) and spans[0][0] == 1 and spans == ((1, plan.after.line_count),)
-    return Sighting(session=session, path=path, sha256=plan.after.sha256, spans=spans, whole=whole)
+    return Sighting(session=session, path=key, sha256=plan.after.sha256, spans=spans, whole=whole)
 
 
 def subtract_spans(wanted: Sequence[tuple[int, int]], known: LineRanges) -> LineRanges:
