@@ -152,10 +152,11 @@ class WorkspaceWriter:
         return self._perform_change(self._make_intent(change_id, call, drafts), drafts)  # 7 to 10
 
     def _perform_change(self, intent: Intent, drafts: Sequence[Draft]) -> Receipt | Busy:
+        sightings = self._sightings_after(intent.call, drafts)  # first: if it fails, nothing has happened
         try:
             match self._begin_intent(intent, drafts):  # 7
                 case Begun():
-                    return self._commit_change(intent, drafts)  # 8 to 10
+                    return self._commit_change(intent, drafts, sightings)  # 8 to 10
                 case Replay(entries=entries):
                     return Receipt(change_id=entries[0].change_id, files=(), entries=entries, replayed=True)
                 case StaleRead(path=path, head=head):
@@ -214,7 +215,8 @@ class WorkspaceWriter:
             sighting = known.sighting_of(error.shown)
             if proposal.shows_anchors:  # of some lines only the anchor is shown, and the beginning
                 sighting = replace(sighting, whole=False, anchored=error.shown)
-            self._store.record_sightings([sighting], self._reader.blobs_to_keep(known.current))
+            with suppress(SureholdError):  # the refusal itself is what the caller must hear about
+                self._store.record_sightings([sighting], self._reader.blobs_to_keep(known.current))
 
     def _make_intent(self, change_id: str, call: Call, drafts: Sequence[Draft]) -> Intent:
         return Intent(
@@ -230,7 +232,7 @@ class WorkspaceWriter:
         fence = 0.0 if self._disk.is_coherent else self._limits.fence
         return self._store.begin(intent, blobs, lease=self._limits.lease, fence=fence)
 
-    def _commit_change(self, intent: Intent, drafts: Sequence[Draft]) -> Receipt:
+    def _commit_change(self, intent: Intent, drafts: Sequence[Draft], sightings: Sequence[Sighting]) -> Receipt:
         began = time.monotonic()
 
         def renew_if_overdue() -> None:
@@ -241,7 +243,7 @@ class WorkspaceWriter:
         steps = [step for one in drafts if one.changes_anything for step in one.steps]
         try:
             self._apply_steps(intent, steps, renew_if_overdue)
-            entries = self._store.finish(intent.id, sightings=self._sightings_after(intent.call, drafts))
+            entries = self._store.finish(intent.id, sightings=sightings)
         except SureholdError as error:
             entries = self._settle_failed(intent, error)
             if not entries:

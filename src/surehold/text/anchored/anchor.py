@@ -15,7 +15,7 @@ context id replaces all of them.
 
 import re
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from surehold.errors import SchemaInvalid
 from surehold.text.anchored.index import IndexedVersion
@@ -113,15 +113,7 @@ def _guess_anchor(text: str) -> str | None:
 
 
 ResolutionLevel = Literal["edge", "occurrence", "hash", "longer_hash", "line", "sighting", "context"]
-RESOLUTION_LEVELS: tuple[ResolutionLevel, ...] = (
-    "edge",
-    "occurrence",
-    "hash",
-    "longer_hash",
-    "line",
-    "sighting",
-    "context",
-)
+RESOLUTION_LEVELS: tuple[ResolutionLevel, ...] = get_args(ResolutionLevel)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
