@@ -1,11 +1,27 @@
 """Opening, renewing and closing an intent, on every store."""
 
+from dataclasses import replace
+
 import pytest
 
 from spec.marks import requirement
-from stores.scenes import ELSEWHERE, Author, Clock, blob, call, change, intent, version
+from stores.scenes import ELSEWHERE, Author, Clock, blob, call, change, intent, sha, version
 from surehold.errors import StateUnavailable
-from surehold.stores.base import Begun, Busy, Change, Entry, Head, LedgerQuery, Replay, StaleRead, Store
+from surehold.stores.base import (
+    Begun,
+    Busy,
+    Change,
+    Entry,
+    Head,
+    LedgerQuery,
+    PathRecord,
+    Replay,
+    Sighting,
+    StaleRead,
+    Store,
+    StoreView,
+    WriterSpan,
+)
 from surehold.stores.ledger_entries import EXTERNAL
 
 
@@ -287,3 +303,36 @@ def test_a_deleted_path_has_a_head_without_a_version(store: Store, author: Autho
     author.delete("a")
 
     assert store.head_of("a") == Head(path="a", version=None, writer="files", seq=2, timestamp=clock.text)
+
+
+def test_one_look_tells_what_a_write_must_know(store: Store) -> None:
+    store.begin(intent("one", change("a", None, b"1")), [blob(b"1")], lease=10, fence=0)
+    sighting = Sighting(session="s", path="a", sha256=sha(b"1"), spans=((1, 1),), whole=True)
+    store.finish("one", sightings=[sighting])
+    store.begin(intent("two", change("b", None, b"2"), asked=call(idempotency_key="k")), [], lease=10, fence=0)
+
+    view = store.look(["a", "b"], session="s", idempotency_key="k")
+
+    assert [busy.intent.id for busy in view.intents] == ["two"]
+    assert isinstance(view.earlier, Busy)
+    assert view.records["a"].head == store.head_of("a")
+    assert view.records["a"].sightings == store.list_sightings("s", "a") != ()
+    assert view.records["b"] == PathRecord(key="b")
+    assert store.look(["a"]) == StoreView(
+        intents=view.intents, earlier=None, records={"a": PathRecord(key="a", head=store.head_of("a"))}
+    )
+
+
+def test_writers_are_listed_once_by_their_first_change_after_an_entry(store: Store) -> None:
+    for number, writer in enumerate(["edit", "write_file", "edit"]):
+        asked = replace(call(), writer=writer)
+        before = str(number - 1).encode() if number else None
+        store.begin(intent(writer, change("a", before, str(number).encode()), asked=asked), [], lease=10, fence=0)
+        store.finish(writer)
+
+    assert store.list_writers("a") == (
+        WriterSpan(writer="edit", first_seq=1, last_seq=3),
+        WriterSpan(writer="write_file", first_seq=2, last_seq=2),
+    )
+    assert [one.writer for one in store.list_writers("a", after_seq=1)] == ["write_file", "edit"]
+    assert store.list_writers("b") == ()
