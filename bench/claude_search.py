@@ -13,7 +13,7 @@ from timing import interleave
 from surehold import Settings, open_workspace
 from surehold.dialects.claude.glob import ClaudeGlobParams, glob
 from surehold.dialects.claude.grep import ClaudeGrepParams, OutputMode, grep
-from surehold.tools.context import CallContext
+from surehold.tools.call import CallContext
 
 _FILES = int(os.environ.get("SEARCH_BENCH_FILES", "40000"))
 _PER_FOLDER = 100

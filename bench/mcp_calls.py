@@ -11,7 +11,7 @@ from table import Row
 
 from surehold import Settings, open_workspace
 from surehold.library.families import tools_of
-from surehold.tools.context import CallContext
+from surehold.tools.call import CallContext
 
 _CALLS = 600
 _WARM = 50

@@ -7,8 +7,7 @@ from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits, StringEdi
 from surehold.text.rewrite import WriteBytes, WriteText
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.history import History
-from surehold.workspace.proposal import Absent, Exact, Proposal, Seen, Sha256, Unproven
-from surehold.workspace.receipt import Receipt
+from surehold.workspace.proposal import Absent, Exact, Proposal, Receipt, Seen, Sha256, Unproven
 from surehold.workspace.session import Session
 from surehold.workspace.settings import Limits
 from surehold.workspace.workspace import CheckpointManager, FileWriteTracker, Workspace

@@ -17,10 +17,9 @@ from surehold.disk.base import Create, Rename, Step, StoredFile, Target
 from surehold.errors import StaleFile
 from surehold.stores.base import Begun, Blob, Busy, Call, Entry, Intent, LedgerQuery, Sighting
 from surehold.stores.owner import current_owner
-from surehold.text.hashing import sha256_hex
+from surehold.text.lines import sha256_hex
 from surehold.text.rewrite import WriteBytes
-from surehold.workspace.proposal import Proposal, Sha256
-from surehold.workspace.receipt import Receipt
+from surehold.workspace.proposal import Proposal, Receipt, Sha256
 from surehold.workspace.settings import Limits
 from surehold.workspace.workspace import Workspace
 from waiting import HANG_SECONDS

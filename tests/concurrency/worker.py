@@ -16,11 +16,10 @@ from surehold.app import Settings, open_workspace
 from surehold.disk.kernel import Kernel
 from surehold.errors import AlreadyExists, LockTimeout, NotFound, RecoveryRequired, StaleFile
 from surehold.stores.base import Call
-from surehold.text.hashing import sha256_hex
+from surehold.text.lines import sha256_hex
 from surehold.text.plan import Keep
 from surehold.text.rewrite import WriteBytes, WriteText
-from surehold.workspace.proposal import Absent, Exact, Proposal, Sha256
-from surehold.workspace.receipt import Receipt
+from surehold.workspace.proposal import Absent, Exact, Proposal, Receipt, Sha256
 from surehold.workspace.workspace import Workspace
 
 EDIT = Call(tool="edit", operation="edit", writer="edit")

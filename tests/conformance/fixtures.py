@@ -17,7 +17,7 @@ from surehold.errors import SureholdError
 from surehold.front.mcp.adapter import Prompt, as_user_message
 from surehold.front.mcp.resources import ResourceProvider
 from surehold.text.rewrite import WriteText
-from surehold.tools.context import AnswerBudget, CallContext
+from surehold.tools.call import AnswerBudget, CallContext
 from surehold.tools.spec import Answer, Hints, Json, Params, Result, Tool
 from surehold.workspace.proposal import Absent, Proposal
 

@@ -23,7 +23,7 @@ from surehold.app import Settings, open_workspace
 from surehold.errors import SureholdError
 from surehold.library.session import AgentSession
 from surehold.stores.base import Call, Operation
-from surehold.text.hashing import sha256_hex
+from surehold.text.lines import sha256_hex
 from surehold.text.plan import Delete, Keep
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteText

@@ -17,7 +17,7 @@ from typing import Any, Self
 from crash import operation as program
 from surehold.errors import SureholdError
 from surehold.stores.base import Call, LedgerQuery
-from surehold.text.hashing import sha256_hex
+from surehold.text.lines import sha256_hex
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.workspace.proposal import Exact, Proposal
 from surehold.workspace.workspace import Workspace

@@ -68,7 +68,7 @@ def test_methods_can_be_listed_and_have_their_help(session: AgentSession) -> Non
     assert methods <= set(dir(AgentSession))
     assert str(inspect.signature(session.read_text_file)) == (
         "(path: str, *, line: int | None = None, limit: int | None = None)"
-        " -> surehold.dialects.multi_edit.read_text_file.ReadTextResult"
+        " -> surehold.dialects.multi_edit.text_file.ReadTextResult"
     )
     help_text = pydoc.plain(pydoc.render_doc(AgentSession))
     assert "claude_read(self, file_path: str, *, offset: int | None = 1" in help_text

@@ -3,7 +3,7 @@ import pytest
 from surehold.dialects.claude import wire as claude
 from surehold.dialects.multi_edit import wire as multi_edit
 from surehold.library.families import tools_of
-from surehold.tools.guide import build_guidance
+from surehold.tools.export import build_guidance
 
 
 @pytest.mark.parametrize(("family", "words"), [("claude", claude), ("multi_edit", multi_edit)])

@@ -1,6 +1,7 @@
 """The small parts of the local disk, each by itself."""
 
 import errno
+import fcntl
 import os
 import stat
 import tempfile
@@ -10,10 +11,9 @@ import pytest
 
 from disk.suite import LocalWorld
 from doubles.memory_disk import MemoryDisk
-from surehold.disk import kernel, locks
-from surehold.disk.kernel import Kernel, Unsupported
+from surehold.disk import kernel
+from surehold.disk.kernel import Kernel, Unsupported, is_coherent
 from surehold.disk.local import LocalDisk
-from surehold.disk.mounts import is_coherent
 from surehold.errors import DiskFailed, LockTimeout
 from waiting import HANG_SECONDS
 
@@ -80,14 +80,14 @@ def test_an_old_kernel_is_lived_with(plain: LocalWorld, monkeypatch: pytest.Monk
 def test_lock_files_lie_in_a_directory_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ws").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    real = locks.fcntl.flock
+    real = fcntl.flock
 
     def only_files(fd: int, operation: int) -> None:
         if stat.S_ISDIR(os.fstat(fd).st_mode):
             raise OSError(errno.EBADF, "no locks on directories here")
         real(fd, operation)
 
-    monkeypatch.setattr(locks.fcntl, "flock", only_files)
+    monkeypatch.setattr(fcntl, "flock", only_files)
     with LocalDisk([tmp_path / "ws"]) as disk:
         target = disk.resolve("a")
         with disk.lock([target], timeout=HANG_SECONDS), pytest.raises(LockTimeout), disk.lock([target], timeout=0.01):

@@ -33,9 +33,8 @@ from surehold.stores.base import (
     WriterSpan,
 )
 from surehold.stores.owner import is_dead
-from surehold.stores.sqlite import codec
-from surehold.stores.sqlite.sighting_rows import FORGOTTEN_AFTER, PATHS_PER_SESSION, merge_sightings, versions_to_forget
 from surehold.stores.sqlite.state_errors import blob_damaged_error, blob_missing_error, intent_gone_error
+from surehold.stores.sqlite.tables import FORGOTTEN_AFTER, PATHS_PER_SESSION, merge_sightings, versions_to_forget
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -181,12 +180,12 @@ class MemoryStore:
     def verify(self, *, blobs: bool = True) -> LedgerCheck:
         """Check the whole chain, and every blob against its name."""
         with self._lock:
-            tip = codec.ChainTip()
+            tip = ledger_entries.ChainTip()
             for entry in self._entries:
-                if codec.seal_entry(tip, entry)[0] != entry:
+                if ledger_entries.seal_entry(tip, entry)[0] != entry:
                     problem = f"Entry {tip.seq + 1} was changed: its hash does not match."
                     return LedgerCheck(entries=tip.seq, blobs=0, broken_seq=tip.seq + 1, problem=problem)
-                tip = codec.ChainTip(seq=entry.seq, hash=entry.hash)
+                tip = ledger_entries.ChainTip(seq=entry.seq, hash=entry.hash)
             kept = self._blobs if blobs else {}
             broken = tuple(sorted(name for name, blob in kept.items() if _sha256_of(blob.data) != name))
             problem = f"{len(broken)} blobs are damaged." if broken else ""
@@ -310,7 +309,7 @@ class MemoryStore:
 
     def _append_entry(self, draft: Entry) -> Entry:
         last = self._entries[-1].hash if self._entries else ""
-        entry, _ = codec.seal_entry(codec.ChainTip(seq=len(self._entries), hash=last), draft)
+        entry, _ = ledger_entries.seal_entry(ledger_entries.ChainTip(seq=len(self._entries), hash=last), draft)
         self._entries.append(entry)
         if not ledger_entries.makes_heads(entry):
             return entry

@@ -13,7 +13,7 @@ import pytest
 
 from docs.official_client import tools_over_http
 from spec.marks import requirement
-from surehold.tools.context import CallContext
+from surehold.tools.call import CallContext
 from tool_names import DEFAULT_TOOLS, FAMILY_TOOLS
 from waiting import HANG_SECONDS
 from workspaces import make_bench

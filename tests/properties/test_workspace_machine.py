@@ -22,7 +22,7 @@ from surehold.disk.local import LocalDisk
 from surehold.errors import SureholdError
 from surehold.stores.base import LedgerQuery, Operation
 from surehold.stores.owner import current_owner
-from surehold.text.hashing import sha256_hex
+from surehold.text.lines import sha256_hex
 from surehold.text.plan import Delete, Keep
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteBytes

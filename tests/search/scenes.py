@@ -43,7 +43,7 @@ class Scene:
 
 def make_scene(tmp_path: Path, disk: DiskKind = "local", *, deny: Sequence[str] = (), seconds: float = 20) -> Scene:
     bench = make_bench("memory", disk, tmp_path, policy=Policy(deny=tuple(deny)))
-    return Scene(bench, Finder(bench.workspace, seconds=seconds))
+    return Scene(bench, Finder(bench.workspace.reader, seconds=seconds))
 
 
 def names(result: Listing | GlobResult) -> list[str]:

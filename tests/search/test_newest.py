@@ -8,7 +8,7 @@ import pytest
 from search.scenes import Scene, make_scene
 from spec.marks import requirement
 from surehold.errors import OutsideWorkspace, SearchTimeout
-from surehold.search import listing
+from surehold.search.engine import Deadline
 from surehold.search.query import NewestResult
 from surehold.workspace.finder import Finder
 
@@ -78,14 +78,14 @@ def test_when_time_is_up_there_is_a_part_or_an_error(local: Scene, monkeypatch: 
         if len(seen) > allowed:
             raise SearchTimeout("Time is up.")
 
-    monkeypatch.setattr(listing.Deadline, "check", late)
+    monkeypatch.setattr(Deadline, "check", late)
     allowed = 2
 
-    found = Finder(local.bench.workspace).glob_newest("**/*.py")
+    found = Finder(local.bench.workspace.reader).glob_newest("**/*.py")
     assert (keys(found), found.complete) == (["a/x.py"], False)
     assert found.notes == ("Time was up after 20 s: this is what was found until then, not all there is.",)
 
     seen.clear()
     allowed = 0
     with pytest.raises(SearchTimeout):
-        Finder(local.bench.workspace).glob_newest("**/*.py")
+        Finder(local.bench.workspace.reader).glob_newest("**/*.py")

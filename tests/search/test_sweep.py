@@ -286,7 +286,7 @@ def test_time_that_runs_out_leaves_a_part_or_is_an_error(
     scene = make_scene(tmp_path)
     scene.put("a", "b", "c")
     search, disk = Search(query="needle", hidden=True, ignore=False), scene.bench.workspace.disk
-    finder = Finder(scene.bench.workspace, seconds=0.2)
+    finder = Finder(scene.bench.workspace.reader, seconds=0.2)
 
     monkeypatch.setattr(finder, "_disk", SlowDisk(disk, 1))
     found = finder.grep(search, ResultWindow(want=want))

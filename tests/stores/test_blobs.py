@@ -11,7 +11,7 @@ from spec.marks import requirement
 from stores.scenes import Author, Clock, blob, change, intent, sha
 from surehold.errors import NotFound, StateCorrupt
 from surehold.stores.base import Begun, Blob, LedgerCheck, Store
-from surehold.stores.sqlite.deltas import MAX_DEPTH
+from surehold.stores.sqlite.blobs import MAX_DEPTH
 from surehold.stores.sqlite.store import SqliteStore
 
 NOISE = random.Random(1).randbytes(200_000)  # too large for a row, however it is packed

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from spec.marks import requirement
 from stores.scenes import ELSEWHERE
+from surehold.stores import ledger_entries
 from surehold.stores.base import Call, Change, Entry, Intent
-from surehold.stores.sqlite import codec
 from surehold.text.snapshot import Meta, Version
 
 META = Meta(mode=0o644, uid=1, gid=2, mtime_ns=3, xattrs=(("user.a\udc80", b"\xff\x00"),))
@@ -59,18 +59,23 @@ def test_the_examples_set_every_field() -> None:
 
 @requirement("engine:ledger:entry")
 def test_an_entry_and_an_intent_survive_as_json() -> None:
-    text = codec.to_canonical_json(codec.entry_to_json(ENTRY))
+    text = ledger_entries.to_canonical_json(ledger_entries.entry_to_json(ENTRY))
     intent = Intent(
         id="i", call=CALL, changes=(CHANGE, Change(path="", before=None, after=None)), owner=ELSEWHERE, began="b"
     )
 
-    assert codec.entry_from_json(codec.from_json(text), previous="p", hash="h") == ENTRY
-    assert codec.intent_from_json(codec.from_json(codec.to_canonical_json(codec.intent_to_json(intent)))) == intent
+    assert ledger_entries.entry_from_json(ledger_entries.from_json(text), previous="p", hash="h") == ENTRY
+    assert (
+        ledger_entries.intent_from_json(
+            ledger_entries.from_json(ledger_entries.to_canonical_json(ledger_entries.intent_to_json(intent)))
+        )
+        == intent
+    )
 
 
 @requirement("engine:ledger:chained")
 def test_the_hash_of_an_entry_never_changes() -> None:
-    sealed, body = codec.seal_entry(codec.ChainTip(seq=6, hash="00" * 32), ENTRY)
+    sealed, body = ledger_entries.seal_entry(ledger_entries.ChainTip(seq=6, hash="00" * 32), ENTRY)
 
     assert body == (
         '{"call":{"agent":"a","idempotency_key":"k","operation":"edit","reason":"r","restores":"t","session":"s","tool":"t",'
@@ -97,8 +102,8 @@ def test_the_hash_of_an_entry_never_changes() -> None:
 def test_any_string_survives(text: str) -> None:
     data = {"text": text}
 
-    assert codec.from_json(codec.to_canonical_json(data)) == data
-    assert codec.to_canonical_json(data).isascii()
+    assert ledger_entries.from_json(ledger_entries.to_canonical_json(data)) == data
+    assert ledger_entries.to_canonical_json(data).isascii()
 
 
 def _joined(text: str) -> str:

@@ -10,7 +10,7 @@ from spec.marks import requirement
 from stores.scenes import Author
 from surehold.errors import StateCorrupt
 from surehold.stores.base import LedgerCheck, LedgerQuery
-from surehold.stores.sqlite.codec import chain_hash
+from surehold.stores.ledger_entries import chain_hash
 from surehold.stores.sqlite.store import SqliteStore
 
 Tamper = Callable[[sqlite3.Connection], object]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from spec.marks import requirement
 from stores.scenes import Author, Clock, blob, call, change, intent, version
 from surehold.stores.base import SessionRow, Sighting, Store, TrashItem
-from surehold.stores.sqlite.sighting_rows import PATHS_PER_SESSION
+from surehold.stores.sqlite.tables import PATHS_PER_SESSION
 
 
 def sighting(path: str, data: bytes, *spans: tuple[int, int], session: str = "s", seq: int = 0) -> Sighting:

@@ -78,7 +78,7 @@ def interrupt_after(patch: pytest.MonkeyPatch, owner: object, name: str) -> None
 
 
 def test_an_interrupt_as_the_lock_arrives_leaves_it_free(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    interrupt_after(monkeypatch, write_queue.fcntl, "flock")
+    interrupt_after(monkeypatch, fcntl, "flock")
 
     with pytest.raises(KeyboardInterrupt) as kept:  # with its traceback, and all that this refers to
         wait_in_line(lock)

@@ -1,8 +1,7 @@
 """Edits to be judged."""
 
 from surehold.syntax.languages import parsers_for
-from surehold.text.plan import EditPlan, SpliceSpans
-from surehold.text.plan_diff import spans_between
+from surehold.text.plan import EditPlan, SpliceSpans, spans_between
 from surehold.text.sanity.check import SanityCheck, SanityMode, SanityReport
 from surehold.text.snapshot import Snapshot
 

@@ -21,8 +21,7 @@ from surehold.text.diff import (
     walk_hunks,
 )
 from surehold.text.encoding import Encoding
-from surehold.text.plan import Span, splice_spans
-from surehold.text.plan_diff import diff_of_plan
+from surehold.text.plan import Span, diff_of_plan, splice_spans
 from surehold.text.snapshot import Snapshot
 from text.diffs import unified_diff
 

@@ -9,8 +9,7 @@ import pytest
 from spec.marks import requirement
 from surehold.text.anchored.rows import judge_quality
 from surehold.text.encoding import UTF8
-from surehold.text.hashing import digest_text
-from surehold.text.lines import Lines
+from surehold.text.lines import Lines, digest_text
 from surehold.text.snapshot import ABSENT, Snapshot
 
 needs_grep = pytest.mark.skipif(shutil.which("grep") is None, reason="grep is not installed")

@@ -4,7 +4,7 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import BinaryFile
-from surehold.text.hashing import sha256_hex
+from surehold.text.lines import sha256_hex
 from surehold.text.page import read_page
 
 

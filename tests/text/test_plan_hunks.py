@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surehold.text.anchored.diff import anchored_diff
+from surehold.text.anchored.rows import anchored_diff
 from surehold.text.encoding import Encoding, encoding_named
-from surehold.text.plan import EditPlan, Span, splice_spans
-from surehold.text.plan_diff import diff_of_plan
+from surehold.text.plan import EditPlan, Span, diff_of_plan, splice_spans
 from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import Snapshot
 

@@ -1,8 +1,7 @@
 import pytest
 
 from spec.marks import requirement
-from surehold.text.plan import EditPlan, SpliceSpans
-from surehold.text.plan_diff import diff_of_plan, spans_between
+from surehold.text.plan import EditPlan, SpliceSpans, diff_of_plan, spans_between
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.relocate import RebaseConflict, RebasedPlan, SpanMove, rebase_plan
 from surehold.text.snapshot import Snapshot

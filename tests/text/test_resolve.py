@@ -13,7 +13,7 @@ from surehold.errors import (
     RangeUnseen,
     SchemaInvalid,
 )
-from surehold.text import hashing
+from surehold.text import lines as text_lines
 from surehold.text.anchored.edits import DeleteLine, DeleteRange, Operation, ReplaceLine
 from surehold.text.encoding import Encoding
 from surehold.text.snapshot import Snapshot
@@ -84,7 +84,7 @@ def test_a_hash_that_matches_three_lines_at_six_digits_resolves_by_eight(monkeyp
 
     for module in ("surehold.text.snapshot", "surehold.text.anchored.index", "surehold.text.anchored.rows"):
         monkeypatch.setattr(f"{module}.line_digests", fake)
-    assert hashing.line_digests([b"one"], file.snapshot.encoding) != [digests[b"one"]]
+    assert text_lines.line_digests([b"one"], file.snapshot.encoding) != [digests[b"one"]]
 
     plan = file.plan(ReplaceLine(hash="abcdef22", content="2"))
     error = file.refuse(ReplaceLine(hash="abcdef", content="2"))
@@ -97,7 +97,7 @@ def test_a_hash_that_matches_three_lines_at_six_digits_resolves_by_eight(monkeyp
 def test_two_different_lines_whose_first_six_digits_really_collide_are_told_apart_by_the_shown_anchor() -> None:
     seen, n = dict[str, int](), 0
     while True:
-        digest = hashing.digest_text(Snapshot(b"line %d" % n).digests[0])[:6]
+        digest = text_lines.digest_text(Snapshot(b"line %d" % n).digests[0])[:6]
         if digest in seen:
             break
         seen[digest], n = n, n + 1
@@ -114,7 +114,7 @@ def test_two_different_lines_whose_first_six_digits_really_collide_are_told_apar
 @requirement("anchored:anchor:spellings")
 def test_four_digits_are_enough_when_they_are_unique_and_more_than_a_digest_has_match_nothing() -> None:
     file = lines(5)
-    digest = hashing.digest_text(file.snapshot.digests[1])
+    digest = text_lines.digest_text(file.snapshot.digests[1])
 
     for sent in (digest[:4], digest[:5].upper(), digest, f"2#{digest[:7]}", f"{digest[:6]}.1"):
         assert file.edit(DeleteLine(hash=sent)) == file.data.replace(b"line number 2\n", b"")

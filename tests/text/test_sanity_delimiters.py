@@ -1,8 +1,8 @@
 import pytest
 
 from spec.marks import requirement
-from surehold.text.sanity.delimiters import find_imbalance, lexical_rules_for
 from surehold.text.sanity.subject import SyntaxFlaw
+from surehold.text.sanity.syntax import find_imbalance, lexical_rules_for
 from text.sanity_scenes import kinds, report
 
 

@@ -8,8 +8,7 @@ from pydantic import Field
 from spec.marks import requirement
 from surehold.errors import InvalidArgument, SureholdError
 from surehold.library.families import tool_named, tools_of
-from surehold.tools.context import AnswerBudget, CallContext
-from surehold.tools.params import CallSubject, NamesFile
+from surehold.tools.call import AnswerBudget, CallContext, CallSubject, NamesFile
 from surehold.tools.schema import params_schema, result_schema
 from surehold.tools.spec import Answer, AnyTool, Hints, NestedParams, Params, Result, SubjectPath, Wire, tool
 from workspaces import make_bench

@@ -9,12 +9,11 @@ import pytest
 from spec.marks import requirement
 from surehold.errors import AlreadyExists, InvalidArgument, NotFound, StateCorrupt, UndoConflict
 from surehold.stores.base import Entry, LedgerQuery, Operation
-from surehold.text.hashing import sha256_hex
+from surehold.text.lines import sha256_hex
 from surehold.text.plan import Delete, Keep
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteBytes, WriteText
-from surehold.workspace.proposal import Absent, Exact, Proposal, Sha256
-from surehold.workspace.receipt import Receipt
+from surehold.workspace.proposal import Absent, Exact, Proposal, Receipt, Sha256
 from workspaces import Bench, call, make_bench
 
 TEXT = b"".join(b"line %d\n" % n for n in range(1, 21))

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from doubles.memory_store import MemoryStore
 from spec.marks import requirement
 from surehold.stores.base import Blob, PathRecord, SessionRow, Sighting, Store
+from surehold.text.lines import merge_ranges
 from surehold.text.snapshot import Snapshot
-from surehold.workspace.access.known_file import KnownFile
 from surehold.workspace.access.read_gate import find_in_earlier_version
-from surehold.workspace.access.seen_lines import clip_spans, merge_ranges, subtract_spans
+from surehold.workspace.access.seen_lines import KnownFile, clip_spans, subtract_spans
 from surehold.workspace.settings import utc_now
 
 _LINES = st.sets(st.integers(1, 30))

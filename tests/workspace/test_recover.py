@@ -10,7 +10,7 @@ import pytest
 from spec.marks import requirement
 from surehold.stores.base import Blob, Change, Intent, Owner
 from surehold.stores.owner import current_owner
-from surehold.text.hashing import sha256_hex
+from surehold.text.lines import sha256_hex
 from surehold.text.snapshot import Version
 from surehold.workspace.recovery import SettledIntent, is_mixture
 from surehold.workspace.settings import Limits

@@ -9,8 +9,7 @@ import pytest
 from spec.marks import requirement
 from surehold.errors import AlreadyExists, NotFound, StaleFile
 from surehold.stores.base import Sighting
-from surehold.text.hashing import sha256_hex
-from surehold.text.line_ranges import merge_ranges
+from surehold.text.lines import merge_ranges, sha256_hex
 from workspaces import Bench, real_workspace
 
 

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surehold.stores.base import Sighting
-from surehold.text.line_ranges import merge_ranges
+from surehold.text.lines import merge_ranges
 from surehold.text.plan import Span, splice_spans
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.access.seen_lines import sighting_after_write

@@ -4,7 +4,7 @@ from typing import Any
 from spec.marks import requirement
 from surehold.disk.base import Step
 from surehold.stores.base import Blob, Change, Intent, Owner
-from surehold.text.hashing import sha256_hex
+from surehold.text.lines import sha256_hex
 from surehold.text.snapshot import Version
 from surehold.workspace.recovery import SettledIntent
 from workspaces import Bench, call

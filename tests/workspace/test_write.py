@@ -18,7 +18,7 @@ from surehold.errors import (
     SureholdError,
 )
 from surehold.stores.base import LedgerQuery
-from surehold.text.hashing import sha256_hex
+from surehold.text.lines import sha256_hex
 from surehold.text.plan import Delete, EditPlan, Keep
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteBytes, WriteText

@@ -1,10 +1,4 @@
-"""The system calls that Python lacks, each with a fallback.
-
-Rules:
-1. Importing this module calls nothing. The C library is loaded when the first call needs it.
-2. A missing mechanism raises `Unsupported`, never a plain `OSError`: callers decide what to do instead.
-3. A `Kernel` can only switch mechanisms off. Tests use that to run everything on the fallbacks.
-"""
+"""System calls that Python does not offer, and what the mount table says about a path."""
 
 import ctypes
 import errno
@@ -12,6 +6,7 @@ import os
 import sys
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 _SYS_OPENAT2 = ctypes.c_long(437)  # the same number on every architecture, as for all calls since Linux 5.1
 _SYS_RENAMEAT2 = {"x86_64": 316, "aarch64": 276, "riscv64": 276}
@@ -179,3 +174,52 @@ def _call_rename(source_fd: int, old: bytes, dir_fd: int, new: bytes, *, linux: 
     elif hasattr(libc, "renameatx_np"):
         return int(libc.renameatx_np(source_fd, old, dir_fd, new, ctypes.c_uint(darwin)))
     raise Unsupported
+
+
+_NETWORK_FILESYSTEMS = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "afs", "lustre", "gpfs", "glusterfs", "vboxsf", "prl_fs"}
+    | {"virtiofs", "ncpfs", "coda", "ocfs2", "gfs2", "beegfs", "davfs", "drvfs", "hgfs", "vmhgfs", "orangefs"}
+)
+_ESCAPES = (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\"))
+
+
+def is_coherent(path: str, *, table: str = "/proc/self/mountinfo") -> bool:
+    """Tell whether every read sees the latest write of every machine: not so on network and FUSE mounts."""
+    kind = filesystem_of(path, table=table)
+    return kind not in _NETWORK_FILESYSTEMS and not kind.startswith("fuse")
+
+
+def filesystem_of(path: str, *, table: str = "/proc/self/mountinfo") -> str:
+    """Return the name of the file system that a path is on; empty if unknown."""
+    try:
+        lines = Path(table).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return ""
+    try:
+        status = os.stat(path)  # noqa: PTH116  # the device number is all we want
+    except OSError:
+        return _find_filesystem(lines, path, "")
+    return _find_filesystem(lines, path, f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}")
+
+
+def _find_filesystem(lines: list[str], path: str, device: str) -> str:
+    """Find the mount by its device, else (a subvolume has its own device) by the longest mount point."""
+    best, kind = -1, ""
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        fields = before.split(" ")
+        if len(fields) < 5 or not after:  # noqa: PLR2004  # id, parent, device, root, mount point
+            continue
+        name = after.split(" ", 1)[0]
+        if fields[2] == device:
+            return name
+        point = _unescape_field(fields[4]).rstrip("/")
+        if (path == point or path.startswith(f"{point}/")) and len(point) >= best:
+            best, kind = len(point), name
+    return kind
+
+
+def _unescape_field(field: str) -> str:
+    for escaped, character in _ESCAPES:
+        field = field.replace(escaped, character)
+    return field

@@ -10,7 +10,7 @@ from typing import Any
 from surehold.dialects.shared.delivery_record import DeliveryRecord
 from surehold.library.families import tool_named
 from surehold.library.tool_methods import ToolMethods
-from surehold.tools.context import AnswerBudget, CallContext
+from surehold.tools.call import AnswerBudget, CallContext
 from surehold.tools.spec import Answer
 from surehold.workspace.access.permission import Permission
 from surehold.workspace.session import Session

@@ -9,8 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from surehold.library.families import FAMILIES
-from surehold.tools.context import AnswerBudget, CallContext
-from surehold.tools.params import parse_arguments
+from surehold.tools.call import AnswerBudget, CallContext, parse_arguments
 from surehold.tools.signature import arguments_from_python, method_signature
 from surehold.tools.spec import AnyTool
 from surehold.workspace.session import Session

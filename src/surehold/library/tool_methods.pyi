@@ -18,10 +18,8 @@ from surehold.dialects.files.list_directory import ListResult
 from surehold.dialects.files.move_file import MoveResult
 from surehold.dialects.files.search_files import SearchFilesResult
 from surehold.dialects.files.trash import DeleteResult, RestoreResult
-from surehold.dialects.multi_edit.edit_text_file import EditTextResult
 from surehold.dialects.multi_edit.multi_edit_text_file import MultiEditResult
-from surehold.dialects.multi_edit.read_text_file import ReadTextResult
-from surehold.dialects.multi_edit.write_text_file import WriteTextResult
+from surehold.dialects.multi_edit.text_file import EditTextResult, ReadTextResult, WriteTextResult
 from surehold.dialects.shared.read_file import ReadResult
 from surehold.dialects.shared.write_file import WriteResult
 from surehold.text.anchored.operations import (

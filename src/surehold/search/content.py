@@ -25,8 +25,16 @@ from surehold.errors import (
     StaleFile,
     SureholdError,
 )
-from surehold.search.deadline import Deadline
-from surehold.search.engine import Engine, FileMatches, MatchPosition, Scope, TreeMatches, UnchangedFiles, to_searchable
+from surehold.search.engine import (
+    Deadline,
+    Engine,
+    FileMatches,
+    MatchPosition,
+    Scope,
+    TreeMatches,
+    UnchangedFiles,
+    to_searchable,
+)
 from surehold.search.query import (
     FileHits,
     ResultWindow,

@@ -8,7 +8,7 @@ from itertools import islice
 
 from surehold.disk.base import DirectoryEntry, DiskReader, Target
 from surehold.errors import SearchTimeout, SureholdError
-from surehold.search.deadline import Deadline
+from surehold.search.engine import Deadline
 from surehold.search.glob import Glob, GlobFilter, anchored_glob, floating_glob, is_glob
 from surehold.search.query import (
     GlobResult,

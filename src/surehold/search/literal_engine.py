@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from surehold.disk.base import Target
 from surehold.errors import FileTooLarge, InvalidPattern, NotFound, OutsideWorkspace, SearchTimeout, SureholdError
-from surehold.search.deadline import Deadline
-from surehold.search.engine import FileMatches, Scope, Span, TreeMatches, matches_of_spans, searched_bytes
+from surehold.search.engine import Deadline, FileMatches, Scope, Span, TreeMatches, matches_of_spans, searched_bytes
 from surehold.search.file_types import type_globs
 from surehold.search.glob import GlobFilter
 from surehold.search.query import EngineName, Search, Want

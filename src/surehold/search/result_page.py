@@ -10,8 +10,7 @@ from dataclasses import replace
 from itertools import accumulate
 
 from surehold.errors import InvalidArgument, InvalidPattern
-from surehold.search.deadline import Deadline
-from surehold.search.engine import Engine, MatchPosition, searched_bytes
+from surehold.search.engine import Deadline, Engine, MatchPosition, searched_bytes
 from surehold.search.query import Hit, MatchedLine, ResultWindow, Search
 from surehold.text.encoding import UTF8
 from surehold.text.snapshot import Snapshot

@@ -1,11 +1,189 @@
-"""Derives ledger entries, outside edits and trash items from an intent; pure, so that every store agrees."""
+"""Ledger entries as plain data: how they are built, sealed into the hash chain, and spelled as JSON."""
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from typing import Any, cast
 
-from surehold.stores.base import Call, Change, Entry, Head, Intent, TrashItem
-from surehold.text.snapshot import Version
+from surehold.stores.base import Call, Change, Entry, Head, Intent, Owner, TrashItem
+from surehold.text.snapshot import Meta, Version
+
+Json = dict[str, Any]
+
+_CALL_FIELDS = tuple(field.name for field in fields(Call))
+_VERSION_FIELDS = ("before", "after", "displaced")
+_OTHER_CHANGE_FIELDS = tuple(field.name for field in fields(Change) if field.name not in {"path", *_VERSION_FIELDS})
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainTip:
+    """The end of the chain: how many entries there are, and the hash of the last."""
+
+    seq: int = 0
+    hash: str = ""
+
+
+def seal_entry(tip: ChainTip, entry: Entry) -> tuple[Entry, str]:
+    """Return the entry as the next one of the chain, and its body."""
+    seq = tip.seq + 1
+    body = to_canonical_json(entry_to_json(entry) | {"seq": seq})
+    return replace(entry, seq=seq, previous=tip.hash, hash=chain_hash(tip.hash, body.encode("ascii"))), body
+
+
+def chain_hash(previous: str, body: bytes) -> str:
+    """Return the hash of a body that follows `previous`."""
+    return hashlib.sha256(b"%b\n%b" % (previous.encode("ascii", "replace"), body)).hexdigest()
+
+
+def to_canonical_json(data: Json) -> str:
+    """Return the one spelling of this data."""
+    return _encode(data)
+
+
+def from_json(text: str | bytes) -> Json:
+    """Return the data of a spelling."""
+    return cast("Json", json.loads(text))
+
+
+def entry_to_json(entry: Entry) -> Json:
+    """Return an entry without its two hashes."""
+    data: Json = {
+        "seq": entry.seq,
+        "change_id": entry.change_id,
+        "index": entry.index,
+        "timestamp": entry.timestamp,
+        "call": call_to_json(entry.call),
+        "change": change_to_json(entry.change),
+        "ok": entry.ok,
+    }
+    if entry.error_kind:
+        data["error_kind"] = entry.error_kind
+    if entry.message:
+        data["message"] = entry.message
+    return data
+
+
+def entry_from_json(data: Json, *, previous: str, hash: str) -> Entry:  # noqa: A002 - the field's own name
+    """Return the entry that `entry_to_json` took apart."""
+    parts: Json = data | {"call": call_from_json(data["call"]), "change": change_from_json(data["change"])}
+    return Entry(**parts, previous=previous, hash=hash)
+
+
+def intent_to_json(intent: Intent) -> Json:
+    """Return an intent as data."""
+    owner = intent.owner
+    return {
+        "id": intent.id,
+        "call": call_to_json(intent.call),
+        "changes": [change_to_json(change) for change in intent.changes],
+        "owner": {"host": owner.host, "boot": owner.boot, "pid": owner.pid, "started": owner.started},
+        "began": intent.began,
+    }
+
+
+def intent_from_json(data: Json) -> Intent:
+    """Return the intent that `intent_to_json` took apart."""
+    return Intent(
+        id=data["id"],
+        call=call_from_json(data["call"]),
+        changes=tuple(change_from_json(change) for change in data["changes"]),
+        owner=Owner(**data["owner"]),
+        began=data["began"],
+    )
+
+
+def call_to_json(call: Call) -> Json:
+    """Return a call as data."""
+    return {name: value for name in _CALL_FIELDS if (value := getattr(call, name))}
+
+
+def call_from_json(data: Json) -> Call:
+    """Return the call that `call_to_json` took apart."""
+    return Call(**data)
+
+
+def change_to_json(change: Change) -> Json:
+    """Return a change as data."""
+    data: Json = {"path": change.path}
+    for name in _VERSION_FIELDS:
+        if (version := getattr(change, name)) is not None:
+            data[name] = version_to_json(version)
+    for name in _OTHER_CHANGE_FIELDS:
+        if value := getattr(change, name):
+            data[name] = value
+    return data
+
+
+def change_from_json(data: Json) -> Change:
+    """Return the change that `change_to_json` took apart."""
+    versions: Json = {name: version_from_json(data[name]) if name in data else None for name in _VERSION_FIELDS}
+    return Change(**(data | versions))
+
+
+def version_to_json(version: Version) -> Json:
+    """Return a version as data; extended attributes, which are bytes, as hexadecimal digits."""
+    data: Json = {"sha256": version.sha256, "size": version.size}
+    if (meta := version.meta) is not None:
+        data["meta"] = {
+            "mode": meta.mode,
+            "uid": meta.uid,
+            "gid": meta.gid,
+            "mtime_ns": meta.mtime_ns,
+            "xattrs": [[name, value.hex()] for name, value in meta.xattrs],
+        }
+    return data
+
+
+def version_from_json(data: Json) -> Version:
+    """Return the version that `version_to_json` took apart."""
+    meta: Json | None = data.get("meta")
+    if meta is None:
+        return Version(sha256=data["sha256"], size=data["size"])
+    facts: Json = meta | {"xattrs": tuple((name, bytes.fromhex(value)) for name, value in meta["xattrs"])}
+    return Version(sha256=data["sha256"], size=data["size"], meta=Meta(**facts))
+
+
+def to_key(text: str) -> bytes:
+    """Return a path or another's string as bytes; a file name need not be text, so a column of text cannot hold it."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # never a file's name, but a refused call may have said anything
+        return text.encode("utf-8", "surrogatepass")
+
+
+def text_of(stored: bytes) -> str:
+    """Return the string that `key` was made from."""
+    return stored.decode("utf-8", "surrogateescape")
+
+
+def version_text(version: Version | None) -> str | None:
+    """Return a version for a column; None means an absent file."""
+    return None if version is None else to_canonical_json(version_to_json(version))
+
+
+def version_from_text(stored: str | None) -> Version | None:
+    """Return the version that `version_text` was made from."""
+    return None if stored is None else version_from_json(from_json(stored))
+
+
+def entry_columns(entry: Entry) -> tuple[object, ...]:
+    """Return the columns that repeat parts of an entry's body, in the table's order."""
+    return (
+        entry.seq,
+        to_key(entry.change_id),
+        to_key(entry.change.path),
+        to_key(entry.change.to_path),
+        to_key(entry.call.session),
+        to_key(entry.call.agent),
+        entry.call.operation,
+        to_key(entry.call.undoes),
+        int(entry.ok),
+        entry.timestamp,
+    )
+
 
 EXTERNAL = Call(tool="external", operation="external", writer="external")
 

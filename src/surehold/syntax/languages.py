@@ -1,23 +1,163 @@
-"""Maps file names to parsers. The only list of languages."""
+"""Which parser reads which file: strict parsers of data formats and Python, tree-sitter grammars for the rest."""
 
+import json
 import re
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from surehold.syntax.grammar import EitherGrammar, Grammar
-from surehold.syntax.strict import (
-    StrictParser,
-    read_json,
-    read_json_lines,
-    read_json_with_comments,
-    read_python,
-    read_toml,
-    read_xml,
-)
-from surehold.text.sanity.subject import SyntaxParser
+from surehold.text.sanity.subject import SyntaxFlaw, SyntaxParser, UnparsedText
+
+_PYTHON_2 = Grammar(name="Python", module="tree_sitter_python")
+_FILE_NAME = "<edited file>"
+_WARNING_FILTER = ("ignore", None, Warning, re.compile(re.escape(_FILE_NAME)), 0)
+_NEWER_NODES = frozenset({"type_alias_statement", "type_parameter"})
+_NEWER_MESSAGE = re.compile(r"f-string|multiple exception types must be parenthesized")
+_TEMPLATE_STRING = re.compile(rb"\b(?:t|rt|tr)[\"']", re.IGNORECASE)
+_TOML_POSITION = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)")
+_STRING = rb"\"(?:\\.|[^\"\\\n])*+(?:\"|(?=\n)|\\?\Z)"
+_COMMENTS = re.compile(_STRING + rb"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_LAST_COMMAS = re.compile(_STRING + rb"|,(?=\s*+[\]}])", re.DOTALL)
+_MAX_TOML_BYTES = 256 << 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrictParser:
+    """A parser of the standard library, which raises at the first flaw."""
+
+    name: str
+    read: Callable[[bytes], SyntaxFlaw | UnparsedText | None]
+    templates: bool = False
+    gaps: bool = False
+
+    def find_flaw(self, source: bytes, /) -> SyntaxFlaw | UnparsedText | None:
+        """Return where the parser stops; if it runs out of stack or memory, nothing is known about the text."""
+        try:
+            return self.read(source)
+        except (RecursionError, MemoryError):
+            return UnparsedText("it is nested too deeply")
+        except UnicodeDecodeError:
+            return UnparsedText("it contains bytes that are not text")
+        except ImportError:
+            return UnparsedText(f"the grammar for {self.name} cannot be loaded")
+
+
+def read_python(source: bytes) -> SyntaxFlaw | UnparsedText | None:
+    """Parse Python as this interpreter does; syntax that only a newer one knows is not a flaw.
+
+    The symbol table is built since that is the cheapest way to make the compiler parse all of it.
+    """
+    from symtable import symtable
+
+    if _WARNING_FILTER not in warnings.filters:
+        warnings.filterwarnings("ignore", module=re.escape(_FILE_NAME))
+    text = source.decode()
+    try:
+        symtable(text, _FILE_NAME, "exec")
+    except SyntaxError as error:
+        line = error.lineno or 1
+        if not isinstance(error, IndentationError) and _is_newer(source, line, error.msg):
+            return None
+        return SyntaxFlaw(line=line, message=error.msg)
+    except ValueError as error:
+        return UnparsedText(str(error))
+    return None
+
+
+def read_json(source: bytes) -> SyntaxFlaw | None:
+    """Parse strict JSON."""
+    try:
+        json.loads(source.decode(), parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        return SyntaxFlaw(line=error.lineno, message=error.msg)
+    except _InvalidConstant as error:
+        return SyntaxFlaw(line=_line_with_word(source, str(error)), message=f"{error} is not JSON")
+    return None
+
+
+class _InvalidConstant(ValueError):
+    """A word that is a number in Python and unknown in JSON."""
+
+
+def _refuse_constant(word: str) -> None:
+    raise _InvalidConstant(word)
+
+
+def _line_with_word(source: bytes, word: str) -> int:
+    return source.count(b"\n", 0, max(source.rfind(word.encode()), 0)) + 1
+
+
+def read_json_with_comments(source: bytes) -> SyntaxFlaw | None:
+    """Parse JSON as editors use it for their settings: with comments and trailing commas."""
+    return read_json(_LAST_COMMAS.sub(_blank_out, _COMMENTS.sub(_blank_out, source)))
+
+
+def read_json_lines(source: bytes) -> SyntaxFlaw | None:
+    """Parse one JSON value per line."""
+    for number, row in enumerate(source.split(b"\n"), start=1):
+        if row.strip() and (flaw := read_json(row)) is not None:
+            return SyntaxFlaw(line=number, message=flaw.message)
+    return None
+
+
+def read_toml(source: bytes) -> SyntaxFlaw | UnparsedText | None:
+    """Parse TOML; the strict parser is slow, so a large file is parsed by the grammar."""
+    import tomllib
+
+    if len(source) > _MAX_TOML_BYTES:
+        return Grammar(name="TOML", module="tree_sitter_toml").find_flaw(source)
+    try:
+        tomllib.loads(source.decode())
+    except tomllib.TOMLDecodeError as error:
+        place = _TOML_POSITION.search(str(error))
+        line = int(place[1]) if place and place[1] else source.rstrip().count(b"\n") + 1
+        return SyntaxFlaw(line=line, message=_TOML_POSITION.sub("", str(error)))
+    return None
+
+
+def read_xml(source: bytes) -> SyntaxFlaw | UnparsedText | None:
+    """Parse XML without following references; its own entities could expand without end."""
+    from xml.parsers import expat
+
+    if b"<!ENTITY" in source:
+        return UnparsedText("it declares entities")
+
+    try:
+        expat.ParserCreate("utf-8").Parse(source, True)  # noqa: FBT003 - positional by its own signature
+    except expat.ExpatError as error:
+        return SyntaxFlaw(line=error.lineno, message=expat.ErrorString(error.code) or "not well-formed")
+    return None
+
+
+def _blank_out(match: re.Match[bytes]) -> bytes:
+    """Keep strings, and replace everything else by as many empty lines."""
+    text = match[0]
+    return text if text.startswith(b'"') else b" " + b"\n" * text.count(b"\n")
+
+
+def _is_newer(source: bytes, line: int, message: str) -> bool:
+    """Tell whether a flaw is only that the text is for a newer interpreter."""
+    tree = _PYTHON_2.parse_tree(source)
+    if tree is None or tree.root_node.has_error:
+        return False
+    rows = source.split(b"\n")
+    if _NEWER_MESSAGE.match(message) or _TEMPLATE_STRING.search(rows[line - 1] if line <= len(rows) else b""):
+        return True
+    begin = sum(len(row) + 1 for row in rows[: line - 1])
+    end = begin + len(rows[line - 1]) if line <= len(rows) else begin
+    nodes = [tree.root_node]
+    while nodes:
+        node = nodes.pop()
+        if node.start_byte <= end and begin <= node.end_byte:
+            if node.type in _NEWER_NODES:
+                return True
+            nodes += node.children
+    return False
+
 
 _C = Grammar(name="C", module="tree_sitter_c", gaps=True)
 _CPP = Grammar(name="C++", module="tree_sitter_cpp", gaps=True)
-_PYTHON_2 = Grammar(name="Python", module="tree_sitter_python")
 _JSON = StrictParser(name="JSON", read=read_json)
 _JSON_WITH_COMMENTS = StrictParser(name="JSON with comments", read=read_json_with_comments)
 

@@ -1,17 +1,56 @@
-"""The line table of a file, built without losing a byte.
+"""Lines of a file: where they begin and end, their digests, and ranges of their numbers."""
 
-1. LF and CRLF end lines. A lone CR does so only in a file that has no LF at all; otherwise it is content.
-   U+2028, U+0085, VT and FF never do. Line numbers equal those of `grep -n`.
-2. Each line keeps its own terminator; joining all raw lines after the byte order mark gives the file.
-3. An empty file has no lines. A final terminator does not begin another line.
-"""
-
+import hashlib
 from bisect import bisect_right
+from collections.abc import Iterable
 from functools import cached_property
 from itertools import accumulate, repeat
 from typing import Literal
 
 from surehold.text.encoding import Encoding
+
+DIGEST_DIGITS = 16
+
+
+def sha256_hex(data: bytes) -> str:
+    """Return the name of some bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def line_digests(contents: list[bytes], encoding: Encoding) -> list[int]:
+    """Return the digest of every line, in one pass over lines that have lost their terminators."""
+    from xxhash import xxh3_64_intdigest
+
+    return list(map(xxh3_64_intdigest, _without_trailing_blanks(contents, encoding)))
+
+
+def digest_text(digest: int) -> str:
+    """Spell a line digest as hexadecimal digits."""
+    return f"{digest:016x}"
+
+
+def _without_trailing_blanks(contents: list[bytes], encoding: Encoding) -> Iterable[bytes]:
+    if encoding.width == 1:
+        return map(bytes.rstrip, contents, repeat(b" \t"))
+    return (
+        line.decode(encoding.name, "surrogatepass").rstrip(" \t").encode(encoding.name, "surrogatepass")
+        for line in contents
+    )
+
+
+LineRanges = tuple[tuple[int, int], ...]
+
+
+def merge_ranges(spans: Iterable[tuple[int, int]]) -> LineRanges:
+    """Sort spans and join those that touch."""
+    out = list[tuple[int, int]]()
+    for first, last in sorted(spans):
+        if out and first <= out[-1][1] + 1:
+            out[-1] = (out[-1][0], max(out[-1][1], last))
+        else:
+            out.append((first, last))
+    return tuple(out)
+
 
 NewlineStyle = Literal["lf", "crlf", "cr", "mixed", "none"]
 

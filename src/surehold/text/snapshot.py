@@ -6,8 +6,7 @@ from functools import cached_property
 
 from surehold.errors import BinaryFile
 from surehold.text.encoding import Encoding, EncodingDetector, EncodingHint, detect_encoding
-from surehold.text.hashing import line_digests, sha256_hex
-from surehold.text.lines import Lines
+from surehold.text.lines import Lines, line_digests, sha256_hex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,54 @@
-"""Tool lists in the formats of other programs, generated from the one definition of each tool."""
+"""The tools for other programs: as OpenAI, Anthropic and MCP list them, and as a section of a system prompt."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-from surehold.tools.spec import AnyTool, Json
+from surehold.tools.spec import AnyTool, Json, Tool
+
+_WAYS_TO_CHANGE = (
+    ("edit_file", "`edit_file` for quoted passages"),
+    ("edit", "`edit` for lines named by their anchors"),
+    ("write_file", "`write_file` for the whole content"),
+    ("apply_patch", "`apply_patch` for several files at once"),
+)
+
+
+def build_guidance(tools: Iterable[Tool[Any, Any]], *, roots: Sequence[str] = (), lean: bool = False) -> str:
+    """Return everything: how the tools go together, and what each of them has to say for itself."""
+    found = list(tools)
+    sections = (tool.brief if lean else tool.guide for tool in found)
+    return "\n\n".join(
+        [describe_protocol([tool.name for tool in found], roots=roots, lean=lean), *filter(None, sections)]
+    )
+
+
+def describe_protocol(names: Sequence[str], *, roots: Sequence[str] = (), lean: bool = False) -> str:
+    """Return how the tools go together, in at most twelve lines."""
+    place = f" Workspace: {', '.join(roots)}" if roots else ""
+    lines = [f"Surehold: file tools that never lose an edit.{place}"]
+    if not all(name.endswith("_text_file") for name in names):  # that family takes absolute paths, and says so
+        lines.append("Paths are relative to the first directory, or absolute below any of them.")
+    ways = [text for name, text in _WAYS_TO_CHANGE if name in names]
+    if "read_file" in names and ways:
+        lines += _numbered_steps(ways)
+    if not lean and ways:
+        lines.append("A call happens completely or not at all, also when it changes several files.")
+        lines.append("Long answers come in pages; the answer names the next call.")
+    if not lean and "delete_file" in names:
+        lines.append("Deleted files go to the trash: `restore_file` brings them back.")
+    if ways:
+        lines.append("A person can look at every change with `surehold log`, and take it back with `surehold undo`.")
+    return "\n".join(lines)
+
+
+def _numbered_steps(ways: Sequence[str]) -> list[str]:
+    return [
+        "1. Read before you change: `read_file` shows the text and its sha256.",
+        f"2. Change it with {', '.join(ways)}. Where a tool takes `expectedSha256`, pass that sha256.",
+        "3. The result holds the new sha256: use it for the next change, without reading again.",
+        "4. `stale_file` means that the file changed since you read it. Read it again, look what is new, repeat the change.",
+        '5. Every refusal says what to do next; "Nothing was written." means just that.',
+    ]
 
 
 def mcp_tool(tool: AnyTool) -> Json:

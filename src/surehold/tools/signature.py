@@ -6,7 +6,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from pydantic.fields import FieldInfo
 
-from surehold.tools.params import NamesFile, Params
+from surehold.tools.call import NamesFile, Params
 from surehold.tools.schema import Json, ordered_fields
 from surehold.tools.spec import AnyTool
 

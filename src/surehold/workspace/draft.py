@@ -7,8 +7,8 @@ from surehold.errors import StaleFile, SureholdError
 from surehold.stores.base import Blob, Change, PathRecord
 from surehold.text.plan import Edit, EditPlan
 from surehold.text.snapshot import Snapshot, Version
-from surehold.workspace.access.known_file import KnownFile
 from surehold.workspace.access.policy import PathRules
+from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.proposal import Proposal, SessionEdit, Sha256
 
 _MAX_COMPARED_BYTES = 8 << 20
@@ -133,7 +133,7 @@ def _with_retry_details(stale: StaleFile, edit: Edit, known: KnownFile, base: by
         stale.details["retry_with_sha256"] = current.sha256
     shown = any(one.sha256 == stale.details.get("expected_sha256") for one in known.seen)
     if shown and base is not None and len(base) + current.size <= _MAX_COMPARED_BYTES:
-        from surehold.text.plan_diff import diff_between
+        from surehold.text.plan import diff_between
 
         old, name = Snapshot(base, encoding=current.encoding if current.is_text else None), known.path
         since = diff_between(old, current, from_name=name, to_name=name, limit=_CHANGES_SINCE_BYTES)
@@ -143,7 +143,7 @@ def _with_retry_details(stale: StaleFile, edit: Edit, known: KnownFile, base: by
 
 
 def _build_change(place: ResolvedProposal, plan: EditPlan, displaced: Snapshot, trash_id: str) -> Change:
-    from surehold.text.plan_diff import diff_of_plan
+    from surehold.text.plan import diff_of_plan
 
     proposal, to = place.proposal, place.to
     removes = not plan.after.exists or displaced.exists

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, cast
 from surehold.disk.base import DiskReader, StoredFile, Target
 from surehold.errors import InvalidArgument, InvalidPattern, NotAFile, NotFound, PermissionDenied, SureholdError
 from surehold.search.content import SnapshotOf, search_file, search_tree
-from surehold.search.deadline import DEFAULT_SECONDS, Deadline, Progress
-from surehold.search.engine import Engine, Scope
+from surehold.search.engine import DEFAULT_SECONDS, Deadline, Engine, Progress, Scope
 from surehold.search.file_types import canonical_type
 from surehold.search.glob import GlobFilter, is_glob
 from surehold.search.listing import SearchRoot, find_glob, find_newest, list_directory, search_paths
@@ -17,7 +16,7 @@ from surehold.search.literal_engine import LiteralEngine, escape_regex
 from surehold.search.query import GlobResult, Listing, NewestResult, ResultWindow, Search, SearchResult
 from surehold.search.result_page import Highlights, highlight_matches
 from surehold.search.ripgrep.engine import Ripgrep, TooManyExclusions, find_binary
-from surehold.search.ripgrep.errors import needs_look_around
+from surehold.search.ripgrep.program import needs_look_around
 from surehold.text.encoding import EncodingDetector
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.editorconfig import charset_of

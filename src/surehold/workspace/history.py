@@ -11,8 +11,7 @@ from surehold.text.plan import Delete, Edit, EditPlan, Keep, SpliceSpans
 from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import ABSENT, Snapshot, Version
 from surehold.workspace.access.permission import Permission
-from surehold.workspace.proposal import Absent, Proposal, Sha256
-from surehold.workspace.receipt import Receipt
+from surehold.workspace.proposal import Absent, Proposal, Receipt, Sha256
 from surehold.workspace.workspace import Workspace
 
 MAX_SCANNED_ENTRIES = 100_000
@@ -130,7 +129,7 @@ class History(HistoryReader):
 
     def diff(self, reference: str) -> str:
         """Return the whole difference that a change made, also where the ledger keeps only its beginning."""
-        from surehold.text.plan_diff import diff_between
+        from surehold.text.plan import diff_between
 
         parts = list[str]()
         for entry in self.show(reference).entries:
@@ -266,7 +265,7 @@ class History(HistoryReader):
 
     def _inverse_edit(self, path: str, before: Version, after: Version, current: Snapshot) -> Edit:
         """Return the old bytes where nothing happened since; else carry the inverse over the later changes."""
-        from surehold.text.plan_diff import spans_between
+        from surehold.text.plan import spans_between
         from surehold.text.relocate import RebasedPlan, rebase_plan
 
         old = self._recorded_snapshot(before)

@@ -10,10 +10,10 @@ from surehold.disk.base import Disk, EntryStat, Target
 from surehold.errors import InvalidArgument, NotFound, SureholdError
 from surehold.stores.base import Blob, Store
 from surehold.text.encoding import Encoding, EncodingDetector, detect_encoding
-from surehold.text.hashing import sha256_hex
+from surehold.text.lines import sha256_hex
 from surehold.text.snapshot import Snapshot
-from surehold.workspace.access.known_file import KnownFile
 from surehold.workspace.access.policy import Policy
+from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.editorconfig import charset_of
 from surehold.workspace.paths import AnyPath, PathResolver, spelled_path
 from surehold.workspace.recovery import Recovery

@@ -16,7 +16,7 @@ from surehold.disk.base import Create, Disk, Remove, Rename, Replace, Step, Stor
 from surehold.errors import SureholdError
 from surehold.stores.base import Blob, Busy, Change, Intent, Store
 from surehold.text.align import shared_prefix_length
-from surehold.text.hashing import sha256_hex
+from surehold.text.lines import sha256_hex
 from surehold.text.snapshot import Version
 
 _BLOCK_BYTES = 512

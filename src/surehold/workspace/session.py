@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from surehold.errors import InvalidArgument, SureholdError
 from surehold.stores.base import Blob, Call, Operation, SessionRow, Sighting
-from surehold.text.line_ranges import merge_ranges
+from surehold.text.lines import merge_ranges
 from surehold.text.page import FilePage
 from surehold.text.plan import Delete, Keep
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
@@ -16,8 +16,7 @@ from surehold.text.snapshot import Snapshot
 from surehold.workspace.access.permission import Approver, Permission
 from surehold.workspace.history import History
 from surehold.workspace.paths import AnyPath
-from surehold.workspace.proposal import Absent, Exact, Proof, Proposal, Seen, Sha256
-from surehold.workspace.receipt import ChangeRecord, Receipt
+from surehold.workspace.proposal import Absent, ChangeRecord, Exact, Proof, Proposal, Receipt, Seen, Sha256
 from surehold.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -14,13 +14,12 @@ from surehold.errors import SureholdError
 from surehold.stores.base import Call, Intent, Owner, Store
 from surehold.text.encoding import EncodingDetector
 from surehold.text.snapshot import Snapshot
-from surehold.workspace.access.known_file import KnownFile
 from surehold.workspace.access.permission import Approver, Permission
 from surehold.workspace.access.policy import Policy
+from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.paths import AnyPath
-from surehold.workspace.proposal import Proposal
+from surehold.workspace.proposal import Proposal, Receipt
 from surehold.workspace.reader import WorkspaceReader
-from surehold.workspace.receipt import Receipt
 from surehold.workspace.recovery import SettledIntent
 from surehold.workspace.settings import Limits, Mode, ReadGateSettings, new_id, utc_now
 from surehold.workspace.writer import WorkspaceWriter

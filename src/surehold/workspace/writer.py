@@ -44,17 +44,15 @@ from surehold.stores.base import (
     StaleRead,
     StoreView,
 )
-from surehold.text.hashing import sha256_hex
+from surehold.text.lines import sha256_hex
 from surehold.text.plan import Delete
 from surehold.text.snapshot import ABSENT, Snapshot
-from surehold.workspace.access.known_file import KnownFile
 from surehold.workspace.access.permission import ApproverText, Permission
-from surehold.workspace.access.seen_lines import sighting_after_write
+from surehold.workspace.access.seen_lines import KnownFile, sighting_after_write
 from surehold.workspace.draft import Draft, ResolvedProposal, make_draft
 from surehold.workspace.paths import spelled_path
-from surehold.workspace.proposal import Absent, Proposal
+from surehold.workspace.proposal import Absent, FileReceipt, Proposal, Receipt
 from surehold.workspace.reader import WorkspaceReader
-from surehold.workspace.receipt import FileReceipt, Receipt
 from surehold.workspace.recovery import paths_of
 
 _POLL_SECONDS = 0.005

@@ -6,7 +6,7 @@ from spec.marks import requirement
 from surehold.dialects.anchored.edit import edit
 from surehold.dialects.anchored.wire import BRIEF, GUIDE
 from surehold.library.families import tools_of
-from surehold.tools.guide import build_guidance
+from surehold.tools.export import build_guidance
 
 
 @requirement("anchored:guidance:freshness")

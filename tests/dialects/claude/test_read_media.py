@@ -12,7 +12,7 @@ from media.samples import bomb, decoded, encoded, image, noise, pdf, turned
 from spec.marks import requirement
 from surehold import Settings, open_workspace
 from surehold.dialects.claude.read import FileReadParams, read
-from surehold.tools.context import CallContext
+from surehold.tools.call import CallContext
 
 TWELVE = [f"this is page {number}" for number in range(1, 13)]
 

@@ -10,7 +10,7 @@ from dialects.place import sha256
 from spec.marks import requirement
 from surehold.dialects.claude.edit import edit
 from surehold.dialects.claude.write import write
-from surehold.tools.context import CallContext
+from surehold.tools.call import CallContext
 from surehold.workspace.settings import Limits
 from workspaces import real_workspace
 

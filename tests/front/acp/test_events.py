@@ -13,7 +13,7 @@ from surehold.front.acp.file_diffs import preview_changes
 from surehold.front.acp.locations import call_title, changed_locations, requested_locations
 from surehold.library.families import tool_named
 from surehold.workspace.access.permission import Approval, PermissionRequest
-from surehold.workspace.receipt import ChangeRecord
+from surehold.workspace.proposal import ChangeRecord
 from surehold.workspace.session import Session
 
 ROOT = "/project"

@@ -15,7 +15,7 @@ from surehold.front.mcp.options import HttpSettings
 from surehold.front.mcp.server import BoundServer, make_server
 from surehold.front.mcp.stdio import serve_stdio
 from surehold.front.shared.stdio_lines import claim_stdio
-from surehold.tools.context import AnswerBudget, CallContext
+from surehold.tools.call import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, Params, Result, SubjectPath, tool
 
 LOOKS = Hints(kind="other", title="Odd", read_only=True)

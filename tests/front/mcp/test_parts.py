@@ -25,7 +25,7 @@ from surehold.front.mcp.stdio import parse_line
 from surehold.front.shared.sanitize import ensure_utf8, escape_data, has_surrogates, without_surrogates
 from surehold.library.families import tools_of
 from surehold.text.escape import escape_lines
-from surehold.tools.context import ProgressListener
+from surehold.tools.call import ProgressListener
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=50)
 PLAIN_DATA = st.recursive(

@@ -2,7 +2,7 @@
 
 from surehold.errors import LineEditError, NotEncodable, SureholdError
 from surehold.tools.schema import Json
-from surehold.tools.wire import Result, Wire
+from surehold.tools.spec import Result, Wire
 
 GUIDE = """\
 Editing by anchors with `edit`:

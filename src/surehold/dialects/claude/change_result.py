@@ -10,11 +10,11 @@ from surehold.dialects.claude.located_file import LocatedFile
 from surehold.dialects.shared.params import CamelResult, CamelResultPart
 from surehold.text.diff import Hunk
 from surehold.text.escape import escape_text
-from surehold.text.line_ranges import LineRanges
+from surehold.text.lines import LineRanges
 from surehold.text.plan import EditPlan
-from surehold.tools.context import AnswerBudget, CallContext
+from surehold.tools.call import AnswerBudget, CallContext
 from surehold.tools.spec import Params, SubjectPath
-from surehold.workspace.receipt import Receipt
+from surehold.workspace.proposal import Receipt
 
 _NO_NEWLINE = "\\ No newline at end of file"
 PATCH_CHARS = 64 * 1024

@@ -11,7 +11,7 @@ from surehold.dialects.shared.params import check_text, quote_aliases
 from surehold.errors import UseNotebookEdit
 from surehold.text.plan import EditPlan
 from surehold.text.quoted.styled_edit import StyledEdit
-from surehold.tools.context import CallContext
+from surehold.tools.call import CallContext
 from surehold.tools.spec import Hints, tool
 
 _TIER_NOTES = {

@@ -7,12 +7,11 @@ from typing import Protocol
 from surehold.dialects.claude.located_file import LocatedFile
 from surehold.errors import FileTooLarge
 from surehold.stores.base import Operation
-from surehold.text.line_ranges import LineRanges
+from surehold.text.lines import LineRanges
 from surehold.text.plan import Edit, EditPlan
-from surehold.tools.context import CallContext
+from surehold.tools.call import CallContext
 from surehold.workspace.access.read_gate import Needs, ReadGate
-from surehold.workspace.proposal import AllOf, Proposal, Sha256
-from surehold.workspace.receipt import Receipt
+from surehold.workspace.proposal import AllOf, Proposal, Receipt, Sha256
 
 
 class _ChangeArguments(Protocol):

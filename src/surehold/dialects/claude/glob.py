@@ -16,7 +16,7 @@ from surehold.dialects.shared.listing_text import (
 )
 from surehold.dialects.shared.params import CamelResult
 from surehold.text.escape import escape_text
-from surehold.tools.context import AnswerBudget, CallContext
+from surehold.tools.call import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, OptionalSubjectPath, Params, tool
 
 _MAX_FILES = 10_000

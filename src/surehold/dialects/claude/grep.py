@@ -18,7 +18,7 @@ from surehold.dialects.shared.params import CamelResult
 from surehold.search.glob import is_glob
 from surehold.search.query import MatchedLine, ResultWindow, Search, SearchResult, Want
 from surehold.text.escape import escape_text
-from surehold.tools.context import AnswerBudget, CallContext
+from surehold.tools.call import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, OptionalSubjectPath, Params, tool
 from surehold.workspace.finder import BUILD_DIRECTORIES, VERSION_CONTROL_DIRECTORIES
 

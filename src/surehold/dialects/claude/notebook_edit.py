@@ -16,12 +16,11 @@ from surehold.text.encoding import UTF8
 from surehold.text.escape import escape_lines, escape_text
 from surehold.text.notebook.edit import CellChange, CellEdit, CellKind, CellRequest, EditMode, InsertPosition
 from surehold.text.notebook.model import read_notebook
-from surehold.text.plan import EditPlan
-from surehold.text.plan_diff import diff_between
+from surehold.text.plan import EditPlan, diff_between
 from surehold.text.snapshot import ABSENT, Snapshot
-from surehold.tools.context import AnswerBudget, CallContext
+from surehold.tools.call import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, Params, Result, SubjectPath, tool
-from surehold.workspace.receipt import Receipt
+from surehold.workspace.proposal import Receipt
 
 _MAX_RETURNED_FILE_BYTES = 20 * 1024
 """Files up to this size are sent back; of larger ones only the hash."""

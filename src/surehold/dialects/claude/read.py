@@ -10,7 +10,7 @@ from surehold.dialects.claude.read_text import RequestedRange, read_text
 from surehold.dialects.claude.wire import WIRE
 from surehold.errors import BinaryFile, FileTooLarge, ImageInvalid, InvalidArgument, NotebookInvalid, PdfInvalid
 from surehold.media.magic import HEAD_BYTES, FileKind, kind_of
-from surehold.tools.context import CallContext
+from surehold.tools.call import CallContext
 from surehold.tools.spec import Hints, Params, SubjectPath, tool
 
 _DEFAULT_LINES = 2_000

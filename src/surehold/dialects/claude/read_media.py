@@ -12,7 +12,7 @@ from surehold.media.documents import Document, DocumentFacts, DocumentPage, page
 from surehold.media.magic import PDF, FileKind, kind_of
 from surehold.media.workers import DecodeDeadline
 from surehold.text.snapshot import Snapshot
-from surehold.tools.context import CallContext
+from surehold.tools.call import CallContext
 
 _MAX_UNASKED_PAGES = 10
 """A longer document is shown only by pages."""

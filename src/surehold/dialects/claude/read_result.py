@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 from surehold.dialects.shared.params import CamelResult
 from surehold.text.escape import escape_text
 from surehold.text.lines import NewlineStyle
-from surehold.tools.context import AnswerBudget
+from surehold.tools.call import AnswerBudget
 from surehold.tools.spec import Json
 
 

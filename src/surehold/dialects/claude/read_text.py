@@ -19,7 +19,7 @@ from surehold.errors import StaleFile
 from surehold.text.encoding import Encoding, detect_encoding
 from surehold.text.page import FilePage, read_page
 from surehold.text.snapshot import Snapshot
-from surehold.tools.context import CallContext
+from surehold.tools.call import CallContext
 from surehold.workspace.file_source import open_source
 from surehold.workspace.session import Session
 

@@ -23,7 +23,7 @@ from surehold.errors import (
     SureholdError,
 )
 from surehold.tools.schema import Json
-from surehold.tools.wire import Result, Wire
+from surehold.tools.spec import Result, Wire
 
 GUIDE = """\
 Changing files with Read, Write, Edit and NotebookEdit:

@@ -13,7 +13,7 @@ from surehold.errors import InvalidArgument, NotebookInvalid, NotFound, UseNoteb
 from surehold.text.notebook.model import read_notebook
 from surehold.text.rewrite import WriteText
 from surehold.text.snapshot import Snapshot
-from surehold.tools.context import CallContext
+from surehold.tools.call import CallContext
 from surehold.tools.spec import Hints, tool
 
 _ORIGINAL_BYTES = 20 * 1024

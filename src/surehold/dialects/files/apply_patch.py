@@ -12,10 +12,9 @@ from surehold.dialects.shared.wire import WIRE
 from surehold.errors import PatchApplyError, StaleFile, SureholdError
 from surehold.text.escape import escape_lines, escape_text
 from surehold.text.patch.parse import FilePatch, Patch, parse_patch
-from surehold.tools.context import AnswerBudget, CallContext
+from surehold.tools.call import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, Json, tool
-from surehold.workspace.proposal import Absent, Exact, Proof, Proposal, Sha256
-from surehold.workspace.receipt import FileReceipt, Receipt
+from surehold.workspace.proposal import Absent, Exact, FileReceipt, Proof, Proposal, Receipt, Sha256
 from surehold.workspace.session import Session
 
 Operation = Literal["add", "update", "delete", "move"]

@@ -15,7 +15,7 @@ from surehold.dialects.shared.params import (
 from surehold.dialects.shared.wire import WIRE
 from surehold.text.escape import escape_text
 from surehold.text.rewrite import WriteText
-from surehold.tools.context import CallContext
+from surehold.tools.call import CallContext
 from surehold.tools.spec import Hints, SubjectPath, tool
 from surehold.workspace.proposal import Absent, Proposal
 

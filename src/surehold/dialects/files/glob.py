@@ -14,7 +14,7 @@ from surehold.dialects.shared.listing_text import (
 )
 from surehold.dialects.shared.params import CamelParams, CamelResult, CamelResultPart
 from surehold.dialects.shared.wire import WIRE
-from surehold.tools.context import AnswerBudget, CallContext
+from surehold.tools.call import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, SubjectPath, tool
 
 

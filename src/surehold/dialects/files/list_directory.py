@@ -16,7 +16,7 @@ from surehold.dialects.shared.params import CamelParams, CamelResult
 from surehold.dialects.shared.wire import WIRE
 from surehold.search.query import ListedEntry
 from surehold.text.escape import escape_text
-from surehold.tools.context import AnswerBudget, CallContext
+from surehold.tools.call import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, SubjectPath, tool
 
 

@@ -11,7 +11,7 @@ from surehold.dialects.shared.params import CamelParams, CamelResult, CamelResul
 from surehold.dialects.shared.wire import WIRE
 from surehold.search.query import Hit, Search
 from surehold.text.escape import escape_text
-from surehold.tools.context import AnswerBudget, CallContext
+from surehold.tools.call import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, SubjectPath, tool
 
 

@@ -16,7 +16,7 @@ from surehold.dialects.multi_edit.wire import BRIEF, GUIDE, WIRE, ContractMessag
 from surehold.dialects.shared.params import check_text
 from surehold.errors import InvalidArgument
 from surehold.text.quoted.edits import SequentialEdits, StringEdit
-from surehold.tools.context import CallContext
+from surehold.tools.call import CallContext
 from surehold.tools.spec import Hints, Json, NestedParams, ResultPart, SubjectPath, tool
 from surehold.workspace.proposal import Proposal
 

@@ -26,7 +26,7 @@ from surehold.errors import (
 )
 from surehold.text.escape import preview_text
 from surehold.tools.schema import Json
-from surehold.tools.wire import Result, Wire
+from surehold.tools.spec import Result, Wire
 
 GUIDE = """\
 Editing with multi_edit_text_file, edit_text_file and write_text_file:

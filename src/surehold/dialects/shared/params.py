@@ -10,11 +10,10 @@ from pydantic.alias_generators import to_camel
 from surehold.errors import InvalidArgument
 from surehold.stores.base import Operation
 from surehold.text.escape import escape_lines
-from surehold.text.plan_diff import DIFF_LIMIT_BYTES
-from surehold.tools.context import AnswerBudget, CallContext
+from surehold.text.plan import DIFF_LIMIT_BYTES
+from surehold.tools.call import AnswerBudget, CallContext
 from surehold.tools.spec import NestedParams, Params, Result, ResultPart
-from surehold.workspace.proposal import Exact, Proof, Proposal, Sha256
-from surehold.workspace.receipt import Receipt
+from surehold.workspace.proposal import Exact, Proof, Proposal, Receipt, Sha256
 
 CAMEL_CONFIG = ConfigDict(alias_generator=to_camel)
 

@@ -7,7 +7,7 @@ from pydantic.alias_generators import to_camel
 
 from surehold.errors import SureholdError
 from surehold.tools.schema import Json, result_schema
-from surehold.tools.wire import Result, Wire
+from surehold.tools.spec import Result, Wire
 
 
 class OkWire(Wire):

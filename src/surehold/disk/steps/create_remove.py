@@ -23,9 +23,8 @@ from surehold.disk.errno_errors import (
     not_a_file_error,
     vanished_error,
 )
-from surehold.disk.file_io import write_all
+from surehold.disk.file_io import restore_metadata, write_all
 from surehold.disk.kernel import Unsupported
-from surehold.disk.metadata import restore_metadata
 from surehold.disk.steps.staging import (
     DirectorySlot,
     DisplacedFile,

@@ -23,10 +23,19 @@ from dataclasses import dataclass
 
 from surehold.disk.base import Replace
 from surehold.disk.errno_errors import displaced_error, not_a_file_error, vanished_error
-from surehold.disk.file_io import READ_FLAGS, hash_of, is_regular, read_all, read_pieces, write_all, write_at
+from surehold.disk.file_io import (
+    READ_FLAGS,
+    can_give_owner,
+    copy_metadata,
+    hash_of,
+    is_regular,
+    read_all,
+    read_pieces,
+    write_all,
+    write_at,
+)
 from surehold.disk.kernel import Unsupported
 from surehold.disk.locks import lock_file
-from surehold.disk.metadata import can_give_owner, copy_metadata
 from surehold.disk.steps.create_remove import StepAction, check_displaced
 from surehold.disk.steps.staging import (
     DirectorySlot,
@@ -39,7 +48,7 @@ from surehold.disk.steps.staging import (
 )
 from surehold.disk.tree import open_entry
 from surehold.errors import PermissionDenied
-from surehold.text.hashing import sha256_hex
+from surehold.text.lines import sha256_hex
 
 _WRITE_FLAGS = READ_FLAGS & ~os.O_RDONLY | os.O_RDWR
 _UNLIMITED_BYTES = 1 << 62

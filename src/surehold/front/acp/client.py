@@ -12,7 +12,7 @@ from surehold.front.shared.sanitize import ensure_utf8
 from surehold.text.escape import escape_text
 from surehold.tools.spec import Json
 from surehold.workspace.access.permission import Approval, PermissionRequest
-from surehold.workspace.receipt import FileReceipt
+from surehold.workspace.proposal import FileReceipt
 
 if TYPE_CHECKING:
     from acp.interfaces import Client

@@ -12,7 +12,7 @@ from surehold.front.acp.events import FileDiff
 from surehold.text.diff import Hunk
 from surehold.text.escape import escape_text
 from surehold.text.plan import EditPlan
-from surehold.workspace.receipt import FileReceipt
+from surehold.workspace.proposal import FileReceipt
 
 _WHOLE_FILE_BYTES = 32 * 1024
 """Bytes of both versions together up to which a file is shown whole."""

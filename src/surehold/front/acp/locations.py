@@ -8,7 +8,7 @@ from typing import Any, cast
 from surehold.front.acp.events import FileLocation
 from surehold.text.escape import escape_text
 from surehold.tools.spec import Kind, Tool
-from surehold.workspace.receipt import FileReceipt
+from surehold.workspace.proposal import FileReceipt
 
 _FIRST_LINE_ARGUMENTS = ("startLine", "line", "offset")
 """Where reading calls say which line they begin at."""

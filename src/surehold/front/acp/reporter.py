@@ -23,10 +23,10 @@ from surehold.front.shared.approval_queue import ANSWER_SECONDS, ApprovalQueue, 
 from surehold.front.shared.bug_report import answer_after_bug
 from surehold.front.shared.sanitize import has_surrogates, lone_surrogate_error
 from surehold.library.families import tool_named
-from surehold.tools.context import AnswerBudget, CallContext
+from surehold.tools.call import AnswerBudget, CallContext
 from surehold.tools.spec import Answer, AnyTool
 from surehold.workspace.access.permission import Approval, PermissionRequest
-from surehold.workspace.receipt import ChangeRecord
+from surehold.workspace.proposal import ChangeRecord
 from surehold.workspace.session import Session
 
 if TYPE_CHECKING:

@@ -250,7 +250,7 @@ def acp_command(context: CommandContext, args: argparse.Namespace) -> int:
 def tool_command(context: CommandContext, args: argparse.Namespace) -> int:
     from surehold.app import open_workspace
     from surehold.library.families import tool_named
-    from surehold.tools.context import CallContext
+    from surehold.tools.call import CallContext
 
     tool, arguments = tool_named(args.name), _parse_tool_arguments(args.arguments)
     with open_workspace(context.root, settings=permission_settings(context, args)) as workspace:
@@ -301,7 +301,7 @@ def schema_command(context: CommandContext, args: argparse.Namespace) -> int:
 )
 def prompt_command(context: CommandContext, args: argparse.Namespace) -> int:
     from surehold.library.families import DEFAULT_FAMILIES, tools_of
-    from surehold.tools.guide import build_guidance
+    from surehold.tools.export import build_guidance
 
     text = build_guidance(tools_of(args.tools or DEFAULT_FAMILIES), lean=args.lean)
     context.print_outcome(text, prompt=text)

@@ -4,12 +4,11 @@ from typing import TYPE_CHECKING
 
 from surehold.front.cli.command import CommandContext, short_id
 from surehold.front.cli.output import Output, TextStyle, format_count
-from surehold.front.shared.diff_rows import DiffRowKind, classify_rows, count_changed_lines
-from surehold.front.shared.ledger_json import receipt_record
+from surehold.front.shared.ledger_json import DiffRowKind, classify_rows, count_changed_lines, receipt_record
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
-    from surehold.workspace.receipt import Receipt
+    from surehold.workspace.proposal import Receipt
 
 _ROW_STYLES: dict[DiffRowKind, TextStyle] = {
     "header": "bold",

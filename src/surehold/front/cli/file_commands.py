@@ -151,7 +151,7 @@ def _edit_lines(context: CommandContext, args: argparse.Namespace) -> int:
     import json
 
     from surehold.dialects.anchored.edit import edit
-    from surehold.tools.context import CallContext
+    from surehold.tools.call import CallContext
 
     source = sys.stdin.read() if args.operations == "-" else as_path(args.operations).read_text("utf-8")
     try:

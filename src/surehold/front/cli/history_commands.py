@@ -21,8 +21,7 @@ from surehold.front.cli.command import (
     with_action,
 )
 from surehold.front.cli.output import TableCell, TableColumn, format_size, parse_timestamp
-from surehold.front.shared.diff_rows import count_changed_lines
-from surehold.front.shared.ledger_json import entry_record
+from surehold.front.shared.ledger_json import count_changed_lines, entry_record
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
@@ -265,7 +264,7 @@ def _recorded_path(workspace: "Workspace", subject: str) -> str:
 
 
 def _diff_of_file(context: CommandContext, workspace: "Workspace", path: str) -> int:
-    from surehold.text.plan_diff import diff_between
+    from surehold.text.plan import diff_between
     from surehold.text.snapshot import ABSENT
 
     before = workspace.history.last_recorded(path)

@@ -19,11 +19,10 @@ from surehold.front.mcp.sessions import INVALID_PARAMS, NO_SUCH_RESOURCE, Caller
 from surehold.front.shared.approval_queue import ApprovalQueue
 from surehold.front.shared.bug_report import answer_after_bug
 from surehold.front.shared.sanitize import ensure_utf8, has_surrogates, lone_surrogate_error, without_surrogates
-from surehold.tools.context import AnswerBudget, CallContext
-from surehold.tools.export import mcp_tool
-from surehold.tools.guide import build_guidance, describe_protocol
+from surehold.tools.call import AnswerBudget, CallContext
+from surehold.tools.export import build_guidance, describe_protocol, mcp_tool
 from surehold.tools.spec import Answer, AnyTool, Json, Tool
-from surehold.workspace.receipt import ChangeRecord
+from surehold.workspace.proposal import ChangeRecord
 from surehold.workspace.workspace import Workspace
 
 _BUDGETS_BY_CLIENT: Mapping[str, AnswerBudget] = {

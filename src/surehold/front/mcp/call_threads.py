@@ -20,7 +20,7 @@ import anyio
 
 from surehold.front.mcp.sessions import ignore_progress
 from surehold.front.shared.sanitize import ensure_utf8
-from surehold.tools.context import ProgressListener
+from surehold.tools.call import ProgressListener
 
 T = TypeVar("T")
 Send = Callable[[float, float | None, str | None], Awaitable[None]]

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from surehold.front.shared.sanitize import encode_json, ensure_utf8, escape_data
 from surehold.text.escape import escape_lines
-from surehold.tools.context import AnswerBudget
+from surehold.tools.call import AnswerBudget
 from surehold.tools.spec import Answer, Json, Params, Result, Tool
 
 RESULT_KEY = "surehold/result"

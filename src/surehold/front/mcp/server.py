@@ -39,7 +39,7 @@ from surehold.front.mcp.sessions import (
     new_handle,
 )
 from surehold.front.shared.approval_queue import ApprovalQueue, client_gone_error, run_on_loop
-from surehold.tools.context import ProgressListener
+from surehold.tools.call import ProgressListener
 from surehold.tools.spec import Json
 from surehold.workspace.access.permission import Approval
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from surehold.errors import InvalidArgument
-from surehold.tools.context import ProgressListener
+from surehold.tools.call import ProgressListener
 from surehold.tools.spec import Json
 from surehold.workspace.access.permission import Approval
 from surehold.workspace.session import Session

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from surehold.front.shared.approval_queue import PendingApproval
-from surehold.front.shared.diff_rows import classify_rows
+from surehold.front.shared.ledger_json import classify_rows
 from surehold.stores.base import Entry
 from surehold.text.escape import escape_lines, escape_text
 from surehold.workspace.history import ChangeView
-from surehold.workspace.receipt import FileReceipt
+from surehold.workspace.proposal import FileReceipt
 
 _MAX_DIFF_CHARS = 200_000
 _MAX_EDITABLE_BYTES = 200_000

@@ -22,9 +22,9 @@ from typing import Any, Literal
 
 from surehold.errors import Cancelled, NotFound, PermissionRequired, StaleFile, SureholdError
 from surehold.stores.base import PathRecord
-from surehold.workspace.access.known_file import KnownFile
 from surehold.workspace.access.permission import Approval, ApprovedVersion, PermissionRequest
-from surehold.workspace.receipt import FileReceipt
+from surehold.workspace.access.seen_lines import KnownFile
+from surehold.workspace.proposal import FileReceipt
 
 ANSWER_SECONDS = 600.0
 _POLL_SECONDS = 0.1

@@ -12,7 +12,7 @@ from surehold.errors import SureholdError
 
 if TYPE_CHECKING:
     from surehold.tools.spec import Answer, AnyTool
-    from surehold.workspace.receipt import ChangeRecord
+    from surehold.workspace.proposal import ChangeRecord
 
 
 def write_report(error: Exception, argv: Sequence[str]) -> str:

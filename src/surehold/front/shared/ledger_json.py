@@ -1,13 +1,44 @@
-"""Turns ledger entries, receipts and deleted files into JSON: for `--json` and for the log that MCP clients read."""
+"""Turns ledger entries, receipts, trash items and diffs into plain data, for `--json`, the MCP log and the page.
 
-from typing import TYPE_CHECKING, Any
+A row is classified by its position, not by its first characters: inside a hunk `--- x` is a removed line, outside it
+is a header.
+"""
 
-from surehold.front.shared.diff_rows import count_changed_lines
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
 
-if TYPE_CHECKING:  # the command line starts without the engine
+if TYPE_CHECKING:
     from surehold.stores.base import Entry, TrashItem
     from surehold.text.snapshot import Version
-    from surehold.workspace.receipt import FileReceipt, Receipt
+    from surehold.workspace.proposal import FileReceipt, Receipt
+
+
+DiffRowKind = Literal["header", "hunk", "added", "removed", "same", "note"]
+_HUNK_HEADER = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+
+
+def classify_rows(diff: str) -> Iterator[tuple[DiffRowKind, str]]:
+    """Yield every row with its kind."""
+    old = new = 0
+    for row in diff.removesuffix("\n").split("\n") if diff else ():
+        if row.startswith("\\"):
+            yield "note", row
+        elif old <= 0 and new <= 0:
+            match = _HUNK_HEADER.match(row)
+            if match:
+                old, new = (int(part or 1) for part in match.groups())
+            yield ("hunk" if match else "header"), row
+        else:
+            old -= not row.startswith("+")
+            new -= not row.startswith("-")
+            yield ("added" if row.startswith("+") else "removed" if row.startswith("-") else "same"), row
+
+
+def count_changed_lines(diff: str) -> tuple[int, int]:
+    """Return how many lines a diff adds and removes."""
+    kinds = [kind for kind, _ in classify_rows(diff)]
+    return kinds.count("added"), kinds.count("removed")
 
 
 def entry_record(entry: "Entry", *, undone_by: str = "") -> dict[str, Any]:

@@ -17,15 +17,13 @@ from functools import cache
 
 from surehold.disk.base import Target
 from surehold.errors import DiskFailed
-from surehold.search.deadline import Deadline
-from surehold.search.engine import FileMatches, Parts, Scope, Span, TreeMatches, matches_of_spans
+from surehold.search.engine import Deadline, FileMatches, Parts, Scope, Span, TreeMatches, matches_of_spans
 from surehold.search.file_types import canonical_type
 from surehold.search.glob import expand_braces
 from surehold.search.ignore import inherited_rules
 from surehold.search.query import EngineName, Search, Want
 from surehold.search.ripgrep import output_format
-from surehold.search.ripgrep.errors import error_from_output
-from surehold.search.ripgrep.program import CompletedRun, memory_file, run_program
+from surehold.search.ripgrep.program import CompletedRun, error_from_output, memory_file, run_program
 
 _FIXED_FLAGS = (
     *("--no-config", "--color=never", "--no-ignore-messages", "--no-ignore-global", "--no-ignore-parent"),

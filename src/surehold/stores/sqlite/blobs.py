@@ -1,24 +1,129 @@
-"""Stores bytes under their sha256: small ones in rows, large ones in files that a row names.
-
-1. A row is written only after its file is complete on the disk, and removed before it. A file without a row is ignored.
-2. A file unpacks alone, so it may be replaced by another packing of the same bytes at any time. Deltas are rows.
-3. Packing happens before the write transaction; inside it, what was assumed is checked again (`prune` may have run).
-4. Bytes are checked against their name whenever they are read.
-"""
+"""Old versions of files: compressed, as deltas where that is smaller; large ones as files beside the database."""
 
 import hashlib
 import os
 import sqlite3
+import struct
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 from surehold.errors import StateCorrupt
 from surehold.stores.base import Blob
-from surehold.stores.sqlite import deltas, state_errors
+from surehold.stores.sqlite import state_errors
 from surehold.stores.sqlite.database import sync_folder
 from surehold.stores.sqlite.state_errors import blob_damaged_error, blob_missing_error
+from surehold.text.align import shared_prefix_length, shared_suffix_length
+
+MAX_DEPTH = 8
+
+_FULL, _DELTA = b"\x00", b"\x01"
+_HEADER = struct.Struct(">32sQQ")  # the base's sha256, and how many bytes of it are at both ends
+_LARGE_BYTES = 1024 * 1024
+_DICTIONARY_BYTES = range(64, 8 * 1024 * 1024 + 1)  # smaller is useless, larger is slow
+_DEFAULT_WINDOW_BYTES = 256 * 1024  # zstd sees at least this far back by itself
+_OBVIOUS_RATIO = 32  # a delta that is this much smaller than the raw bytes needs no comparison with the full form
+
+
+class UnpackError(ValueError):
+    """Packed bytes do not unpack to what was recorded of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackedBlob:
+    """Packed bytes and what is needed to unpack them."""
+
+    data: bytes
+    base: str = ""
+    """The sha256 of the bytes that a delta needs; empty for a full one."""
+
+
+def pack_full(data: bytes) -> PackedBlob:
+    """Pack bytes so that they unpack alone."""
+    import zstandard
+
+    level = 1 if len(data) > _LARGE_BYTES else 3
+    return PackedBlob(data=_FULL + zstandard.ZstdCompressor(level=level).compress(data))
+
+
+def pack_smallest(data: bytes, *, base: bytes, base_sha256: str) -> PackedBlob:
+    """Pack bytes as a delta to `base`, or alone when that does not save half."""
+    delta = _pack_delta(data, base=base, base_sha256=base_sha256)
+    if len(delta.data) * _OBVIOUS_RATIO < len(data):
+        return delta
+    full = pack_full(data)
+    return delta if len(delta.data) * 2 < len(full.data) else full
+
+
+def base_of(packed: bytes) -> str:
+    """Return the name of the base that these bytes need; empty when they unpack alone."""
+    kind = packed[:1]
+    if kind == _FULL:
+        return ""
+    if kind != _DELTA or len(packed) < 1 + _HEADER.size:
+        raise UnpackError("The packed bytes have no header.")
+    return _HEADER.unpack_from(packed, 1)[0].hex()
+
+
+def unpack_blob(packed: bytes, *, size: int, base: bytes = b"") -> bytes:
+    """Return the bytes again; `Damaged` when they are not of that size."""
+    if not base_of(packed):
+        return _decompress(packed[1:], size=size, dictionary=None)
+    _, prefix, suffix = _HEADER.unpack_from(packed, 1)
+    if prefix + suffix > min(len(base), size):
+        raise UnpackError("The delta does not fit its base.")
+    tail = len(base) - suffix
+    frame = packed[1 + _HEADER.size :]
+    middle = _decompress(frame, size=size - prefix - suffix, dictionary=_usable_dictionary(base[prefix:tail]))
+    return base[:prefix] + middle + base[tail:]
+
+
+def _pack_delta(data: bytes, *, base: bytes, base_sha256: str) -> PackedBlob:
+    prefix = shared_prefix_length(base, data)
+    suffix = shared_suffix_length(base, data, limit=min(len(base), len(data)) - prefix)
+    middle = data[prefix : len(data) - suffix]
+    dictionary = _usable_dictionary(base[prefix : len(base) - suffix])
+    header = _HEADER.pack(bytes.fromhex(base_sha256), prefix, suffix)
+    return PackedBlob(data=_DELTA + header + _compress(middle, dictionary), base=base_sha256)
+
+
+def _usable_dictionary(middle: bytes) -> bytes | None:
+    """Return the base's own middle where it helps; both directions decide alike."""
+    return middle if len(middle) in _DICTIONARY_BYTES else None
+
+
+def _compress(data: bytes, dictionary: bytes | None) -> bytes:
+    import zstandard
+
+    if dictionary is None:
+        return zstandard.ZstdCompressor(level=1 if len(data) > _LARGE_BYTES else 3).compress(data)
+    reach = len(dictionary) + len(data)
+    window: dict[str, Any] = {"window_log": reach.bit_length()} if reach > _DEFAULT_WINDOW_BYTES else {}
+    parameters_of = cast("Any", zstandard.ZstdCompressionParameters)  # its types are incomplete
+    parameters = parameters_of.from_level(3, source_size=len(data), dict_size=len(dictionary), **window)
+    return zstandard.ZstdCompressor(compression_params=parameters, dict_data=_raw_dictionary(dictionary)).compress(data)
+
+
+def _decompress(frame: bytes, *, size: int, dictionary: bytes | None) -> bytes:
+    import zstandard
+
+    try:
+        # Only the frame's own claim bounds the allocation, so it is compared first.
+        if zstandard.get_frame_parameters(frame).content_size != size:
+            raise UnpackError("The packed bytes claim another size than was recorded.")
+        raw = None if dictionary is None else _raw_dictionary(dictionary)
+        return zstandard.ZstdDecompressor(dict_data=raw).decompress(frame)
+    except zstandard.ZstdError as error:
+        raise UnpackError(f"The packed bytes cannot be unpacked ({error}).") from error
+
+
+def _raw_dictionary(dictionary: bytes) -> Any:
+    import zstandard
+
+    return zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+
 
 ROW_LIMIT_BYTES = 64 * 1024
 _CHECKED_BYTES = 1 << 20  # names of larger bytes are only checked when they are read: hashing is most of the work
@@ -30,7 +135,7 @@ class PreparedBlob:
     """A blob, and its packing if it was not stored yet."""
 
     blob: Blob
-    packed: deltas.PackedBlob | None = None
+    packed: PackedBlob | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +189,9 @@ class Blobs:
             depth = 0
             if packed is not None and packed.base:
                 base = self._blob_state(connection, packed.base)
-                depth = deltas.MAX_DEPTH + 1 if base is None else base.depth + 1
-            if packed is None or depth > deltas.MAX_DEPTH or there is not None:
-                packed, depth = deltas.pack_full(blob.data), 0
+                depth = MAX_DEPTH + 1 if base is None else base.depth + 1
+            if packed is None or depth > MAX_DEPTH or there is not None:
+                packed, depth = pack_full(blob.data), 0
             self.put_row(connection, blob.sha256, len(blob.data), packed, depth=depth, stored=stored)
 
     def put_row(
@@ -94,7 +199,7 @@ class Blobs:
         connection: sqlite3.Connection,
         sha256: str,
         size: int,
-        packed: deltas.PackedBlob,
+        packed: PackedBlob,
         *,
         depth: int,
         stored: str,
@@ -121,8 +226,8 @@ class Blobs:
         try:
             for row in reversed(rows):
                 packed = self._read_file(row.sha256) if row.data is None else row.data
-                data = deltas.unpack_blob(packed, size=row.size, base=data)
-        except deltas.UnpackError as error:
+                data = unpack_blob(packed, size=row.size, base=data)
+        except UnpackError as error:
             raise blob_damaged_error(sha256, str(error)) from error
         if hashlib.sha256(data).hexdigest() != sha256:
             raise blob_damaged_error(sha256, "The bytes have another hash.")
@@ -140,7 +245,7 @@ class Blobs:
             found = connection.execute("SELECT size, base, data FROM blobs WHERE sha256 = ?", (wanted,)).fetchone()
             if found is None and not rows:
                 raise blob_missing_error(sha256)
-            if found is None or len(rows) > deltas.MAX_DEPTH:
+            if found is None or len(rows) > MAX_DEPTH:
                 raise blob_damaged_error(sha256, f"Its base {wanted} is missing.")
             size, base, data = found
             rows.append(_BlobRow(sha256=wanted, size=size, base=base, data=data))
@@ -151,7 +256,7 @@ class Blobs:
         if blob.base in {"", blob.sha256}:
             return None
         stored = self._blob_state(connection, blob.base)
-        if stored is not None and stored.depth >= deltas.MAX_DEPTH:
+        if stored is not None and stored.depth >= MAX_DEPTH:
             return None
         if stored is None or blob.base in at_hand:
             return at_hand.get(blob.base)
@@ -213,12 +318,12 @@ class Blobs:
             sync_folder(directory)
 
 
-def _pack_blob(blob: Blob, base: bytes | None) -> deltas.PackedBlob:
+def _pack_blob(blob: Blob, base: bytes | None) -> PackedBlob:
     if base is None:
-        return deltas.pack_full(blob.data)
-    packed = deltas.pack_smallest(blob.data, base=base, base_sha256=blob.base)
-    return packed if len(packed.data) <= _DELTA_LIMIT_BYTES or not packed.base else deltas.pack_full(blob.data)
+        return pack_full(blob.data)
+    packed = pack_smallest(blob.data, base=base, base_sha256=blob.base)
+    return packed if len(packed.data) <= _DELTA_LIMIT_BYTES or not packed.base else pack_full(blob.data)
 
 
-def _needs_file(packed: deltas.PackedBlob) -> bool:
+def _needs_file(packed: PackedBlob) -> bool:
     return len(packed.data) > ROW_LIMIT_BYTES and not packed.base

@@ -16,9 +16,9 @@ from datetime import datetime, timedelta
 from surehold.errors import StateCorrupt
 from surehold.stores import ledger_entries
 from surehold.stores.base import Pruned
-from surehold.stores.sqlite import codec, deltas, ledger
-from surehold.stores.sqlite.blobs import Blobs
-from surehold.stores.sqlite.sighting_rows import FORGOTTEN_AFTER
+from surehold.stores.sqlite import tables
+from surehold.stores.sqlite.blobs import Blobs, pack_full
+from surehold.stores.sqlite.tables import FORGOTTEN_AFTER
 
 _TEMPORARY_AFTER = timedelta(days=1)  # no write takes that long; the temporary file of a dead one may go
 
@@ -88,13 +88,13 @@ class BlobPruner:
         return dead, size
 
     def _needed_hashes(self, connection: sqlite3.Connection, cutoff: dict[str, str]) -> set[str]:
-        needed = set(ledger.hashes_since(connection, self.before))
+        needed = set(tables.hashes_since(connection, self.before))
         for table, column in (("heads", "version"), ("trash", "version")):
             condition = "state = 'kept'" if table == "trash" else "version IS NOT NULL"
             rows = connection.execute(f"SELECT {column} FROM {table} WHERE {condition}")  # noqa: S608 - constants
-            needed.update(codec.from_json(version)["sha256"] for (version,) in rows)
+            needed.update(ledger_entries.from_json(version)["sha256"] for (version,) in rows)
         for (body,) in connection.execute("SELECT body FROM intents"):
-            for change in codec.intent_from_json(codec.from_json(body)).changes:
+            for change in ledger_entries.intent_from_json(ledger_entries.from_json(body)).changes:
                 needed.update(ledger_entries.version_hashes(change))
         kept = f"SELECT sha256 FROM sightings WHERE number NOT IN (SELECT number {_OLD_SIGHTINGS})"  # noqa: S608 - constants
         needed.update(sha256 for (sha256,) in connection.execute(kept, cutoff))
@@ -106,17 +106,17 @@ class BlobPruner:
         except StateCorrupt:
             return  # it cannot be read with its base either; `verify` names it
         stored = connection.execute("SELECT stored FROM blobs WHERE sha256 = ?", (sha256,)).fetchone()[0]
-        self.blobs.put_row(connection, sha256, len(data), deltas.pack_full(data), depth=0, stored=stored)
+        self.blobs.put_row(connection, sha256, len(data), pack_full(data), depth=0, stored=stored)
 
     def _record_pruning(self, connection: sqlite3.Connection, pruned: Pruned) -> None:
         entry = ledger_entries.gc_entry(
             blobs=pruned.blobs,
             sightings=pruned.sightings,
             before=self.before,
-            seq=ledger.read_tip(connection).seq + 1,
+            seq=tables.read_tip(connection).seq + 1,
             timestamp=ledger_entries.utc_timestamp(self.now),
         )
-        ledger.append_entry(connection, entry)
+        tables.append_entry(connection, entry)
 
 
 def _delta_bases(connection: sqlite3.Connection) -> list[tuple[str, str]]:

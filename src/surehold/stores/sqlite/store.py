@@ -34,9 +34,9 @@ from surehold.stores.base import (
     TrashItem,
     WriterSpan,
 )
-from surehold.stores.sqlite import intents, ledger, sighting_rows
+from surehold.stores.ledger_entries import text_of, to_key, version_from_text
+from surehold.stores.sqlite import tables
 from surehold.stores.sqlite.blobs import Blobs, PreparedBlob
-from surehold.stores.sqlite.codec import text_of, to_key, version_from_text
 from surehold.stores.sqlite.database import Database, Durability
 
 _SELECT_TRASH = "SELECT id, path, version, change_id, trashed, agent, session, state FROM trash"
@@ -64,36 +64,36 @@ class SqliteStore:
             refusal = _find_refusal(connection, intent, now=now)
             if refusal is not None:
                 return refusal
-            surprises = list(ledger_entries.find_outside_edits(intent, lambda path: ledger.read_head(connection, path)))
+            surprises = list(ledger_entries.find_outside_edits(intent, lambda path: tables.read_head(connection, path)))
             for surprise in surprises:
                 if ledger_entries.is_stale_read(
                     surprise,
                     now=now,
                     fence=fence,
-                    knows=lambda path, sha256: ledger.knows_version(connection, path, sha256),
+                    knows=lambda path, sha256: tables.knows_version(connection, path, sha256),
                 ):
                     return StaleRead(path=surprise.head.path, head=surprise.head)
             external = tuple(
-                ledger.append_entry(connection, entry)
+                tables.append_entry(connection, entry)
                 for entry in ledger_entries.external_entries(intent, surprises, timestamp=timestamp)
             )
             self._blobs.insert_blobs(connection, prepared, stored=timestamp)
-            intents.add_intent(connection, intent, expires=now.timestamp() + lease)
+            tables.add_intent(connection, intent, expires=now.timestamp() + lease)
         self._newest = intent
         return Begun(external=external)
 
     def renew(self, intent_id: str, *, lease: float) -> bool:
         """Extend the lease; False when the intent was settled by another process."""
         with self._database.write_transaction(durable=False) as connection:
-            return intents.renew_lease(connection, intent_id, expires=self._clock().timestamp() + lease)
+            return tables.renew_lease(connection, intent_id, expires=self._clock().timestamp() + lease)
 
     def finish(self, intent_id: str, *, sightings: Sequence[Sighting] = ()) -> tuple[Entry, ...]:
         """Turn the intent into ledger entries, heads, trash items and sightings."""
         with self._database.write_transaction() as connection:
             timestamp = ledger_entries.utc_timestamp(self._clock())
-            intent = intents.take_intent(connection, intent_id, known=self._newest)
+            intent = tables.take_intent(connection, intent_id, known=self._newest)
             entries = tuple(
-                ledger.append_entry(connection, entry)
+                tables.append_entry(connection, entry)
                 for entry in ledger_entries.entries_of(intent, timestamp=timestamp)
             )
             if intent.call.idempotency_key:
@@ -102,19 +102,19 @@ class SqliteStore:
                     (to_key(intent.call.idempotency_key), to_key(intent.id), timestamp),
                 )
             if sightings:
-                seq = entries[-1].seq if entries else ledger.read_tip(connection).seq
-                sighting_rows.add_sightings(connection, sightings, seq=seq, shown=timestamp)
+                seq = entries[-1].seq if entries else tables.read_tip(connection).seq
+                tables.add_sightings(connection, sightings, seq=seq, shown=timestamp)
             return entries
 
     def abort(self, intent_id: str, *, error_kind: str, message: str) -> tuple[Entry, ...]:
         """Close the intent as failed and record that."""
         with self._database.write_transaction() as connection:
             timestamp = ledger_entries.utc_timestamp(self._clock())
-            intent = intents.take_intent(connection, intent_id, known=self._newest)
+            intent = tables.take_intent(connection, intent_id, known=self._newest)
             failed = ledger_entries.entries_of(
                 intent, timestamp=timestamp, error_kind=error_kind, message=message, ok=False
             )
-            return tuple(ledger.append_entry(connection, entry) for entry in failed)
+            return tuple(tables.append_entry(connection, entry) for entry in failed)
 
     def look(self, paths: Sequence[str], *, session: str = "", idempotency_key: str = "") -> StoreView:
         """Return everything that a write of these paths must know first, in one transaction."""
@@ -123,28 +123,28 @@ class SqliteStore:
             records = {
                 path: PathRecord(
                     key=path,
-                    head=ledger.read_head(connection, path),
-                    sightings=sighting_rows.sightings_of_path(connection, session, path) if session else (),
+                    head=tables.read_head(connection, path),
+                    sightings=tables.sightings_of_path(connection, session, path) if session else (),
                 )
                 for path in paths
             }
-            earlier = _replay_of(connection, idempotency_key) or intents.find_by_key(connection, idempotency_key, now)
-            return StoreView(intents=intents.list_open(connection, now=now), earlier=earlier, records=records)
+            earlier = _replay_of(connection, idempotency_key) or tables.find_by_key(connection, idempotency_key, now)
+            return StoreView(intents=tables.list_open(connection, now=now), earlier=earlier, records=records)
 
     def open_intents(self) -> tuple[Busy, ...]:
         """List every open intent, oldest first, with whether its owner is dead."""
         with self._database.read_transaction() as connection:
-            return intents.list_open(connection, now=self._clock())
+            return tables.list_open(connection, now=self._clock())
 
     def head_of(self, path: str) -> Head | None:
         """Return what the ledger last knew of a path."""
         with self._database.read_transaction() as connection:
-            return ledger.read_head(connection, path)
+            return tables.read_head(connection, path)
 
     def knows_version(self, path: str, sha256: str) -> bool:
         """Tell whether these bytes were ever a version of this path."""
         with self._database.read_transaction() as connection:
-            return ledger.knows_version(connection, path, sha256)
+            return tables.knows_version(connection, path, sha256)
 
     def record(
         self, call: Call, change: Change, *, change_id: str, ok: bool, error_kind: str = "", message: str = ""
@@ -160,22 +160,22 @@ class SqliteStore:
                 error_kind=error_kind,
                 message=message,
             )
-            return ledger.append_entry(connection, entry)
+            return tables.append_entry(connection, entry)
 
     def list_entries(self, query: LedgerQuery) -> tuple[Entry, ...]:
         """List entries, newest first."""
         with self._database.read_transaction() as connection:
-            return ledger.find_entries(connection, query)
+            return tables.find_entries(connection, query)
 
     def list_writers(self, key: str, *, after_seq: int = 0) -> tuple[WriterSpan, ...]:
         """List who changed a path after an entry, each once, in the order of their first change."""
         with self._database.read_transaction() as connection:
-            return ledger.find_writers(connection, key, after_seq)
+            return tables.find_writers(connection, key, after_seq)
 
     def verify(self, *, blobs: bool = True) -> LedgerCheck:
         """Check the whole chain, and every blob against its name."""
         with self._database.read_transaction() as connection:
-            verdict = ledger.verify_chain(connection)
+            verdict = tables.verify_chain(connection)
         if not blobs:
             return verdict
         checked, broken = self._check_blobs()
@@ -268,12 +268,12 @@ class SqliteStore:
         with self._database.write_transaction(durable=False) as connection:
             now = ledger_entries.utc_timestamp(self._clock())
             self._blobs.insert_blobs(connection, prepared, stored=now)
-            sighting_rows.add_sightings(connection, sightings, seq=ledger.read_tip(connection).seq, shown=now)
+            tables.add_sightings(connection, sightings, seq=tables.read_tip(connection).seq, shown=now)
 
     def list_sightings(self, session: str, path: str) -> tuple[Sighting, ...]:
         """List what a session was shown of a path, newest version first."""
         with self._database.read_transaction() as connection:
-            return sighting_rows.sightings_of_path(connection, session, path)
+            return tables.sightings_of_path(connection, session, path)
 
     def close(self) -> None:
         """Let go of files and connections."""
@@ -307,7 +307,7 @@ class SqliteStore:
 
 
 def _find_refusal(connection: sqlite3.Connection, intent: Intent, *, now: datetime) -> Replay | Busy | None:
-    return _replay_of(connection, intent.call.idempotency_key) or intents.find_conflict(connection, intent, now=now)
+    return _replay_of(connection, intent.call.idempotency_key) or tables.find_conflict(connection, intent, now=now)
 
 
 def _replay_of(connection: sqlite3.Connection, idempotency_key: str) -> Replay | None:
@@ -316,7 +316,7 @@ def _replay_of(connection: sqlite3.Connection, idempotency_key: str) -> Replay |
     row = connection.execute(
         "SELECT change_id FROM answers WHERE idempotency_key = ?", (to_key(idempotency_key),)
     ).fetchone()
-    return None if row is None else Replay(entries=ledger.entries_of_change(connection, text_of(row[0])))
+    return None if row is None else Replay(entries=tables.entries_of_change(connection, text_of(row[0])))
 
 
 def _trash_item_from_row(row: tuple[bytes, bytes, str, bytes, str, bytes, bytes, str]) -> TrashItem:

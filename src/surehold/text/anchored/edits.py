@@ -15,19 +15,23 @@ from surehold.errors import NoChange, NotEncodable, NotFound, SchemaInvalid
 from surehold.text.anchored import refusals
 from surehold.text.anchored.anchor import LinePointer, parse_anchor
 from surehold.text.anchored.index import IndexedVersion, ShownVersion, hash_buckets
-from surehold.text.anchored.line_changes import LineChange, byte_spans, find_overlaps, new_places, sort_changes
 from surehold.text.anchored.operations import (
     DeleteLine,
     DeleteRange,
     InsertAfter,
     InsertBefore,
+    LineChange,
     Operation,
     RangeOperation,
     ReplaceLine,
     ReplaceRange,
     SingleLineOperation,
+    byte_spans,
     copied_hashes,
     detect_copied_rows,
+    find_overlaps,
+    new_places,
+    sort_changes,
     split_rows,
 )
 from surehold.text.anchored.problems import OperationProblem, build_refusal

@@ -13,8 +13,7 @@ from functools import cached_property
 from surehold.text.align import shared_prefix_length, shared_suffix_length
 from surehold.text.encoding import UTF8
 from surehold.text.escape import escape_text
-from surehold.text.hashing import DIGEST_DIGITS, digest_text, line_digests
-from surehold.text.line_ranges import LineRanges, merge_ranges
+from surehold.text.lines import DIGEST_DIGITS, LineRanges, digest_text, line_digests, merge_ranges
 from surehold.text.snapshot import Snapshot
 
 BUCKET_DIGITS = 4

@@ -1,14 +1,13 @@
-"""The operations a caller may send for lines, and the rows of their text.
-
-1. One final terminator of the text is dropped; the empty text is one blank line.
-2. Line breaks of the text only separate rows: the file decides which terminators are written.
-3. Rows that all begin with real anchors were copied from a display; the anchors are cut off, and that is reported.
-"""
+"""The operations of an anchored edit, and the changes of lines they come to."""
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
+
+from surehold.text.lines import Lines
+from surehold.text.plan import Span
+from surehold.text.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,3 +131,124 @@ def detect_copied_rows(rows: Iterable[str], is_real: Callable[[str], bool]) -> O
     kept = tuple(rows)
     marks = (_COPIED_ANCHOR.match(row) for row in kept)
     return OperationText(rows=kept, copied=sum(mark is not None and is_real(mark[1].lower()) for mark in marks))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineChange:
+    """Lines `start` to `end` (0-based, half-open) become these rows; an empty range is the gap before `start`."""
+
+    index: int
+    start: int
+    end: int
+    rows: tuple[bytes, ...]
+    """Without terminators."""
+
+    @property
+    def is_gap(self) -> bool:
+        """Whether it only inserts."""
+        return self.start == self.end
+
+
+@dataclass(slots=True)
+class _TouchingChanges:
+    """Changes that touch each other."""
+
+    start: int
+    end: int
+    changes: list[LineChange] = field(default_factory=list[LineChange])
+
+
+def sort_changes(changes: Sequence[LineChange]) -> list[LineChange]:
+    """Sort changes from top to bottom; what goes into one gap keeps the order of the call."""
+    return sorted(changes, key=lambda change: (change.start, not change.is_gap, change.index))
+
+
+def find_overlaps(changes: Sequence[LineChange]) -> list[tuple[LineChange, LineChange]]:
+    """Return the pairs that want the same lines, each conflict once; the changes are in order."""
+    pairs, holder = list[tuple[LineChange, LineChange]](), None
+    for change in changes:
+        if holder is not None and change.start < holder.end:
+            pairs.append((holder, change))
+        if not change.is_gap and (holder is None or change.end > holder.end):
+            holder = change
+    return pairs
+
+
+def byte_spans(before: Snapshot, changes: Sequence[LineChange]) -> list[Span]:
+    """Return the bytes that change; the changes are in order and do not overlap."""
+    spans = (_region_span(before, region) for region in _group_touching(changes))
+    return [span for span in spans if span is not None]
+
+
+def new_places(changes: Sequence[LineChange]) -> dict[int, tuple[int, int]]:
+    """Return for every change where its own rows are afterwards: 0-based, half-open; the changes are in order."""
+    places, shift = dict[int, tuple[int, int]](), 0
+    for change in changes:
+        start = change.start + shift
+        places[change.index] = (start, start + len(change.rows))
+        shift += len(change.rows) - (change.end - change.start)
+    return places
+
+
+def _group_touching(changes: Sequence[LineChange]) -> list[_TouchingChanges]:
+    regions = list[_TouchingChanges]()
+    for change in changes:
+        if not regions or change.start > regions[-1].end:
+            regions.append(_TouchingChanges(change.start, change.start))
+        regions[-1].end = max(regions[-1].end, change.end)
+        regions[-1].changes.append(change)
+    return regions
+
+
+def _region_span(before: Snapshot, region: _TouchingChanges) -> Span | None:
+    """Return the bytes of a region, without the whole lines that stay the same at its edges."""
+    lines, start, end = before.lines, region.start, region.end
+    rows = _terminate_rows(lines, region)
+    open_end = end == len(lines) > 0 and not lines.final_newline
+    if open_end and start == end:
+        return _appended_span(lines, rows)
+    if open_end and rows:
+        rows[-1] = (rows[-1][0], b"")
+    new = [content + ending for content, ending in rows]
+    old = [before.data[lines.starts[line] : lines.starts[line + 1]] for line in range(start, end)]
+    head = _count_shared(old, new)
+    tail = _count_shared(old[head:][::-1], new[head:][::-1])
+    new, first, last = new[head : len(new) - tail], start + head, end - tail
+    if first == last and not new:
+        return None
+    return Span(start=lines.starts[first], end=lines.starts[last], new=b"".join(new))
+
+
+def _appended_span(lines: Lines, rows: list[tuple[bytes, bytes]]) -> Span | None:
+    """Return rows after a last line that has no terminator: it gets one, and the new last row has none."""
+    if not rows:
+        return None
+    at = lines.starts[len(lines)]
+    endings = [rows[0][1], *(ending for _, ending in rows[:-1])]
+    return Span(
+        start=at, end=at, new=b"".join(ending + content for ending, (content, _) in zip(endings, rows, strict=True))
+    )
+
+
+def _terminate_rows(lines: Lines, region: _TouchingChanges) -> list[tuple[bytes, bytes]]:
+    """Return every new row of a region with its terminator."""
+    above = lines.terminator(region.start - 1) if region.start else b""
+    below = lines.terminator(region.end) if region.end < len(lines) else b""
+    last = above or below or lines.dominant
+    out = list[tuple[bytes, bytes]]()
+    for change in region.changes:
+        for number, row in enumerate(change.rows):
+            replaced = change.start + number
+            own = lines.terminator(replaced) if replaced < change.end else b""
+            last = own or last
+            out.append((row, last))
+    return out
+
+
+def _count_shared(one: Sequence[bytes], other: Sequence[bytes]) -> int:
+    count = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        count += 1
+    return count

@@ -21,7 +21,7 @@ from surehold.errors import (
 )
 from surehold.text.anchored.index import IndexedVersion
 from surehold.text.anchored.rows import AnchoredLine, anchor_lines_at
-from surehold.text.line_ranges import merge_ranges
+from surehold.text.lines import merge_ranges
 
 _RANKS: tuple[type[LineEditError], ...] = (
     SchemaInvalid,

@@ -14,11 +14,10 @@ from surehold.errors import (
 )
 from surehold.text.anchored.anchor import LinePointer
 from surehold.text.anchored.index import IndexedVersion
-from surehold.text.anchored.line_changes import LineChange
-from surehold.text.anchored.operations import Operation, RangeOperation, SingleLineOperation
+from surehold.text.anchored.operations import LineChange, Operation, RangeOperation, SingleLineOperation
 from surehold.text.anchored.problems import OperationProblem, group_consecutive_lines, preview_text
 from surehold.text.anchored.resolve import AmbiguousLine, FoundLines, HomeVersion, MissingLine
-from surehold.text.hashing import DIGEST_DIGITS
+from surehold.text.lines import DIGEST_DIGITS
 
 _CONTEXT_LINES = 3
 _MAX_FRESH_LINES = 40

@@ -19,7 +19,7 @@ from typing import Any
 from surehold.errors import NotEncodable
 from surehold.text.encoding import Encoding
 from surehold.text.escape import escape_text, preview_text
-from surehold.text.line_ranges import LineRanges, merge_ranges
+from surehold.text.lines import LineRanges, merge_ranges
 from surehold.text.quoted.matching import DOUBLE_QUOTES, SINGLE_QUOTES, Haystack, straighten_quotes
 from surehold.text.snapshot import Snapshot
 

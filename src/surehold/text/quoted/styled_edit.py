@@ -20,7 +20,7 @@ from surehold.text.align import EqualRun, align_lines
 from surehold.text.encoding import encoding_for_new_text
 from surehold.text.escape import escape_text
 from surehold.text.excerpt import Excerpt, excerpt_lines
-from surehold.text.line_ranges import merge_ranges
+from surehold.text.lines import merge_ranges
 from surehold.text.plan import EditOutcome, EditPlan, Span, splice_spans
 from surehold.text.quoted.edits import finish_plan, match_lines
 from surehold.text.quoted.matching import Haystack, TextMatch, TextMatches

@@ -24,10 +24,9 @@ from surehold.stores.base import Call
 from surehold.text.plan import EditPlan
 from surehold.text.rewrite import WriteText
 from surehold.text.snapshot import Snapshot
-from surehold.workspace.access.known_file import KnownFile
 from surehold.workspace.access.policy import PathRules
-from surehold.workspace.proposal import AllOf, Proposal
-from surehold.workspace.receipt import ChangeRecord, FileReceipt, Receipt
+from surehold.workspace.access.seen_lines import KnownFile
+from surehold.workspace.proposal import AllOf, ChangeRecord, FileReceipt, Proposal, Receipt
 from surehold.workspace.settings import Mode
 
 _DIFF_PREVIEW_CHARS = 8 * 1024
@@ -276,7 +275,7 @@ def _as_proposed(content: str, plan: EditPlan) -> str:
 
 
 def _diff_since(before: Snapshot, current: Snapshot, key: str) -> str:
-    from surehold.text.plan_diff import diff_between
+    from surehold.text.plan import diff_between
 
     return diff_between(before, current, from_name=key, to_name=key, limit=_DIFF_PREVIEW_CHARS).text
 

@@ -13,12 +13,11 @@ from typing import Any, Literal
 
 from surehold.errors import BinaryFile, NotFound, StaleFile, SureholdError
 from surehold.text.excerpt import excerpt_changes, excerpt_lines
-from surehold.text.line_ranges import LineRanges, merge_ranges
+from surehold.text.lines import LineRanges, merge_ranges
 from surehold.text.plan import Edit, EditPlan
 from surehold.text.relocate import LineBlock, MovedLines, relocate_lines
 from surehold.text.snapshot import Snapshot
-from surehold.workspace.access.known_file import KnownFile
-from surehold.workspace.access.seen_lines import subtract_spans
+from surehold.workspace.access.seen_lines import KnownFile, subtract_spans
 from surehold.workspace.settings import ReadGateSettings
 
 Needs = Literal["lines", "whole", "version"]

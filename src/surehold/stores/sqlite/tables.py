@@ -1,0 +1,367 @@
+"""Rows of the database: sightings, ledger entries and heads, open intents. Each function is a few statements."""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from surehold.stores import ledger_entries
+from surehold.stores.base import Busy, Entry, Head, Intent, LedgerCheck, LedgerQuery, Sighting, WriterSpan
+from surehold.stores.ledger_entries import entry_columns, to_key, version_from_text, version_text
+from surehold.stores.owner import is_dead
+from surehold.stores.sqlite.state_errors import intent_gone_error
+from surehold.text.lines import merge_ranges
+from surehold.text.snapshot import Version
+
+VERSIONS_PER_PATH = 8
+PATHS_PER_SESSION = 2_000
+FORGOTTEN_AFTER = timedelta(days=30)
+
+
+def merge_sightings(known: Sighting | None, shown: Sighting, *, seq: int) -> Sighting:
+    """Add what was shown now to what was known of the same version."""
+    if known is None:
+        return replace(shown, spans=merge_ranges(shown.spans), anchored=merge_ranges(shown.anchored), seq=seq)
+    return replace(
+        shown,
+        spans=merge_ranges((*known.spans, *shown.spans)),
+        whole=known.whole or shown.whole,
+        anchored=merge_ranges((*known.anchored, *shown.anchored)),
+        seq=seq,
+    )
+
+
+def versions_to_forget(versions: Sequence[Sighting]) -> list[str]:
+    """Name the versions of one path that are too many; they come newest first."""
+    surplus = versions[VERSIONS_PER_PATH:]
+    if not surplus:
+        return []
+    best = max(versions, key=lambda one: (one.whole, sum(last - first + 1 for first, last in one.spans)))
+    return [one.sha256 for one in surplus if one is not best]
+
+
+_SELECT_SIGHTINGS = "SELECT sha256, spans, whole, anchored, seq FROM sightings WHERE session = ? AND path = ?"
+_INSERT_SIGHTING = (
+    "INSERT OR REPLACE INTO sightings (session, path, sha256, spans, whole, anchored, seq, shown)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+def add_sightings(connection: sqlite3.Connection, sightings: Sequence[Sighting], *, seq: int, shown: str) -> None:
+    """Add sightings to those of the same version, and forget the oldest beyond the bounds."""
+    for sighting in sightings:
+        place = (to_key(sighting.session), to_key(sighting.path))
+        rows = connection.execute(f"{_SELECT_SIGHTINGS} AND sha256 = ?", (*place, sighting.sha256)).fetchall()
+        known = _sighting_from_row(sighting.session, sighting.path, rows[0]) if rows else None
+        merged = merge_sightings(known, sighting, seq=seq)
+        spans, anchored = json.dumps(merged.spans), json.dumps(merged.anchored)
+        connection.execute(_INSERT_SIGHTING, (*place, merged.sha256, spans, int(merged.whole), anchored, seq, shown))
+        if known is None:
+            _forget_surplus(connection, sighting, place)
+
+
+def sightings_of_path(connection: sqlite3.Connection, session: str, path: str) -> tuple[Sighting, ...]:
+    """List what a session was shown of a path, newest version first."""
+    rows = connection.execute(f"{_SELECT_SIGHTINGS} ORDER BY number DESC", (to_key(session), to_key(path)))
+    return tuple(_sighting_from_row(session, path, row) for row in rows)
+
+
+def _sighting_from_row(session: str, path: str, row: tuple[str, str, int, str, int]) -> Sighting:
+    sha256, spans, whole, anchored, seq = row
+    return Sighting(
+        session=session,
+        path=path,
+        sha256=sha256,
+        spans=tuple(map(tuple, json.loads(spans))),
+        whole=bool(whole),
+        anchored=tuple(map(tuple, json.loads(anchored))),
+        seq=seq,
+    )
+
+
+def _forget_surplus(connection: sqlite3.Connection, sighting: Sighting, place: tuple[bytes, bytes]) -> None:
+    counted = connection.execute("SELECT COUNT(*) FROM sightings WHERE session = ? AND path = ?", place)
+    versions = counted.fetchone()[0]
+    if versions > VERSIONS_PER_PATH:
+        for sha256 in versions_to_forget(sightings_of_path(connection, sighting.session, sighting.path)):
+            connection.execute("DELETE FROM sightings WHERE session = ? AND path = ? AND sha256 = ?", (*place, sha256))
+    elif versions == 1:
+        _forget_paths(connection, place[0])
+
+
+def _forget_paths(connection: sqlite3.Connection, session: bytes) -> None:
+    counted = connection.execute("SELECT COUNT(DISTINCT path) FROM sightings WHERE session = ?", (session,))
+    surplus = counted.fetchone()[0] - PATHS_PER_SESSION
+    if surplus > 0:
+        connection.execute(
+            "DELETE FROM sightings WHERE session = ? AND path IN (SELECT path FROM sightings WHERE session = ?"
+            " GROUP BY path ORDER BY MAX(number) LIMIT ?)",
+            (session, session, surplus),
+        )
+
+
+_COLUMNS = "seq, change_id, path, to_path, session, agent, operation, undoes, ok, timestamp"
+_INSERT_ENTRY = f"INSERT INTO entries ({_COLUMNS}, previous, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants
+# As bytes: a damaged body need not be text any more.
+_SELECT_CHAIN = f"SELECT {_COLUMNS}, previous, hash, CAST(body AS BLOB) FROM entries ORDER BY seq"  # noqa: S608 - constants
+_SELECT_WRITERS = (
+    "SELECT json_extract(body, '$.call.writer') AS writer, MIN(seq) AS first, MAX(seq) FROM entries WHERE ok = 1 AND seq > :after"
+    " AND seq IN (SELECT seq FROM entries WHERE path = :path"
+    " UNION SELECT seq FROM entries WHERE to_path = :path AND to_path != x'')"
+    " GROUP BY writer ORDER BY first"
+)
+_PUT_HEAD = "INSERT OR REPLACE INTO heads (path, version, writer, seq, timestamp) VALUES (?, ?, ?, ?, ?)"
+_PUT_TRASH = (
+    "INSERT OR REPLACE INTO trash (id, path, version, change_id, trashed, agent, session, state)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+def read_tip(connection: sqlite3.Connection) -> ledger_entries.ChainTip:
+    """Return the end of the chain."""
+    seq, last = connection.execute("SELECT seq, hash FROM tip WHERE id = 1").fetchone()
+    return ledger_entries.ChainTip(seq=seq, hash=last)
+
+
+def append_entry(connection: sqlite3.Connection, draft: Entry) -> Entry:
+    """Write one entry, and the heads, versions and trash items that follow from it."""
+    entry, body = ledger_entries.seal_entry(read_tip(connection), draft)
+    connection.execute(_INSERT_ENTRY, (*entry_columns(entry), entry.previous, entry.hash, body))
+    connection.execute("UPDATE tip SET seq = ?, hash = ? WHERE id = 1", (entry.seq, entry.hash))
+    if ledger_entries.makes_heads(entry):
+        _put_heads(connection, entry)
+        _put_trash(connection, entry)
+    return entry
+
+
+def read_head(connection: sqlite3.Connection, path: str) -> Head | None:
+    """Return what the ledger last knew of a path."""
+    row = connection.execute(
+        "SELECT version, writer, seq, timestamp FROM heads WHERE path = ?", (to_key(path),)
+    ).fetchone()
+    if row is None:
+        return None
+    return Head(path=path, version=version_from_text(row[0]), writer=row[1], seq=row[2], timestamp=row[3])
+
+
+def knows_version(connection: sqlite3.Connection, path: str, sha256: str) -> bool:
+    """Tell whether these bytes were ever a version of this path."""
+    found = connection.execute("SELECT 1 FROM versions WHERE path = ? AND sha256 = ?", (to_key(path), sha256))
+    return found.fetchone() is not None
+
+
+def entries_of_change(connection: sqlite3.Connection, change_id: str) -> tuple[Entry, ...]:
+    """List the entries of a change that succeeded, in the order of its call."""
+    rows = connection.execute(
+        "SELECT body, previous, hash FROM entries WHERE change_id = ? AND ok = 1 ORDER BY seq", (to_key(change_id),)
+    )
+    return tuple(_entry_from_row(*row) for row in rows)
+
+
+def find_entries(connection: sqlite3.Connection, query: LedgerQuery) -> tuple[Entry, ...]:
+    """List entries, newest first."""
+    where, values = _build_conditions(query)
+    limit = max(query.limit, 0)
+    newest = "ORDER BY seq DESC LIMIT :limit"
+    if query.path:
+        # One index per half, each read backwards and only as far as needed; an OR would read all, then sort.
+        halves = " UNION ".join(
+            f"SELECT seq FROM (SELECT seq FROM entries WHERE {half} AND {where} {newest})"  # noqa: S608 - constants
+            for half in ("path = :path", "to_path = :path AND to_path != x''")
+        )
+        where = f"seq IN ({halves})"
+    rows = connection.execute(
+        f"SELECT body, previous, hash FROM entries WHERE {where} {newest}",  # noqa: S608 - constants
+        values | {"limit": limit},
+    )
+    return tuple(_entry_from_row(*row) for row in rows)
+
+
+def find_writers(connection: sqlite3.Connection, key: str, after_seq: int) -> tuple[WriterSpan, ...]:
+    """List who changed a path after an entry, each once, in the order of their first change."""
+    rows = connection.execute(_SELECT_WRITERS, {"path": to_key(key), "after": after_seq})
+    return tuple(WriterSpan(writer=writer, first_seq=first, last_seq=last) for writer, first, last in rows)
+
+
+def verify_chain(connection: sqlite3.Connection) -> LedgerCheck:
+    """Walk the whole chain and say where it first breaks; memory does not grow with its length."""
+    end = read_tip(connection)
+    at = ledger_entries.ChainTip()
+    for row in connection.execute(_SELECT_CHAIN):
+        problem = _find_problem(at, row)
+        if problem:
+            return LedgerCheck(entries=at.seq, blobs=0, broken_seq=at.seq + 1, problem=problem)
+        at = ledger_entries.ChainTip(seq=at.seq + 1, hash=row[-2])
+    if at.seq < end.seq:
+        problem = f"Entry {at.seq + 1} is missing: the ledger had {end.seq} entries."
+        return LedgerCheck(entries=at.seq, blobs=0, broken_seq=at.seq + 1, problem=problem)
+    if at != end:
+        broken = min(at.seq, end.seq + 1) if at.seq > end.seq else at.seq
+        problem = f"Entry {broken} is not the one that ended the ledger."
+        return LedgerCheck(entries=at.seq, blobs=0, broken_seq=broken, problem=problem)
+    return LedgerCheck(entries=at.seq, blobs=0)
+
+
+def hashes_since(connection: sqlite3.Connection, before: str) -> Iterator[str]:
+    """List the versions that entries since a moment name."""
+    for (body,) in connection.execute("SELECT body FROM entries WHERE timestamp >= ?", (before,)):
+        yield from ledger_entries.version_hashes(
+            ledger_entries.change_from_json(ledger_entries.from_json(body)["change"])
+        )
+
+
+def _find_problem(at: ledger_entries.ChainTip, row: tuple[Any, ...]) -> str:
+    *columns, previous, own, body = row
+    seq = at.seq + 1
+    if columns[0] != seq:
+        return f"Entry {seq} is missing."
+    if previous != at.hash:
+        return f"Entry {seq} does not follow the one before it."
+    if own != ledger_entries.chain_hash(previous, body):
+        return f"Entry {seq} was changed: its hash does not match."
+    if tuple(columns) != entry_columns(_entry_from_row(body, previous, own)):
+        return f"Entry {seq} is filed under other words than it says."
+    return ""
+
+
+def _put_heads(connection: sqlite3.Connection, entry: Entry) -> None:
+    for path, before, after in entry.change.transitions():
+        stored = to_key(path)
+        writer = entry.call.writer
+        connection.execute(_PUT_HEAD, (stored, version_text(after), writer, entry.seq, entry.timestamp))
+        for version in (before, after):
+            _put_version(connection, stored, version)
+
+
+def _put_version(connection: sqlite3.Connection, path: bytes, version: Version | None) -> None:
+    if version is not None:
+        connection.execute("INSERT OR IGNORE INTO versions (path, sha256) VALUES (?, ?)", (path, version.sha256))
+
+
+def _put_trash(connection: sqlite3.Connection, entry: Entry) -> None:
+    if item := ledger_entries.trash_item(entry):
+        values = (to_key(item.id), to_key(item.path), version_text(item.version), to_key(item.change_id), item.trashed)
+        connection.execute(_PUT_TRASH, (*values, to_key(item.agent), to_key(item.session), item.state))
+    if entry.call.undoes:
+        connection.execute(
+            "UPDATE trash SET state = 'restored' WHERE change_id = ? AND state = 'kept'", (to_key(entry.call.undoes),)
+        )
+    if entry.call.restores:
+        connection.execute(
+            "UPDATE trash SET state = 'restored' WHERE id = ? AND state = 'kept'", (to_key(entry.call.restores),)
+        )
+
+
+def _build_conditions(query: LedgerQuery) -> tuple[str, dict[str, object]]:
+    """Return a condition and its values, without the exact path."""
+    conditions = ["1"]
+    values: dict[str, object] = {"path": to_key(query.path)}
+    for name in ("session", "agent", "change_id", "undoes"):
+        if value := getattr(query, name):
+            conditions.append(f"{name} = :{name} AND {name} != x''")
+            values[name] = to_key(value)
+    if query.operation:
+        conditions.append("operation = :operation")
+        values["operation"] = query.operation
+    if query.before_seq:
+        conditions.append("seq < :before_seq")
+        values["before_seq"] = query.before_seq
+    if query.after_seq:
+        conditions.append("seq > :after_seq")
+        values["after_seq"] = query.after_seq
+    if query.ok_only:
+        conditions.append("ok = 1")
+    if query.under:
+        conditions.append("(path >= :low AND path < :high OR to_path >= :low AND to_path < :high)")
+        directory = to_key(query.under.rstrip("/"))
+        values |= {"low": directory + b"/", "high": directory + b"0"}  # "0" is the byte after "/"
+    return " AND ".join(conditions), values
+
+
+def _entry_from_row(body: str | bytes, previous: str, own: str) -> Entry:
+    return ledger_entries.entry_from_json(ledger_entries.from_json(body), previous=previous, hash=own)
+
+
+_SELECT_INTENTS = "SELECT body, expires FROM intents"
+
+
+def add_intent(connection: sqlite3.Connection, intent: Intent, *, expires: float) -> None:
+    """Open an intent and lock its paths."""
+    connection.execute(
+        "INSERT INTO intents (id, idempotency_key, expires, body) VALUES (?, ?, ?, ?)",
+        (
+            to_key(intent.id),
+            to_key(intent.call.idempotency_key),
+            expires,
+            ledger_entries.to_canonical_json(ledger_entries.intent_to_json(intent)),
+        ),
+    )
+    connection.executemany(
+        "INSERT INTO locks (path, intent) VALUES (?, ?)",
+        [(to_key(path), to_key(intent.id)) for path in ledger_entries.touched_paths(intent.changes)],
+    )
+
+
+def take_intent(connection: sqlite3.Connection, intent_id: str, *, known: Intent | None = None) -> Intent:
+    """Remove an open intent and its locks, and return it; the one that is known is only removed."""
+    intent = known if known and known.id == intent_id else _read_intent(connection, intent_id)
+    if not connection.execute("DELETE FROM intents WHERE id = ?", (to_key(intent_id),)).rowcount:
+        raise intent_gone_error(intent_id)
+    connection.executemany(
+        "DELETE FROM locks WHERE path = ?", [(to_key(path),) for path in ledger_entries.touched_paths(intent.changes)]
+    )
+    return intent
+
+
+def renew_lease(connection: sqlite3.Connection, intent_id: str, *, expires: float) -> bool:
+    """Extend a lease; False when there is no such intent any more."""
+    changed = connection.execute("UPDATE intents SET expires = ? WHERE id = ?", (expires, to_key(intent_id)))
+    return changed.rowcount > 0
+
+
+def find_conflict(connection: sqlite3.Connection, intent: Intent, *, now: datetime) -> Busy | None:
+    """Find an open intent that has the same key, a path in common, or the same id."""
+    if connection.execute("SELECT 1 FROM intents LIMIT 1").fetchone() is None:
+        return None
+    same = find_by_key(connection, intent.call.idempotency_key, now)
+    if same is not None:
+        return same
+    for path in ledger_entries.touched_paths(intent.changes):
+        row = connection.execute(
+            f"{_SELECT_INTENTS} WHERE id = (SELECT intent FROM locks WHERE path = ?)",  # noqa: S608 - constants
+            (to_key(path),),
+        ).fetchone()
+        if row is not None:
+            return _busy_from_row(row, now)
+    row = connection.execute(f"{_SELECT_INTENTS} WHERE id = ?", (to_key(intent.id),)).fetchone()
+    return None if row is None else _busy_from_row(row, now)
+
+
+def find_by_key(connection: sqlite3.Connection, idempotency_key: str, now: datetime) -> Busy | None:
+    """Find the open intent of a call that may be repeated."""
+    if not idempotency_key:
+        return None
+    row = connection.execute(f"{_SELECT_INTENTS} WHERE idempotency_key = ?", (to_key(idempotency_key),)).fetchone()
+    return None if row is None else _busy_from_row(row, now)
+
+
+def list_open(connection: sqlite3.Connection, *, now: datetime) -> tuple[Busy, ...]:
+    """List all open intents, oldest first."""
+    return tuple(
+        _busy_from_row(row, now) for row in connection.execute(f"{_SELECT_INTENTS} ORDER BY number").fetchall()
+    )
+
+
+def _read_intent(connection: sqlite3.Connection, intent_id: str) -> Intent:
+    row = connection.execute(f"{_SELECT_INTENTS} WHERE id = ?", (to_key(intent_id),)).fetchone()
+    if row is None:
+        raise intent_gone_error(intent_id)
+    return ledger_entries.intent_from_json(ledger_entries.from_json(row[0]))
+
+
+def _busy_from_row(row: tuple[str, float], now: datetime) -> Busy:
+    body, expires = row
+    intent = ledger_entries.intent_from_json(ledger_entries.from_json(body))
+    return Busy(intent=intent, owner_is_dead=expires <= now.timestamp() or is_dead(intent.owner))
