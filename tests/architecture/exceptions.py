@@ -15,10 +15,9 @@ PATH_TEXT = {
     "disk/base.py": "`resolve` turns text into a Target",
     "disk/editor": "`resolve`, and the editor's own name of a buffer",
     "disk/errno_errors.py": "an error shows the path to a person",
-    "disk/kernel.py": "a name for a system call, relative to an open directory",
+    "disk/kernel.py": "a name for a system call, relative to an open directory; a directory of the machine",
     "disk/listing.py": "an error shows the path to a person",
     "disk/local.py": "`resolve` turns text into a Target",
-    "disk/mounts.py": "a directory of the machine, such as a root or the state",
     "disk/paths.py": "`resolve` turns text into a Target",
     "disk/probe.py": "a directory of the machine, such as a root or the state",
     "disk/tree.py": "a root, and the parts of a path",
@@ -33,7 +32,7 @@ PATH_TEXT = {
     "workspace/finder.py": "public: callers write text",
     "workspace/history.py": "public: callers write text",
     "workspace/reader.py": "public: callers write text",
-    "workspace/receipt.py": "a receipt shows the path to the caller",
+    "workspace/proposal.py": "a receipt shows the path to the caller",
     "workspace/session.py": "public: callers write text",
 }
 """Where a path is text although it is not at the edge: files and folders."""

@@ -87,7 +87,6 @@ def no_parent_error(path: str) -> NotFound:
 
 
 def vanished_error(path: str, expected: str) -> StaleFile:
-    """Return the error for a file that was there a moment ago."""
     return StaleFile(
         f"`{path}` is gone.",
         path=path,
@@ -110,7 +109,6 @@ def displaced_error(path: str, expected: str, actual: str | None) -> StaleFile:
 
 
 def name_taken_error(mode: int, path: str) -> AlreadyExists:
-    """Return the error for a name that something has already."""
     if stat.S_ISDIR(mode):
         return AlreadyExists(f"`{path}` already exists and is a directory.", path=path, reason="directory")
     return AlreadyExists(f"`{path}` already exists.", path=path)

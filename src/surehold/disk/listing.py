@@ -12,9 +12,8 @@ from functools import partial
 
 from surehold.disk.base import DirectoryEntry, EntryStat, EntryType, Target
 from surehold.disk.errno_errors import as_surehold_error
-from surehold.disk.file_io import READ_FLAGS, is_regular
 from surehold.disk.kernel import O_CLOEXEC
-from surehold.disk.tree import DIRECTORY_FLAGS, LISTED_DIRECTORY_FLAGS, Tree
+from surehold.disk.tree import DIRECTORY_FLAGS, LISTED_DIRECTORY_FLAGS, READ_FLAGS, Tree, is_regular
 from surehold.errors import NotFound, SureholdError
 
 _TYPE_BITS = 0o170000

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Self
 from surehold.disk import listing, paths
 from surehold.disk.base import DirectoryEntry, EntryStat, Step, StoredFile, Target
 from surehold.disk.errno_errors import as_surehold_error, not_a_file_error, translate_os_errors
-from surehold.disk.file_io import READ_FLAGS, is_regular, is_unchanged, meta_of, read_all, read_pieces
 from surehold.disk.kernel import Kernel, is_coherent
 from surehold.disk.locks import DirectoryLocks, lock_file
-from surehold.disk.tree import Tree
+from surehold.disk.tree import READ_FLAGS, Tree, is_regular, is_unchanged, meta_of, read_all, read_pieces
 from surehold.errors import FileTooLarge, LockTimeout, NotFound, StaleFile
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from surehold.disk.file_io import ACL
 from surehold.disk.kernel import O_DIRECTORY, O_NOFOLLOW, Kernel, Unsupported, filesystem_of, is_coherent, sync
+from surehold.disk.tree import ACL
 
 PREFIX = ".surehold-doctor-"
 _MIN_FREE_BYTES = 64 << 20

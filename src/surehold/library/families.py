@@ -29,7 +29,6 @@ def tools_of(names: str = DEFAULT_FAMILIES) -> tuple[AnyTool, ...]:
 
 
 def tool_named(name: str) -> AnyTool:
-    """Return one tool of any family."""
     tools = {tool.name: tool for tool in tools_of("all")}
     if name not in tools:
         raise InvalidArgument(

@@ -55,7 +55,6 @@ class DecodeRequests:
         self._document: Any = None
 
     def answer_request(self, request: Json, data: bytes) -> Iterator[Piece]:
-        """Answer one request."""
         match request["do"]:
             case "ping":
                 self._document = None

@@ -99,7 +99,6 @@ class Worker:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
         return self._process.pid
 
     def ask(self, request: Json, data: bytes = b"", *, patience: DecodeDeadline | None = None) -> Iterator[Piece]:
@@ -121,7 +120,6 @@ class Worker:
             yield head, body
 
     def is_alive(self) -> bool:
-        """Tell whether it still answers."""
         try:
             return any(True for _ in list(self.ask({"do": "ping"}, patience=DecodeDeadline(seconds=5))))
         except (DecoderGone, DecoderSlow, DecoderRefused, ValueError):

@@ -85,7 +85,6 @@ def search_tree(
 def search_file(
     search: Search, engine: Engine, window: ResultWindow, *, target: Target, snapshot: Snapshot, deadline: Deadline
 ) -> SearchResult:
-    """Return one page of what matches in one file."""
     page, found, name = ResultPage(window, (search, target.key)), TreeMatches(scanned=1), target.key
     if not snapshot.is_text and window.want == "matches":
         return replace(_build_result(engine, window, found, page), skipped=Skipped(binary=1))

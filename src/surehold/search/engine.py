@@ -99,7 +99,6 @@ class Scope:
 
     @cached_property
     def glob_filter(self) -> GlobFilter:
-        """The globs of the search."""
         return GlobFilter(self.search.include, self.search.exclude)
 
 
@@ -113,7 +112,6 @@ class FileMatches(NamedTuple):
     """Whether this is everything."""
 
     def count(self, want: Want) -> int:
-        """Return the number that is reported for the file."""
         return {"files": 1, "counts": self.matches}.get(want, len(self.places))
 
 
@@ -147,7 +145,6 @@ class TreeMatches:
     timed_out: bool = False
 
     def positions_in(self, name: str) -> list[MatchPosition]:
-        """Return where a file matches."""
         places = self.places[name]
         return places if isinstance(places, list) else self.parse(places)
 

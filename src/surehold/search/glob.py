@@ -55,11 +55,9 @@ class GlobPath:
 
     @cached_property
     def end_bit(self) -> int:
-        """The bit of a complete match."""
         return 1 << len(self.names)
 
     def step_bits(self, states: int, name: str) -> int:
-        """Advance over one name of a path."""
         following, at, rest = 0, 0, states & (self.end_bit - 1)
         while rest:
             if rest & 1:
@@ -114,7 +112,6 @@ class Glob:
         return lambda name: name in plain or any(match(name) for match in others)
 
     def can_match_below(self, states: tuple[int, ...]) -> bool:
-        """Tell whether something below can match."""
         return any(state & (path.end_bit - 1) for path, state in zip(self.paths, states, strict=True))
 
     def matches_path(self, parts: Iterable[str]) -> bool:

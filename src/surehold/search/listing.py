@@ -158,7 +158,6 @@ class GlobGuide(WalkGuide):
         return any(self._glob.dotted_states(states))
 
     def matching_entries(self, visited: VisitedDirectory) -> list[DirectoryEntry]:
-        """Return the entries of a directory that match."""
         plain = self._glob.entry_matcher(visited.states)
         if self._hidden:
             return [entry for entry in visited.entries if plain(entry[0])]

@@ -20,7 +20,6 @@ _REGEX_SIGNS = re.compile(r"[\\.+*?()|\[\]{}^$]")
 
 
 def escape_regex(text: str) -> str:
-    """Return the regular expression for a text as it is."""
     return _REGEX_SIGNS.sub(r"\\\g<0>", text)
 
 
@@ -38,7 +37,6 @@ class LiteralEngine:
 
     @property
     def name(self) -> EngineName:
-        """Its name in results."""
         return "python"
 
     def search_tree(self, scope: Scope, want: Want, deadline: Deadline) -> TreeMatches:
@@ -65,7 +63,6 @@ class LiteralEngine:
         return found
 
     def search_bytes(self, search: Search, data: bytes, want: Want, deadline: Deadline) -> FileMatches:
-        """Search the bytes of one file."""
         return matches_of_spans(data, self.match_spans(search, data, deadline), want)
 
     def match_spans(self, search: Search, data: bytes, deadline: Deadline) -> list[Span]:
@@ -74,7 +71,6 @@ class LiteralEngine:
         return self._compile(search)(data)
 
     def _compile(self, search: Search) -> Callable[[bytes], list[Span]]:
-        """Return what finds the matches in one file."""
         if search.mode == "regex" and _REGEX_SIGNS.search(search.query):
             raise InvalidPattern(
                 f"Regular expressions cannot be used here: {self.why}.", reason="needs_ripgrep", action=self.way_out

@@ -30,7 +30,6 @@ def path_sort_key(name: str) -> str:
 
 
 def encode_cursor(question: object, *place: object) -> str:
-    """Encode a place in the answer to a question."""
     data = json.dumps([_question_checksum(question), *place], separators=(",", ":")).encode()
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
@@ -72,7 +71,6 @@ class ResultPage:
 
     @property
     def next(self) -> str:
-        """The cursor of the next page of matches."""
         return encode_cursor(self._question, self._last_name, *self._last[1:]) if self.further and self.hits else ""
 
     @property
@@ -82,7 +80,6 @@ class ResultPage:
         return None if limit is None else self.to_skip + limit - len(self.rows) - len(self.hits)
 
     def skip_file(self, name: str, count: int) -> bool:
-        """Tell whether all matches of a file are before the page."""
         if self._window.want == "matches":
             return path_sort_key(name) < self._last[0]
         if self._window.before or self._window.after or self.to_skip < count:
@@ -177,7 +174,6 @@ class _SearchedFile:
         return MatchedLine(path=self._key, line=line, text=shown, is_match=begins is not None, is_whole=shown == text)
 
     def build_hit(self, place: MatchPosition, window: ResultWindow) -> Hit:
-        """Show a match with the lines around it."""
         line, begins = place
         column = self._count_chars(line, begins) + 1
         preview = cut_around(self._decode_line(line), column - 1)

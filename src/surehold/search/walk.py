@@ -54,7 +54,6 @@ class WalkEntry(NamedTuple):
 
     @property
     def path_parts(self) -> tuple[str, ...]:
-        """All names from the start of the walk."""
         return (*self.parents, self.name)
 
 
@@ -81,7 +80,6 @@ class WalkGuide:
     """Decides where a walk goes; this one goes everywhere."""
 
     def initial_states(self) -> tuple[int, ...]:
-        """Return the state at the start."""
         return ()
 
     def enter_directory(self, states: tuple[int, ...], parts: tuple[str, ...]) -> tuple[int, ...] | None:
@@ -228,7 +226,6 @@ def stat_walk_entries(disk: DiskReader, steps: Sequence[WalkEntry]) -> list[List
 def stat_names(
     disk: DiskReader, directory: Target, parents: tuple[str, ...], names: Sequence[str]
 ) -> list[ListedEntry]:
-    """Return some entries of one directory with size and time."""
     try:
         looks = disk.stat_entries(directory, names)
     except SureholdError:  # the whole directory is gone

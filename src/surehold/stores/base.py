@@ -191,7 +191,6 @@ class LedgerCheck:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is broken."""
         return not (self.broken_seq or self.broken_blobs or self.problem)
 
 
@@ -236,7 +235,6 @@ class Sighting:
 
     @property
     def read_with_anchors(self) -> bool:
-        """Whether every line was shown with its anchor."""
         return self.whole and self.anchored == self.spans
 
 

@@ -39,12 +39,10 @@ def chain_hash(previous: str, body: bytes) -> str:
 
 
 def to_canonical_json(data: Json) -> str:
-    """Return the one spelling of this data."""
     return _encode(data)
 
 
 def from_json(text: str | bytes) -> Json:
-    """Return the data of a spelling."""
     return cast("Json", json.loads(text))
 
 
@@ -73,7 +71,6 @@ def entry_from_json(data: Json, *, previous: str, hash: str) -> Entry:  # noqa: 
 
 
 def intent_to_json(intent: Intent) -> Json:
-    """Return an intent as data."""
     owner = intent.owner
     return {
         "id": intent.id,
@@ -96,7 +93,6 @@ def intent_from_json(data: Json) -> Intent:
 
 
 def call_to_json(call: Call) -> Json:
-    """Return a call as data."""
     return {name: value for name in _CALL_FIELDS if (value := getattr(call, name))}
 
 
@@ -106,7 +102,6 @@ def call_from_json(data: Json) -> Call:
 
 
 def change_to_json(change: Change) -> Json:
-    """Return a change as data."""
     data: Json = {"path": change.path}
     for name in _VERSION_FIELDS:
         if (version := getattr(change, name)) is not None:
@@ -264,7 +259,6 @@ def draft_entry(
 def entries_of(
     intent: Intent, *, timestamp: str, ok: bool = True, error_kind: str = "", message: str = ""
 ) -> Iterator[Entry]:
-    """Return one entry for every change of an intent."""
     for index, change in enumerate(intent.changes):
         yield draft_entry(
             intent.call,
@@ -286,7 +280,6 @@ def external_entries(intent: Intent, found: Sequence[OutsideEdit], *, timestamp:
 
 
 def gc_entry(*, blobs: int, sightings: int, before: str, seq: int, timestamp: str) -> Entry:
-    """Return the entry for a clean-up."""
     return draft_entry(
         Call(tool="gc", operation="gc", writer="gc"),
         Change(path="", before=None, after=None),
@@ -319,7 +312,6 @@ def trash_item(entry: Entry) -> TrashItem | None:
 
 
 def version_hashes(change: Change) -> Iterator[str]:
-    """List the versions that a change names."""
     for version in (change.before, change.after, change.displaced):
         if version is not None:
             yield version.sha256

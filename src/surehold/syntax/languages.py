@@ -66,7 +66,6 @@ def read_python(source: bytes) -> SyntaxFlaw | UnparsedText | None:
 
 
 def read_json(source: bytes) -> SyntaxFlaw | None:
-    """Parse strict JSON."""
     try:
         json.loads(source.decode(), parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:

@@ -206,7 +206,6 @@ def _range_text(start: int, lines: int) -> str:
 
 
 def _hunk_text(hunk: Hunk, decode: Callable[[bytes], str]) -> str:
-    """Return the rows of a hunk as one text."""
     data = b"".join(hunk.lines)
     if data.isascii() and data.endswith(b"\n") and data.count(b"\n") == len(hunk.lines):
         return decode(data)  # nearly all texts: each row ends in LF, and no character can reach into another row
@@ -226,7 +225,6 @@ def _hunk_rows(hunk: Hunk, decode: Callable[[bytes], str]) -> Iterator[str]:
 
 
 def _rows_that_fit(rows: Iterable[str], room: int) -> Iterator[str]:
-    """Yield whole rows as long as they fit."""
     for row in rows:
         room -= _utf8_size(row)
         if room < 0:

@@ -88,7 +88,6 @@ class Encoding:
         return True
 
     def encode_newline(self, sign: str) -> bytes:
-        """Return the bytes of a line terminator."""
         return sign.encode("ascii" if self.width == 1 else self.name)
 
     def _encode_exactly(self, text: str) -> bytes | None:

@@ -26,7 +26,6 @@ class Excerpt:
 
     @property
     def text(self) -> str:
-        """The rows as one block."""
         return "\n".join(self.rows)
 
 

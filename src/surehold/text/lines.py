@@ -13,7 +13,6 @@ DIGEST_DIGITS = 16
 
 
 def sha256_hex(data: bytes) -> str:
-    """Return the name of some bytes."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -95,7 +94,6 @@ class Lines:
 
     @cached_property
     def raw(self) -> list[bytes]:
-        """Every line with its terminator."""
         lines = [piece + self.breaker for piece in self.pieces]
         if lines and not self.final_newline:
             lines[-1] = self.pieces[-1]
@@ -163,7 +161,6 @@ class Lines:
         return len(ended) - crlf, crlf
 
     def _find_aligned(self, unit: bytes, start: int) -> int:
-        """Find a unit at an aligned offset of the body."""
         width, begin = self._encoding.width, len(self._encoding.bom)
         at = self._data.find(unit, max(start, begin))
         while at >= 0 and (at - begin) % width:

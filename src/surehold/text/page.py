@@ -41,7 +41,6 @@ class FilePage:
 
     @property
     def text(self) -> str:
-        """The rows as characters."""
         return self.encoding.decode(b"".join(self.rows))
 
 

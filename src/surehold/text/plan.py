@@ -130,7 +130,6 @@ class EditPlan:
         return rows
 
     def line_spans(self) -> list[LineSpan]:
-        """List every span in line numbers."""
         old, new = LineCounter(self.before), LineCounter(self.after)
         if self.spans and not (self.before.needs_table or self.after.needs_table):
             same = self.spans[0].start  # up to here both are the same text, which is counted once
@@ -215,7 +214,6 @@ class SpliceSpans:
     spans: tuple[Span, ...]
 
     def plan(self, before: Snapshot) -> EditPlan:
-        """Apply the spans as they are."""
         return splice_spans(before, self.spans)
 
 

@@ -30,7 +30,6 @@ class AnswerBudget:
 
     @property
     def answer_characters(self) -> int:
-        """How many characters any answer may have."""
         return self.tokens * _CHARACTERS_PER_TOKEN
 
     @property
@@ -136,7 +135,6 @@ class _Arguments(BaseModel):
 
     @classmethod
     def known_names(cls) -> frozenset[str]:
-        """Return every spelling of every argument."""
         named = {name for key, info in cls.model_fields.items() for name in (key, info.alias) if name}
         return frozenset(named | set(cls.ALIASES))
 
@@ -155,7 +153,6 @@ class Params(_Arguments):
 
     @classmethod
     def named_paths(cls, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return every path that a call names."""
         subject = cls.subject_of(arguments)
         return tuple(path for path in (subject.path, subject.destination) if path)
 

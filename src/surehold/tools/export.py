@@ -89,5 +89,4 @@ FORMATS: dict[str, Callable[[AnyTool], Json]] = {"openai": openai_tool, "anthrop
 
 
 def export_tools(tools: Iterable[AnyTool], format: str) -> list[Json]:  # noqa: A002 - the word that people type
-    """Return a tool list in one of the formats."""
     return [FORMATS[format](tool) for tool in tools]

@@ -31,7 +31,6 @@ def ordered_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def params_schema(model: type[BaseModel]) -> Json:
-    """Return the schema of what a model takes."""
     fields = ordered_fields(model)
     required = [info.alias or name for name, info in fields.items() if info.is_required()]
     schema: Json = {

@@ -63,7 +63,6 @@ class Result(ResultPart):
 
     @property
     def ok(self) -> bool:
-        """Whether all of it was done."""
         return True
 
     def failure_details(self) -> Json:
@@ -71,7 +70,6 @@ class Result(ResultPart):
         return {}
 
     def changes_made(self) -> tuple[str, ...]:
-        """Return the ids of the changes that were written."""
         change_id = getattr(self, "change_id", "")
         return (change_id,) if change_id else ()
 
@@ -113,7 +111,6 @@ class Wire(ABC):
         return f"{notice}{self.kind_of(error)}: {error.message}", error.action
 
     def kind_of(self, error: SureholdError) -> str:
-        """Return the family's word for an error."""
         return error.kind
 
     def details_of(self, error: SureholdError) -> Json:
@@ -135,7 +132,6 @@ class Wire(ABC):
         return {"type": "object", "properties": {**self.declared_fields(result), "error": {"type": self.error_type}}}
 
     def declared_fields(self, result: type[Result]) -> Json:
-        """Return the fields of a result that the schema names."""
         return result_schema(result)["properties"]
 
 
@@ -250,7 +246,6 @@ class Tool(Generic[P, R]):
 
     @cached_property
     def input_schema(self) -> Json:
-        """What it takes."""
         return params_schema(self.params)
 
     @cached_property

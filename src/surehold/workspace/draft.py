@@ -28,7 +28,6 @@ class ResolvedProposal:
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        """Every path it touches."""
         return (self.target, self.to) if self.to else (self.target,)
 
 
@@ -47,12 +46,10 @@ class Draft:
 
     @property
     def changes_anything(self) -> bool:
-        """Whether there is anything to do."""
         return self.plan.changes_bytes or self.place.to is not None or self.change.before != self.change.after
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What the disk has to do."""
         return _disk_steps(self)
 
     @property

@@ -72,7 +72,6 @@ class _NamePositions:
         self._inside = self.end - 1 & ~self._slash
 
     def after_character(self, sign: str, reached: int) -> int:
-        """Go over this character."""
         return (reached & self._of.get(sign, 0)) << 1
 
     def after_one(self, reached: int) -> int:
@@ -102,7 +101,6 @@ class _NamePositions:
         return (self.end << 1) - (reached & -reached) if reached else 0
 
     def after_directories(self, reached: int) -> int:
-        """Go over any number of directories."""
         return reached | (self.after_anything(reached) & self._slash) << 1
 
 

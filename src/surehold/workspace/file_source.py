@@ -40,11 +40,9 @@ class LoadedFile:
     snapshot: Snapshot
 
     def read_page(self, start: int, count: int, max_bytes: int) -> FilePage:
-        """Return some lines."""
         return page_from_snapshot(self.snapshot, start=start, count=count, max_bytes=max_bytes)
 
     def line_digests(self, page: FilePage) -> Iterator[Sequence[int]]:  # noqa: ARG002 - one shape for both
-        """Yield the digests of all lines."""
         yield self.snapshot.digests
 
 

@@ -182,7 +182,6 @@ class Finder:
             raise
 
     def mark_matches(self, search: Search, found: SearchResult) -> Highlights:
-        """Return which characters of each matching row match."""
         search = replace(search, look_around=found.look_around)
         return highlight_matches(search, self._choose_engine(), found.rows, Deadline(self._seconds))
 

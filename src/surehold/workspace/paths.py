@@ -16,7 +16,6 @@ _ESCAPED_BYTE = re.compile(r"\\x([89a-f][0-9a-f])")
 
 
 def spelled_path(path: AnyPath) -> str:
-    """Return a path as the caller spelled it."""
     return path if isinstance(path, str) else path.asked or path.key
 
 
@@ -72,11 +71,9 @@ class PathResolver:
             )
 
     def parent_of(self, target: Target) -> Target:
-        """Return the directory that holds a target."""
         return self.disk.target_below(self.disk.resolve(target.root), target.parts[:-1])
 
     def stat_siblings(self, target: Target, names: Sequence[str]) -> list[EntryStat | None]:
-        """Return what is known of names in the directory of a target."""
         return list(self.disk.stat_entries(self.parent_of(target), names))
 
     def _resolve_path(self, path: str) -> Target:
@@ -112,5 +109,4 @@ class PathResolver:
 
 
 def _restore_escaped_bytes(path: str) -> str:
-    """Return a path with the bytes that are shown as escapes put back."""
     return _ESCAPED_BYTE.sub(lambda match: chr(0xDC00 + int(match[1], 16)), path) if "\\x" in path else path

@@ -112,7 +112,6 @@ class AllOf:
     proofs: tuple[Proof, ...]
 
     def check(self, file: KnownFile) -> None:
-        """Ask one after the other."""
         for proof in self.proofs:
             proof.check(file)
 
@@ -254,10 +253,8 @@ class ChangeRecord:
 
     @property
     def files(self) -> tuple[FileReceipt, ...]:
-        """What became of every path."""
         return tuple(one for receipt in self.receipts for one in receipt.files)
 
     @property
     def change_ids(self) -> tuple[str, ...]:
-        """The changes that were written."""
         return tuple(one.change_id for one in self.receipts if one.change_id and not one.dry_run)

@@ -46,7 +46,6 @@ class WorkspaceReader:
         self.recovery = Recovery(disk, store, limit=self.limits.max_file_bytes)
 
     def target(self, path: AnyPath) -> Target:
-        """Resolve a path that may be read."""
         return self.names.resolve_readable(path)
 
     def read(self, path: AnyPath, *, encoding: str | None = None, limit: int | None = None) -> Snapshot:

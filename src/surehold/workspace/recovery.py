@@ -80,7 +80,6 @@ class Recovery:
         return self.settle_intents([busy for busy in self._store.open_intents() if busy.owner_is_dead], timeout=timeout)
 
     def settle_intents(self, dead: Sequence[Busy], *, timeout: float) -> tuple[SettledIntent, ...]:
-        """Settle intents of dead owners."""
         return tuple(self._settle_intent(busy.intent, timeout) for busy in dead)
 
     def _settle_intent(self, intent: Intent, timeout: float) -> SettledIntent:
@@ -202,7 +201,6 @@ def is_mixture(data: bytes, before: bytes, after: bytes) -> bool:
 
 
 def paths_of(intent: Intent) -> tuple[str, ...]:
-    """List every path that an intent touches."""
     return tuple(path for change in intent.changes for path, _, _ in change.transitions())
 
 

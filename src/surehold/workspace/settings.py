@@ -39,12 +39,10 @@ _ID_CHARS = 26
 
 
 def new_id() -> str:
-    """Return a fresh name."""
     milliseconds = int(datetime.now(UTC).timestamp() * 1000)
     number = milliseconds << 80 | int.from_bytes(os.urandom(10))
     return "".join(_ID_LETTERS[number >> shift & 31] for shift in range(5 * (_ID_CHARS - 1), -1, -5))
 
 
 def utc_now() -> datetime:
-    """Return the time."""
     return datetime.now(UTC)

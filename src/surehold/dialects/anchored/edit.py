@@ -273,7 +273,6 @@ class _AnchoredEditCall:
         )
 
     def check_sanity(self, plan: EditPlan) -> tuple[str, ...]:
-        """Refuse a plan that looks like a mistake."""
         self.report = self._sanity.report_on(plan)
         return self._sanity.judge_report(self.report)
 

@@ -57,7 +57,6 @@ class ClaudeGlobResult(CamelResult):
     notes: tuple[str, ...] = ()
 
     def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
-        """Return one file per line."""
         total = count_with_noun(self.total_matches, "file") + ("" if self.count_is_complete else " so far")
         facts = (
             f"{total}, newest first" if self.total_matches else "No files match",

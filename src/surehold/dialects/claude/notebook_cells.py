@@ -84,7 +84,6 @@ class ShownOutput:
         return data | {name: value for name, value in facts.items() if value}
 
     def text_for_model(self) -> str:
-        """Show it in its place among the outputs."""
         if self.kind == "image":
             return f"[image {self.image}: {self.mime}, {self.size:,} bytes]"
         return self.text if self.kind in ("text", "error") else f"[{self.text}]"

@@ -40,7 +40,6 @@ class GlobMatch(CamelResultPart):
     mtime: str
 
     def summary_line(self) -> str:
-        """Return it in one line."""
         return entry_line(self.path, self.type, self.size)
 
 
@@ -56,7 +55,6 @@ class FilesGlobResult(CamelResult):
     notes: tuple[str, ...] = ()
 
     def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
-        """Return one match per line."""
         facts = (
             f"{self.total} matches",
             f"the first {len(self.matches)} are shown; narrow the pattern or root" if self.truncated else "",

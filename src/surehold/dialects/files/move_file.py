@@ -51,7 +51,6 @@ class _ExpectedDestination:
     proof: Proof | None
 
     def check(self, file: KnownFile) -> None:
-        """Refuse when something else is there."""
         path, current = file.path, file.current
         if not current.exists:
             return

@@ -206,7 +206,6 @@ class EditorDisk:
         return None if stored is None else self._ask_editor(target, stored)
 
     def _ask_editor(self, target: Target, stored: StoredFile) -> BufferState:
-        """Ask the editor about a file that is on the disk."""
         path = _editor_path(target)
         if path is None or len(stored.data) > self._largest or not is_plain(stored.data):
             return BufferState(stored=stored)

@@ -23,7 +23,6 @@ from surehold.disk.errno_errors import (
     not_a_file_error,
     vanished_error,
 )
-from surehold.disk.file_io import restore_metadata, write_all
 from surehold.disk.kernel import Unsupported
 from surehold.disk.steps.staging import (
     DirectorySlot,
@@ -33,6 +32,7 @@ from surehold.disk.steps.staging import (
     hash_entry,
     open_temporary,
 )
+from surehold.disk.tree import restore_metadata, write_all
 from surehold.errors import StaleFile
 
 _MAX_NAMELESS_FILES = 64  # each holds a descriptor open until it is published
@@ -180,7 +180,6 @@ class RemoveAction:
         self.stage_at(find_existing(self.call, self.target, self.expected))
 
     def stage_at(self, place: DirectorySlot) -> None:
-        """Stage it at a place that is open already."""
         self._place = place
 
     def publish(self) -> None:

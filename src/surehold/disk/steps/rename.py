@@ -13,11 +13,10 @@ from dataclasses import dataclass
 
 from surehold.disk.base import Rename
 from surehold.disk.errno_errors import displaced_error, name_taken_error, vanished_error
-from surehold.disk.file_io import READ_FLAGS, meta_of, read_pieces, restore_metadata, write_all
 from surehold.disk.kernel import Unsupported
 from surehold.disk.steps.create_remove import CreateAction, RemoveAction, check_displaced, find_existing, put_back
 from surehold.disk.steps.staging import DirectorySlot, StepContext, file_identity, hash_entry, link_file
-from surehold.disk.tree import open_entry
+from surehold.disk.tree import READ_FLAGS, meta_of, open_entry, read_pieces, restore_metadata, write_all
 
 
 @dataclass(slots=True, kw_only=True)

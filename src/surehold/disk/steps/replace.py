@@ -23,17 +23,6 @@ from dataclasses import dataclass
 
 from surehold.disk.base import Replace
 from surehold.disk.errno_errors import displaced_error, not_a_file_error, vanished_error
-from surehold.disk.file_io import (
-    READ_FLAGS,
-    can_give_owner,
-    copy_metadata,
-    hash_of,
-    is_regular,
-    read_all,
-    read_pieces,
-    write_all,
-    write_at,
-)
 from surehold.disk.kernel import Unsupported
 from surehold.disk.locks import lock_file
 from surehold.disk.steps.create_remove import StepAction, check_displaced
@@ -46,7 +35,18 @@ from surehold.disk.steps.staging import (
     link_file,
     open_temporary,
 )
-from surehold.disk.tree import open_entry
+from surehold.disk.tree import (
+    READ_FLAGS,
+    can_give_owner,
+    copy_metadata,
+    hash_of,
+    is_regular,
+    open_entry,
+    read_all,
+    read_pieces,
+    write_all,
+    write_at,
+)
 from surehold.errors import PermissionDenied
 from surehold.text.lines import sha256_hex
 

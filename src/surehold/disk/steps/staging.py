@@ -20,9 +20,19 @@ from typing import Literal
 
 from surehold.disk.base import Target
 from surehold.disk.errno_errors import not_a_file_error
-from surehold.disk.file_io import READ_FLAGS, has_content, hash_of, is_regular, read_all
 from surehold.disk.kernel import O_CLOEXEC, O_NOFOLLOW, Kernel, Unsupported, sync
-from surehold.disk.tree import DIRECTORY_FLAGS, LISTED_DIRECTORY_FLAGS, DiskRoot, Tree, open_entry
+from surehold.disk.tree import (
+    DIRECTORY_FLAGS,
+    LISTED_DIRECTORY_FLAGS,
+    READ_FLAGS,
+    DiskRoot,
+    Tree,
+    has_content,
+    hash_of,
+    is_regular,
+    open_entry,
+    read_all,
+)
 from surehold.errors import DiskFailed, InvalidArgument
 
 
@@ -261,12 +271,10 @@ def check_tag(tag: str) -> str:
 
 
 def is_temporary(name: str, tag: str) -> bool:
-    """Tell whether a name is a temporary one of the call with this tag."""
     return re.fullmatch(rf"\.surehold-{re.escape(tag)}-\d+\.(tmp|old)", name) is not None
 
 
 def file_identity(status: os.stat_result) -> tuple[int, int]:
-    """Return what makes a file the same file under another name."""
     return status.st_dev, status.st_ino
 
 

@@ -72,7 +72,6 @@ def bound_plan(request: PermissionRequest) -> Json:
 
 
 def approval_from_outcome(outcome: Any) -> Approval:
-    """Return what an answer means."""
     if getattr(outcome, "outcome", None) != "selected":
         return approval_for("refuse", note="the question was closed without an answer")
     chosen = getattr(outcome, "option_id", None)

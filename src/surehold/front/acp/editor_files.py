@@ -40,7 +40,6 @@ class EditorConnection(Protocol):
 
 
 def can_edit(capabilities: "ClientCapabilities | None") -> bool:
-    """Tell whether a client lets us both read and write its files."""
     files = capabilities.fs if capabilities else None
     return bool(files and files.read_text_file and files.write_text_file)
 
@@ -82,7 +81,6 @@ class AcpEditorFiles:
         return answer.content
 
     def write_text(self, path: str, text: str) -> None:
-        """Put other text there."""
         try:
             named = self._client_path(path)
             self._ask_editor(

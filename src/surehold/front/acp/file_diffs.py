@@ -31,7 +31,6 @@ class ChangePreview:
 
 
 def preview_changes(files: Iterable[FileReceipt], *, root: str) -> ChangePreview:
-    """Return what a change does to each of its files."""
     diffs, notes, room, left = list[FileDiff](), list[str](), _MAX_TOTAL_CHARS, 0
     for one in files:
         if not one.changed:

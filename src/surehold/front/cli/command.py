@@ -65,7 +65,6 @@ class CommandContext:
         )
 
     def begin_session(self, workspace: "Workspace") -> "Session":
-        """Begin a session for the person at the keyboard."""
         from surehold.workspace.session import Session
 
         return Session(workspace, id=workspace.new_id(), agent=person_name())  # without the agent tools: faster
@@ -85,7 +84,6 @@ class CommandContext:
 
     @property
     def state_directory(self) -> "Path":
-        """The state directory of this root."""
         from surehold.app import default_state_dir
 
         return as_path(self.state_dir) if self.state_dir else default_state_dir(self.root)
@@ -173,8 +171,6 @@ class Command:
 def command(
     name: str, sentence: str, *arguments: Argument | tuple[Argument, ...], example: str, note: str = ""
 ) -> Callable[[CommandRunner], Command]:
-    """Make a command of the function that runs it."""
-
     def make_command(run: CommandRunner) -> Command:
         return Command(name=name, help=sentence, note=note, example=example, arguments=arguments, run=run)
 

@@ -107,7 +107,6 @@ def _add_global_options(parser: argparse.ArgumentParser, *, default: Any) -> Non
 
 
 def entry() -> NoReturn:
-    """Run the program."""
     prepare_streams()
     sys.exit(run(sys.argv[1:]))
 

@@ -246,7 +246,6 @@ class Adapter:
             return str(error)
 
     def complete_template(self, template: str, value: str) -> Json:
-        """Return how the value of a template could go on."""
         try:
             found = [one for provider in self._providers for one in provider.complete_value(template, value)]
         except (SureholdError, OSError, ValueError):  # what was typed so far leads nowhere

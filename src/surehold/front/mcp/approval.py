@@ -65,7 +65,6 @@ class ApprovalRouter:
         self._has_page = has_page
 
     def take_earlier_question(self, tool: str, caller: Caller) -> PendingApproval | None:
-        """Return the question that this call brings the answer to."""
         if caller.round is None or not caller.round.state:
             return None
         asked = self._queue.take_parked(caller.round.state)

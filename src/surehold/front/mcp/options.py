@@ -30,7 +30,6 @@ class HttpSettings:
 
 
 def url_host(host: str) -> str:
-    """Return a host as an URL spells it."""
     return f"[{host}]" if ":" in host else host
 
 

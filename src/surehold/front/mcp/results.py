@@ -31,7 +31,6 @@ KeepText = Callable[[str, str], str]
 def tool_result(
     tool: Tool[Params, Result], answer: Answer, *, budget: AnswerBudget, handle: str, keep: KeepText
 ) -> Json:
-    """Return the result of a call in the form of the protocol."""
     limit, read_only = budget.answer_characters, tool.hints.read_only
     text = cut_text_to_fit(ensure_utf8(answer.text) if read_only else escape_lines(answer.text), limit, keep)
     content: list[Json] = [{"type": "text", "text": text}] if text or not answer.content else []

@@ -62,7 +62,6 @@ class ShutdownSignals:
                 self.asked.set()
 
     async def cancel_when_asked(self, scope: anyio.CancelScope) -> None:
-        """Cancel a scope when it is time to end."""
         await self.asked.wait()
         scope.cancel()
 
@@ -137,7 +136,6 @@ class BoundServer:
 
 
 def make_server(adapter: Adapter) -> BoundServer:
-    """Put an adapter on an SDK server."""
     return _ServerBinding(adapter).make_bound_server()
 
 

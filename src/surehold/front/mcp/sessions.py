@@ -109,7 +109,6 @@ def new_handle() -> str:
 
 
 def session_id(handle: str) -> str:
-    """Return the id under which the store knows the session of a handle."""
     return f"mcp-{hashlib.sha256(handle.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 

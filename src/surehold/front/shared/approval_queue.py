@@ -91,7 +91,6 @@ class PendingApproval:
         return sum(one.plan.before.size + one.plan.after.size for one in self.request.files)
 
     def check_same_change(self, request: PermissionRequest) -> None:
-        """Refuse any change but the one that was shown."""
         for shown, one in zip(self.request.files, request.files, strict=False):
             ApprovedVersion(shown.plan.before).check(KnownFile(PathRecord(key=one.path), one.plan.before))
         if [_file_outline(one) for one in self.request.files] != [_file_outline(one) for one in request.files]:

@@ -19,7 +19,6 @@ _HUNK_HEADER = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 
 def classify_rows(diff: str) -> Iterator[tuple[DiffRowKind, str]]:
-    """Yield every row with its kind."""
     old = new = 0
     for row in diff.removesuffix("\n").split("\n") if diff else ():
         if row.startswith("\\"):
@@ -94,7 +93,6 @@ def entry_summary(entry: "Entry") -> dict[str, Any]:
 
 
 def receipt_record(receipt: "Receipt") -> dict[str, Any]:
-    """Return what one call did."""
     return {
         "change_id": receipt.change_id or None,
         "dry_run": receipt.dry_run,
@@ -106,7 +104,6 @@ def receipt_record(receipt: "Receipt") -> dict[str, Any]:
 
 
 def trash_record(item: "TrashItem") -> dict[str, Any]:
-    """Return one deleted file."""
     return {
         "id": item.id,
         "path": item.path,

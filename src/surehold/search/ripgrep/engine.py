@@ -80,7 +80,6 @@ class Ripgrep:
 
     @property
     def name(self) -> EngineName:
-        """Its name in results."""
         return "ripgrep"
 
     def search_tree(self, scope: Scope, want: Want, deadline: Deadline) -> TreeMatches:
@@ -115,7 +114,6 @@ class Ripgrep:
         return found
 
     def search_bytes(self, search: Search, data: bytes, want: Want, deadline: Deadline) -> FileMatches:
-        """Search the bytes of one file."""
         if output_format.is_multiline(search) or b"\n" not in data:  # the end of a match must be known
             done = self._run_on_bytes(data, output_format.span_flags(search), deadline)
             spans = output_format.parse_spans(done.output)

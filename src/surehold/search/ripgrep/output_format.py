@@ -53,7 +53,6 @@ _DOT_FLAGS = {False: "--no-multiline-dotall", True: "--multiline-dotall"}
 
 
 def _match_flags(search: Search) -> list[str]:
-    """Return the flags that define a match."""
     spans_lines = search.mode == "text" and "\n" in search.query
     return [
         *(("--multiline", _DOT_FLAGS[search.dot_all]) if is_multiline(search) else ()),
@@ -70,12 +69,10 @@ def is_multiline(search: Search) -> bool:
 
 
 def is_json(search: Search, want: Want) -> bool:
-    """Tell whether ripgrep is to write JSON."""
     return want == "matches" and is_multiline(search)
 
 
 def output_flags(search: Search, want: Want) -> tuple[str, ...]:
-    """Return the flags that select what is wanted."""
     if is_json(search, want):
         return ("--json", "--binary", *_match_flags(search))
     return (*_RECORD_FLAGS, *_FLAGS_BY_WANT[want], *_match_flags(search))

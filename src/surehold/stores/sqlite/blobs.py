@@ -41,7 +41,6 @@ class PackedBlob:
 
 
 def pack_full(data: bytes) -> PackedBlob:
-    """Pack bytes so that they unpack alone."""
     import zstandard
 
     level = 1 if len(data) > _LARGE_BYTES else 3
@@ -234,7 +233,6 @@ class Blobs:
         return data
 
     def file_path(self, sha256: str) -> Path:
-        """Return where the file of a large blob lies."""
         return self.folder / sha256[:2] / sha256
 
     def _row_chain(self, connection: sqlite3.Connection, sha256: str) -> list[_BlobRow]:

@@ -196,7 +196,6 @@ class SqliteStore:
             connection.execute("UPDATE blobs SET stored = ? WHERE sha256 = ?", (stored, blob.sha256))
 
     def read_blob(self, sha256: str) -> bytes:
-        """Return stored bytes."""
         try:
             with self._database.read_transaction() as connection:
                 return self._blobs.load_blob(connection, sha256)
@@ -229,7 +228,6 @@ class SqliteStore:
             return tuple(_trash_item_from_row(row) for row in rows)
 
     def trash_item(self, trash_id: str) -> TrashItem | None:
-        """Return one item."""
         with self._database.read_transaction() as connection:
             row = connection.execute(f"{_SELECT_TRASH} WHERE id = ?", (to_key(trash_id),)).fetchone()
         return None if row is None else _trash_item_from_row(row)
@@ -255,7 +253,6 @@ class SqliteStore:
             )
 
     def find_session(self, session_id: str) -> SessionRow | None:
-        """Return one session."""
         with self._database.read_transaction() as connection:
             row = connection.execute(
                 "SELECT agent, opened FROM sessions WHERE id = ?", (to_key(session_id),)
@@ -263,7 +260,6 @@ class SqliteStore:
         return None if row is None else SessionRow(id=session_id, agent=text_of(row[0]), opened=row[1])
 
     def record_sightings(self, sightings: Sequence[Sighting], blobs: Sequence[Blob] = ()) -> None:
-        """Remember what was shown."""
         prepared = self._prepare_blobs(blobs)
         with self._database.write_transaction(durable=False) as connection:
             now = ledger_entries.utc_timestamp(self._clock())

@@ -120,7 +120,6 @@ _PUT_TRASH = (
 
 
 def read_tip(connection: sqlite3.Connection) -> ledger_entries.ChainTip:
-    """Return the end of the chain."""
     seq, last = connection.execute("SELECT seq, hash FROM tip WHERE id = 1").fetchone()
     return ledger_entries.ChainTip(seq=seq, hash=last)
 

@@ -101,7 +101,6 @@ def _refusal_reason(text: str) -> str:
 
 
 def _guess_anchor(text: str) -> str | None:
-    """Find the one anchor inside of what was sent."""
     numbered = {
         f"{int(line)}#{hash_.lower()}{nth or ''}" for line, hash_, nth in _NUMBERED_HASH.findall(text) if int(line)
     }
@@ -128,7 +127,6 @@ class LinePointer:
 
     @property
     def is_bare(self) -> bool:
-        """Whether the hash is all there is."""
         return self.number is None and self.occurrence is None and self.anchor.context is None
 
 

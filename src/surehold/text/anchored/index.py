@@ -39,7 +39,6 @@ class ShownVersion:
 
 
 def hash_buckets(hashes: Iterable[str]) -> frozenset[int]:
-    """Return the buckets in which lines with these hashes are."""
     return frozenset(int(hash_[:BUCKET_DIGITS], 16) for hash_ in hashes if hash_)
 
 
@@ -97,14 +96,12 @@ class IndexedVersion:
         return fits and (tail is None or self.line_says(line, tail))
 
     def shown_lines_with_hash(self, hash_: str, tail: str | None = None) -> list[int]:
-        """Return the candidates that were shown."""
         key = (hash_, tail)
         if key not in self._displayed:
             self._displayed[key] = [line for line in self.lines_with_hash(hash_, tail) if self.shows_line(line)]
         return self._displayed[key]
 
     def shows_line(self, line: int) -> bool:
-        """Tell whether this line of the version was shown."""
         return self._seen.has_line(line)
 
     def shows_anchor(self, line: int) -> bool:
@@ -112,7 +109,6 @@ class IndexedVersion:
         return self._anchored.has_line(line)
 
     def line_text(self, line: int) -> str:
-        """Return the characters of a line."""
         return self.snapshot.encoding.decode(self.snapshot.lines.contents[line])
 
     def line_says(self, line: int, tail: str) -> bool:

@@ -116,7 +116,6 @@ class OperationText:
 
 
 def split_rows(text: str, *, lone_cr_breaks: bool) -> list[str]:
-    """Return the rows of a text."""
     rows = (_ANY_BREAK if lone_cr_breaks else _BREAK).split(text)
     return rows[:-1] if len(rows) > 1 and not rows[-1] else rows
 
@@ -231,7 +230,6 @@ def _appended_span(lines: Lines, rows: list[tuple[bytes, bytes]]) -> Span | None
 
 
 def _terminate_rows(lines: Lines, region: _TouchingChanges) -> list[tuple[bytes, bytes]]:
-    """Return every new row of a region with its terminator."""
     above = lines.terminator(region.start - 1) if region.start else b""
     below = lines.terminator(region.end) if region.end < len(lines) else b""
     last = above or below or lines.dominant

@@ -34,7 +34,6 @@ _LOST_REASONS = {
 
 
 def bad_field(index: int, op: Operation, error: SchemaInvalid) -> OperationProblem:
-    """Tell of a field that cannot be read."""
     message = error.message.rstrip(".?")
     return OperationProblem(
         error=SchemaInvalid,
@@ -194,7 +193,6 @@ def unseen_lines(index: int, op: RangeOperation, lines: Sequence[int]) -> Operat
 
 
 def same_line(index: int, op: RangeOperation, line: int) -> OperationProblem:
-    """Tell of a range whose ends are one line."""
     single = op.as_sent(start_hash=None, end_hash=None, start_line=None, end_line=None)
     single |= {"op": "replace_line" if op.op == "replace_range" else "delete_line", "hash": None}
     return OperationProblem(

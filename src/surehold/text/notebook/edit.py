@@ -87,13 +87,11 @@ def rows_text(source: str, known: Mapping[str, str], layout: NotebookLayout, spe
 
 
 def member_piece(cell: NotebookCell, key: str, new: str) -> CellPiece:
-    """Give a part of a cell another value."""
     member = next(one for one in cell.place.members if one.key == key)
     return CellPiece(member.start, member.end, new)
 
 
 def clear_run_results(notebook: Notebook, cell: NotebookCell) -> list[CellPiece]:
-    """Clear what an earlier run left."""
     places = [one for one in cell.place.members if one.key in CODE_ONLY_KEYS]
     stale = [one for one in places if notebook.text[one.start : one.end] not in ("null", "[]")]
     return [CellPiece(one.start, one.end, CODE_ONLY_KEYS[one.key]) for one in stale]
@@ -111,7 +109,6 @@ def remove_code_keys(cell: NotebookCell) -> list[CellPiece]:
 
 
 def add_code_keys(cell: NotebookCell, layout: NotebookLayout, spelling: JsonSpelling) -> list[CellPiece]:
-    """Add what every code cell has and this one lacks."""
     members, gaps = cell.place.members, layout.members
     keys, added = [one.key for one in members], dict[int, str]()
     for key, value in CODE_ONLY_KEYS.items():
@@ -134,7 +131,6 @@ def pieces_to_spans(notebook: Notebook, pieces: list[CellPiece]) -> tuple[Span, 
 
 
 def apply_pieces(text: str, pieces: list[CellPiece], cell: NotebookCell) -> str:
-    """Return the cell's own text with the pieces in it."""
     parts, at = list[str](), cell.place.start
     for piece in sorted(pieces, key=lambda one: (one.start, one.end)):
         parts += (text[at : piece.start], piece.new)
@@ -206,7 +202,6 @@ class CellEdit:
     """Change one cell. Worked out once for each version that it is asked about."""
 
     def __init__(self, request: CellRequest) -> None:
-        """Refuse what contradicts itself."""
         _check_request(request)
         self.request = request
         self._read: tuple[Snapshot, Notebook] | None = None

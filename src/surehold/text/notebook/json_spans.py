@@ -46,7 +46,6 @@ class JsonObject:
     members: tuple[JsonMember, ...]
 
     def find_member(self, key: str) -> JsonMember | None:
-        """Return the member of that key."""
         return next((one for one in self.members if one.key == key), None)
 
     @property
@@ -76,7 +75,6 @@ class JsonText:
         self.text = text
 
     def skip_blanks(self, at: int) -> int:
-        """Return where the blanks from here on end."""
         return _BLANKS.match(self.text, at).end()  # type: ignore[union-attr] - it matches nothing, too
 
     def read_value(self, at: int) -> tuple[Any, int]:

@@ -229,7 +229,6 @@ def _build_cell(index: int, name: str, place: JsonObject, facts: dict[str, Any])
 
 
 def _cells_meant(name: str, ids: Sequence[str]) -> list[int]:
-    """List the cells that a name may mean."""
     match = _PLACE_NAME.fullmatch(name)
     at = int(match[1]) if match else len(ids)
     if name.startswith("#") and at < len(ids):
@@ -238,7 +237,6 @@ def _cells_meant(name: str, ids: Sequence[str]) -> list[int]:
 
 
 def _minor_version(facts: dict[str, Any]) -> int:
-    """Return the minor version of a notebook of format 4."""
     major, minor = facts.get("nbformat"), facts.get("nbformat_minor", 0)
     if not isinstance(major, int) or not isinstance(minor, int):
         raise _invalid_notebook("The file does not say which notebook format it has.", reason="no_format")
@@ -275,7 +273,6 @@ def _text_or_empty(value: Any) -> str:
 
 
 def _cell_summary(cell: NotebookCell) -> str:
-    """Show a cell in one line."""
     first = cell.source.strip().partition("\n")[0]
     shown = escape_text(preview_text(first, _PREVIEW_CHARS))
     return f"{escape_text(cell.name)} | {escape_text(cell.kind)} at {cell.index} | {shown}"

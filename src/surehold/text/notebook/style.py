@@ -32,7 +32,6 @@ class JsonSpelling:
     """Characters that are escaped without need, and how."""
 
     def json_string(self, text: str) -> str:
-        """Return a text as a JSON string."""
         spelled = json.dumps(text, ensure_ascii=self.ascii_only)
         for sign, escape in self.known.items():
             spelled = spelled.replace(sign, escape)

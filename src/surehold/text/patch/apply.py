@@ -94,7 +94,6 @@ def _whole_file_span(before: Snapshot, hunks: Sequence[ParsedHunk]) -> Span | No
 
 
 def _changed_spans(index: PatchLineIndex, block: EncodedHunk, at: int) -> Iterator[Span]:
-    """Yield one span for every run of changed rows."""
     as_sent = block.has_crlf_rows and index.has_same_terminators(block, at)
     here = at
     for changed, group in groupby(block.pieces, key=lambda piece: piece.sign != " "):

@@ -42,17 +42,14 @@ class ParsedHunk:
 
     @property
     def old(self) -> list[PatchLine]:
-        """The lines that must be there."""
         return [row for row in self.rows if row.sign != "+"]
 
     @property
     def new(self) -> list[PatchLine]:
-        """The lines that are there afterwards."""
         return [row for row in self.rows if row.sign != "-"]
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether both sides are the same."""
         return [row[1:] for row in self.old] == [row[1:] for row in self.new]
 
 
@@ -191,11 +188,9 @@ class PatchLineIndex:
         yield from (at for at in step(word, start) if self.contents[at : at + len(lines)] == lines)
 
     def find_line(self, line: bytes) -> Iterator[int]:
-        """Yield every index at which this line is."""
         return self.find_lines([line])
 
     def fits_at(self, block: EncodedHunk, at: int) -> bool:
-        """Tell whether a block fits here."""
         end = at + len(block.old)
         return 0 <= at <= end <= len(self) and self.contents[at:end] == block.old and self.may_apply_at(block, at)
 

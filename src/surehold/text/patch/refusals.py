@@ -58,7 +58,6 @@ class PatchRefusals:
         )
 
     def context_ambiguous(self, block: EncodedHunk, places: Sequence[int], *, more: bool) -> PatchApplyError:
-        """Say in which places the lines are."""
         lines = [at + 1 for at in places]
         shown = ", ".join(map(str, lines)) + (" and more" if more else "")
         action = "Add more of the lines above or below, until the hunk fits in one place only."
@@ -106,19 +105,16 @@ class PatchRefusals:
         return self._build_error(second, why, "hunks_out_of_order", "Write the hunks in the order of the file.")
 
     def hunks_overlap(self, first: EncodedHunk, second: EncodedHunk, one: int, other: int) -> PatchApplyError:
-        """Say which hunks change the same lines."""
         why = f"it and hunk {first.index} change the same lines, from line {max(one, other) + 1} on"
         action = "Merge the two hunks into one; all hunks look at the file as it is before the patch."
         pair = sorted((first.index, second.index))
         return self._build_error(second, why, "hunks_overlap", action, hunks=pair)
 
     def no_change(self, block: EncodedHunk, at: int) -> PatchApplyError:
-        """Say that the file would stay as it is."""
         why = f"it would change nothing at line {at + 1}"
         return self._build_error(block, why, "no_change", "Leave this hunk out.", line=at + 1)
 
     def already_applied(self, block: EncodedHunk, at: int) -> PatchApplyError:
-        """Say that the new lines are already there."""
         why = f"its new lines are already at line {at + 1}"
         action = "Leave this hunk out; if you want the lines twice, show the lines above and below the place."
         facts = {"already_applied": True, "line": at + 1, "fresh": self._lines_around(at, len(block.new))}

@@ -175,7 +175,6 @@ def _count_breaks(data: bytes, encoding: Encoding) -> int:
 
 
 def _apply_one(staged: StagedText, before: Snapshot, edit: StringEdit, index: int, *, of: int) -> EditOutcome:
-    """Make an edit by a look at the whole text."""
     whole = staged.snapshot
     try:
         matches = _find_matches(Haystack(whole), edit, index, of=of)

@@ -53,7 +53,6 @@ class TextMatches:
 
 
 def straighten_quotes(text: str) -> str:
-    """Return a text with straight quotes only."""
     if text.isascii():
         return text
     for sign in SINGLE_QUOTES:  # faster than a table, by far
@@ -205,7 +204,6 @@ class _FoldedText:
         self._position = self._line = self._in_row = 0
 
     def find(self, wanted: str, tier: MatchTier) -> TextMatches:
-        """Find every place of a text that is folded like this one."""
         matches, first = list[TextMatch](), self._text.find(wanted)
         at = first
         while at >= 0:

@@ -63,7 +63,6 @@ class SimilarLines:
         return self.line, self.line + self.text.count("\n") - (len(self.text) >= MAX_SHOWN_CHARS)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
         row: dict[str, Any] = {"line": self.line, "text": self.text}
         return {**row, "differing_lines": self.differing} if self.differing else row
 

@@ -36,7 +36,6 @@ Places = tuple[int, ...] | None
 
 
 def find_needles(text: bytes, needles: Collection[bytes]) -> dict[bytes, Places]:
-    """Return the places of every needle."""
     found = dict[bytes, Places]()
     long = [needle for needle in needles if len(needle) >= _WIDE.min_needle_bytes]
     short = [needle for needle in needles if _NARROW.min_needle_bytes <= len(needle) < _WIDE.min_needle_bytes]
@@ -144,7 +143,6 @@ class StagedText:
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """What differs from the original."""
         spans, at, new = list[Span](), 0, b""
         for piece in [*self._pieces, (self._before.size, self._before.size)]:
             if isinstance(piece, bytes):

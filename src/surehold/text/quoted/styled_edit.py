@@ -96,7 +96,6 @@ class _ReplacementWriter:
 
 
 def _split_characters(snapshot: Snapshot, match: TextMatch) -> list[_FileCharacter]:
-    """Return the characters of a place with the bytes of each."""
     data, encoding = snapshot.data[match.start : match.end], snapshot.encoding
     if encoding.is_raw or (data.isascii() and encoding.width == 1):
         text = data.decode("latin-1")

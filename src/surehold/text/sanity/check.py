@@ -73,7 +73,6 @@ def find_repeated_lines(changed: Sequence[SanityRegion]) -> Iterator[SanityFindi
 
 
 def preview_line(row: bytes) -> str:
-    """Return a line as it may be quoted in a sentence."""
     return preview_text(row.decode("utf-8", "replace").strip(), _PREVIEW_CHARS)
 
 
@@ -169,7 +168,6 @@ class SanityReport:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Every finding as a sentence."""
         return tuple(finding.message for finding in self.findings)
 
 
@@ -192,7 +190,6 @@ class SanityCheck:
         return report.warnings
 
     def report_on(self, plan: EditPlan) -> SanityReport:
-        """Look at a plan and refuse nothing."""
         if self.mode == "off":
             return SanityReport(status="off")
         if not (plan.after.exists and plan.after.is_text and (plan.before.is_text or not plan.before.exists)):

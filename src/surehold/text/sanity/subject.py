@@ -45,7 +45,6 @@ class SanityFinding:
         return f"{self.fault[:1].upper()}{self.fault[1:]}."
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the finding as plain data."""
         return {"kind": self.kind, "message": self.message, "line": self.line, "operation": self.operation}
 
 

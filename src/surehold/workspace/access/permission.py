@@ -46,7 +46,6 @@ class PermissionRequest:
 
     @property
     def diff(self) -> str:
-        """The unified diffs of all files."""
         return "".join(one.change.diff for one in self.files)
 
 
@@ -107,7 +106,6 @@ class Permission:
         self._agreed.always = False
 
     def with_approver(self, approver: Approver | None) -> "Permission":
-        """Return the same permission with another approver."""
         return Permission(approver=approver, agreement=self._agreed, record=self.record)
 
     def with_record(self, record: ChangeRecord) -> "Permission":
@@ -188,7 +186,6 @@ class ApprovedProposals:
 
     @property
     def is_modified(self) -> bool:
-        """Whether some of their content is the person's own."""
         return any(isinstance(one.edit, ApproverText) for one in self.proposals)
 
     def with_note(self, receipt: Receipt) -> Receipt:

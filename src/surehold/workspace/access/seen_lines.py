@@ -135,7 +135,6 @@ class KnownFile:
 
     @property
     def known_version(self) -> bool:
-        """Whether anything of the version that is there was shown."""
         return self._shown is not None
 
     @property
@@ -147,12 +146,10 @@ class KnownFile:
 
     @property
     def is_fully_known(self) -> bool:
-        """Whether every line is known."""
         return not subtract_spans(self.all_lines, self.spans) or not subtract_spans(self.all_lines, self.known)
 
     @cached_property
     def all_lines(self) -> LineRanges:
-        """All lines."""
         total = self.current.line_count
         return ((1, total),) if total else ()
 
@@ -234,7 +231,6 @@ class KnownFile:
 
 
 def _carry_over_lines(base: Snapshot, current: Snapshot, spans: LineRanges) -> Iterator[tuple[int, int]]:
-    """Yield the lines of a version that are the same as lines which were shown of another."""
     for block in align_lines(base.lines.raw, current.lines.raw):
         shift = block.b - block.a
         for start, end in clip_spans(spans, block.a + 1, block.a + block.size):
