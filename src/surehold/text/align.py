@@ -351,6 +351,14 @@ def shared_prefix_length(one: bytes, other: bytes) -> int:
     return at
 
 
+def shared_ends(one: Sequence[bytes], other: Sequence[bytes]) -> tuple[int, int]:
+    """Return how many leading and how many further trailing lines are equal."""
+    shortest = min(len(one), len(other))
+    head = next((i for i in range(shortest) if one[i] != other[i]), shortest)
+    tail = next((i for i in range(shortest - head) if one[-1 - i] != other[-1 - i]), shortest - head)
+    return head, tail
+
+
 def shared_suffix_length(one: bytes, other: bytes, *, limit: int) -> int:
     """Return how many trailing bytes are equal, at most `limit`."""
     at, step = 0, _CHUNK_BYTES

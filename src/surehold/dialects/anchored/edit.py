@@ -1,7 +1,7 @@
 """`edit`: operations on lines that are named by the hash of their content."""
 
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import MISSING, asdict, fields
 from functools import partial
 from typing import ClassVar, Literal, Self
 
@@ -35,8 +35,6 @@ from surehold.workspace.proposal import Exact, Proposal, Receipt, Sha256
 _OPERATION_CLASSES: dict[str, type[Operation]] = {
     kind.op: kind for kind in (ReplaceLine, InsertAfter, InsertBefore, DeleteLine, ReplaceRange, DeleteRange)
 }
-_SINGLE_LINE_FIELDS = ("hash", "occurrence", "line")
-_RANGE_FIELDS = ("start_hash", "end_hash", "start_line", "end_line")
 _FIELD_TO_USE_INSTEAD = {
     "start_hash": "hash",
     "end_hash": "hash",
@@ -75,52 +73,22 @@ class LineOperation(NestedParams):
     def to_operation(self, index: int) -> Operation:
         """Return it as the text core takes it; refuse fields that belong to another kind of operation."""
         kind = _OPERATION_CLASSES[self.op]
-        own = (
-            *(_RANGE_FIELDS if issubclass(kind, (ReplaceRange, DeleteRange)) else _SINGLE_LINE_FIELDS),
-            *_content_fields(kind),
-        )
-        sent = {name: value for name in type(self).model_fields if (value := getattr(self, name)) is not None}
+        own = {each.name: each.default is MISSING for each in fields(kind)}
+        sent = self.model_dump(exclude={"op"}, exclude_none=True)
+
+        def refuse(name: str, message: str, reason: str) -> SchemaInvalid:
+            return SchemaInvalid(message, reason=reason, operation_index=index, op=self.op, field=name)
+
         for name in sent:
-            if name != "op" and name not in own:
-                raise _foreign_field_error(index, self.op, name)
-        for name in ("hash",) if "hash" in own else ("start_hash", "end_hash"):
-            if name not in sent:
-                raise _missing_field_error(index, self.op, name)
-        if "content" in own and "content" not in sent:
-            raise _missing_field_error(index, self.op, "content")
-        if "\0" in str(sent.get("content", "")):
-            raise SchemaInvalid(
-                f"Operation {index}: `content` contains a NUL byte.",
-                reason="zero_byte",
-                operation_index=index,
-                op=self.op,
-                field="content",
-            )
-        return kind(**{name: value for name, value in sent.items() if name != "op"})
-
-
-def _content_fields(kind: type[Operation]) -> tuple[str, ...]:
-    return () if issubclass(kind, (DeleteLine, DeleteRange)) else ("content",)
-
-
-def _foreign_field_error(index: int, op: str, name: str) -> SchemaInvalid:
-    return SchemaInvalid(
-        f"Operation {index}: `{op}` takes no `{name}`; use {_FIELD_TO_USE_INSTEAD[name]}.",
-        reason="foreign_field",
-        operation_index=index,
-        op=op,
-        field=name,
-    )
-
-
-def _missing_field_error(index: int, op: str, name: str) -> SchemaInvalid:
-    return SchemaInvalid(
-        f"Operation {index}: `{op}` needs `{name}`.",
-        reason="missing_field",
-        operation_index=index,
-        op=op,
-        field=name,
-    )
+            if name not in own:
+                instead = _FIELD_TO_USE_INSTEAD[name]
+                raise refuse(name, f"Operation {index}: `{self.op}` takes no `{name}`; use {instead}.", "foreign_field")
+        for name, required in own.items():
+            if required and name not in sent:
+                raise refuse(name, f"Operation {index}: `{self.op}` needs `{name}`.", "missing_field")
+        if "\0" in sent.get("content", ""):
+            raise refuse("content", f"Operation {index}: `content` contains a NUL byte.", "zero_byte")
+        return kind(**sent)
 
 
 _DIFF_CHARS = 64 * 1024
@@ -305,7 +273,9 @@ def _build_result(receipt: Receipt, call: _AnchoredEditCall) -> LineEditResult:
         diff=escape_lines(diff.text),
         diff_truncated=diff.truncated,
         new_anchors=tuple(row.anchor for row in diff.new),
-        operations=tuple(_resolved_operation(plan, index) for index in range(len(plan.resolutions))),
+        operations=tuple(
+            {name: value for name, value in asdict(each).items() if value is not None} for each in plan.resolutions
+        ),
         baseline_continuity=call.continuity,
         writers=call.writers,
         safety_status=call.report.status,
@@ -317,7 +287,3 @@ def _build_result(receipt: Receipt, call: _AnchoredEditCall) -> LineEditResult:
         change_id=receipt.change_id,
         dry_run=True if receipt.dry_run else None,
     )
-
-
-def _resolved_operation(plan: EditPlan, index: int) -> Json:
-    return {name: value for name, value in asdict(plan.resolutions[index]).items() if value is not None}

@@ -20,6 +20,7 @@ from typing import Literal, get_args
 from surehold.errors import SchemaInvalid
 from surehold.text.anchored.index import IndexedVersion
 from surehold.text.anchored.rows import SHORT_HASH_DIGITS
+from surehold.text.escape import preview_text
 
 Edge = Literal["BOF", "EOF"]
 
@@ -57,7 +58,7 @@ def parse_anchor(text: str, *, field: str) -> Anchor:
     if bare.upper() in ("BOF", "EOF"):
         return Anchor(hash="", edge="BOF" if bare.upper() == "BOF" else "EOF")
     match = _ANCHOR_PATTERN.fullmatch(text.lstrip() if "|" in text else bare)
-    tail = _strip_terminator(match["tail"]) if match else None
+    tail = re.sub(r"\r?\n\Z", "", match["tail"]) if match and match["tail"] is not None else None
     if match is None or "\n" in (tail or "") or match["line"] == "0":
         raise _anchor_refusal(text, field)
     return Anchor(
@@ -70,14 +71,9 @@ def parse_anchor(text: str, *, field: str) -> Anchor:
     )
 
 
-def _strip_terminator(text: str | None) -> str | None:
-    """Return a copied text without the terminator that came along."""
-    return None if text is None else re.sub(r"\r?\n\Z", "", text)
-
-
 def _anchor_refusal(text: str, field: str) -> SchemaInvalid:
     meant = _guess_anchor(text)
-    shown = text if len(text) <= _PREVIEW_CHARS else text[: _PREVIEW_CHARS - 1] + "…"
+    shown = preview_text(text, _PREVIEW_CHARS)
     hint = f"; did you mean `{meant}`?" if meant else _refusal_reason(text.strip()) + "."
     return SchemaInvalid(
         f"`{field}` is not an anchor: `{shown}`" + hint,
@@ -150,6 +146,11 @@ def copied_text(pointer: LinePointer) -> str | None:
     return None if pointer.anchor.offset else pointer.anchor.tail
 
 
+def named_lines(version: IndexedVersion, pointer: LinePointer) -> list[int]:
+    """Return the 0-based lines of a version that have the hash, and the copied text."""
+    return version.lines_with_hash(pointer.anchor.hash, copied_text(pointer))
+
+
 def read_pointer(
     version: IndexedVersion, pointer: LinePointer, *, shown_only: bool
 ) -> AnchorMeaning | Literal["unclear"] | None:
@@ -170,7 +171,7 @@ def _pick_line(
     version: IndexedVersion, pointer: LinePointer, *, shown_only: bool
 ) -> AnchorMeaning | Literal["unclear"] | None:
     hash_, tail = pointer.anchor.hash, copied_text(pointer)
-    lines = version.lines_with_hash(hash_, tail)
+    lines = named_lines(version, pointer)
     if pointer.anchor.context is not None:
         return _pick_by_context(version, pointer, lines)
     displayed = version.shown_lines_with_hash(hash_, tail) if shown_only else lines

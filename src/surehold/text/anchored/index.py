@@ -5,10 +5,11 @@
 3. Lines with equal digests have equal text except for trailing blanks, so checking one of them checks all.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 
 from surehold.text.align import shared_prefix_length, shared_suffix_length
 from surehold.text.encoding import UTF8
@@ -20,7 +21,6 @@ BUCKET_DIGITS = 4
 """As many digits every hash has; lines are sorted by them."""
 _BUCKET_SHIFT = 4 * (DIGEST_DIGITS - BUCKET_DIGITS)
 _CONTEXT_DIGITS = 8
-_ELLIPSIS = "…"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,16 +42,9 @@ def hash_buckets(hashes: Iterable[str]) -> frozenset[int]:
     return frozenset(int(hash_[:BUCKET_DIGITS], 16) for hash_ in hashes if hash_)
 
 
-class _LineSet:
-    """Sets of lines."""
-
-    def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
-        self._spans = merge_ranges(spans)
-        self._starts = [first for first, _ in self._spans]
-
-    def has_line(self, line: int) -> bool:
-        at = bisect_right(self._starts, line + 1) - 1
-        return at >= 0 and line + 1 <= self._spans[at][1]
+def _has_line(spans: LineRanges, line: int) -> bool:
+    at = bisect_left(spans, line + 1, key=itemgetter(1))
+    return at < len(spans) and spans[at][0] <= line + 1
 
 
 class IndexedVersion:
@@ -60,10 +53,10 @@ class IndexedVersion:
     def __init__(self, snapshot: Snapshot, shown: Sequence[ShownVersion], buckets: frozenset[int]) -> None:
         self.snapshot = snapshot
         self._buckets = buckets
-        self._seen = _LineSet(span for each in shown for span in each.spans)
+        self._seen = merge_ranges(span for each in shown for span in each.spans)
         self.knows_anchors = all(each.anchored is not None for each in shown)
         """Whether it is known which lines were shown with their anchors."""
-        self._anchored = _LineSet(
+        self._anchored = merge_ranges(
             span for each in shown for span in (each.spans if each.anchored is None else each.anchored)
         )
         self._found: dict[tuple[str, str | None], list[int]] = {}
@@ -102,11 +95,11 @@ class IndexedVersion:
         return self._displayed[key]
 
     def shows_line(self, line: int) -> bool:
-        return self._seen.has_line(line)
+        return _has_line(self._seen, line)
 
     def shows_anchor(self, line: int) -> bool:
         """Tell whether this line was shown with the number and occurrence that it has in this version."""
-        return self._anchored.has_line(line)
+        return _has_line(self._anchored, line)
 
     def line_text(self, line: int) -> str:
         return self.snapshot.encoding.decode(self.snapshot.lines.contents[line])
@@ -116,11 +109,8 @@ class IndexedVersion:
         text, wanted = self.line_text(line).rstrip(" \t"), tail.rstrip(" \t")
         if wanted in (text, escape_text(text, keep="\t")):
             return True
-        return (
-            wanted.endswith(_ELLIPSIS)
-            and len(wanted) > len(_ELLIPSIS)
-            and text.startswith(wanted.removesuffix(_ELLIPSIS))
-        )
+        beginning = wanted.removesuffix("…")
+        return beginning not in ("", wanted) and text.startswith(beginning)
 
     def context_id(self, line: int) -> str:
         """Name a line together with the nearest lines above and below it that are not blank."""
@@ -149,9 +139,8 @@ class IndexedVersion:
         if id(other) not in self._shared_ends:
             mine, its = self.snapshot.data, other.snapshot.data
             head = shared_prefix_length(mine, its)
-            tail = (
-                shared_suffix_length(mine, its, limit=min(len(mine), len(its)) - head) if len(self) == len(other) else 0
-            )
+            limit = min(len(mine), len(its)) - head if len(self) == len(other) else 0
+            tail = shared_suffix_length(mine, its, limit=limit)
             self._shared_ends[id(other)] = (head, len(mine) - tail)
         head, tail = self._shared_ends[id(other)]
         starts = self.snapshot.lines.starts
@@ -170,9 +159,8 @@ class IndexedVersion:
         if len(hash_) > DIGEST_DIGITS:
             return []
         digests, shift, value = self.snapshot.digests, 4 * (DIGEST_DIGITS - len(hash_)), int(hash_, 16)
-        found = [
-            i for i in self._lines_by_bucket.get(int(hash_[:BUCKET_DIGITS], 16), ()) if digests[i] >> shift == value
-        ]
+        alike = self._lines_by_bucket.get(int(hash_[:BUCKET_DIGITS], 16), ())
+        found = [line for line in alike if digests[line] >> shift == value]
         if tail is None:
             return found
         speakers = {digests[line]: line for line in found}

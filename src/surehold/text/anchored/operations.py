@@ -1,10 +1,14 @@
 """The operations of an anchored edit, and the changes of lines they come to."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
+from surehold.errors import NotEncodable
+from surehold.text.align import shared_ends
+from surehold.text.anchored.anchor import LinePointer
+from surehold.text.anchored.resolve import FoundLines
 from surehold.text.lines import Lines
 from surehold.text.plan import Span
 from surehold.text.snapshot import Snapshot
@@ -97,64 +101,57 @@ _ANY_BREAK = re.compile(r"\r\n|\n|\r")
 _COPIED_ANCHOR = re.compile(r"\d{1,9}#([0-9a-f]{6,16})(?:\.\d{1,9})?(?:[+-]\d{1,9})?[!~]?\|", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationText:
-    """The rows of an operation's text, and how many of them begin with a real anchor."""
-
-    rows: tuple[str, ...]
-    copied: int
-
-    @property
-    def is_mixed(self) -> bool:
-        """Whether some rows begin with an anchor and some do not, so that it is not certain what is meant."""
-        return 0 < self.copied < len(self.rows)
-
-    @property
-    def clean_rows(self) -> tuple[str, ...]:
-        """The rows without copied anchors."""
-        return tuple(_COPIED_ANCHOR.sub("", row, count=1) for row in self.rows) if self.copied else self.rows
-
-
 def split_rows(text: str, *, lone_cr_breaks: bool) -> list[str]:
     rows = (_ANY_BREAK if lone_cr_breaks else _BREAK).split(text)
     return rows[:-1] if len(rows) > 1 and not rows[-1] else rows
 
 
-def copied_hashes(rows: Iterable[str]) -> set[str]:
-    """Return the hashes of everything that looks like a copied anchor at the beginning of a row."""
-    return {match[1].lower() for row in rows if (match := _COPIED_ANCHOR.match(row))}
+def copied_hashes(rows: Iterable[str]) -> list[str]:
+    """Return the hash of every row that looks as if it began with a copied anchor."""
+    return [match[1].lower() for row in rows if (match := _COPIED_ANCHOR.match(row))]
 
 
-def detect_copied_rows(rows: Iterable[str], is_real: Callable[[str], bool]) -> OperationText:
-    """Tell copied rows from rows that only look so; an anchor is real when a line of the file has its hash."""
-    kept = tuple(rows)
-    marks = (_COPIED_ANCHOR.match(row) for row in kept)
-    return OperationText(rows=kept, copied=sum(mark is not None and is_real(mark[1].lower()) for mark in marks))
+def strip_copied_anchor(row: str) -> str:
+    return _COPIED_ANCHOR.sub("", row, count=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedOperation:
+    """An operation with its anchors and its text read."""
+
+    index: int
+    op: Operation
+    pointers: tuple[LinePointer, ...]
+    rows: tuple[str, ...]
+    """Without terminators."""
+
+    @property
+    def edge(self) -> str | None:
+        """The edge of the file that it points at, instead of a line."""
+        return self.pointers[0].anchor.edge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineChange:
-    """Lines `start` to `end` (0-based, half-open) become these rows; an empty range is the gap before `start`."""
+    """Lines `start` to `end` (0-based, half-open) become the rows of a request; an empty range is the gap before `start`."""
 
-    index: int
+    request: ParsedOperation
     start: int
     end: int
-    rows: tuple[bytes, ...]
-    """Without terminators."""
+    first: int
+    """The first line that the request names: 0-based."""
+    last: int
+    found: FoundLines | None
+    """How they were found; None for an edge of the file."""
+
+    @property
+    def index(self) -> int:
+        return self.request.index
 
     @property
     def is_gap(self) -> bool:
         """Whether it only inserts."""
         return self.start == self.end
-
-
-@dataclass(slots=True)
-class _TouchingChanges:
-    """Changes that touch each other."""
-
-    start: int
-    end: int
-    changes: list[LineChange] = field(default_factory=list[LineChange])
 
 
 def sort_changes(changes: Sequence[LineChange]) -> list[LineChange]:
@@ -183,26 +180,27 @@ def new_places(changes: Sequence[LineChange]) -> dict[int, tuple[int, int]]:
     """Return for every change where its own rows are afterwards: 0-based, half-open; the changes are in order."""
     places, shift = dict[int, tuple[int, int]](), 0
     for change in changes:
-        start = change.start + shift
-        places[change.index] = (start, start + len(change.rows))
-        shift += len(change.rows) - (change.end - change.start)
+        start, count = change.start + shift, len(change.request.rows)
+        places[change.index] = (start, start + count)
+        shift += count - (change.end - change.start)
     return places
 
 
-def _group_touching(changes: Sequence[LineChange]) -> list[_TouchingChanges]:
-    regions = list[_TouchingChanges]()
+def _group_touching(changes: Sequence[LineChange]) -> list[list[LineChange]]:
+    regions = list[list[LineChange]]()
     for change in changes:
-        if not regions or change.start > regions[-1].end:
-            regions.append(_TouchingChanges(change.start, change.start))
-        regions[-1].end = max(regions[-1].end, change.end)
-        regions[-1].changes.append(change)
+        # They do not overlap, so the last one of a region reaches furthest.
+        if regions and change.start <= regions[-1][-1].end:
+            regions[-1].append(change)
+        else:
+            regions.append([change])
     return regions
 
 
-def _region_span(before: Snapshot, region: _TouchingChanges) -> Span | None:
+def _region_span(before: Snapshot, region: Sequence[LineChange]) -> Span | None:
     """Return the bytes of a region, without the whole lines that stay the same at its edges."""
-    lines, start, end = before.lines, region.start, region.end
-    rows = _terminate_rows(lines, region)
+    lines, start, end = before.lines, region[0].start, region[-1].end
+    rows = _terminate_rows(before, region)
     open_end = end == len(lines) > 0 and not lines.final_newline
     if open_end and start == end:
         return _appended_span(lines, rows)
@@ -210,8 +208,7 @@ def _region_span(before: Snapshot, region: _TouchingChanges) -> Span | None:
         rows[-1] = (rows[-1][0], b"")
     new = [content + ending for content, ending in rows]
     old = [before.data[lines.starts[line] : lines.starts[line + 1]] for line in range(start, end)]
-    head = _count_shared(old, new)
-    tail = _count_shared(old[head:][::-1], new[head:][::-1])
+    head, tail = shared_ends(old, new)
     new, first, last = new[head : len(new) - tail], start + head, end - tail
     if first == last and not new:
         return None
@@ -229,24 +226,24 @@ def _appended_span(lines: Lines, rows: list[tuple[bytes, bytes]]) -> Span | None
     )
 
 
-def _terminate_rows(lines: Lines, region: _TouchingChanges) -> list[tuple[bytes, bytes]]:
-    above = lines.terminator(region.start - 1) if region.start else b""
-    below = lines.terminator(region.end) if region.end < len(lines) else b""
+def _terminate_rows(before: Snapshot, region: Sequence[LineChange]) -> list[tuple[bytes, bytes]]:
+    """Return the encoded rows, each with its terminator."""
+    lines, start, end = before.lines, region[0].start, region[-1].end
+    above = lines.terminator(start - 1) if start else b""
+    below = lines.terminator(end) if end < len(lines) else b""
     last = above or below or lines.dominant
     out = list[tuple[bytes, bytes]]()
-    for change in region.changes:
-        for number, row in enumerate(change.rows):
-            replaced = change.start + number
+    for change in region:
+        for replaced, row in enumerate(_encode_rows(before, change), start=change.start):
             own = lines.terminator(replaced) if replaced < change.end else b""
             last = own or last
             out.append((row, last))
     return out
 
 
-def _count_shared(one: Sequence[bytes], other: Sequence[bytes]) -> int:
-    count = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
+def _encode_rows(before: Snapshot, change: LineChange) -> list[bytes]:
+    try:
+        return [before.encoding.encode(row) for row in change.request.rows]
+    except NotEncodable as error:
+        error.details["operation_index"] = change.index
+        raise

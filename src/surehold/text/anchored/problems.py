@@ -5,7 +5,7 @@
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from surehold.errors import (
@@ -21,6 +21,7 @@ from surehold.errors import (
 )
 from surehold.text.anchored.index import IndexedVersion
 from surehold.text.anchored.rows import AnchoredLine, anchor_lines_at
+from surehold.text.escape import preview_text
 from surehold.text.lines import merge_ranges
 
 _RANKS: tuple[type[LineEditError], ...] = (
@@ -40,7 +41,7 @@ _MAX_NEIGHBOURS_PER_SIDE = 3
 _MAX_NEIGHBOUR_LINES = 40
 """How far away a line may be that is offered instead of a low one."""
 _MAX_ROW_CHARS = 400
-_PREVIEW_CHARS = 80
+PREVIEW_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +49,11 @@ class OperationProblem:
     """Why one operation cannot be done. Lines are 0-based lines of the file as it is now."""
 
     error: type[LineEditError]
-    index: int
-    op: str
     message: str
     """The rest of a sentence that begins with the operation's index; without a full stop."""
+    index: int = 0
+    """Which operation of the call it is; the call knows."""
+    op: str = ""
     reason: str | None = None
     action: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -103,25 +105,9 @@ def _outline(problem: OperationProblem) -> dict[str, Any]:
     return {"index": problem.index, "op": problem.op, "error": problem.error.kind, "message": problem.message}
 
 
-def preview_text(text: str) -> str:
-    """Return the beginning of a text, for a message."""
-    return text if len(text) <= _PREVIEW_CHARS else text[: _PREVIEW_CHARS - 1] + "…"
-
-
 def group_consecutive_lines(lines: Sequence[int]) -> list[list[int]]:
-    """Return ascending 0-based lines as 1-based, inclusive pairs."""
-    spans = list[list[int]]()
-    for line in lines:
-        if spans and spans[-1][1] == line:
-            spans[-1][1] = line + 1
-        else:
-            spans.append([line + 1, line + 1])
-    return spans
-
-
-def _copyable_row(row: AnchoredLine) -> str:
-    """Return a row for copying; of a very long line only the beginning."""
-    return str(row if len(row.text) <= _MAX_ROW_CHARS else replace(row, text=row.text[: _MAX_ROW_CHARS - 1] + "…"))
+    """Return 0-based lines as 1-based, inclusive pairs."""
+    return [[first, last] for first, last in merge_ranges((line + 1, line + 1) for line in lines)]
 
 
 def _offered_lines(problem: OperationProblem) -> Sequence[int]:
@@ -130,10 +116,8 @@ def _offered_lines(problem: OperationProblem) -> Sequence[int]:
 
 def _lines_to_show(problem: OperationProblem, live: IndexedVersion) -> set[int]:
     wanted = {*_offered_lines(problem), *problem.fresh}
-    if problem.low is not None:
-        wanted |= set(
-            range(max(0, problem.low - _MAX_NEIGHBOUR_LINES), min(len(live), problem.low + _MAX_NEIGHBOUR_LINES + 1))
-        )
+    if (low := problem.low) is not None:
+        wanted.update(range(max(0, low - _MAX_NEIGHBOUR_LINES), min(len(live), low + _MAX_NEIGHBOUR_LINES + 1)))
     return wanted
 
 
@@ -175,14 +159,15 @@ class _RefusalDetails:
                 "line": number,
                 "anchor": self.rows[number].anchor,
                 "context": self.live.context_id(number - 1),
-                "preview": preview_text(self.rows[number].text),
+                "preview": preview_text(self.rows[number].text, PREVIEW_CHARS),
             }
             for number in offered
         ]
 
     def _take_fresh_rows(self, lines: Sequence[int]) -> Iterator[str]:
         for line in lines:
-            row = _copyable_row(self.rows[line + 1])
+            row = self.rows[line + 1]
+            row = row.prefix + preview_text(row.text, _MAX_ROW_CHARS)
             self.room -= len(row) + 1
             if self.room < 0:
                 return
@@ -192,10 +177,7 @@ class _RefusalDetails:
 
 def _high_neighbours(line: int, rows: Mapping[int, AnchoredLine]) -> list[int]:
     """Return the nearest high lines, from top to bottom."""
-    above = [number for number in range(line - 1, line - _MAX_NEIGHBOUR_LINES - 1, -1) if _is_high(rows.get(number))]
-    below = [number for number in range(line + 1, line + _MAX_NEIGHBOUR_LINES + 1) if _is_high(rows.get(number))]
-    return [*above[:_MAX_NEIGHBOURS_PER_SIDE][::-1], *below[:_MAX_NEIGHBOURS_PER_SIDE]]
-
-
-def _is_high(row: AnchoredLine | None) -> bool:
-    return row is not None and row.quality == "high"
+    high = sorted(number for number, row in rows.items() if row.quality == "high")
+    above = [number for number in high if line - _MAX_NEIGHBOUR_LINES <= number < line]
+    below = [number for number in high if line < number <= line + _MAX_NEIGHBOUR_LINES]
+    return [*above[-_MAX_NEIGHBOURS_PER_SIDE:], *below[:_MAX_NEIGHBOURS_PER_SIDE]]

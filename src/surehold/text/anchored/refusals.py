@@ -14,9 +14,10 @@ from surehold.errors import (
 )
 from surehold.text.anchored.anchor import LinePointer
 from surehold.text.anchored.index import IndexedVersion
-from surehold.text.anchored.operations import LineChange, Operation, RangeOperation, SingleLineOperation
-from surehold.text.anchored.problems import OperationProblem, group_consecutive_lines, preview_text
-from surehold.text.anchored.resolve import AmbiguousLine, FoundLines, HomeVersion, MissingLine
+from surehold.text.anchored.operations import LineChange, RangeOperation, SingleLineOperation
+from surehold.text.anchored.problems import PREVIEW_CHARS, OperationProblem, group_consecutive_lines
+from surehold.text.anchored.resolve import FoundLines, HomeVersion, UnclearLine
+from surehold.text.escape import preview_text
 from surehold.text.lines import DIGEST_DIGITS
 
 _CONTEXT_LINES = 3
@@ -33,34 +34,27 @@ _LOST_REASONS = {
 }
 
 
-def bad_field(index: int, op: Operation, error: SchemaInvalid) -> OperationProblem:
-    message = error.message.rstrip(".?")
-    return OperationProblem(
-        error=SchemaInvalid,
-        index=index,
-        op=op.op,
-        message=message,
-        reason=error.reason,
-        action=error.action,
-        facts=error.details,
-    )
+def bad_field(error: SchemaInvalid) -> OperationProblem:
+    message, facts = error.message.rstrip(".?"), error.details
+    return OperationProblem(error=SchemaInvalid, message=message, reason=error.reason, action=error.action, facts=facts)
 
 
-def unfit_value(index: int, op: Operation, message: str, action: str, **facts: object) -> OperationProblem:
-    """Tell of a value that this operation does not take."""
-    return OperationProblem(error=SchemaInvalid, index=index, op=op.op, message=message, action=action, facts=facts)
+def unfit_value(message: str, action: str, **facts: object) -> OperationProblem:
+    """Tell of a value that an operation does not take."""
+    return OperationProblem(error=SchemaInvalid, message=message, action=action, facts=facts)
 
 
-def stale_anchor(index: int, op: Operation, missing: MissingLine, live: IndexedVersion) -> OperationProblem:
+def stale_anchor(missing: UnclearLine, live: IndexedVersion) -> OperationProblem:
     """Tell of a line that is gone, with the lines that are there now."""
     pointer, hash_ = missing.pointer, missing.pointer.anchor.hash
     facts: dict[str, object] = {"hash": hash_, "field": pointer.field}
     if missing.was is None:
-        fresh = _lines_around(pointer, live)
+        at = pointer.number
+        fresh = range(min(_TOP_LINES, len(live))) if at is None else _line_window(at - 1, live)
         shown = "; it was never shown in this session"
     else:
         version, line = missing.was
-        facts["was"] = {"line": line + 1, "text": preview_text(version.line_text(line))}
+        facts["was"] = {"line": line + 1, "text": preview_text(version.line_text(line), PREVIEW_CHARS)}
         shown = f"; it was {_describe_line(version, line)}"
         here = _estimate_place(version, line, live)
         fresh = _line_window(here, live)
@@ -69,20 +63,11 @@ def stale_anchor(index: int, op: Operation, missing: MissingLine, live: IndexedV
             shown += f", and only its {drift} changed"
     if len(hash_) > DIGEST_DIGITS:
         shown += f"; the hash of a line has at most {DIGEST_DIGITS} digits"
-    return OperationProblem(
-        error=AnchorStale,
-        index=index,
-        op=op.op,
-        message=_stale_message(missing) + shown,
-        reason=missing.reason,
-        facts=facts,
-        fresh=fresh,
-    )
+    message = _stale_message(missing) + shown
+    return OperationProblem(error=AnchorStale, message=message, reason=missing.reason, facts=facts, fresh=fresh)
 
 
-def range_changed(
-    index: int, op: RangeOperation, missing: MissingLine, home: HomeVersion, live: IndexedVersion
-) -> OperationProblem:
+def range_changed(missing: UnclearLine, home: HomeVersion, live: IndexedVersion) -> OperationProblem:
     """Tell which lines of a range are not as they were shown."""
     version, block = home.version, home.block
     old = version.snapshot.lines.raw
@@ -92,8 +77,6 @@ def range_changed(
     start, end = _estimate_place(version, block.start, live), _estimate_place(version, block.end - 1, live)
     return OperationProblem(
         error=AnchorStale,
-        index=index,
-        op=op.op,
         message=f"lines {block.start + 1} to {block.end} cannot be found as they were shown: {why}",
         reason=missing.reason,
         facts={
@@ -101,7 +84,7 @@ def range_changed(
             "field": missing.pointer.field,
             "was": {"start_line": block.start + 1, "end_line": block.end},
             "changed_lines": [
-                {"line": line + 1, "text": preview_text(version.line_text(line))}
+                {"line": line + 1, "text": preview_text(version.line_text(line), PREVIEW_CHARS)}
                 for line in changed[:_MAX_CHANGED_LINES]
             ],
         },
@@ -116,33 +99,27 @@ def _both_ends(lines: range) -> Sequence[int]:
     return [*lines[: _MAX_FRESH_LINES // 2], *lines[-_MAX_FRESH_LINES // 2 :]]
 
 
-def ambiguous_anchor(index: int, op: Operation, found: AmbiguousLine, live: IndexedVersion) -> OperationProblem:
+def ambiguous_anchor(found: UnclearLine, live: IndexedVersion, *, is_range: bool) -> OperationProblem:
     """Tell of several lines that could be meant, each with an anchor that says which."""
-    pointer, lines = found.pointer, found.lines
-    is_range = isinstance(op, RangeOperation)
-    same = is_range or not live.differ_in_context(lines)
-    facts: dict[str, object] = {"hash": pointer.anchor.hash, "field": pointer.field}
+    pointer, lines, hash_ = found.pointer, found.lines, found.pointer.anchor.hash
+    facts: dict[str, object] = {"hash": hash_, "field": pointer.field}
     if is_range:
         facts["which"] = pointer.field
-    nth, action = pointer.occurrence, None
-    error = AnchorContextAmbiguous if same else AnchorAmbiguous
+    nth, action, same = pointer.occurrence, None, is_range
     if found.reason == "occurrence_out_of_range":
-        error = AnchorContextAmbiguous if is_range else AnchorAmbiguous
         facts |= {"given": nth, "available": len(lines)}
-        message = f"there is no occurrence {nth} of `{pointer.anchor.hash}`, only {len(lines)}"
+        message = f"there is no occurrence {nth} of `{hash_}`, only {len(lines)}"
     elif found.reason == "contradiction":
-        error = AnchorContextAmbiguous if is_range else AnchorAmbiguous
-        message = f"occurrence {nth} of `{pointer.anchor.hash}` is not line {pointer.number}"
-    elif found.reason == "versions_disagree":
-        message = f"`{pointer.anchor.hash}` names one line in the file as it is now and another in an earlier version"
-        action = "Send the edit again with `expected_sha256`, the sha256 of the version that you mean."
+        message = f"occurrence {nth} of `{hash_}` is not line {pointer.number}"
     else:
-        message = f"`{pointer.anchor.hash}` in `{pointer.field}` matches {len(lines)} lines"
-    every = live.lines_with_hash(pointer.anchor.hash)
+        same = is_range or not live.differ_in_context(lines)
+        message = f"`{hash_}` in `{pointer.field}` matches {len(lines)} lines"
+    if found.reason == "versions_disagree":
+        message = f"`{hash_}` names one line in the file as it is now and another in an earlier version"
+        action = "Send the edit again with `expected_sha256`, the sha256 of the version that you mean."
+    every = live.lines_with_hash(hash_)
     return OperationProblem(
-        error=error,
-        index=index,
-        op=op.op,
+        error=AnchorContextAmbiguous if same else AnchorAmbiguous,
         message=message,
         reason=found.reason,
         action=action,
@@ -153,52 +130,40 @@ def ambiguous_anchor(index: int, op: Operation, found: AmbiguousLine, live: Inde
 
 
 def low_entropy(
-    index: int, op: SingleLineOperation, pointer: LinePointer, lines: Sequence[int], live: IndexedVersion
+    op: SingleLineOperation, pointer: LinePointer, lines: Sequence[int], live: IndexedVersion
 ) -> OperationProblem:
     """Tell of a bare hash that names a line such as `}`, with better lines near it."""
-    line = lines[0]
-    text = live.line_text(line)
-    more = len(lines) - 1
-    every = (
-        "" if not more else ", and 1 more line is the same" if more == 1 else f", and {more} more lines are the same"
-    )
+    line, more = lines[0], len(lines) - 1
+    text = preview_text(live.line_text(line), PREVIEW_CHARS)
+    every = f", and {more} more lines are the same" if more else ""
+    if more == 1:
+        every = ", and 1 more line is the same"
     return OperationProblem(
         error=AnchorLowEntropy,
-        index=index,
-        op=op.op,
         message=f"`{pointer.anchor.hash}` names {_describe_line(live, line)}, which is too common to be named by its hash alone{every}",
-        facts={
-            "hash": pointer.anchor.hash,
-            "line": line + 1,
-            "content": preview_text(text),
-            "unique": len(lines) == 1,
-        },
+        facts={"hash": pointer.anchor.hash, "line": line + 1, "content": text, "unique": not more},
         candidates=lines,
         low=line,
-        operation=op.as_sent(hash="", occurrence=None, line=None) | {"hash": None} if len(lines) == 1 else None,
+        operation=None if more else op.as_sent(hash="", occurrence=None, line=None) | {"hash": None},
     )
 
 
-def unseen_lines(index: int, op: RangeOperation, lines: Sequence[int]) -> OperationProblem:
+def unseen_lines(lines: Sequence[int]) -> OperationProblem:
     """Tell of lines that were never shown, and show them."""
     count = f"{len(lines)} lines that were" if len(lines) > 1 else "a line that was"
     return OperationProblem(
         error=RangeUnseen,
-        index=index,
-        op=op.op,
         message=f"the range covers {count} never shown in this session, from line {lines[0] + 1} on",
         facts={"unseen": group_consecutive_lines(lines), "unseen_count": len(lines)},
         fresh=lines[:_MAX_UNSEEN_LINES],
     )
 
 
-def same_line(index: int, op: RangeOperation, line: int) -> OperationProblem:
+def same_line(op: RangeOperation, line: int) -> OperationProblem:
     single = op.as_sent(start_hash=None, end_hash=None, start_line=None, end_line=None)
     single |= {"op": "replace_line" if op.op == "replace_range" else "delete_line", "hash": None}
     return OperationProblem(
         error=InvalidRangeOrder,
-        index=index,
-        op=op.op,
         message=f"the range is a no-op, since start equals end: both hashes name line {line + 1}",
         reason="same_line",
         facts={"line": line + 1},
@@ -207,14 +172,12 @@ def same_line(index: int, op: RangeOperation, line: int) -> OperationProblem:
     )
 
 
-def reversed_range(index: int, op: RangeOperation, found: FoundLines) -> OperationProblem:
+def reversed_range(op: RangeOperation, found: FoundLines) -> OperationProblem:
     """Tell of a range from bottom to top that must not be turned around."""
     start, end = (target + 1 for target in found.targets)
     why = "the file changed since it was read" if found.carried else "`strict_order` is set"
     return OperationProblem(
         error=InvalidRangeOrder,
-        index=index,
-        op=op.op,
         message=f"start_line ({start}) is after end_line ({end}), and {why}",
         reason="reversed",
         action="Swap the two hashes if you mean the lines between them.",
@@ -225,46 +188,36 @@ def reversed_range(index: int, op: RangeOperation, found: FoundLines) -> Operati
     )
 
 
-def overlapping_changes(one: LineChange, other: LineChange, op: Operation) -> OperationProblem:
+def overlapping_changes(one: LineChange, other: LineChange) -> OperationProblem:
     """Tell of two operations that want the same lines."""
-    pair = sorted((one.index, other.index))
-    inside = other.is_gap
-    lines = (max(one.start, other.start) + 1, min(one.end, max(other.end, other.start + 1)))
-    wants = "goes into the middle of" if inside else "wants the same lines as"
+    lines = [max(one.start, other.start) + 1, min(one.end, max(other.end, other.start + 1))]
+    wants = "goes into the middle of" if other.is_gap else "wants the same lines as"
     return OperationProblem(
         error=OverlappingOperations,
-        index=other.index,
-        op=op.op,
         message=f"it {wants} operation {one.index}, at line {lines[0]}",
-        reason="inside" if inside else "same_lines",
-        facts={"operation_indices": pair, "lines": list(lines)},
+        reason="inside" if other.is_gap else "same_lines",
+        facts={"operation_indices": sorted((one.index, other.index)), "lines": lines},
     )
 
 
 def _describe_line(version: IndexedVersion, line: int) -> str:
     text = version.line_text(line)
-    return f"line {line + 1} `{preview_text(text)}`" if text.strip() else f"the blank line {line + 1}"
+    return f"line {line + 1} `{preview_text(text, PREVIEW_CHARS)}`" if text.strip() else f"the blank line {line + 1}"
 
 
-def _stale_message(missing: MissingLine) -> str:
+def _stale_message(missing: UnclearLine) -> str:
     hash_, anchor = missing.pointer.anchor.hash, missing.pointer.anchor
     match missing.reason:
         case "gone":
             return f"no line has the hash `{hash_}`"
         case "text":
-            return f"the line with the hash `{hash_}` does not read `{preview_text(anchor.tail or '')}`"
+            return f"the line with the hash `{hash_}` does not read `{preview_text(anchor.tail or '', PREVIEW_CHARS)}`"
         case "offset":
             return f"`{hash_}{anchor.offset:+d}` cannot be verified, since line {missing.pointer.number} is another one now"
         case "versions":
             return f"the ends of the range, from `{hash_}` on, were never shown together"
         case lost:
             return f"the line with the hash `{hash_}` {_LOST_REASONS[lost]}"
-
-
-def _lines_around(pointer: LinePointer, live: IndexedVersion) -> range:
-    if pointer.number is None:
-        return range(min(_TOP_LINES, len(live)))
-    return _line_window(pointer.number - 1, live)
 
 
 def _line_window(start: int, live: IndexedVersion, end: int | None = None) -> range:

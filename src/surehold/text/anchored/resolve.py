@@ -9,14 +9,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from itertools import chain
 
 from surehold.text.anchored.anchor import (
     RESOLUTION_LEVELS,
     AnchorMeaning,
     LinePointer,
     ResolutionLevel,
-    copied_text,
+    named_lines,
     read_pointer,
 )
 from surehold.text.anchored.index import IndexedVersion, ShownVersion
@@ -60,27 +60,22 @@ class FoundLines:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MissingLine:
+class UnclearLine:
     """No line can be proven to be the one that is meant."""
 
     pointer: LinePointer
-    was: tuple[IndexedVersion, int] | None
+    reason: str
+    """Of a line that is not there: gone, changed, ambiguous, disagree, offset, text or versions;
+    of several that could be meant: several_lines, occurrence_out_of_range, contradiction or versions_disagree."""
+    lines: tuple[int, ...] = ()
+    """Those that could be meant; none if it is not there."""
+    was: tuple[IndexedVersion, int] | None = None
     """Where it was when it was shown."""
-    reason: Literal["gone", "changed", "ambiguous", "disagree", "offset", "text", "versions"]
     home: HomeVersion | None = None
     """The version it was found in, and from which it could not be carried over."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AmbiguousLine:
-    """Several lines could be meant."""
-
-    pointer: LinePointer
-    lines: tuple[int, ...]
-    reason: Literal["several_lines", "occurrence_out_of_range", "contradiction", "versions_disagree"]
-
-
-Resolution = FoundLines | tuple[MissingLine | AmbiguousLine, ...]
+Resolution = FoundLines | tuple[UnclearLine, ...]
 
 
 class AnchorResolver:
@@ -101,6 +96,10 @@ class AnchorResolver:
                 self._loaded.append(self.live if is_live else self._load_version(each))
             if (version := self._loaded[number]) is not None:
                 yield version
+
+    def knows_hash(self, hash_: str) -> bool:
+        """Tell whether a line of the file, or of a version that was shown, has this hash."""
+        return any(version.lines_with_hash(hash_) for version in chain((self.live,), self.shown_versions()))
 
     def _load_version(self, shown: ShownVersion) -> IndexedVersion | None:
         data = shown.load()
@@ -141,7 +140,7 @@ class AnchorResolver:
         if weak is not None:
             return weak
         moved_on = self._forgotten or any(version is not self.live for version in self.shown_versions())
-        if moved_on and any(len(self.live.lines_with_hash(p.anchor.hash, copied_text(p))) > 1 for p in pointers):
+        if moved_on and any(len(named_lines(self.live, pointer)) > 1 for pointer in pointers):
             return None
         final = [read_pointer(self.live, pointer, shown_only=False) for pointer in pointers]
         found = tuple(reading for reading in final if isinstance(reading, AnchorMeaning))
@@ -150,7 +149,7 @@ class AnchorResolver:
     def _was_one_of_several(self, pointers: tuple[LinePointer, ...], weak: HomeVersion, older: IndexedVersion) -> bool:
         """Tell whether the copied number once told equal lines apart, of which only one is left."""
         return any(
-            not reading.exact and len(older.lines_with_hash(pointer.anchor.hash, copied_text(pointer))) > 1
+            not reading.exact and len(named_lines(older, pointer)) > 1
             for pointer, reading in zip(pointers, weak.readings, strict=True)
         )
 
@@ -159,7 +158,7 @@ class AnchorResolver:
         if home is None:
             return ()
         if not any(map(_is_counted, pointers)):  # what was counted may have been counted in any version
-            if all(len(self.live.lines_with_hash(p.anchor.hash, copied_text(p))) < 2 for p in pointers):  # noqa: PLR2004
+            if not any(len(named_lines(self.live, pointer)) > 1 for pointer in pointers):
                 return ()
             if home.version.knows_anchors and all(reading.placed for reading in home.readings):
                 return ()  # these very anchors were shown last in this version
@@ -198,28 +197,23 @@ class AnchorResolver:
             return self._explain_failures(pointers)
         here = self._current_place(home, places)
         if isinstance(here, LostLines):
-            first = home.readings[0].target
-            return (MissingLine(pointer=pointers[0], was=(home.version, first), reason=here.reason, home=home),)
+            return (_lost_line(pointers[0], home, here),)
+        targets = _shifted_targets(home, here)
         for rival in rivals:
             there = self._current_place(rival, places)
-            if isinstance(there, LostLines) and any(map(_is_counted, pointers)):
-                was = (rival.version, rival.readings[0].target)  # it may have been counted there, where lines changed
-                return (MissingLine(pointer=pointers[0], was=was, reason=there.reason, home=rival),)
-            if not isinstance(there, LostLines) and _shifted_targets(rival, there) != _shifted_targets(home, here):
-                lines = sorted({*_shifted_targets(rival, there), *_shifted_targets(home, here)})
-                return (AmbiguousLine(pointer=pointers[0], lines=tuple(lines), reason="versions_disagree"),)
+            if isinstance(there, LostLines):
+                if any(map(_is_counted, pointers)):  # it may have been counted there, where lines changed
+                    return (_lost_line(pointers[0], rival, there),)
+            elif (others := _shifted_targets(rival, there)) != targets:
+                lines = tuple(sorted({*others, *targets}))
+                return (UnclearLine(pointer=pointers[0], lines=lines, reason="versions_disagree"),)
         carried = None
         if here is not None:
             start, shift = home.block.start, here.shift
             carried = RebaseEvidence(
                 from_line=start + 1, to_line=start + shift + 1, evidence=here.evidence, context=here.context
             )
-        return FoundLines(
-            targets=_shifted_targets(home, here),
-            level=self._deciding_level(pointers, home),
-            home=home,
-            carried=carried,
-        )
+        return FoundLines(targets=targets, level=self._deciding_level(pointers, home), home=home, carried=carried)
 
     def _current_place(
         self, home: HomeVersion, places: dict[tuple[int, LineBlock], MovedLines | LostLines]
@@ -230,32 +224,31 @@ class AnchorResolver:
         """Return the last rung that was needed; between several lines of today, the shown context decided."""
         levels = list[ResolutionLevel]()
         for pointer, reading in zip(pointers, home.readings, strict=True):
-            several = len(self.live.lines_with_hash(pointer.anchor.hash, copied_text(pointer))) > 1
+            several = len(named_lines(self.live, pointer)) > 1
             by_context = home.version is not self.live and several and not reading.placed
             levels.append("context" if by_context else reading.level)
         return max(levels, key=RESOLUTION_LEVELS.index)
 
-    def _explain_failures(self, pointers: tuple[LinePointer, ...]) -> tuple[MissingLine | AmbiguousLine, ...]:
+    def _explain_failures(self, pointers: tuple[LinePointer, ...]) -> tuple[UnclearLine, ...]:
         to_blame = [each for each in pointers if len(pointers) == 1 or self._find_home((each,)) is None]
         if to_blame:
             return tuple(self._explain_failure(pointer) for pointer in to_blame)
         start, *_ = pointers
-        return (MissingLine(pointer=start, was=self._last_shown_at(start), reason="versions"),)
+        return (UnclearLine(pointer=start, was=self._last_shown_at(start), reason="versions"),)
 
-    def _explain_failure(self, pointer: LinePointer) -> MissingLine | AmbiguousLine:
-        lines = tuple(self.live.lines_with_hash(pointer.anchor.hash, copied_text(pointer)))
+    def _explain_failure(self, pointer: LinePointer) -> UnclearLine:
+        lines, nth = tuple(named_lines(self.live, pointer)), pointer.occurrence
         if not lines:
-            text = bool(self.live.lines_with_hash(pointer.anchor.hash))
-            return MissingLine(pointer=pointer, was=self._last_shown_at(pointer), reason="text" if text else "gone")
-        nth = pointer.occurrence
-        if nth is not None:
-            if not 1 <= nth <= len(lines):
-                return AmbiguousLine(pointer=pointer, lines=lines, reason="occurrence_out_of_range")
-            fits = pointer.number is None or lines[nth - 1] == pointer.number - 1
-            return AmbiguousLine(pointer=pointer, lines=lines, reason="several_lines" if fits else "contradiction")
-        if pointer.anchor.offset and len(lines) == 1:
-            return MissingLine(pointer=pointer, was=self._last_shown_at(pointer), reason="offset")
-        return AmbiguousLine(pointer=pointer, lines=lines, reason="several_lines")
+            reason = "text" if self.live.lines_with_hash(pointer.anchor.hash) else "gone"
+            return UnclearLine(pointer=pointer, was=self._last_shown_at(pointer), reason=reason)
+        if nth is None and pointer.anchor.offset and len(lines) == 1:
+            return UnclearLine(pointer=pointer, was=self._last_shown_at(pointer), reason="offset")
+        reason = "several_lines"
+        if nth is not None and not 1 <= nth <= len(lines):
+            reason = "occurrence_out_of_range"
+        elif nth is not None and pointer.number not in (None, lines[nth - 1] + 1):
+            reason = "contradiction"
+        return UnclearLine(pointer=pointer, lines=lines, reason=reason)
 
     def _last_shown_at(self, pointer: LinePointer) -> tuple[IndexedVersion, int] | None:
         """Return where the line was in the newest version that showed it."""
@@ -263,6 +256,10 @@ class AnchorResolver:
             if version is not self.live and (lines := version.shown_lines_with_hash(pointer.anchor.hash)):
                 return version, lines[0]
         return None
+
+
+def _lost_line(pointer: LinePointer, home: HomeVersion, lost: LostLines) -> UnclearLine:
+    return UnclearLine(pointer=pointer, was=(home.version, home.targets[0]), reason=lost.reason, home=home)
 
 
 def _is_counted(pointer: LinePointer) -> bool:

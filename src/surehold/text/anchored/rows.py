@@ -78,14 +78,11 @@ class _EqualLineCounter:
         for number, digest in enumerate(digests, start=self.line):
             if digest >> _SHORT_HASH_SHIFT in shorts:
                 totals[digest] = total = totals.get(digest, 0) + 1
+                if total == 1:
+                    self._alike.setdefault(digest >> _SHORT_HASH_SHIFT, []).append(digest)
                 if number in wanted:
                     self.occurrences[number] = total
         self.line += len(digests)
-
-    def group_alike(self) -> None:
-        """Sort what was counted by the short hash, once everything is counted."""
-        for digest in self.totals:
-            self._alike.setdefault(digest >> _SHORT_HASH_SHIFT, []).append(digest)
 
     def shortest_hash(self, digest: int) -> str:
         """Return the shortest beginning of a digest that no other line shares."""
@@ -93,8 +90,9 @@ class _EqualLineCounter:
         alike = [digest_text(other) for other in self._alike[digest >> _SHORT_HASH_SHIFT] if other != digest]
         if not alike:
             return full[:SHORT_HASH_DIGITS]
-        length = next(n for n in range(_UNIQUE_HASH_DIGITS, DIGEST_DIGITS + 1) if all(o[:n] != full[:n] for o in alike))
-        return full[:length]
+        return next(
+            full[:n] for n in range(_UNIQUE_HASH_DIGITS, DIGEST_DIGITS + 1) if all(o[:n] != full[:n] for o in alike)
+        )
 
 
 def anchor_lines(
@@ -119,7 +117,6 @@ def _anchor_numbered_lines(
     census = _EqualLineCounter(frozenset(digest >> _SHORT_HASH_SHIFT for digest in shown), wanted)
     for digests in everything:
         census.count_lines(digests)
-    census.group_alike()
     spelled = {digest: census.shortest_hash(digest) for digest in set(shown)}
     out = list[AnchoredLine]()
     for number, content, digest in zip(numbers, contents, shown, strict=True):
@@ -182,10 +179,8 @@ class AnchoredDiff:
 def anchored_diff(plan: EditPlan, *, limit: int) -> AnchoredDiff:
     """Return the hunks of a plan, as many whole ones as fit into so many characters; at least the first rows."""
     found = list(plan.hunks())
-    after = plan.after
-    numbers = [number for hunk in found for number in _new_numbers(hunk)]
-    rows = anchor_lines_at(after, numbers) if numbers else {}
-    written = {number for hunk in found for number, sign in _numbered_signs(hunk) if sign == "+"}
+    signs = dict(numbered for hunk in found for numbered in _numbered_signs(hunk))
+    rows = anchor_lines_at(plan.after, signs) if signs else {}
     lines, shown, size = list[str](), list[int](), 0
     for line, number in _render_lines(found, rows, plan):
         size += len(line) + 1
@@ -199,7 +194,7 @@ def anchored_diff(plan: EditPlan, *, limit: int) -> AnchoredDiff:
         text="\n".join(lines),
         truncated=not complete,
         shown=tuple(shown),
-        new=tuple(rows[number] for number in shown if number in written),
+        new=tuple(rows[number] for number in shown if signs[number] == "+"),
     )
 
 
@@ -211,10 +206,6 @@ def _numbered_signs(hunk: Hunk) -> Iterator[tuple[int, str]]:
         if sign in " +":
             yield number, sign
             number += 1
-
-
-def _new_numbers(hunk: Hunk) -> Iterator[int]:
-    return (number for number, _ in _numbered_signs(hunk))
 
 
 def _render_lines(found: list[Hunk], rows: dict[int, AnchoredLine], plan: EditPlan) -> Iterator[tuple[str, int]]:

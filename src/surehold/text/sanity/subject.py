@@ -1,10 +1,11 @@
 """What the sanity checks examine (both sides of a plan, and the lines that changed) and what they report."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, Literal, Protocol
 
+from surehold.text.align import shared_ends
 from surehold.text.encoding import Encoding
 from surehold.text.plan import EditPlan, Span
 
@@ -19,9 +20,6 @@ FindingKind = Literal[
     "duplicate_lines",
     "syntax_not_checked",
 ]
-SUSPICIOUS: frozenset[FindingKind] = frozenset(
-    {"parse_error", "unbalanced_delimiters", "seam_duplicate", "conflict_marker", "anchor_prefix"}
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,12 +86,8 @@ class SyntaxParser(Protocol):
         ...
 
 
-class ParserLookup(Protocol):
-    """Knows how files are read."""
-
-    def __call__(self, path: str, source: bytes, /) -> Sequence[SyntaxParser]:
-        """Return the ways to read a file, the strictest first; none when there is no parser for it."""
-        ...
+ParserLookup = Callable[[str, bytes], Sequence[SyntaxParser]]
+"""Returns the ways to read a file, given its path and its text, the strictest first; none when there is no parser for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +180,7 @@ def changed_regions(subject: SanitySubject) -> list[SanityRegion]:
     """List what changed, line by line, from top to bottom; each byte is looked at once."""
     found = list[SanityRegion]()
     line, at = 1, 0
-    for extent in _merged_extents(subject):
+    for extent in _line_extents(subject):
         line += subject.after.count(b"\n", at, extent.new_start)
         at = extent.new_start
         region = _trimmed_region(subject, extent, line)
@@ -195,22 +189,8 @@ def changed_regions(subject: SanitySubject) -> list[SanityRegion]:
     return found
 
 
-def _merged_extents(subject: SanitySubject) -> Iterator[_LineExtent]:
-    current: _LineExtent | None = None
-    for extent in _span_extents(subject):
-        if current is not None and extent.old_start <= current.old_end:
-            current.old_end = max(current.old_end, extent.old_end)
-            current.new_end = max(current.new_end, extent.new_end)
-            continue
-        if current is not None:
-            yield current
-        current = extent
-    if current is not None:
-        yield current
-
-
-def _span_extents(subject: SanitySubject) -> Iterator[_LineExtent]:
-    before, after, shift = subject.before, subject.after, 0
+def _line_extents(subject: SanitySubject) -> list[_LineExtent]:
+    before, after, shift, found = subject.before, subject.after, 0, list[_LineExtent]()
     for span in subject.spans:
         lead = span.start - (before.rfind(b"\n", 0, span.start) + 1)
         new_start = span.start + shift
@@ -219,8 +199,13 @@ def _span_extents(subject: SanitySubject) -> Iterator[_LineExtent]:
         if _is_mid_line(before, span.end) or _is_mid_line(after, new_end):
             stop = before.find(b"\n", span.end)
             tail = (len(before) if stop < 0 else stop + 1) - span.end
-        yield _LineExtent(span.start - lead, span.end + tail, new_start - lead, new_end + tail)
-        shift += len(span.new) - (span.end - span.start)
+        shift = new_end - span.end
+        if found and span.start - lead <= found[-1].old_end:
+            found[-1].old_end = max(found[-1].old_end, span.end + tail)
+            found[-1].new_end = max(found[-1].new_end, new_end + tail)
+        else:
+            found.append(_LineExtent(span.start - lead, span.end + tail, new_start - lead, new_end + tail))
+    return found
 
 
 def _is_mid_line(data: bytes, offset: int) -> bool:
@@ -230,9 +215,7 @@ def _is_mid_line(data: bytes, offset: int) -> bool:
 def _trimmed_region(subject: SanitySubject, extent: _LineExtent, line: int) -> SanityRegion:
     old = _split_lines(subject.before[extent.old_start : extent.old_end])
     new = _split_lines(subject.after[extent.new_start : extent.new_end])
-    shortest = min(len(old), len(new))
-    head = next((i for i in range(shortest) if old[i] != new[i]), shortest)
-    tail = next((i for i in range(shortest - head) if old[-1 - i] != new[-1 - i]), shortest - head)
+    head, tail = shared_ends(old, new)
     return SanityRegion(
         old=tuple(old[head : len(old) - tail]),
         new=tuple(new[head : len(new) - tail]),

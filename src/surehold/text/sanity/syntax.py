@@ -10,14 +10,16 @@ version was balanced. Prose has smileys and lists with `a)`: there, an imbalance
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from surehold.text.plan import Span
 from surehold.text.sanity.subject import SanityFinding, SanitySubject, SyntaxFlaw, SyntaxParser, UnparsedText
 
 _CLOSES = {b")": b"(", b"]": b"[", b"}": b"{"}
-_WANTED = {b"(": b")", b"[": b"]", b"{": b"}"}
+_OPENS = frozenset(_CLOSES.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +90,7 @@ def find_imbalance(source: bytes, lexis: LexicalRules) -> SyntaxFlaw | None:
     stack = list[tuple[bytes, int]]()
     for match in _bracket_scanner(lexis).finditer(source):
         sign = match[0]
-        if sign in _WANTED:
+        if sign in _OPENS:
             stack.append((sign, match.start()))
         elif sign in _CLOSES:
             if not stack:
@@ -102,11 +104,6 @@ def find_imbalance(source: bytes, lexis: LexicalRules) -> SyntaxFlaw | None:
         sign, where = stack[-1]
         return _flaw_at(source, where, f"`{sign.decode()}` is never closed")
     return None
-
-
-def has_brackets(source: bytes) -> bool:
-    """Tell whether a text has brackets at all, so that being in balance means something."""
-    return any(sign in source for sign in (*_WANTED, *_CLOSES))
 
 
 def _flaw_at(source: bytes, offset: int, message: str) -> SyntaxFlaw:
@@ -124,32 +121,26 @@ _MAX_BLAME_BYTES = 4 << 20
 """So many bytes may be parsed to find the culprit; beyond that, the nearest span is named."""
 
 
-def find_culprit(subject: SanitySubject, line: int, broken: Callable[[bytes], bool]) -> int:
+def find_culprit(
+    subject: SanitySubject, line: int, find_flaw: Callable[[bytes], SyntaxFlaw | UnparsedText | None]
+) -> int:
     """Return the span without which the text would be sound, else the one after which it is broken for the first time."""
-    spans = subject.spans
-    nearest = subject.span_at(line)
+    spans, nearest = subject.spans, subject.span_at(line)
+
+    def is_broken(kept: Sequence[Span]) -> bool:
+        return isinstance(find_flaw(subject.with_spans(kept)), SyntaxFlaw)
+
     if len(spans) == 1:
         return 0
     affordable = _MAX_BLAME_BYTES // (len(subject.after) + 1)
     suspects = sorted(range(len(spans)), key=lambda index: (abs(index - nearest), index > nearest))
     for suspect in suspects[: min(_MAX_SUSPECTS, affordable)]:
-        if not broken(subject.with_spans((*spans[:suspect], *spans[suspect + 1 :]))):
+        if not is_broken((*spans[:suspect], *spans[suspect + 1 :])):
             return suspect
     if affordable < _MAX_SUSPECTS + len(spans).bit_length():
         return nearest
-    return _first_break(subject, broken)
-
-
-def _first_break(subject: SanitySubject, broken: Callable[[bytes], bool]) -> int:
-    """Halve the spans: none of them leaves a sound text, all of them a broken one."""
-    sound, damaged = 0, len(subject.spans)
-    while damaged - sound > 1:
-        middle = (sound + damaged) // 2
-        if broken(subject.with_spans(subject.spans[:middle])):
-            damaged = middle
-        else:
-            sound = middle
-    return damaged - 1
+    # None of the spans leaves a sound text, all of them a broken one.
+    return bisect_left(range(1, len(spans)), True, key=lambda count: is_broken(spans[:count]))  # noqa: FBT003
 
 
 MAX_CHECKED_BYTES = 1 << 20
@@ -195,10 +186,10 @@ def _regression_finding(
 ) -> SanityFinding:
     if reading.templates and any(_TEMPLATE.search(span.new) for span in subject.spans):
         return _unchecked_finding(f"the new text contains template code, so it was not checked as {reading.name}")
-    if reading.gaps and _is_balanced(subject, lexis):
+    if reading.gaps and not any(find_imbalance(side, lexis) for side in (subject.before, subject.after)):
         fault = f"line {flaw.line} could not be read as {reading.name}, but the brackets are in balance: {flaw.message}"
         return SanityFinding(kind="doubtful_syntax", fault=fault, line=flaw.line)
-    blame = find_culprit(subject, flaw.line, _is_broken(reading.find_flaw))
+    blame = find_culprit(subject, flaw.line, reading.find_flaw)
     if not flaw.exact:
         flaw = _new_imbalance(subject, lexis) or flaw
     return SanityFinding(
@@ -214,9 +205,9 @@ def _balance_finding(subject: SanitySubject, lexis: LexicalRules) -> SanityFindi
     flaw = _new_imbalance(subject, lexis)
     if flaw is None:
         return None
-    if lexis.is_prose and not has_brackets(subject.before):
-        return None
-    blame = find_culprit(subject, flaw.line, _is_broken(lambda source: find_imbalance(source, lexis)))
+    if lexis.is_prose and not any(sign in subject.before for sign in (*_OPENS, *_CLOSES)):
+        return None  # without any bracket, being in balance meant nothing
+    blame = find_culprit(subject, flaw.line, lambda source: find_imbalance(source, lexis))
     return SanityFinding(
         kind="unbalanced_delimiters",
         fault=f"the brackets were in balance and would not be any more: line {flaw.line}: {flaw.message}",
@@ -230,14 +221,6 @@ def _new_imbalance(subject: SanitySubject, lexis: LexicalRules) -> SyntaxFlaw | 
     """Return the bracket without a partner in the new text, if there was none in the old one."""
     flaw = find_imbalance(subject.after, lexis)
     return flaw if flaw is not None and find_imbalance(subject.before, lexis) is None else None
-
-
-def _is_balanced(subject: SanitySubject, lexis: LexicalRules) -> bool:
-    return find_imbalance(subject.before, lexis) is None and find_imbalance(subject.after, lexis) is None
-
-
-def _is_broken(flaw: Callable[[bytes], SyntaxFlaw | UnparsedText | None]) -> Callable[[bytes], bool]:
-    return lambda source: isinstance(flaw(source), SyntaxFlaw)
 
 
 def _unchecked_finding(fault: str) -> SanityFinding:
