@@ -23,7 +23,7 @@ def walked(text: str, at: int = 0) -> tuple[Any, int]:
         return {one.key: walked(text, one.start)[0] for one in found.members}, found.end
     if text.startswith("[", at):
         array = here.read_array(at, lambda start: walked(text, start)[1])
-        return [walked(text, one.start)[0] for one in array.items], array.end
+        return [walked(text, one.start)[0] for one in array.members], array.end
     return here.read_value(at)
 
 

@@ -141,7 +141,6 @@ def apply_pieces(text: str, pieces: list[CellPiece], cell: NotebookCell) -> str:
 def check_cell(text: str, *, source: str, kind: str) -> None:
     """Refuse a cell that does not say what it should. Every other byte of the file is as it was."""
     json = JsonText(text)
-    found: Any = None
     try:
         found, end = json.read_value(0)
         json.expect_end(end)

@@ -17,20 +17,13 @@ _decode_value = JSONDecoder().raw_decode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JsonItem:
-    """A value of an array: from its first character to after its last."""
-
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class JsonMember:
-    """A key of an object with its value."""
+    """A value in an object or an array: from its first character to after its last."""
 
     key: str
+    """Empty in an array."""
     at: int
-    """Where the key's quote opens."""
+    """Where the key's quote opens; without a key, where the value begins."""
     key_end: int
     start: int
     end: int
@@ -38,8 +31,8 @@ class JsonMember:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JsonObject:
-    """An object: its members are between `start` and `end`, which include the braces."""
+class JsonBlock:
+    """An object or an array: its members are between `start` and `end`, which include the brackets."""
 
     start: int
     end: int
@@ -59,15 +52,6 @@ class JsonObject:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonArray:
-    """An array: its items are between `start` and `end`, which include the brackets."""
-
-    start: int
-    end: int
-    items: tuple[JsonItem, ...]
-
-
 class JsonText:
     """A JSON text that is walked through from outside to inside."""
 
@@ -81,47 +65,39 @@ class JsonText:
         """Return the value that begins here, and where it ends."""
         return _decode_value(self.text, at)
 
-    def read_object(self, at: int, visit: Callable[[str, int], int]) -> JsonObject:
+    def read_object(self, at: int, visit: Callable[[str, int], int]) -> JsonBlock:
         """Walk through the object that begins here; `visit` gets each key and where its value begins, and says where it ends."""
-        self._expect_sign("{", at)
-        members = list[JsonMember]()
-        here = self.skip_blanks(at + 1)
-        while members or not self._has_sign("}", here):
-            self._expect_sign('"', here)
-            key, key_end = self.read_value(here)
-            colon = self._expect_sign(":", self.skip_blanks(key_end))
-            start = self.skip_blanks(colon)
+        return self._read_block("{}", at, visit)
+
+    def read_array(self, at: int, visit: Callable[[int], int]) -> JsonBlock:
+        """Walk through the array that begins here; `visit` gets where each item begins, and says where it ends."""
+        return self._read_block("[]", at, lambda _, start: visit(start))
+
+    def _read_block(self, brackets: str, at: int, visit: Callable[[str, int], int]) -> JsonBlock:
+        opening, closing = brackets
+        members, here = list[JsonMember](), self.skip_blanks(self._expect_sign(opening, at))
+        while members or not self.text.startswith(closing, here):
+            key, key_end, start = self._read_key(here) if opening == "{" else ("", here, here)
             end = visit(key, start)
             members.append(JsonMember(key=key, at=here, key_end=key_end, start=start, end=end))
             here = self.skip_blanks(end)
-            if self._has_sign("}", here):
+            if self.text.startswith(closing, here):
                 break
             here = self.skip_blanks(self._expect_sign(",", here))
-        return JsonObject(start=at, end=here + 1, members=tuple(members))
+        return JsonBlock(start=at, end=here + 1, members=tuple(members))
 
-    def read_array(self, at: int, visit: Callable[[int], int]) -> JsonArray:
-        """Walk through the array that begins here; `visit` gets where each item begins, and says where it ends."""
-        self._expect_sign("[", at)
-        items = list[JsonItem]()
-        here = self.skip_blanks(at + 1)
-        while items or not self._has_sign("]", here):
-            end = visit(here)
-            items.append(JsonItem(start=here, end=end))
-            here = self.skip_blanks(end)
-            if self._has_sign("]", here):
-                break
-            here = self.skip_blanks(self._expect_sign(",", here))
-        return JsonArray(start=at, end=here + 1, items=tuple(items))
+    def _read_key(self, at: int) -> tuple[str, int, int]:
+        """Return the key that begins here, where it ends, and where its value begins."""
+        self._expect_sign('"', at)
+        key, key_end = self.read_value(at)
+        return key, key_end, self.skip_blanks(self._expect_sign(":", self.skip_blanks(key_end)))
 
     def expect_end(self, at: int) -> None:
         """Refuse anything but blanks from here on."""
         if self.skip_blanks(at) != len(self.text):
             raise JSONDecodeError("Extra data", self.text, self.skip_blanks(at))
 
-    def _has_sign(self, sign: str, at: int) -> bool:
-        return self.text.startswith(sign, at)
-
     def _expect_sign(self, sign: str, at: int) -> int:
-        if not self._has_sign(sign, at):
+        if not self.text.startswith(sign, at):
             raise JSONDecodeError(f"Expecting '{sign}'", self.text, at)
         return at + 1

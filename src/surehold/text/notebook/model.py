@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from surehold.errors import CellAmbiguous, CellNotFound, NotebookInvalid
 from surehold.text.escape import escape_text, preview_text
-from surehold.text.notebook.json_spans import JsonArray, JsonMember, JsonObject, JsonText
+from surehold.text.notebook.json_spans import JsonBlock, JsonMember, JsonText
 from surehold.text.snapshot import LineCounter, Snapshot
 
 _BOM = "\ufeff"
@@ -44,7 +44,7 @@ class NotebookCell:
     source: str
     listed: bool
     """Its source is written as a list of lines, not as one string."""
-    place: JsonObject
+    place: JsonBlock
     execution_count: int | None = None
 
     @property
@@ -71,8 +71,8 @@ class Notebook:
     """Without a byte order mark."""
     mark: int
     """How many bytes that mark has."""
-    place: JsonObject
-    array: JsonArray
+    place: JsonBlock
+    array: JsonBlock
     cells: tuple[NotebookCell, ...]
     minor: int
     language: str
@@ -126,8 +126,8 @@ class Notebook:
 
 def cell_names(ids: Sequence[str]) -> list[str]:
     """Return how cells with these ids are called, in order; each name means one cell only."""
-    count = Counter(one or f"cell-{index}" for index, one in enumerate(ids))
-    names = (one or f"cell-{index}" for index, one in enumerate(ids))
+    names = [one or f"cell-{index}" for index, one in enumerate(ids)]
+    count = Counter(names)
     return [name if count[name] == 1 else f"#{index}" for index, name in enumerate(names)]
 
 
@@ -153,8 +153,8 @@ class _CellCollector:
 
     def __init__(self, json: JsonText) -> None:
         self.json = json
-        self.array: JsonArray | None = None
-        self.found = list[tuple[JsonObject, dict[str, Any]]]()
+        self.array: JsonBlock | None = None
+        self.found = list[tuple[JsonBlock, dict[str, Any]]]()
         self.facts = dict[str, Any]()
 
     def read_top_member(self, key: str, at: int) -> int:
@@ -191,10 +191,7 @@ def _parse_notebook(text: str, mark: int) -> Notebook:
     place = json.read_object(begin, cells.read_top_member)
     json.expect_end(place.end)
     minor = _minor_version(cells.facts)
-    if place.repeated_key is not None:
-        raise _invalid_notebook(
-            f"The key `{escape_text(place.repeated_key)}` occurs twice in the notebook.", reason="duplicate_key"
-        )
+    _check_keys(place, "the notebook")
     if cells.array is None:
         raise _invalid_notebook("The notebook has no list of cells.")
     names = cell_names([_text_or_empty(facts.get("id")) for _, facts in cells.found])
@@ -205,11 +202,14 @@ def _parse_notebook(text: str, mark: int) -> Notebook:
     return Notebook(text=text, mark=mark, place=place, array=cells.array, cells=found, minor=minor, language=language)
 
 
-def _build_cell(index: int, name: str, place: JsonObject, facts: dict[str, Any]) -> NotebookCell:
-    if place.repeated_key is not None:
-        raise _invalid_notebook(
-            f"The key `{escape_text(place.repeated_key)}` occurs twice in cell {index}.", reason="duplicate_key"
-        )
+def _check_keys(place: JsonBlock, name: str) -> None:
+    key = place.repeated_key
+    if key is not None:
+        raise NotebookInvalid(f"The key `{escape_text(key)}` occurs twice in {name}.", reason="duplicate_key")
+
+
+def _build_cell(index: int, name: str, place: JsonBlock, facts: dict[str, Any]) -> NotebookCell:
+    _check_keys(place, f"cell {index}")
     kind, source, count = facts.get("cell_type"), facts.get("source"), facts.get("execution_count")
     if not isinstance(kind, str):
         raise _invalid_notebook(f"Cell {index} does not say its type.")

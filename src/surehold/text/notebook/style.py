@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from surehold.text.notebook.json_spans import JsonArray, JsonItem, JsonMember, JsonObject, JsonText
+from surehold.text.notebook.json_spans import JsonBlock, JsonText
 from surehold.text.notebook.model import Notebook, NotebookCell
 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
@@ -107,17 +107,17 @@ class NotebookLayout:
 def learn_layout(notebook: Notebook, near: int) -> NotebookLayout:
     """Copy the layout of the nearest cell; what no cell shows is derived from the members of the notebook itself."""
     text, top, array = notebook.text, notebook.place, notebook.array
-    outer = _read_gaps(text, top, top.members) or JsonGaps(opening="", between=", ", closing="")
+    outer = _read_gaps(text, top) or JsonGaps(opening="", between=", ", closing="")
     near_first = sorted(notebook.cells, key=lambda one: abs(one.index - near))
     nearest = near_first[0].place if near_first else None
     sample = nearest.members[0] if nearest else top.members[0]
     json = JsonText(text)
     listed = (json.read_array(cell.source_at, lambda at: json.read_value(at)[1]) for cell in near_first if cell.listed)
-    rows = next((gaps for one in listed if (gaps := _read_gaps(text, one, one.items))), None)
+    rows = next((gaps for one in listed if (gaps := _read_gaps(text, one))), None)
     return NotebookLayout(
         colon=text[sample.key_end : sample.start],
-        cells=_fill_gaps(_read_gaps(text, array, array.items), outer, depth=2),
-        members=_fill_gaps(_read_gaps(text, nearest, nearest.members) if nearest else None, outer, depth=3),
+        cells=_fill_gaps(_read_gaps(text, array), outer, depth=2),
+        members=_fill_gaps(_read_gaps(text, nearest) if nearest else None, outer, depth=3),
         rows=_fill_gaps(rows, outer, depth=4),
     )
 
@@ -147,14 +147,14 @@ def split_source(source: str) -> list[str]:
     return [row + "\n" for row in ended] + ([last] if last else [])
 
 
-def _read_gaps(text: str, outer: JsonObject | JsonArray, inner: Sequence[JsonMember | JsonItem]) -> JsonGaps | None:
-    """Return what is between these parts; without a second one it does not show what is between two."""
+def _read_gaps(text: str, outer: JsonBlock) -> JsonGaps | None:
+    """Return what is between the members; without a second one it does not show what is between two."""
+    inner = outer.members
     if not inner:
         return None
-    starts = [one.at if isinstance(one, JsonMember) else one.start for one in inner[:2]]
     return JsonGaps(
-        opening=text[outer.start + 1 : starts[0]],
-        between=text[inner[0].end : starts[1]] if len(inner) > 1 else "",
+        opening=text[outer.start + 1 : inner[0].at],
+        between=text[inner[0].end : inner[1].at] if inner[1:] else "",
         closing=text[inner[-1].end : outer.end - 1],
     )
 
