@@ -21,7 +21,7 @@ _IDLE_SECONDS = 45.0
 
 
 class DecodeRefusal(Exception):
-    """The request cannot be fulfilled."""
+    """The request cannot be fulfilled; raised in the child, and again in its parent."""
 
     def __init__(self, error: str, cause: str) -> None:
         super().__init__(cause)

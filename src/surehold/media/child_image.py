@@ -55,20 +55,20 @@ def render_picture(data: bytes, request: Json) -> Piece:
         raise DecodeRefusal("too_large", f"it has {width} x {height} pixels")
     turn = 1 if image.format == "TIFF" else _read_orientation(image)  # TIFF images are turned while they are decoded
     frames = int(getattr(image, "n_frames", 1))
-    facts: Json = {"frames": frames, "orientation": _read_orientation(image), "mode": image.mode}
     upright = (height, width) if turn >= _FIRST_SIDEWAYS_ORIENTATION else (width, height)
+    facts = {"frames": frames, "orientation": _read_orientation(image), "mode": image.mode, "original": upright}
     if columns := int(request.get("preview", 0)):
         rows = max(min(round(columns * upright[1] / upright[0] / 2), int(request["rows"]) // 2) * 2, 2)
         shown = _turn_upright(_decode_image(image, max(columns, rows)), turn).convert("RGB")
-        return _with_sizes(facts, upright, (columns, rows)), _resize_image(shown, (columns, rows)).tobytes()
+        return {**facts, "display": (columns, rows)}, _resize_image(shown, (columns, rows)).tobytes()
     if _can_stay(image, data, turn=turn, frames=frames) and _is_sound(image, data):
-        return {**_with_sizes(facts, upright, upright), "mime": Image.MIME[str(image.format)]}, data
+        return {**facts, "display": upright, "mime": Image.MIME[str(image.format)]}, data
     edge = max(width, height) if max(width, height) <= MAX_SIDE_PIXELS else _SHRUNK_SIDE_PIXELS
     shown = _turn_upright(_shrink_image(_decode_image(image, edge), edge), turn)
     body, mime = _encode_image(shown, density=len(data) / max(width * height, 1), lossy=image.format == "JPEG")
     with Image.open(BytesIO(body)) as proof:
         proof.load()
-    return {**_with_sizes(facts, upright, shown.size), "mime": mime}, body
+    return {**facts, "display": shown.size, "mime": mime}, body
 
 
 def _open_image(data: bytes, name: str) -> Image.Image:
@@ -89,10 +89,6 @@ def _open_image(data: bytes, name: str) -> Image.Image:
 def _read_orientation(image: Image.Image) -> int:
     found = image.getexif().get(_ORIENTATION, 1)
     return found if found in _TURNS else 1
-
-
-def _with_sizes(facts: Json, original: tuple[int, int], display: tuple[int, int]) -> Json:
-    return {**facts, "original": original, "display": display}
 
 
 def _can_stay(image: Image.Image, data: bytes, *, turn: int, frames: int) -> bool:
@@ -132,7 +128,8 @@ def _decode_image(image: Image.Image, edge: int) -> Image.Image:
 
 def _reduce_depth(image: Image.Image) -> Image.Image:
     """Reduce deep greys to 8 bits; a plain conversion would clip everything bright."""
-    low, high = _as_floats(image.getextrema())
+    extrema: Any = image.getextrema()
+    low, high = map(float, extrema)
     top = 65535.0 if image.mode.startswith("I;16") or (low >= 0 and 255 < high <= 65535) else max(high, 1.0)  # noqa: PLR2004 - what 8 and 16 bits hold
     deep: Any = image.convert("F")
 
@@ -140,11 +137,6 @@ def _reduce_depth(image: Image.Image) -> Image.Image:
         return value * (255.0 / top)
 
     return deep.point(scaled).convert("L")
-
-
-def _as_floats(found: Any) -> tuple[float, float]:
-    low, high = found
-    return float(low), float(high)
 
 
 def _shrink_image(image: Image.Image, edge: int) -> Image.Image:
@@ -173,11 +165,17 @@ def _encode_image(image: Image.Image, *, density: float, lossy: bool) -> tuple[b
         ground = Image.new("RGB", image.size, "white")
         ground.paste(image, mask=image.getchannel("A"))
         image = ground
-    for quality in (85, 70, 50):
+    return save_small_jpeg(image, (85, 70, 50), most=_MAX_IMAGE_BYTES), "image/jpeg"
+
+
+def save_small_jpeg(image: Image.Image, qualities: tuple[int, ...], *, most: int) -> bytes:
+    """Return a JPEG in the first quality that needs at most so many bytes, else in the last one."""
+    body = b""
+    for quality in qualities:
         body = _save_image(image, "JPEG", quality=quality)
-        if len(body) <= _MAX_IMAGE_BYTES:
+        if len(body) <= most:
             break
-    return body, "image/jpeg"
+    return body
 
 
 def _save_image(image: Image.Image, name: str, **options: Any) -> bytes:

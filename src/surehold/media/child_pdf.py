@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Iterator
-from io import BytesIO
 from itertools import islice
 from typing import Any
 
 from pypdfium2 import PdfDocument, PdfiumError  # pyright: ignore[reportMissingTypeStubs] - it has none
 
 from surehold.media.child import DecodeRefusal, Json, Piece
+from surehold.media.child_image import save_small_jpeg
 
 _WRONG_PASSWORD = 4
 _PAGE_SIDE_PIXELS = 1568
@@ -106,11 +106,4 @@ def _page_text(page: Any) -> Json:
 def _page_image(page: Any, longest: float) -> tuple[bytes, tuple[int, int]]:
     scale = min((_PAGE_SIDE_PIXELS - 1) / longest, _MAX_SCALE)  # sizes are rounded up
     image = page.render(scale=scale, rev_byteorder=True).to_pil()
-    body = b""
-    for quality in (80, 60, 40):
-        drain = BytesIO()
-        image.save(drain, "JPEG", quality=quality)
-        body = drain.getvalue()
-        if len(body) <= _MAX_PAGE_IMAGE_BYTES:
-            break
-    return body, image.size
+    return save_small_jpeg(image, (80, 60, 40), most=_MAX_PAGE_IMAGE_BYTES), image.size

@@ -3,16 +3,19 @@
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from surehold.errors import PdfBadRange, PdfEncrypted, PdfInvalid
+from surehold.media.child import DecodeRefusal
 from surehold.media.magic import kind_of
 from surehold.media.pictures import PictureSize
-from surehold.media.workers import WORKERS, DecodeDeadline, DecoderGone, DecoderRefused, DecoderSlow, WorkerPool
+from surehold.media.workers import WORKERS, DecodeDeadline, DecoderGone, DecoderSlow, WorkerPool
+from surehold.text.lines import merge_ranges
 
 MAX_PAGES = 20
 """How many pages are shown in one call."""
+_FEWER_PAGES = "Read fewer pages, or others."
 _PAGE_RANGE = re.compile(r"\s*([0-9]{1,9})\s*(?:[-–]\s*([0-9]{1,9})\s*)?", re.ASCII)
 
 
@@ -38,12 +41,7 @@ def page_numbers(pages: str, count: int, *, path: str, most: int = MAX_PAGES) ->
 
 def page_ranges(numbers: tuple[int, ...]) -> str:
     """Return the range that names these pages."""
-    spans = list[list[int]]()
-    for number in numbers:
-        if spans and number == spans[-1][1] + 1:
-            spans[-1][1] = number
-        else:
-            spans.append([number, number])
+    spans = merge_ranges((number, number) for number in numbers)
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
 
 
@@ -105,8 +103,8 @@ class Document:
     """Some pages of a document."""
 
     facts: DocumentFacts
-    pages: tuple[DocumentPage, ...] = field(default=())
-    unfinished: tuple[int, ...] = field(default=())
+    pages: tuple[DocumentPage, ...] = ()
+    unfinished: tuple[int, ...] = ()
     """Requested pages that took too long."""
 
 
@@ -141,11 +139,8 @@ def decode_document(
         numbers = tuple(choose(found.facts))
         if not numbers:
             return found
-        return _with_pages(found, numbers, worker.ask(_pages_request(numbers, room), patience=patience))
-
-
-def _pages_request(numbers: Sequence[int], room: int) -> dict[str, Any]:
-    return {"do": "pages", "numbers": list(numbers), "room": room}
+        request = {"do": "pages", "numbers": numbers, "room": room}
+        return _with_pages(found, numbers, worker.ask(request, patience=patience))
 
 
 def _with_pages(found: Document, numbers: tuple[int, ...], answer: Iterator[tuple[dict[str, Any], bytes]]) -> Document:
@@ -190,19 +185,13 @@ def _explain_failures(path: str) -> Generator[None]:
     """Turn a failure of the decoder into an error about the document."""
     try:
         yield
-    except DecoderRefused as refused:
+    except DecodeRefusal as refused:
         if refused.error == "encrypted":
             raise PdfEncrypted(f"The document `{path}` is protected by a password.", path=path) from None
         raise PdfInvalid(f"`{path}` is not a PDF document that can be read.", path=path, cause=refused.cause) from None
     except DecoderGone:
-        cause = "the decoder crashed, or needed too much time or memory"
-        raise PdfInvalid(
-            f"`{path}` cannot be shown: {cause}.", path=path, reason="crashed", action="Read fewer pages, or others."
-        ) from None
+        message = f"`{path}` cannot be shown: the decoder crashed, or needed too much time or memory."
+        raise PdfInvalid(message, path=path, reason="crashed", action=_FEWER_PAGES) from None
     except DecoderSlow:
-        raise PdfInvalid(
-            f"The pages of `{path}` take too long to draw.",
-            path=path,
-            reason="timeout",
-            action="Read fewer pages, or others.",
-        ) from None
+        message = f"The pages of `{path}` take too long to draw."
+        raise PdfInvalid(message, path=path, reason="timeout", action=_FEWER_PAGES) from None

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from surehold.errors import ImageInvalid, ImageTooLarge
+from surehold.media.child import DecodeRefusal
 from surehold.media.magic import HEAD_BYTES, FileKind, kind_of
-from surehold.media.workers import WORKERS, DecodeDeadline, DecoderGone, DecoderRefused, DecoderSlow, WorkerPool
+from surehold.media.workers import WORKERS, DecodeDeadline, DecoderGone, DecoderSlow, WorkerPool
 
 DISPLAYABLE_MIMES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """The image types that every host can show."""
@@ -88,12 +89,11 @@ def _ask_worker(
         with workers.lend_worker(patience) as worker:
             (answer,) = worker.ask({"do": "picture", "format": kind.name, **options}, data, patience=patience)
             return answer
-    except DecoderRefused as refused:
+    except DecodeRefusal as refused:
         if refused.error == "too_large":
             raise _image_too_large(path, kind, refused.cause) from None
-        raise _invalid_image(
-            path, kind, refused.cause, "unsupported" if refused.error == "unsupported" else None
-        ) from None
+        reason = "unsupported" if refused.error == "unsupported" else None
+        raise _invalid_image(path, kind, refused.cause, reason) from None
     except DecoderGone:
         raise _invalid_image(path, kind, "the decoder crashed, or needed too much time or memory", "crashed") from None
     except DecoderSlow:
@@ -105,14 +105,9 @@ def _parse_size(pair: list[int]) -> PictureSize:
 
 
 def _invalid_image(path: str, kind: FileKind, cause: str, reason: str | None) -> ImageInvalid:
+    message = f"`{path}` begins like a {kind.name} image but cannot be decoded."
     action = "Convert it to PNG or JPEG, and read that." if reason == "unsupported" else None
-    return ImageInvalid(
-        f"`{path}` begins like a {kind.name} image but cannot be decoded.",
-        path=path,
-        reason=reason,
-        action=action,
-        cause=cause,
-    )
+    return ImageInvalid(message, path=path, reason=reason, action=action, cause=cause)
 
 
 def _image_too_large(path: str, kind: FileKind, cause: str, reason: str | None = None) -> ImageTooLarge:

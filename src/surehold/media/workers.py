@@ -17,12 +17,9 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from surehold.errors import Cancelled, Unavailable
-
-Json = dict[str, Any]
-Piece = tuple[Json, bytes]
+from surehold.media.child import DecodeRefusal, Json, Piece
 
 _START = "import sys; sys.path += sys.argv[1:]; from surehold.media.child import main; main()"
 _PASSED_VARIABLES = ("PATH", "LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
@@ -41,15 +38,6 @@ class DecoderGone(Exception):
 
 class DecoderSlow(Exception):
     """The process took too long."""
-
-
-class DecoderRefused(Exception):
-    """The process reported why it cannot decode the file."""
-
-    def __init__(self, error: str, cause: str) -> None:
-        super().__init__(cause)
-        self.error = error
-        self.cause = cause
 
 
 def _never_cancelled() -> bool:
@@ -114,7 +102,7 @@ class Worker:
             head, body = self._receive_piece()
             more = self.open_answer = bool(head.pop("more"))
             if "error" in head:
-                raise DecoderRefused(str(head["error"]), str(head["cause"]))
+                raise DecodeRefusal(str(head["error"]), str(head["cause"]))
             if not more:
                 return
             yield head, body
@@ -122,7 +110,7 @@ class Worker:
     def is_alive(self) -> bool:
         try:
             return any(True for _ in list(self.ask({"do": "ping"}, patience=DecodeDeadline(seconds=5))))
-        except (DecoderGone, DecoderSlow, DecoderRefused, ValueError):
+        except (DecoderGone, DecoderSlow, DecodeRefusal, ValueError):
             return False
 
     def shut_down(self) -> None:
@@ -141,13 +129,12 @@ class Worker:
         view = memoryview(data)
         while view:
             self._check_deadline()
-            with suppress(TimeoutError):
-                try:
-                    view = view[self._socket.send(view) :]
-                except OSError as error:
-                    if isinstance(error, TimeoutError):
-                        raise
-                    raise DecoderGone from error
+            try:
+                view = view[self._socket.send(view) :]
+            except TimeoutError:
+                continue
+            except OSError as error:
+                raise DecoderGone from error
 
     def _receive_piece(self) -> Piece:
         """Read one piece of an answer; anything else comes from a broken process."""
@@ -178,16 +165,15 @@ class Worker:
 
     def _receive_more(self) -> None:
         self._check_deadline()
-        with suppress(TimeoutError):
-            try:
-                piece = self._socket.recv(1 << 20)
-            except OSError as error:
-                if isinstance(error, TimeoutError):
-                    raise
-                raise DecoderGone from error
-            if not piece:
-                raise DecoderGone
-            self._unread += piece
+        try:
+            piece = self._socket.recv(1 << 20)
+        except TimeoutError:
+            return
+        except OSError as error:
+            raise DecoderGone from error
+        if not piece:
+            raise DecoderGone
+        self._unread += piece
 
     def _check_deadline(self) -> None:
         left = self._deadline - time.monotonic()
