@@ -11,6 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from surehold.text.escape import preview_text
 from surehold.text.sanity.subject import SyntaxFlaw, UnparsedText
 
 if TYPE_CHECKING:
@@ -71,13 +72,9 @@ class EitherGrammar:
 
     def find_flaw(self, source: bytes, /) -> SyntaxFlaw | UnparsedText | None:
         """Return the flaw in the first language if no language can parse the text."""
-        answers = list[SyntaxFlaw | UnparsedText]()
-        for choice in self.choices:
-            answer = choice.find_flaw(source)
-            if answer is None:
-                return None
-            answers.append(answer)
-        return answers[0]
+        first, *others = self.choices
+        flaw = first.find_flaw(source)
+        return None if flaw is None or any(other.find_flaw(source) is None for other in others) else flaw
 
 
 @cache
@@ -107,7 +104,5 @@ def _describe_error(node: "Node", source: bytes) -> SyntaxFlaw:
         return SyntaxFlaw(line=line, message=f"`{node.type}` is missing", exact=False)
     end = source.find(b"\n", node.start_byte)
     text = source[node.start_byte : end if end >= 0 else len(source)].decode("utf-8", "replace").strip()
-    shown = text if len(text) <= _PREVIEW_CHARS else text[: _PREVIEW_CHARS - 1] + "…"
-    return SyntaxFlaw(
-        line=line, message=f"cannot be read from `{shown}` on" if shown else "cannot be read", exact=False
-    )
+    message = f"cannot be read from `{preview_text(text, _PREVIEW_CHARS)}` on" if text else "cannot be read"
+    return SyntaxFlaw(line=line, message=message, exact=False)

@@ -157,15 +157,13 @@ def _is_newer(source: bytes, line: int, message: str) -> bool:
 
 _C = Grammar(name="C", module="tree_sitter_c", gaps=True)
 _CPP = Grammar(name="C++", module="tree_sitter_cpp", gaps=True)
-_JSON = StrictParser(name="JSON", read=read_json)
 _JSON_WITH_COMMENTS = StrictParser(name="JSON with comments", read=read_json_with_comments)
 
 _PYTHON = (StrictParser(name="Python", read=read_python), _PYTHON_2)
-_JSON_STRICT_FIRST = (_JSON, _JSON_WITH_COMMENTS)
+_JSON = (StrictParser(name="JSON", read=read_json), _JSON_WITH_COMMENTS)
 _BASH = (Grammar(name="Bash", module="tree_sitter_bash"),)
 _RUBY = (Grammar(name="Ruby", module="tree_sitter_ruby"),)
 _JAVASCRIPT = (Grammar(name="JavaScript", module="tree_sitter_javascript"),)
-_TOML = (StrictParser(name="TOML", read=read_toml, templates=True),)
 
 _LANGUAGES: tuple[tuple[tuple[SyntaxParser, ...], str], ...] = (
     (_PYTHON, ".py .pyi .pyw SConstruct SConscript wscript"),
@@ -175,10 +173,13 @@ _LANGUAGES: tuple[tuple[tuple[SyntaxParser, ...], str], ...] = (
         ".ts .mts .cts",
     ),
     ((Grammar(name="TSX", module="tree_sitter_typescript", function="language_tsx", gaps=True),), ".tsx"),
-    (_JSON_STRICT_FIRST, ".json .ipynb .geojson .webmanifest .avsc Pipfile.lock composer.lock flake.lock"),
+    (_JSON, ".json .ipynb .geojson .webmanifest .avsc Pipfile.lock composer.lock flake.lock"),
     ((_JSON_WITH_COMMENTS,), ".jsonc .code-workspace .babelrc .eslintrc .jshintrc .swcrc devcontainer.json"),
     ((StrictParser(name="JSON lines", read=read_json_lines),), ".jsonl .ndjson"),
-    (_TOML, ".toml Pipfile Cargo.lock poetry.lock uv.lock pdm.lock"),
+    (
+        (StrictParser(name="TOML", read=read_toml, templates=True),),
+        ".toml Pipfile Cargo.lock poetry.lock uv.lock pdm.lock",
+    ),
     (
         (StrictParser(name="XML", read=read_xml, templates=True),),
         ".xml .svg .xsd .xsl .xslt .plist .rss .atom .wsdl .xaml .resx .csproj .fsproj .vbproj .props .targets .xhtml",
