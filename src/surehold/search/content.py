@@ -35,16 +35,9 @@ from surehold.search.engine import (
     UnchangedFiles,
     to_searchable,
 )
-from surehold.search.query import (
-    FileHits,
-    ResultWindow,
-    Search,
-    SearchResult,
-    Skipped,
-    left_out_note,
-    name_some,
-)
+from surehold.search.query import FileHits, ResultWindow, Search, SearchResult, Skipped, left_out_note, name_some
 from surehold.search.result_page import ResultPage, path_sort_key
+from surehold.search.walk import key_prefix
 from surehold.text.snapshot import Snapshot
 
 _GRACE_SECONDS = 2.0
@@ -60,7 +53,6 @@ SnapshotOf = Callable[[Target, StoredFile], Snapshot]
 def search_tree(
     scope: Scope, engine: Engine, window: ResultWindow, *, snapshot_of: SnapshotOf, deadline: Deadline
 ) -> SearchResult:
-    """Return one page of what matches below a directory."""
     search = _TreeSearch(scope, engine, window, snapshot_of, deadline)
     search.find_matches()
     names = sorted(search.found.counts, key=path_sort_key)
@@ -168,7 +160,6 @@ class _TreeSearch:
                 found.matches = None if found.matches is None else found.matches + matches.matches
 
     def _search_again(self, name: str, snapshot: Snapshot) -> FileMatches:
-        """Search just these bytes of a file."""
         matches = self.engine.search_bytes(self.scope.search, snapshot.data, self.window.want, self.deadline)
         self.found.overflowed |= not matches.complete
         if matches.places:
@@ -189,7 +180,7 @@ class _TreeSearch:
                 looks = self.scope.disk.stat_entries(directory, [name.rpartition("/")[2] for name in inside])
             except SureholdError:  # it was removed, or replaced by a link
                 continue
-            base = _prefix_of(directory)
+            base = key_prefix(directory)
             self.shown += [
                 (base + name.rpartition("/")[2], name)
                 for name, look in zip(inside, looks, strict=True)
@@ -301,7 +292,6 @@ class _TreeSearch:
         return self._target_of(name) if name else self.scope.directory
 
     def counts_on_page(self) -> tuple[tuple[str, int], ...]:
-        """Return the files of the page, each with its count."""
         return tuple((path, self.found.counts[name]) for path, name in self.shown)
 
     def count_left_out(self) -> tuple[int | None, str]:
@@ -323,7 +313,6 @@ class _TreeSearch:
         return len(names), left_out_note(len(names), kinds, ("file", "files"), names)
 
     def count_skipped(self) -> Skipped:
-        """Count what is not in the result."""
         found = self.found
         return Skipped(
             binary=self.binary + len(found.binary),
@@ -346,7 +335,3 @@ class _TreeSearch:
             yield _TOO_MANY_MATCHES
         if self.scope.search.look_around:
             yield "The pattern needs look-around or backreferences: it was matched with PCRE2."
-
-
-def _prefix_of(directory: Target) -> str:
-    return "" if directory.key == "." else directory.key + "/"

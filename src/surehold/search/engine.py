@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple, NoReturn, Protocol
 
-from surehold.disk.base import DiskReader, EntryStat, Target
+from surehold.disk.base import DiskReader, Target
 from surehold.errors import Cancelled, SearchTimeout, SureholdError
 from surehold.search.glob import GlobFilter
 from surehold.search.query import EngineName, Search, Want
@@ -39,11 +39,9 @@ class Deadline:
         progress: Progress | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> None:
-        self.seconds = seconds
-        self._end = time.monotonic() + seconds
-        self._progress = progress
-        self._cancelled = cancelled
+        self.seconds, self._progress, self._cancelled = seconds, progress, cancelled
         self._reported = time.monotonic()
+        self._end = self._reported + seconds
 
     @property
     def seconds_left(self) -> float:
@@ -115,10 +113,6 @@ class FileMatches(NamedTuple):
         return {"files": 1, "counts": self.matches}.get(want, len(self.places))
 
 
-def _parse_nothing(_: bytes) -> list[MatchPosition]:
-    return []
-
-
 @dataclass(kw_only=True)
 class TreeMatches:
     """What an engine found in the files of a tree, by their paths below the directory."""
@@ -127,7 +121,7 @@ class TreeMatches:
     """Every file with matches: how many, or how many matching lines, or 1 if they are not counted."""
     places: dict[str, bytes | list[MatchPosition]] = field(default_factory=dict[str, bytes | list[MatchPosition]])
     """The positions in each file; in the engine's own format until they are needed."""
-    parse: Callable[[bytes], list[MatchPosition]] = _parse_nothing
+    parse: Callable[[bytes], list[MatchPosition]] = lambda _: []
     """Reads the engine's own format."""
     marks: dict[str, int] = field(default_factory=dict[str, int])
     """A hash of the bytes that were searched, if the engine read them through our disk."""
@@ -173,8 +167,7 @@ class Engine(Protocol):
 def searched_bytes(data: bytes) -> bytes:
     """Return a file's bytes as engines search them."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        little = data.startswith(codecs.BOM_UTF16_LE)
-        return data[2:].decode("utf-16-le" if little else "utf-16-be", "replace").encode("utf-8", "replace")
+        return data.decode("utf-16", "replace").encode("utf-8", "replace")
     return data.removeprefix(codecs.BOM_UTF8)
 
 
@@ -209,7 +202,6 @@ def positions_of_lines(text: bytes, spans: Iterable[Span]) -> list[MatchPosition
 
 
 def positions_of_matches(text: bytes, spans: Iterable[Span]) -> list[MatchPosition]:
-    """Return where matches begin, in order."""
     return drop_empty_matches(
         (number, start - begin, start == stop) for number, begin, _, (start, stop) in _with_lines(text, spans)
     )
@@ -279,7 +271,5 @@ class UnchangedFiles:
             looks = self.disk.stat_entries(directory, names)
         except SureholdError:  # the whole directory is gone
             return [False] * len(names)
-        return [look is not None and self._is_old(look) for look in looks]
-
-    def _is_old(self, look: EntryStat) -> bool:
-        return max(look.ctime_ns, look.mtime_ns) < self.began - _MARGIN_NS
+        latest = self.began - _MARGIN_NS
+        return [look is not None and max(look.ctime_ns, look.mtime_ns) < latest for look in looks]

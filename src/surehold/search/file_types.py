@@ -4,10 +4,9 @@ from difflib import get_close_matches
 
 from surehold.errors import InvalidPattern
 
-_C = ("*.[chH]", "*.[chH].in", "*.cats")
 _CPP = ("*.[ChH]", "*.[ChH].in", "*.[ch]pp", "*.[ch]pp.in", "*.[ch]xx", "*.[ch]xx.in", "*.cc", "*.cc.in", "*.hh")
 GLOBS: dict[str, tuple[str, ...]] = {
-    "c": _C,
+    "c": ("*.[chH]", "*.[chH].in", "*.cats"),
     "cpp": (*_CPP, "*.hh.in", "*.inl"),
     "cs": ("*.cs",),
     "css": ("*.css", "*.scss"),
@@ -76,7 +75,6 @@ def canonical_type(name: str) -> str:
 
 
 def unknown_type_error(name: str) -> InvalidPattern:
-    """Return the error for an unknown file type, with similar names."""
     near = get_close_matches(name.lower().lstrip("."), (*GLOBS, *ALIASES), n=3, cutoff=0.6)
     names = " or ".join(f"`{each}`" for each in near)
     return InvalidPattern(
@@ -92,9 +90,7 @@ def unknown_type_error(name: str) -> InvalidPattern:
 
 def type_globs(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the globs of these types; refuse one that only ripgrep knows."""
-    found = list[str]()
-    for name in map(canonical_type, names):
-        if name not in GLOBS:
-            raise unknown_type_error(name)
-        found += GLOBS[name]
-    return tuple(found)
+    known = [canonical_type(name) for name in names]
+    if strange := [name for name in known if name not in GLOBS]:
+        raise unknown_type_error(strange[0])
+    return tuple(glob for name in known for glob in GLOBS[name])

@@ -12,7 +12,8 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
+from itertools import accumulate, islice
 from operator import methodcaller
 
 from surehold.errors import InvalidPattern
@@ -29,7 +30,6 @@ Matcher = re.Pattern[str] | str | None
 
 
 def is_glob(text: str) -> bool:
-    """Tell whether a text contains a character with a meaning in globs."""
     return not _GLOB_CHARS.isdisjoint(text)
 
 
@@ -50,7 +50,6 @@ class GlobPath:
 
     @cached_property
     def dotted_bits(self) -> int:
-        """The names of the pattern that begin with a dot."""
         return sum(1 << at for at, name in enumerate(self.names) if name.startswith((".", "\\.")))
 
     @cached_property
@@ -95,7 +94,6 @@ class Glob:
         )
 
     def accepts_states(self, states: tuple[int, ...]) -> bool:
-        """Tell whether the names so far match."""
         return any(state & path.end_bit for path, state in zip(self.paths, states, strict=True))
 
     def entry_matcher(self, states: tuple[int, ...]) -> Callable[[str], object]:
@@ -115,10 +113,12 @@ class Glob:
         return any(state & (path.end_bit - 1) for path, state in zip(self.paths, states, strict=True))
 
     def matches_path(self, parts: Iterable[str]) -> bool:
-        states = self.start_states
-        for name in parts:
-            states = self.step_states(states, name)
-        return self.accepts_states(states)
+        return self.accepts_states(reduce(self.step_states, parts, self.start_states))
+
+    def matches_part_of(self, parts: Iterable[str]) -> bool:
+        """Tell whether a path or a directory above it matches."""
+        reached = accumulate(parts, self.step_states, initial=self.start_states)
+        return any(map(self.accepts_states, islice(reached, 1, None)))
 
     def dotted_states(self, states: tuple[int, ...]) -> tuple[int, ...]:
         """Return the states at names that begin with a dot, as `.github/*` does."""
@@ -135,16 +135,22 @@ def _suffix_test(paths: tuple[GlobPath, ...], states: tuple[int, ...]) -> Callab
 @lru_cache(maxsize=256)
 def anchored_glob(pattern: str) -> Glob:
     """Parse a pattern relative to the root."""
-    return _parse_glob(pattern)
+    if not pattern.strip("/"):
+        raise _invalid_glob(pattern, "it is empty")
+    if len(pattern) > _MAX_PATTERN_CHARS:
+        raise _invalid_glob(pattern, f"it has more than {_MAX_PATTERN_CHARS} characters")
+    if "\0" in pattern:
+        raise _invalid_glob(pattern, "it contains a NUL character")
+    return Glob(tuple(dict.fromkeys(_parse_path(text, pattern) for text in expand_braces(pattern))))
 
 
 @lru_cache(maxsize=256)
 def floating_glob(pattern: str) -> Glob:
     """Parse a filter: without a slash it matches a name at any depth, and `name/` matches everything in that directory."""
-    _ = _parse_glob(pattern)  # an error names the pattern as it was written
+    _ = anchored_glob(pattern)  # an error names the pattern as it was written
     body = pattern.removesuffix("/")
     prefix = "" if "/" in body else "**/"
-    return _parse_glob(prefix + body + ("/**" if body != pattern else ""))
+    return anchored_glob(prefix + body + ("/**" if body != pattern else ""))
 
 
 class GlobFilter:
@@ -158,30 +164,10 @@ class GlobFilter:
         """Tell whether a file is included, and neither it nor a directory above it is excluded."""
         if self.include and not any(glob.matches_path(parts) for glob in self.include):
             return False
-        return not any(self._excludes_path(glob, parts) for glob in self.exclude)
+        return not any(glob.matches_part_of(parts) for glob in self.exclude)
 
     def enters_directory(self, parts: Sequence[str]) -> bool:
-        """Tell whether a directory is not excluded."""
         return not any(glob.matches_path(parts) for glob in self.exclude)
-
-    @staticmethod
-    def _excludes_path(glob: Glob, parts: Sequence[str]) -> bool:
-        states = glob.start_states
-        for name in parts:
-            states = glob.step_states(states, name)
-            if glob.accepts_states(states):
-                return True
-        return False
-
-
-def _parse_glob(pattern: str) -> Glob:
-    if not pattern.strip("/"):
-        raise _invalid_glob(pattern, "it is empty")
-    if len(pattern) > _MAX_PATTERN_CHARS:
-        raise _invalid_glob(pattern, f"it has more than {_MAX_PATTERN_CHARS} characters")
-    if "\0" in pattern:
-        raise _invalid_glob(pattern, "it contains a NUL character")
-    return Glob(tuple(dict.fromkeys(_parse_path(text, pattern) for text in expand_braces(pattern))))
 
 
 def _parse_path(text: str, pattern: str) -> GlobPath:

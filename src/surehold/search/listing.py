@@ -3,12 +3,12 @@
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
-from surehold.disk.base import DirectoryEntry, DiskReader, Target
+from surehold.disk.base import DirectoryEntry, Target
 from surehold.errors import SearchTimeout, SureholdError
-from surehold.search.engine import Deadline
+from surehold.search.engine import Deadline, Parts
 from surehold.search.glob import Glob, GlobFilter, anchored_glob, floating_glob, is_glob
 from surehold.search.query import (
     GlobResult,
@@ -23,13 +23,13 @@ from surehold.search.query import (
 )
 from surehold.search.result_page import decode_cursor, encode_cursor
 from surehold.search.walk import (
-    Allowed,
     ExcludingGuide,
     SkipTally,
     TreeWalk,
     VisitedDirectory,
     WalkEntry,
     WalkGuide,
+    key_prefix,
     stat_names,
     stat_walk_entries,
 )
@@ -38,35 +38,18 @@ _SIZE_CHARS = 8
 """Characters for the size after a name."""
 _NO_FILTER = GlobFilter((), ())
 _LEFT_OUT = ("ignored", "hidden")
-PathParts = tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SearchRoot:
-    """Where to look, and what may be seen there."""
-
-    disk: DiskReader
-    directory: Target
-    allowed: Allowed | None = None
-
-    def walk(self, *, hidden: bool, ignore: bool) -> TreeWalk:
-        """Return the walk through everything below."""
-        return TreeWalk(disk=self.disk, start=self.directory, allowed=self.allowed, hidden=hidden, ignore=ignore)
-
-
-def list_directory(
-    where: SearchRoot, *, recursive: bool, max_depth: int, hidden: bool, ignore: bool, limit: int, room: int, after: str
-) -> Listing:
-    """Return one page of a directory's entries."""
-    question = ("list", where.directory.key, recursive, max_depth, hidden, ignore)
+def list_directory(walk: TreeWalk, *, recursive: bool, max_depth: int, limit: int, room: int, after: str) -> Listing:
+    question = ("list", walk.start.key, recursive, max_depth, walk.hidden, walk.ignore)
     passed = tuple(map(str, decode_cursor(question, after))) if after else ()
-    walk = replace(where.walk(hidden=hidden, ignore=ignore), max_depth=max_depth if recursive else 1, after=passed)
+    walk = replace(walk, max_depth=max_depth if recursive else 1, after=passed)
     if recursive:
         steps = list(islice(walk, limit + 1))
         lengths = (sum(map(len, step.path_parts)) + len(step.path_parts) for step in steps)
         shown = steps[: min(limit, _count_fitting(lengths, room))]
         further = len(steps) > len(shown)
-        entries, last = stat_walk_entries(where.disk, shown), shown[-1].path_parts if further else ()
+        entries, last = stat_walk_entries(walk.disk, shown), shown[-1].path_parts if further else ()
         total = None if further or passed else len(shown)
     else:
         names = [name for name, _ in next(walk.visit_directories()).entries]
@@ -74,9 +57,9 @@ def list_directory(
         page = names[begin : begin + limit]
         page = page[: _count_fitting(map(len, page), room)]
         further, total = begin + len(page) < len(names), len(names)
-        entries, last = stat_names(where.disk, where.directory, (), page), page[-1:]
+        entries, last = stat_names(walk.disk, walk.start, (), page), page[-1:]
     return Listing(
-        directory=where.directory.key,
+        directory=walk.start.key,
         entries=tuple(entries),
         truncated=further,
         next=encode_cursor(question, *last) if further else "",
@@ -97,28 +80,19 @@ def _count_fitting(lengths: Iterable[int], room: int) -> int:
     return max(count, 1)
 
 
-def find_glob(
-    where: SearchRoot,
-    pattern: str,
-    *,
-    exclude: Sequence[str],
-    limit: int,
-    hidden: bool,
-    ignore: bool,
-    deadline: Deadline,
-) -> GlobResult:
+def find_glob(walk: TreeWalk, pattern: str, *, exclude: Sequence[str], limit: int, deadline: Deadline) -> GlobResult:
     """Return what a pattern matches, directories too, in path order."""
-    glob, filters, walk = anchored_glob(pattern), GlobFilter((), exclude), where.walk(hidden=hidden, ignore=ignore)
+    glob, filters = anchored_glob(pattern), GlobFilter((), exclude)
     matching = _match_entries(walk, glob, filters, deadline)
     notes = list(walk.tally.build_notes())
     if not matching:
-        left_out = _match_entries(_without_exclusions(walk), glob, filters, deadline) if _leaves_out(walk) else []
-        notes += _explain_no_entries([step.path_parts for step in left_out])
+        if wider := _wider_walk(walk):
+            notes += _explain_no_entries([s.path_parts for s in _match_entries(wider, glob, filters, deadline)])
         if "/" not in pattern:
             notes.append(f"`{pattern}` looks only in the directory itself; `**/{pattern}` looks below it too.")
     return GlobResult(
-        directory=where.directory.key,
-        matches=tuple(stat_walk_entries(where.disk, matching[:limit])),
+        directory=walk.start.key,
+        matches=tuple(stat_walk_entries(walk.disk, matching[:limit])),
         truncated=len(matching) > limit,
         total=len(matching),
         skipped=walk.tally.count_skipped(),
@@ -147,7 +121,7 @@ class GlobGuide(WalkGuide):
     def initial_states(self) -> tuple[int, ...]:
         return self._glob.start_states
 
-    def enter_directory(self, states: tuple[int, ...], parts: PathParts) -> tuple[int, ...] | None:
+    def enter_directory(self, states: tuple[int, ...], parts: Parts) -> tuple[int, ...] | None:
         name = parts[-1]
         if name in self._closed:
             return None
@@ -179,35 +153,31 @@ def _visit_matching(
             yield visited, entries
 
 
-def _leaves_out(walk: TreeWalk) -> bool:
-    return walk.ignore or not walk.hidden
+def _wider_walk(walk: TreeWalk) -> TreeWalk | None:
+    """Return the same walk through ignored and hidden entries too; None if it leaves out none of them."""
+    leaves_out = walk.ignore or not walk.hidden
+    return replace(walk, ignore=False, hidden=True, tally=SkipTally()) if leaves_out else None
 
 
-def _without_exclusions(walk: TreeWalk) -> TreeWalk:
-    """Return the same walk through ignored and hidden entries too."""
-    return replace(walk, ignore=False, hidden=True, tally=SkipTally())
-
-
-def _explain_no_entries(found: Sequence[PathParts]) -> list[str]:
+def _explain_no_entries(found: Sequence[Parts]) -> list[str]:
     names = ["/".join(parts) for parts in found]
     return [left_out_note(len(names), _LEFT_OUT, ("entry", "entries"), names)] if names else []
 
 
-def search_paths(where: SearchRoot, search: Search, window: ResultWindow, *, deadline: Deadline) -> SearchResult:
-    """Return one page of the files and directories whose path matches."""
-    question = (search, where.directory.key)
+def search_paths(walk: TreeWalk, search: Search, window: ResultWindow, *, deadline: Deadline) -> SearchResult:
+    question = (search, walk.start.key)
     passed = tuple(map(str, decode_cursor(question, window.cursor))) if window.cursor else ()
     filters, matches = GlobFilter(search.include, search.exclude), _path_matcher(search)
-    walk = replace(where.walk(hidden=search.hidden, ignore=search.ignore), guide=ExcludingGuide(filters))
+    walk = replace(walk, guide=ExcludingGuide(filters))
     found, scanned = _match_paths(walk, matches, filters, deadline)
     wanted = [parts for parts in found if parts > passed]
-    base = "" if where.directory.key == "." else where.directory.key + "/"
+    base = key_prefix(walk.start)
     shown = [Hit(path=base + "/".join(parts), preview="/".join(parts)) for parts in wanted[: window.limit]]
     shown = shown[: _count_fitting((len(hit.path) for hit in shown), window.room)]
     further = len(shown) < len(wanted)
     notes = list(walk.tally.build_notes())
-    if not found and _leaves_out(walk):
-        notes += _explain_no_entries(_match_paths(_without_exclusions(walk), matches, filters, deadline)[0])
+    if not found and (wider := _wider_walk(walk)):
+        notes += _explain_no_entries(_match_paths(wider, matches, filters, deadline)[0])
     return SearchResult(
         want="matches",
         engine="python",
@@ -221,7 +191,7 @@ def search_paths(where: SearchRoot, search: Search, window: ResultWindow, *, dea
     )
 
 
-def _path_matcher(search: Search) -> Callable[[PathParts], bool]:
+def _path_matcher(search: Search) -> Callable[[Parts], bool]:
     fold: Callable[[str], str] = str if search.case_sensitive else str.casefold
     query = fold(search.query)
     if not is_glob(search.query):
@@ -231,9 +201,9 @@ def _path_matcher(search: Search) -> Callable[[PathParts], bool]:
 
 
 def _match_paths(
-    walk: TreeWalk, matches: Callable[[PathParts], bool], filters: GlobFilter, deadline: Deadline
-) -> tuple[list[PathParts], int]:
-    found, number = list[PathParts](), 0
+    walk: TreeWalk, matches: Callable[[Parts], bool], filters: GlobFilter, deadline: Deadline
+) -> tuple[list[Parts], int]:
+    found, number = list[Parts](), 0
     for visited in walk.visit_directories():
         deadline.check(number, None, "entries looked at")
         number += len(visited.entries)
@@ -242,21 +212,12 @@ def _match_paths(
     return sorted(found), number
 
 
-def find_newest(
-    where: SearchRoot,
-    pattern: str,
-    *,
-    closed: Sequence[str] = (),
-    limit: int,
-    hidden: bool,
-    ignore: bool,
-    deadline: Deadline,
-) -> NewestResult:
+def find_newest(walk: TreeWalk, pattern: str, *, closed: Sequence[str], limit: int, deadline: Deadline) -> NewestResult:
     """Return the files that a pattern matches, newest first, those of the same time by path.
 
     When time is up, what was found until then is returned; if that is nothing, it is an error.
     """
-    glob, walk = anchored_glob(pattern), where.walk(hidden=hidden, ignore=ignore)
+    glob = anchored_glob(pattern)
     found, complete = _match_files_by_age(walk, glob, closed, deadline)
     if not found and not complete:
         deadline.raise_timeout(0, "files were found so far")
@@ -265,16 +226,15 @@ def find_newest(
     notes = list(walk.tally.build_notes())
     if not complete:
         notes.append(f"Time was up after {deadline.seconds:g} s: this is what was found until then, not all there is.")
-    if not found and _leaves_out(walk):
-        elsewhere = _count_matching(_without_exclusions(walk), glob, closed, deadline)
+    if not found and (wider := _wider_walk(walk)):
+        elsewhere = _count_matching(wider, glob, closed, deadline)
         notes += [left_out_note(elsewhere, _LEFT_OUT, ("file", "files"), ())] if elsewhere else []
     if not found and "/" not in pattern:
         below = _count_matching(replace(walk, tally=SkipTally()), anchored_glob(f"**/{pattern}"), closed, deadline)
-        notes += [f"`{pattern}` looks only in the directory itself; `**/{pattern}` matches {below}."] * (
-            below is not None
-        )
+        if below is not None:
+            notes.append(f"`{pattern}` looks only in the directory itself; `**/{pattern}` matches {below}.")
     return NewestResult(
-        directory=where.directory.key,
+        directory=walk.start.key,
         files=tuple(NewestFile(-time, key) for time, key in found[:limit]),
         total=len(found),
         complete=complete,
@@ -307,8 +267,7 @@ def _match_files_by_age(
 
 def _with_ages(walk: TreeWalk, directory: Target, names: list[str]) -> list[tuple[int, str]]:
     """Return each file with its age, so that the newest sorts first; those that are gone are left out."""
-    base = "" if directory.key == "." else directory.key + "/"
-    found = list[tuple[int, str]]()
+    base, found = key_prefix(directory), list[tuple[int, str]]()
     look_at, add = os.stat, found.append  # one loop without calls of ours: there may be very many
     try:
         with walk.disk.open_directory(directory) as fd:

@@ -40,7 +40,6 @@ class LiteralEngine:
         return "python"
 
     def search_tree(self, scope: Scope, want: Want, deadline: Deadline) -> TreeMatches:
-        """Search all files below a directory; when time is up, return what was found until then."""
         find, found, tally, scanned = self._compile(scope.search), TreeMatches(), SkipTally(), 0
         try:
             for name, target in _walk_files(scope, tally):
@@ -66,7 +65,6 @@ class LiteralEngine:
         return matches_of_spans(data, self.match_spans(search, data, deadline), want)
 
     def match_spans(self, search: Search, data: bytes, deadline: Deadline) -> list[Span]:
-        """Find all matches in these bytes, as they are searched."""
         deadline.check(0, 1, "files searched")
         return self._compile(search)(data)
 

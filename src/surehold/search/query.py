@@ -221,7 +221,6 @@ class SearchResult:
 
 
 def name_some(names: Sequence[str]) -> str:
-    """Return the first names of a list, and whether there are more."""
     return ", ".join(names[:_NAMES_IN_NOTE]) + (" …" if len(names) > _NAMES_IN_NOTE else "")
 
 

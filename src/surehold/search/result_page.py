@@ -177,16 +177,12 @@ class _SearchedFile:
         line, begins = place
         column = self._count_chars(line, begins) + 1
         preview = cut_around(self._decode_line(line), column - 1)
-        before = range(max(1, line - window.before), line)
-        after = range(line + 1, min(self.line_count, line + window.after) + 1)
-        return Hit(
-            path=self._key,
-            line=line,
-            column=column,
-            preview=preview,
-            before=tuple(cut_around(self._decode_line(each), 0) for each in before),
-            after=tuple(cut_around(self._decode_line(each), 0) for each in after),
+        numbers = (
+            range(max(1, line - window.before), line),
+            range(line + 1, min(self.line_count, line + window.after) + 1),
         )
+        before, after = (tuple(cut_around(self._decode_line(each), 0) for each in group) for group in numbers)
+        return Hit(path=self._key, line=line, column=column, preview=preview, before=before, after=after)
 
     def _count_chars(self, line: int, size: int) -> int:
         return len(self._text.encoding.decode(self._text.lines.contents[line - 1][:size]))
@@ -203,11 +199,8 @@ def cut_around(text: str, at: int) -> str:
         return text
     begin = max(0, min(at - LINE_CHARS // 2, len(text) - LINE_CHARS))
     end = begin + LINE_CHARS
-    return (
-        (_ELLIPSIS if begin else "")
-        + text[begin + bool(begin) : end - (end < len(text))]
-        + (_ELLIPSIS if end < len(text) else "")
-    )
+    left, right = _ELLIPSIS if begin else "", _ELLIPSIS if end < len(text) else ""
+    return left + text[begin + len(left) : end - len(right)] + right
 
 
 Highlights = dict[tuple[str, int], list[tuple[int, int]]]

@@ -7,8 +7,9 @@
 4. Entries that disappear during the walk are skipped; a directory that cannot be read is reported.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -188,15 +189,12 @@ class TreeWalk:
             self.tally.ignored += len(visible) - len(kept)
             visible = kept
         if self.allowed:
-            kept = [entry for entry in visible if self._may_see(visit.target, entry)]
+            inside = ((entry, self.disk.target_below(visit.target, (entry.name,))) for entry in visible)
+            kept = [entry for entry, target in inside if self.allowed(target, entry.type == "directory")]
             self.tally.denied += len(visible) - len(kept)
             visible = kept
         visible.sort(key=_BY_NAME)
         return visible, rules
-
-    def _may_see(self, directory: Target, entry: DirectoryEntry) -> bool:
-        assert self.allowed is not None
-        return self.allowed(self.disk.target_below(directory, (entry.name,)), entry.type == "directory")
 
     def _list_entries(self, visit: _PendingDirectory) -> list[DirectoryEntry]:
         try:
@@ -209,18 +207,19 @@ class TreeWalk:
             return []
 
 
-def stat_walk_entries(disk: DiskReader, steps: Sequence[WalkEntry]) -> list[ListedEntry]:
+def key_prefix(directory: Target) -> str:
+    """Return what precedes a name of this directory in the paths of the workspace."""
+    return "" if directory.key == "." else directory.key + "/"
+
+
+def stat_walk_entries(disk: DiskReader, steps: Iterable[WalkEntry]) -> list[ListedEntry]:
     """Return the entries of a walk with size and time; those that are gone are left out."""
-    found = list[ListedEntry]()
-    at = 0
-    while at < len(steps):
-        end = at + 1
-        directory = steps[at].directory
-        while end < len(steps) and steps[end].directory is directory:
-            end += 1
-        found += stat_names(disk, directory, steps[at].parents, [step.name for step in steps[at:end]])
-        at = end
-    return found
+    groups = groupby(steps, key=lambda step: (step.directory, step.parents))
+    return [
+        entry
+        for (directory, parents), group in groups
+        for entry in stat_names(disk, directory, parents, [step.name for step in group])
+    ]
 
 
 def stat_names(
@@ -231,7 +230,7 @@ def stat_names(
     except SureholdError:  # the whole directory is gone
         return []
     prefix = "/".join(parents) + "/" if parents else ""
-    base = "" if directory.key == "." else directory.key + "/"
+    base = key_prefix(directory)
     depth = len(parents) + 1
     return [
         ListedEntry(name, base + name, prefix + name, look[0], look[1], look[2], depth)

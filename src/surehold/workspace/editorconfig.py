@@ -7,9 +7,10 @@ A section's glob is matched without backtracking: all places of the name that it
 number, which every sign of the glob moves on. That takes one pass over the glob, whatever is in it.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from surehold.disk.base import DiskReader, Target
+from surehold.disk.base import StoredFile, Target
 from surehold.errors import SureholdError
 
 _MAX_BYTES = 1 << 20
@@ -24,12 +25,12 @@ _CODEC_OF_CHARSET = {
 }
 
 
-def charset_of(disk: DiskReader, target: Target) -> str | None:
-    """Return the codec that is declared for this file, or None."""
+def charset_of(read: Callable[..., StoredFile | None], target: Target) -> str | None:
+    """Return the codec that is declared for this file, or None; `read` is that of the disk."""
     for depth in range(len(target.parts) - 1, -1, -1):
-        config = replace(target, parts=(*target.parts[:depth], ".editorconfig"))
+        config = replace(target, parts=(*target.parts[:depth], ".editorconfig"), key="")
         try:
-            stored = disk.read(config, limit=_MAX_BYTES)
+            stored = read(config, limit=_MAX_BYTES)
         except SureholdError:  # a directory of that name, no permission: as if it were not there
             continue
         if stored is None:

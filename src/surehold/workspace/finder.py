@@ -3,21 +3,22 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from functools import cache, partial
+from typing import TYPE_CHECKING
 
-from surehold.disk.base import DiskReader, StoredFile, Target
+from surehold.disk.base import StoredFile, Target
 from surehold.errors import InvalidArgument, InvalidPattern, NotAFile, NotFound, PermissionDenied, SureholdError
 from surehold.search.content import SnapshotOf, search_file, search_tree
 from surehold.search.engine import DEFAULT_SECONDS, Deadline, Engine, Progress, Scope
 from surehold.search.file_types import canonical_type
 from surehold.search.glob import GlobFilter, is_glob
-from surehold.search.listing import SearchRoot, find_glob, find_newest, list_directory, search_paths
+from surehold.search.listing import find_glob, find_newest, list_directory, search_paths
 from surehold.search.literal_engine import LiteralEngine, escape_regex
 from surehold.search.query import GlobResult, Listing, NewestResult, ResultWindow, Search, SearchResult
 from surehold.search.result_page import Highlights, highlight_matches
 from surehold.search.ripgrep.engine import Ripgrep, TooManyExclusions, find_binary
 from surehold.search.ripgrep.program import needs_look_around
-from surehold.text.encoding import EncodingDetector
+from surehold.search.walk import Allowed, TreeWalk
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.editorconfig import charset_of
 
@@ -40,17 +41,8 @@ _LITERAL_ENGINE_FOR_RULES = LiteralEngine(
 class Finder:
     """Finds files, and matches in them. What a rule denies is neither listed, nor matched, nor read."""
 
-    def __init__(
-        self,
-        workspace: "WorkspaceReader",
-        *,
-        detector: EncodingDetector | None = None,
-        seconds: float = DEFAULT_SECONDS,
-    ) -> None:
-        self._workspace = workspace
-        self._disk = workspace.disk
-        self._policy = workspace.policy
-        self._detector = detector
+    def __init__(self, workspace: "WorkspaceReader", *, seconds: float = DEFAULT_SECONDS) -> None:
+        self._workspace, self._disk, self._policy = workspace, workspace.disk, workspace.policy
         self._seconds = seconds
 
     def list(
@@ -71,16 +63,8 @@ class Finder:
         """
         _check_count("limit", limit, least=1)
         _check_count("max_depth", max_depth, least=1)
-        return list_directory(
-            self._resolve_root(path),
-            recursive=recursive,
-            max_depth=max_depth,
-            hidden=hidden,
-            ignore=ignore,
-            limit=limit,
-            room=room,
-            after=after,
-        )
+        walk = self._walk_below(path, hidden=hidden, ignore=ignore)
+        return list_directory(walk, recursive=recursive, max_depth=max_depth, limit=limit, room=room, after=after)
 
     def glob(
         self,
@@ -97,15 +81,8 @@ class Finder:
         """Return the files and directories that a pattern matches, from `root` on, in path order."""
         _check_count("limit", limit, least=1)
         deadline = Deadline(self._seconds, progress=progress, cancelled=cancelled)
-        return find_glob(
-            self._resolve_root(root),
-            pattern,
-            exclude=exclude,
-            limit=limit,
-            hidden=hidden,
-            ignore=ignore,
-            deadline=deadline,
-        )
+        walk = self._walk_below(root, hidden=hidden, ignore=ignore)
+        return find_glob(walk, pattern, exclude=exclude, limit=limit, deadline=deadline)
 
     def glob_newest(
         self,
@@ -124,15 +101,8 @@ class Finder:
         if pattern.startswith("/"):
             root, pattern = _split_pattern(pattern)
         deadline = Deadline(self._seconds, progress=progress, cancelled=cancelled)
-        return find_newest(
-            self._resolve_root(root),
-            pattern,
-            closed=closed,
-            limit=limit,
-            hidden=hidden,
-            ignore=ignore,
-            deadline=deadline,
-        )
+        walk = self._walk_below(root, hidden=hidden, ignore=ignore)
+        return find_newest(walk, pattern, closed=closed, limit=limit, deadline=deadline)
 
     def search(
         self,
@@ -154,7 +124,8 @@ class Finder:
         _check_search(search, window)
         deadline = Deadline(self._seconds, progress=progress, cancelled=cancelled)
         if search.mode == "path":
-            return search_paths(self._resolve_root(search.root), search, window, deadline=deadline)
+            walk = self._walk_below(search.root, hidden=search.hidden, ignore=search.ignore)
+            return search_paths(walk, search, window, deadline=deadline)
         return self._search_content(search, window, deadline)
 
     def grep(
@@ -201,7 +172,7 @@ class Finder:
         if self._is_file(target):
             snapshot = self._read_whole(target)
             return search_file(search, engine, window, target=target, snapshot=snapshot, deadline=deadline)
-        scope = self._make_scope(search, self._resolve_root(search.root))
+        scope = self._make_scope(search)
         snapshot_of = self._snapshot_factory()
         try:
             return search_tree(scope, engine, window, snapshot_of=snapshot_of, deadline=deadline)
@@ -209,18 +180,19 @@ class Finder:
             engine = _LITERAL_ENGINE_FOR_RULES
             return search_tree(scope, engine, window, snapshot_of=snapshot_of, deadline=deadline)
 
-    def _make_scope(self, search: Search, place: SearchRoot) -> Scope:
-        above = "/".join((place.directory.root, *place.directory.parts))
+    def _make_scope(self, search: Search) -> Scope:
+        directory = self._resolve_directory(search.root)
+        above = "/".join((directory.root, *directory.parts))
         return Scope(
             disk=self._disk,
-            directory=place.directory,
+            directory=directory,
             search=replace(
                 search,
                 include=tuple(_relative_pattern(above, pattern) for pattern in search.include),
                 exclude=tuple(_relative_pattern(above, pattern) for pattern in search.exclude),
-                closed=tuple(name for name in search.closed if name not in place.directory.parts),
+                closed=tuple(name for name in search.closed if name not in directory.parts),
             ),
-            allowed=place.allowed,
+            allowed=self._allowed,
             max_file_bytes=self._max_file_bytes,
         )
 
@@ -240,15 +212,19 @@ class Finder:
             is_on_this_machine = fd is not None
         return Ripgrep(program=program) if program and is_on_this_machine else LiteralEngine()
 
-    def _resolve_root(self, root: str) -> SearchRoot:
-        directory = self._workspace.target(root)
-        name = "/".join(directory.parts)
-        if name:
-            self._policy.check_read(name + "/", name, key=directory.key)
-        return SearchRoot(disk=self._disk, directory=directory, allowed=self._may_read if self._has_rules() else None)
+    def _walk_below(self, root: str, *, hidden: bool, ignore: bool) -> TreeWalk:
+        start = self._resolve_directory(root)
+        return TreeWalk(disk=self._disk, start=start, allowed=self._allowed, hidden=hidden, ignore=ignore)
 
-    def _has_rules(self) -> bool:
-        return bool(self._policy.deny or self._policy.state_dir)
+    def _resolve_directory(self, root: str) -> Target:
+        directory = self._workspace.target(root)
+        if name := "/".join(directory.parts):
+            self._policy.check_read(name + "/", name, key=directory.key)
+        return directory
+
+    @property
+    def _allowed(self) -> Allowed | None:
+        return self._may_read if self._policy.deny or self._policy.state_dir else None
 
     def _may_read(self, target: Target, directory: bool) -> bool:
         name = "/".join(target.parts)
@@ -261,56 +237,23 @@ class Finder:
     def _is_file(self, target: Target) -> bool:
         if not target.parts:
             return False
-        above = self._disk.target_below(self._disk.resolve(target.root), target.parts[:-1])
-        look = self._disk.stat_entries(above, target.parts[-1:])[0]
+        look = self._workspace.names.stat_siblings(target, target.parts[-1:])[0]
         if look is None:
-            raise NotFound(
-                f"There is no file or directory `{target}`.",
-                path=target.key,
-                action="Check the path, or search above it.",
-            )
+            message, action = f"There is no file or directory `{target}`.", "Check the path, or search above it."
+            raise NotFound(message, path=target.key, action=action)
         if look.type == "other":
             raise NotAFile(f"`{target}` is neither a file nor a directory.", path=target.key, reason="not_a_file")
         return look.type == "file"
 
     def _snapshot_factory(self) -> SnapshotOf:
-        """Return what makes snapshots of many files and reads each .editorconfig once."""
-        configs = _ConfigCache(self._disk)
+        """Return what makes snapshots of many files and reads each .editorconfig once, also if it does not exist."""
+        read_config, detector = cache(self._disk.read), self._workspace.detector
 
         def make_snapshot(target: Target, stored: StoredFile) -> Snapshot:
-            return Snapshot(
-                stored.data, meta=stored.meta, configured=lambda: configs.charset_of(target), detector=self._detector
-            )
+            configured = partial(charset_of, read_config, target)
+            return Snapshot(stored.data, meta=stored.meta, configured=configured, detector=detector)
 
         return make_snapshot
-
-
-class _ConfigCache:
-    """The .editorconfig files of one call, each read once, also if it does not exist."""
-
-    def __init__(self, disk: DiskReader) -> None:
-        self._disk = disk
-        self._known = dict[tuple[str, ...], StoredFile | None]()
-        self._found = 0
-        self._plain = set[tuple[str, ...]]()
-        """Directories without any configuration."""
-
-    def charset_of(self, target: Target) -> str | None:
-        directory = (target.root, *target.parts[:-1])
-        if directory in self._plain:
-            return None
-        before = self._found
-        charset = charset_of(cast("DiskReader", self), target)
-        if self._found == before:
-            self._plain.add(directory)
-        return charset
-
-    def read(self, target: Target, *, limit: int) -> StoredFile | None:
-        place = (target.root, *target.parts)
-        if place not in self._known:
-            self._known[place] = self._disk.read(target, limit=limit)
-        self._found += self._known[place] is not None
-        return self._known[place]
 
 
 def _check_count(name: str, value: int, *, least: int) -> None:

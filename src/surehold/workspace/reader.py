@@ -1,7 +1,7 @@
 """Reads the files of a workspace, whole or page by page, within its rules and limits."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -37,12 +37,9 @@ class WorkspaceReader:
         limits: Limits | None = None,
         detector: EncodingDetector | None = None,
     ) -> None:
-        self.disk = disk
-        self.store = store
-        self.policy = policy or Policy()
+        self.disk, self.store, self.detector = disk, store, detector
+        self.policy, self.limits = policy or Policy(), limits or Limits()
         self.names = PathResolver(disk, self.policy)
-        self.limits = limits or Limits()
-        self.detector = detector
         self.recovery = Recovery(disk, store, limit=self.limits.max_file_bytes)
 
     def target(self, path: AnyPath) -> Target:
@@ -55,10 +52,6 @@ class WorkspaceReader:
         if not snapshot.exists:
             raise NotFound(f"`{spelled_path(path)}` does not exist.", path=spelled_path(path))
         return snapshot
-
-    def read_chunks(self, path: AnyPath) -> Iterator[bytes]:
-        """Yield the bytes of a file of any size, as of one moment."""
-        return self.disk.read_chunks(self.target(path))
 
     def stat_target(self, target: Target) -> EntryStat | None:
         """Return what is known of the entry itself; None if there is none."""
@@ -83,7 +76,7 @@ class WorkspaceReader:
 
     def configured_charset(self, target: Target) -> str | None:
         """Return the encoding that `.editorconfig` names for a file."""
-        return charset_of(self.disk, target)
+        return charset_of(self.disk.read, target)
 
     def fingerprint(self, path: AnyPath) -> str:
         """Return the sha256 of a file as it is now; empty when nothing is there."""
@@ -102,16 +95,12 @@ class WorkspaceReader:
         target = self.target(path)
 
         def decide_encoding(head: bytes) -> Encoding:
-            configured = partial(charset_of, self.disk, target)
+            configured = partial(self.configured_charset, target)
             return detect_encoding(head, requested=encoding, configured=configured, detector=self.detector)
 
-        page = read_page(
-            self.disk.read_chunks(target), start=start, count=count, max_bytes=max_bytes, decide=decide_encoding
-        )
-        if not page.ends_lines_with_cr:
-            return page
-        chunks = self.disk.read_chunks(target)
-        return read_page(chunks, start=start, count=count, max_bytes=max_bytes, decide=decide_encoding, breaker=b"\r")
+        read = partial(read_page, start=start, count=count, max_bytes=max_bytes, decide=decide_encoding)
+        page = read(self.disk.read_chunks(target))
+        return read(self.disk.read_chunks(target), breaker=b"\r") if page.ends_lines_with_cr else page
 
     def know_file(self, path: AnyPath, *, session: str = "") -> KnownFile:
         """Return a file as it is now, with what the store knows of it and what a session was shown of it."""
@@ -133,7 +122,7 @@ class WorkspaceReader:
             meta=stored.meta if stored else None,
             name=_hash_in_background(stored.data) if stored and len(stored.data) > _BACKGROUND_HASH_BYTES else None,
             encoding=encoding,
-            configured=lambda: charset_of(self.disk, target),
+            configured=partial(self.configured_charset, target),
             detector=self.detector,
         )
 

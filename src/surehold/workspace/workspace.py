@@ -136,7 +136,7 @@ class Workspace:
         """The way to files whose names are not known: listing, globbing, searching."""
         from surehold.workspace.finder import Finder
 
-        return Finder(self.reader, detector=self.reader.detector)
+        return Finder(self.reader)
 
     @cached_property
     def history(self) -> "History":

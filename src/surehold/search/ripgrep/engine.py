@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 
-from surehold.disk.base import Target
 from surehold.errors import DiskFailed
 from surehold.search.engine import Deadline, FileMatches, Parts, Scope, Span, TreeMatches, matches_of_spans
 from surehold.search.file_types import canonical_type
@@ -83,7 +82,6 @@ class Ripgrep:
         return "ripgrep"
 
     def search_tree(self, scope: Scope, want: Want, deadline: Deadline) -> TreeMatches:
-        """Search all files below a directory; when time is up, return what was found until then."""
         denied = self._list_exclusions(scope, deadline)
         # by its records, a match of several lines cannot be counted
         in_two_runs = want == "counts" and output_format.is_multiline(scope.search)
@@ -97,19 +95,21 @@ class Ripgrep:
 
     def _search_once(self, scope: Scope, denied: frozenset[Parts], want: Want, deadline: Deadline) -> TreeMatches:
         search, what = scope.search, output_format.output_flags(scope.search, want)
+        is_wanted = scope.glob_filter.accepts_file
         done = self._run_search(scope, denied, deadline, what)
         if done.overflowed:  # which part of the whole we have is up to chance; so take the first part
             done = self._run_search(scope, denied, deadline, (*what, "--sort=path"))
         found = output_format.parse_output(done, search, want)
         knows_all = _knows_globs(search)
         if not knows_all:
-            output_format.keep_wanted(found, lambda path: scope.glob_filter.accepts_file(path.split("/")))
+            output_format.keep_wanted(found, lambda path: is_wanted(path.split("/")))
         if found.binary or found.doubtful or not knows_all:
             found.matches = None if output_format.is_multiline(search) else output_format.count_matches(found)
         if not knows_all:  # counting the files takes another walk
             is_counted = want == "matches" or not (found.counts or found.doubtful)
-            found.scanned = self._count_wanted_files(scope, denied, deadline) if is_counted else None
-        found.denied = _count_wanted(scope, denied)
+            files = self._list_files(scope, denied, deadline) if is_counted else ()
+            found.scanned = sum(map(is_wanted, files)) if is_counted else None
+        found.denied = sum(map(is_wanted, denied))  # a denied directory counts as one
         found.unreadable = [path for path, code in _UNREADABLE.findall(done.errors) if int(code) not in _GONE_ERRNOS]
         return found
 
@@ -126,7 +126,6 @@ class Ripgrep:
         return FileMatches(places, matches, complete=not done.overflowed)
 
     def match_spans(self, search: Search, data: bytes, deadline: Deadline) -> list[Span]:
-        """Find the matches in a few lines of text."""
         return output_format.parse_spans(self._run_on_bytes(data, output_format.span_flags(search), deadline).output)
 
     def _run_on_bytes(self, data: bytes, what: Sequence[str], deadline: Deadline) -> CompletedRun:
@@ -141,9 +140,6 @@ class Ripgrep:
         done = _check_time(self._run_search(scope, denied, deadline, ("--files", "--null")), deadline)
         for path in done.output.split(b"\0")[:-1]:
             yield tuple(os.fsdecode(path.removeprefix(b"./")).split("/"))
-
-    def _count_wanted_files(self, scope: Scope, denied: frozenset[Parts], deadline: Deadline) -> int:
-        return sum(1 for parts in self._list_files(scope, denied, deadline) if scope.glob_filter.accepts_file(parts))
 
     def _list_exclusions(self, scope: Scope, deadline: Deadline) -> frozenset[Parts]:
         denied = self._find_denied(scope, deadline) if scope.allowed else frozenset[Parts]()
@@ -176,7 +172,8 @@ class Ripgrep:
         with _scope_flags(scope) as (flags, files), scope.disk.open_directory(scope.directory) as fd:
             assert fd is not None
             argv = (self.program, *_FIXED_FLAGS, *flags, *excluded, *what, "--", "./")
-            directory = f"/proc/self/fd/{fd}" if os.path.isdir("/proc/self/fd") else _plain_path(scope.directory)  # noqa: PTH112
+            plain = "/".join((scope.directory.root, *scope.directory.parts))
+            directory = f"/proc/self/fd/{fd}" if os.path.isdir("/proc/self/fd") else plain  # noqa: PTH112
             return _check_run(run_program(argv, deadline=deadline, directory=directory, files=files, max_output=limit))
 
 
@@ -187,7 +184,7 @@ def _scope_flags(scope: Scope) -> Generator[tuple[list[str], tuple[int, ...]]]:
     # A glob decides before anything else: without it, `!.h` in an ignore file, or a type, would include a hidden file.
     names = (".git",) if search.hidden else (".*",)
     closed = (f"{_escape_glob(name)}/" for name in search.closed)
-    excluded = (name for name in map(_without_slash, search.exclude) if _is_plain(name))
+    excluded = (name for pattern in search.exclude if _is_plain(name := pattern.removesuffix("/")))
     flags = [*(f"--glob=!{glob}" for glob in (*names, *closed, *excluded)), *_include_flags(search)]
     if search.hidden:
         flags.append("--hidden")
@@ -201,25 +198,16 @@ def _scope_flags(scope: Scope) -> Generator[tuple[list[str], tuple[int, ...]]]:
         yield [*flags, f"--ignore-file=/dev/fd/{file}"], (file,)
 
 
-def _count_wanted(scope: Scope, denied: frozenset[Parts]) -> int:
-    """Count the denied files that would have been searched; a denied directory counts as one."""
-    return sum(1 for parts in denied if scope.glob_filter.accepts_file(parts))
-
-
 def _knows_globs(search: Search) -> bool:
     """Tell whether flags can express all globs, so that ripgrep searches just what is wanted."""
     included = [each for pattern in search.include for each in expand_braces(pattern)]
-    names = [*included, *map(_without_slash, search.exclude)]
+    names = [*included, *(pattern.removesuffix("/") for pattern in search.exclude)]
     return all(map(_is_plain, names)) and not (search.types and search.include)
 
 
 def _is_plain(name: str) -> bool:
     """Tell whether ripgrep surely reads a glob as we do."""
     return _PLAIN_GLOB.fullmatch(name) is not None and "**" not in name
-
-
-def _without_slash(pattern: str) -> str:
-    return pattern.removesuffix("/")
 
 
 def _include_flags(search: Search) -> Iterator[str]:
@@ -237,8 +225,7 @@ def _check_run(done: CompletedRun) -> CompletedRun:
     """Raise what ripgrep reports, unless it concerns only some files."""
     if done.code in {0, 1} or done.overflowed or done.timed_out:
         return done
-    error = error_from_output(done.errors)
-    if error is not None:
+    if error := error_from_output(done.errors):
         raise error
     if done.code < 0 or not _UNREADABLE.search(done.errors):
         first = done.errors.strip().partition("\n")[0]
@@ -251,10 +238,6 @@ def _check_time(done: CompletedRun, deadline: Deadline) -> CompletedRun:
     if done.timed_out:
         deadline.raise_timeout(0, "matches were found so far")
     return done
-
-
-def _plain_path(target: Target) -> str:
-    return "/".join((target.root, *target.parts))
 
 
 def _is_utf8(name: str) -> bool:

@@ -64,7 +64,6 @@ def _match_flags(search: Search) -> list[str]:
 
 
 def is_multiline(search: Search) -> bool:
-    """Tell whether a match may span lines."""
     return search.multiline or (search.mode == "text" and ("\n" in search.query or "\r" in search.query))
 
 
@@ -79,12 +78,10 @@ def output_flags(search: Search, want: Want) -> tuple[str, ...]:
 
 
 def span_flags(search: Search) -> tuple[str, ...]:
-    """Return the flags for the matches in one file, which `parse_spans` reads."""
     return ("--json", "--text", *_match_flags(search))
 
 
 def count_flags(search: Search) -> tuple[str, ...]:
-    """Return the flags for the number of matches per file, which `parse_counts` reads."""
     return (*_COUNT_FLAGS, *_match_flags(search))
 
 
@@ -104,12 +101,10 @@ def parse_output(done: CompletedRun, search: Search, want: Want) -> TreeMatches:
 
 
 def parse_counts(done: CompletedRun) -> dict[str, int]:
-    """Read how many matches each file has."""
     return {_decode_name(path): int(count) for path, count in _FILE_COUNT.findall(done.output)}
 
 
 def _counter_for(body: bytes, want: Want) -> Callable[[bytes], int]:
-    """Return what counts the records of a file."""
     if want == "files":
         return lambda _: 1
     if want == "counts":
@@ -164,7 +159,6 @@ def _add_file_with_nul(found: TreeMatches, name: str, offset: int) -> None:
 
 
 def keep_wanted(found: TreeMatches, is_wanted: Callable[[str], bool]) -> None:
-    """Leave out the files that are not wanted."""
     found.counts = {path: count for path, count in found.counts.items() if is_wanted(path)}
     found.doubtful = [path for path in found.doubtful if is_wanted(path)]
     found.binary = [path for path in found.binary if is_wanted(path)]

@@ -6,7 +6,7 @@ import select
 import subprocess
 import tempfile
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
 from surehold.errors import DiskFailed, InvalidPattern, SureholdError
@@ -34,7 +34,11 @@ def error_from_output(text: str) -> SureholdError | None:
     if found := _PCRE2_STEPS.search(text):
         return _slow_regex_error() if "limit exceeded" in found[1] else _invalid_regex(found[1].strip())
     if found := _LITERAL.search(text):
-        return _line_end_error(found[1])
+        return InvalidPattern(
+            f"The regular expression cannot be used: `{found[1]}` ends a line, and lines are searched one by one.",
+            reason="invalid_regex",
+            action="Set multiline to match across lines.",
+        )
     if found := _TYPE.search(text):
         return unknown_type_error(found[1].strip())
     if found := _GLOB.search(text):
@@ -55,14 +59,6 @@ def _slow_regex_error() -> InvalidPattern:
 def needs_look_around(error: InvalidPattern) -> bool:
     """Tell whether an expression is valid except for look-around or backreferences, which PCRE2 knows."""
     return any(word in str(error.details.get("cause", "")) for word in _PCRE2_FEATURES)
-
-
-def _line_end_error(sign: str) -> InvalidPattern:
-    return InvalidPattern(
-        f"The regular expression cannot be used: `{sign}` ends a line, and lines are searched one by one.",
-        reason="invalid_regex",
-        action="Set multiline to match across lines.",
-    )
 
 
 _POLL_SECONDS = 0.025
@@ -122,8 +118,14 @@ def run_program(
 
 def _wait_for_exit(child: "subprocess.Popen[bytes]", output: int, deadline: Deadline, max_output: int) -> bool:
     """Wait for the end; tell whether there was time for it."""
-    with _watch_exit(child) as has_ended:
-        while not has_ended():
+    with ExitStack() as stack:
+        poll = None
+        with suppress(AttributeError, OSError):  # with such a descriptor, the end is noticed at once
+            fd = os.pidfd_open(child.pid)
+            stack.callback(os.close, fd)
+            poll = select.poll()
+            poll.register(fd, select.POLLIN)
+        while not _has_ended(child, poll):
             size = os.fstat(output).st_size
             if size > max_output:
                 break
@@ -133,35 +135,12 @@ def _wait_for_exit(child: "subprocess.Popen[bytes]", output: int, deadline: Dead
     return True
 
 
-@contextmanager
-def _watch_exit(child: "subprocess.Popen[bytes]") -> Generator["_ExitCheck"]:
-    """Yield what waits a moment and tells whether the child has ended; it notices the end at once."""
-    try:
-        fd = os.pidfd_open(child.pid)
-    except (AttributeError, OSError):
-        yield _ExitCheck(child, None)
-        return
-    try:
-        poll = select.poll()
-        poll.register(fd, select.POLLIN)
-        yield _ExitCheck(child, poll)
-    finally:
-        os.close(fd)
-
-
-@dataclass(frozen=True)
-class _ExitCheck:
-    child: "subprocess.Popen[bytes]"
-    poll: "select.poll | None"
-
-    def __call__(self) -> bool:
-        if self.poll is not None and not self.poll.poll(_POLL_SECONDS * 1000):
-            return False
-        try:
-            self.child.wait(_POLL_SECONDS)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
+def _has_ended(child: "subprocess.Popen[bytes]", poll: "select.poll | None") -> bool:
+    """Wait a moment, and tell whether the child has ended."""
+    if poll is None or poll.poll(_POLL_SECONDS * 1000):
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(_POLL_SECONDS)
+    return child.returncode is not None
 
 
 @contextmanager
@@ -181,10 +160,6 @@ def memory_file(data: bytes = b"") -> Generator[int]:
 
 
 def _read_content(fd: int) -> bytes:
-    size = os.fstat(fd).st_size
-    parts = list[bytes]()
-    at = 0
-    while at < size and (part := os.pread(fd, size - at, at)):
-        parts.append(part)
-        at += len(part)
-    return b"".join(parts)
+    with os.fdopen(os.dup(fd), "rb") as file:
+        file.seek(0)
+        return file.read()
