@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from surehold.errors import InvalidArgument, NotFound
-from surehold.workspace.settings import MODES
+from surehold.workspace.settings import MODES, utc_now
 
 if TYPE_CHECKING:
     from surehold.disk.base import Disk, EditorFiles
@@ -56,15 +56,11 @@ class Settings:
     def __post_init__(self) -> None:
         """Refuse unknown words now, not at the first write."""
         if self.mode not in (None, *MODES):
-            raise InvalidArgument(
-                f"Unknown mode `{self.mode}`.", reason="bad_mode", action=f"Choose one of {', '.join(MODES)}."
-            )
+            choose = f"Choose one of {', '.join(MODES)}."
+            raise InvalidArgument(f"Unknown mode `{self.mode}`.", reason="bad_mode", action=choose)
         if self.durability not in get_args(Durability):
-            raise InvalidArgument(
-                f"Unknown durability `{self.durability}`.",
-                reason="bad_durability",
-                action=f"Choose one of {', '.join(get_args(Durability))}.",
-            )
+            choose = f"Choose one of {', '.join(get_args(Durability))}."
+            raise InvalidArgument(f"Unknown durability `{self.durability}`.", reason="bad_durability", action=choose)
 
 
 def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = None) -> "AgentWorkspace":
@@ -72,23 +68,18 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
     from surehold.library.workspace import AgentWorkspace
     from surehold.stores.owner import current_owner
     from surehold.workspace.access.policy import PROTECTED, Policy
-    from surehold.workspace.settings import utc_now
 
     chosen = settings or Settings()
     if not roots:
         raise InvalidArgument("A workspace needs at least one directory.", reason="no_roots")
-    given_roots: list[str] = [os.fsdecode(root) for root in roots]
+    given_roots = [os.fsdecode(root) for root in roots]
     if any("\0" in root for root in given_roots):
         raise InvalidArgument("The name of a directory cannot contain a NUL byte.", reason="nul_in_path")
     paths = [os.path.realpath(root) for root in given_roots]
     for given, path in zip(given_roots, paths, strict=True):
         if not os.path.isdir(path):  # noqa: PTH112 - strings all the way: names need not be UTF-8
-            raise NotFound(
-                f"`{given}` is not a directory.",
-                path=path,
-                reason="no_such_root",
-                action="Name a directory.",
-            )
+            message = f"`{given}` is not a directory."
+            raise NotFound(message, path=path, reason="no_such_root", action="Name a directory.")
     state_dir = Path(chosen.state_dir or default_state_dir(paths[0]))
     if any(Path(root).is_relative_to(os.path.realpath(state_dir)) for root in paths):
         raise InvalidArgument(
@@ -117,7 +108,6 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
         approver=chosen.approver,
         gate=chosen.gate,
         detector=chosen.detector,
-        clock=utc_now,
     )
     if chosen.recover_on_open and chosen.editor is None:  # an editor answers only once the session is known to it
         workspace.recover()
@@ -144,7 +134,6 @@ def _open_disk(roots: list[str], chosen: Settings) -> "Disk":
 
 def _open_store(state_dir: Path, durability: Durability) -> "SqliteStore":
     from surehold.stores.sqlite.store import SqliteStore
-    from surehold.workspace.settings import utc_now
 
     return SqliteStore(state_dir, clock=utc_now, durability="none" if durability == "none" else "full")
 

@@ -74,7 +74,7 @@ def test_what_was_shown_of_several_versions_adds_up() -> None:
     known = known_file(store, b"new\na\nb\nc\nd\n", seen)
 
     assert known.known == ((2, 4),)
-    assert not known.known_version
+    assert known.shown is None
     assert not known.is_fully_known
 
 

@@ -1,11 +1,12 @@
 """Works one proposal out in memory: steps 3 to 6 of a write. Nothing here changes a file."""
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from surehold.disk.base import Create, Remove, Rename, Replace, Step, Target
 from surehold.errors import StaleFile, SureholdError
 from surehold.stores.base import Blob, Change, PathRecord
-from surehold.text.plan import Edit, EditPlan
+from surehold.text.plan import Edit, EditPlan, diff_between, diff_of_plan
 from surehold.text.snapshot import Snapshot, Version
 from surehold.workspace.access.policy import PathRules
 from surehold.workspace.access.seen_lines import KnownFile
@@ -47,10 +48,6 @@ class Draft:
     @property
     def changes_anything(self) -> bool:
         return self.plan.changes_bytes or self.place.to is not None or self.change.before != self.change.after
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        return _disk_steps(self)
 
     @property
     def blobs(self) -> tuple[Blob, ...]:
@@ -101,37 +98,25 @@ def make_draft(
 
 def _already_applied(edit: Edit, current: Snapshot, base: bytes | None) -> bool:
     """Tell whether the file already is what the call asked for, so that a repeated call is not a conflict."""
-    try:
+    with suppress(SureholdError):
         if not edit.plan(current).changes_bytes:
             return True
         return base is not None and edit.plan(Snapshot(base, encoding=current.encoding)).after == current
-    except SureholdError:
-        return base is not None and _replays_from_base(edit, base, current)
-
-
-def _replays_from_base(edit: Edit, base: bytes, current: Snapshot) -> bool:
-    try:
-        return edit.plan(Snapshot(base)).after == current
-    except SureholdError:
-        return False
+    with suppress(SureholdError):
+        return base is not None and edit.plan(Snapshot(base)).after == current
+    return False
 
 
 def _with_retry_details(stale: StaleFile, edit: Edit, known: KnownFile, base: bytes | None) -> StaleFile:
     """Say whether the same edits would apply to the file as it is now, and what changed since the caller saw it."""
-    current = known.current
-    try:
-        plan = edit.plan(current)
-    except SureholdError:
-        still_apply = False
-    else:
-        still_apply = bool(plan.applied)
+    current, still_apply = known.current, False
+    with suppress(SureholdError):
+        still_apply = bool(edit.plan(current).applied)
     stale.details["edits_still_apply"] = still_apply
     if still_apply:
         stale.details["retry_with_sha256"] = current.sha256
     shown = any(one.sha256 == stale.details.get("expected_sha256") for one in known.seen)
     if shown and base is not None and len(base) + current.size <= _MAX_COMPARED_BYTES:
-        from surehold.text.plan import diff_between
-
         old, name = Snapshot(base, encoding=current.encoding if current.is_text else None), known.path
         since = diff_between(old, current, from_name=name, to_name=name, limit=_CHANGES_SINCE_BYTES)
         stale.details["changes_since"] = since.text
@@ -140,8 +125,6 @@ def _with_retry_details(stale: StaleFile, edit: Edit, known: KnownFile, base: by
 
 
 def _build_change(place: ResolvedProposal, plan: EditPlan, displaced: Snapshot, trash_id: str) -> Change:
-    from surehold.text.plan import diff_of_plan
-
     proposal, to = place.proposal, place.to
     removes = not plan.after.exists or displaced.exists
     diff = diff_of_plan(plan, from_name=place.target.key, to_name=to.key if to else place.target.key)
@@ -149,7 +132,7 @@ def _build_change(place: ResolvedProposal, plan: EditPlan, displaced: Snapshot, 
         path=place.target.key,
         to_path=to.key if to else "",
         before=plan.before.version,
-        after=_after_version(plan, proposal),
+        after=_version_after(plan, proposal),
         displaced=displaced.version,
         diff=diff.text,
         diff_truncated=diff.truncated,
@@ -157,18 +140,15 @@ def _build_change(place: ResolvedProposal, plan: EditPlan, displaced: Snapshot, 
     )
 
 
-def _after_version(plan: EditPlan, proposal: Proposal) -> Version | None:
-    version = plan.after.version
-    if version is None:
-        return None
-    source = proposal.restore or plan.before
-    meta = source.meta
+def _version_after(plan: EditPlan, proposal: Proposal) -> Version | None:
+    version, meta = plan.after.version, (proposal.restore or plan.before).meta
     if meta is not None and proposal.mode is not None:
         meta = replace(meta, mode=proposal.mode)
-    return replace(version, meta=meta)
+    return replace(version, meta=meta) if version else None
 
 
-def _disk_steps(draft: Draft) -> tuple[Step, ...]:
+def disk_steps(draft: Draft) -> tuple[Step, ...]:
+    """Return what a draft changes on the disk."""
     place, plan, proposal = draft.place, draft.plan, draft.place.proposal
     target, to = place.target, place.to
     before, after = plan.before, plan.after

@@ -1,8 +1,8 @@
 """Read lines of a file, either loaded into memory or, if it is large, streamed from disk."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from surehold.disk.base import Target
 from surehold.errors import FileTooLarge
@@ -11,72 +11,47 @@ from surehold.text.page import FilePage, page_from_snapshot
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.paths import AnyPath
 from surehold.workspace.session import Session
+from surehold.workspace.workspace import Workspace
 
 _MAX_IN_MEMORY_BYTES = 8 << 20
 """Larger files are read in one pass without being held."""
 
 
-class FileSource(Protocol):
-    """A file to show lines of."""
-
-    @property
-    def snapshot(self) -> Snapshot | None:
-        """The whole of it, when it is held."""
-        ...
-
-    def read_page(self, start: int, count: int, max_bytes: int) -> FilePage:
-        """Return some lines; `BinaryFile` when there are none."""
-        ...
-
-    def line_digests(self, page: FilePage) -> Iterator[Sequence[int]]:
-        """Yield the digests of all lines."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
-class LoadedFile:
-    """A file in memory."""
+class FileSource:
+    """A file to show lines of: in memory, or streamed from disk if it is too large to be held."""
 
-    snapshot: Snapshot
-
-    def read_page(self, start: int, count: int, max_bytes: int) -> FilePage:
-        return page_from_snapshot(self.snapshot, start=start, count=count, max_bytes=max_bytes)
-
-    def line_digests(self, page: FilePage) -> Iterator[Sequence[int]]:  # noqa: ARG002 - one shape for both
-        yield self.snapshot.digests
-
-
-@dataclass(frozen=True, slots=True)
-class StreamedFile:
-    """A file that is too large to be held."""
-
-    session: Session
+    workspace: Workspace
     target: Target
     encoding: str | None
-    snapshot: None = None
+    snapshot: Snapshot | None
+    """The whole of it, when it is held."""
 
     def read_page(self, start: int, count: int, max_bytes: int) -> FilePage:
-        """Return some lines, and the facts about all of it, in one pass."""
-        workspace = self.session.workspace
-        return workspace.page(self.target, start=start, count=count, max_bytes=max_bytes, encoding=self.encoding)
+        """Return some lines, and the facts about all of it; `BinaryFile` when there are none."""
+        if self.snapshot is not None:
+            return page_from_snapshot(self.snapshot, start=start, count=count, max_bytes=max_bytes)
+        return self.workspace.page(self.target, start=start, count=count, max_bytes=max_bytes, encoding=self.encoding)
 
     def line_digests(self, page: FilePage) -> Iterator[Sequence[int]]:
-        """Yield the digests of all lines, in a second pass."""
-        workspace = self.session.workspace
-        if page.file_encoding.width > 1:  # digests are of the file's own bytes, which a pass as UTF-8 does not show
-            yield workspace.read(self.target, encoding=self.encoding).digests
+        """Yield the digests of all lines; of a streamed file, in a second pass."""
+        held = self.snapshot
+        if held is None and page.file_encoding.width > 1:
+            # Digests are of the file's own bytes, which a pass as UTF-8 does not show.
+            held = self.workspace.read(self.target, encoding=self.encoding)
+        if held is not None:
+            yield held.digests
             return
         breaker = b"\r" if page.style == "cr" else b"\n"
-        yield from stream_digests(workspace.read_chunks(self.target), page.encoding, breaker=breaker)
+        yield from stream_digests(self.workspace.read_chunks(self.target), page.encoding, breaker=breaker)
 
 
 def open_source(session: Session, path: AnyPath, encoding: str | None) -> FileSource:
-    """Open a file for reading, whatever its size."""
-    target = session.workspace.target(path)
-    try:
-        return LoadedFile(session.workspace.read(target, encoding=encoding, limit=_MAX_IN_MEMORY_BYTES))
-    except FileTooLarge:
-        return StreamedFile(session, target, encoding)
+    workspace, target = session.workspace, session.workspace.target(path)
+    snapshot = None
+    with suppress(FileTooLarge):
+        snapshot = workspace.read(target, encoding=encoding, limit=_MAX_IN_MEMORY_BYTES)
+    return FileSource(workspace, target, encoding, snapshot)
 
 
 def anchored_rows(source: FileSource, page: FilePage) -> tuple[AnchoredLine, ...]:
@@ -109,7 +84,6 @@ def cut_page_to_fit(page: FilePage, lengths: Sequence[int], room: int) -> FilePa
 
 
 def _strip_terminator(row: bytes, page: FilePage) -> bytes:
-    """Return a line without its terminator."""
     newline = page.encoding.encode_newline
     if page.style == "cr":
         return row.removesuffix(newline("\r"))

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Self
 
 from surehold.errors import InvalidArgument, NotFound, StaleFile, UndoConflict
 from surehold.stores.base import Call, Change, Entry, LedgerCheck, LedgerQuery, Operation, Pruned, Store, TrashItem
-from surehold.text.plan import Delete, Edit, EditPlan, Keep, SpliceSpans
+from surehold.text.plan import Delete, Edit, EditPlan, Keep, SpliceSpans, diff_between, spans_between
 from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import ABSENT, Snapshot, Version
 from surehold.workspace.access.permission import Permission
@@ -92,11 +92,8 @@ class HistoryReader:
 
     def _resolve_reference(self, reference: str) -> str:
         if not reference:
-            raise InvalidArgument(
-                "An empty reference names no change.",
-                reason="empty_reference",
-                action="Look its id up with `surehold log`.",
-            )
+            message, action = "An empty reference names no change.", "Look its id up with `surehold log`."
+            raise InvalidArgument(message, reason="empty_reference", action=action)
         if self._store.list_entries(LedgerQuery(change_id=reference, limit=1)):
             return reference
         name = reference.lower()
@@ -124,13 +121,10 @@ class History(HistoryReader):
 
     def __init__(self, workspace: Workspace, *, permission: Permission | None = None) -> None:
         super().__init__(workspace.store)
-        self._workspace = workspace
-        self._permission = permission
+        self._workspace, self._permission = workspace, permission
 
     def diff(self, reference: str) -> str:
         """Return the whole difference that a change made, also where the ledger keeps only its beginning."""
-        from surehold.text.plan import diff_between
-
         parts = list[str]()
         for entry in self.show(reference).entries:
             change = entry.change
@@ -166,19 +160,12 @@ class History(HistoryReader):
     ) -> Receipt:
         """Bring a deleted file back, with its mode and times, never over an existing file."""
         item = self.trash_item(trash_id)
-        self._workspace.reader.names.check_recorded_path(
-            item.path
-        )  # what may not be read may not come back under another name
+        # What may not be read may not come back under another name.
+        self._workspace.reader.names.check_recorded_path(item.path)
         snapshot = self._recorded_snapshot(item.version)
         proposal = Proposal(path=to_path or item.path, edit=WriteBytes(snapshot.data), proof=Absent(), restore=snapshot)
         call = Call(
-            tool=tool,
-            operation="restore",
-            writer=tool,
-            agent=agent,
-            session=session,
-            reason=reason,
-            restores=item.id,
+            tool=tool, operation="restore", writer=tool, agent=agent, session=session, reason=reason, restores=item.id
         )
         permission = self._permission if to_path else self._undo_permission
         return self._workspace.write(proposal, call=call, dry_run=dry_run, permission=permission)
@@ -190,8 +177,7 @@ class History(HistoryReader):
 
     def gc(self, *, keep: timedelta, dry_run: bool = False) -> Pruned:
         """Drop bytes that only changes older than `keep` need."""
-        before: datetime = self._workspace.clock() - keep
-        return self._store.prune(before=before.isoformat(), dry_run=dry_run)
+        return self._store.prune(before=(self._workspace.clock() - keep).isoformat(), dry_run=dry_run)
 
     @property
     def _undo_permission(self) -> Permission:
@@ -220,10 +206,8 @@ class History(HistoryReader):
 
     def _inverse_proposals(self, change: Change) -> list[Proposal]:
         if change.to_path and change.displaced:
-            return [
-                self._undo_removal(change),
-                self._undo_rewrite(change.to_path, before=change.displaced, after=change.after),
-            ]
+            moved = self._undo_removal(change)
+            return [moved, self._undo_rewrite(change.to_path, before=change.displaced, after=change.after)]
         if change.to_path:
             return [self._undo_move(change)]
         if change.before is None:
@@ -265,21 +249,20 @@ class History(HistoryReader):
 
     def _inverse_edit(self, path: str, before: Version, after: Version, current: Snapshot) -> Edit:
         """Return the old bytes where nothing happened since; else carry the inverse over the later changes."""
-        from surehold.text.plan import spans_between
         from surehold.text.relocate import RebasedPlan, rebase_plan
 
         old = self._recorded_snapshot(before)
         if current.sha256 == after.sha256:
             return WriteBytes(old.data)
-        new = replace_encoding(self._recorded_snapshot(after), current)
+        new = Snapshot(self._store.read_blob(after.sha256), meta=after.meta, encoding=current.encoding)
         inverse = EditPlan(before=new, after=old, spans=spans_between(new, old))
         match rebase_plan(inverse, current):
             case RebasedPlan(plan=plan):
                 return SpliceSpans(plan.spans)
             case conflicts:
                 lines = [c.line for c in conflicts]
-                shown = ", ".join(map(str, lines))
-                raise _undo_conflict(path, f"later changes touch the same lines ({shown})", lines=lines)
+                why = f"later changes touch the same lines ({', '.join(map(str, lines))})"
+                raise _undo_conflict(path, why, lines=lines)
 
     def _read_current(self, path: str) -> Snapshot:
         try:
@@ -305,25 +288,13 @@ class History(HistoryReader):
 
     def _effective_entries(self) -> Iterator[Entry]:
         """Yield everything that was done and is not undone, newest first: what undoes is newer than what is undone."""
-        undone = set[str]()
-        for entry in self._applied_entries():
-            if entry.change_id in undone:
-                continue
-            if entry.call.undoes:
-                undone.add(entry.call.undoes)
-            yield entry
-
-    def _applied_entries(self) -> Iterator[Entry]:
-        """Yield everything that was done, newest first."""
-        before = 0
+        undone, before = set[str](), 0
         while rows := self._store.list_entries(LedgerQuery(ok_only=True, before_seq=before, limit=100)):
-            yield from rows
+            for entry in rows:
+                if entry.change_id not in undone:
+                    undone.add(entry.call.undoes)
+                    yield entry
             before = rows[-1].seq
-
-
-def replace_encoding(snapshot: Snapshot, like: Snapshot) -> Snapshot:
-    """Return the same bytes, read in the encoding of another version of the file."""
-    return Snapshot(snapshot.data, meta=snapshot.meta, encoding=like.encoding)
 
 
 def _mode_to_restore(before: Version | None, after: Version | None) -> int | None:

@@ -23,8 +23,7 @@ class PathResolver:
     """Resolves paths, and asks the rules about them."""
 
     def __init__(self, disk: Disk, policy: Policy) -> None:
-        self.disk = disk
-        self.policy = policy
+        self.disk, self.policy = disk, policy
 
     def resolve_readable(self, path: AnyPath) -> Target:
         """Resolve a path that may be read; a target stays what it is."""

@@ -80,28 +80,23 @@ class Seen:
     def check(self, file: KnownFile) -> None:
         """Compare the content hash with what was shown; times never decide."""
         _refuse_absent(file)
-        shown = next((sighting for sighting in file.seen if sighting.sha256 == file.current.sha256), None)
-        if shown is None and not file.seen:
-            raise StaleFile(
-                f"`{file.path}` was not read in this session.",
-                path=file.path,
-                reason="not_read",
-                action="Read it first.",
-            )
-        if shown is None:
+        if not file.seen:
+            message = f"`{file.path}` was not read in this session."
+            raise StaleFile(message, path=file.path, reason="not_read", action="Read it first.")
+        if file.shown is None:
             raise StaleFile(
                 f"`{file.path}` changed since this session read it.",
                 path=file.path,
                 expected_sha256=file.seen[0].sha256,
                 actual_sha256=file.current.sha256,
             )
-        if self.whole and not shown.whole:
+        if self.whole and not file.shown.whole:
             raise StaleFile(
                 f"`{file.path}` was read only in part.",
                 path=file.path,
                 reason="partially_read",
                 action="Read the rest of it first.",
-                seen_lines=[list(span) for span in shown.spans],
+                seen_lines=[list(span) for span in file.shown.spans],
             )
 
 

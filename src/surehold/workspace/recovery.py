@@ -54,11 +54,11 @@ class _PathState:
 
     @property
     def at_after(self) -> bool:
-        return _holds_version(self, self.after)
+        return self._holds(self.after)
 
     @property
     def at_before(self) -> bool:
-        return _holds_version(self, self.before)
+        return self._holds(self.before)
 
     @property
     def is_half_done(self) -> bool:
@@ -66,14 +66,21 @@ class _PathState:
         ours = self.torn or (self.vacated and self.now is None)
         return ours and not self.at_before and not self.at_after
 
+    def _holds(self, version: Version | None) -> bool:
+        if version is None or self.now is None:
+            return version is None and self.now is None
+        if self.name != version.sha256:
+            return False
+        one, other = (v.meta.mode if v and v.meta else None for v in (self.before, self.after))
+        mode_changes = one is not None and other is not None and one != other
+        return not mode_changes or (version.meta is not None and self.now.meta.mode == version.meta.mode)
+
 
 class Recovery:
     """Settles open intents on one disk and one store."""
 
     def __init__(self, disk: Disk, store: Store, *, limit: int) -> None:
-        self._disk = disk
-        self._store = store
-        self._limit = limit
+        self._disk, self._store, self._limit = disk, store, limit
 
     def settle_dead(self, *, timeout: float) -> tuple[SettledIntent, ...]:
         """Settle every intent whose owner is dead; one that cannot be settled is reported and stays open."""
@@ -93,11 +100,11 @@ class Recovery:
     def settle_locked(self, intent: Intent, *, because: SureholdError | None = None) -> SettledIntent:
         """Close one intent whose paths are locked by the caller; `because` says why it failed, when that is known."""
         paths = paths_of(intent)
-        if not any(busy.intent.id == intent.id for busy in self._store.open_intents()):
+        if not self.is_open(intent.id):
             return SettledIntent(change_id=intent.id, direction="gone", paths=paths)
         targets = [self._disk.resolve(path) for path in paths]
         for tag in (intent.id, _recovery_tag(intent)):  # an earlier recovery may have died too
-            self._disk.remove_leftovers(targets, tag=tag, keep=self._keep_blob)
+            self._disk.remove_leftovers(targets, tag=tag, keep=self.keep_blob)
         spots = [self._read_path_states(change) for change in intent.changes]
         if because is None and all(spot.at_after for pair in spots for spot in pair):
             self._store.finish(intent.id)
@@ -113,7 +120,7 @@ class Recovery:
             for step in self._inverse_steps(pair, change)
         ]
         if steps:
-            self._disk.apply(steps[::-1], tag=_recovery_tag(intent), fence=_no_fence, keep=self._keep_blob)
+            self._disk.apply(steps[::-1], tag=_recovery_tag(intent), fence=lambda: None, keep=self.keep_blob)
         stuck = [s for pair in spots for s in pair if not (s.at_before or s.at_after or s.is_half_done)]
         conflicts = tuple(spot.target.key for spot in stuck)
         message = because.message if because else "Interrupted; the old version was put back."
@@ -128,24 +135,20 @@ class Recovery:
         return SettledIntent(change_id=intent.id, direction=direction, paths=paths, conflicts=conflicts)
 
     def _read_path_states(self, change: Change) -> list[_PathState]:
-        spots = list[_PathState]()
-        for path, before, after in change.transitions():
-            target = self._disk.resolve(path)
-            now = self._disk.read(target, limit=self._limit)
-            name = sha256_hex(now.data) if now else ""
-            vacated = change.displaced is not None and path == change.to_path
-            spots.append(
-                _PathState(
-                    target=target,
-                    before=before,
-                    after=after,
-                    torn=change.in_place and self._is_torn(now, before, after),
-                    vacated=vacated,
-                    now=now,
-                    name=name,
-                )
-            )
-        return spots
+        return [self._read_path_state(change, *transition) for transition in change.transitions()]
+
+    def _read_path_state(self, change: Change, path: str, before: Version | None, after: Version | None) -> _PathState:
+        target = self._disk.resolve(path)
+        now = self._disk.read(target, limit=self._limit)
+        return _PathState(
+            target=target,
+            before=before,
+            after=after,
+            torn=change.in_place and self._is_torn(now, before, after),
+            vacated=change.displaced is not None and path == change.to_path,
+            now=now,
+            name=sha256_hex(now.data) if now else "",
+        )
 
     def _is_torn(self, now: StoredFile | None, before: Version | None, after: Version | None) -> bool:
         if now is None or before is None or after is None:
@@ -153,7 +156,6 @@ class Recovery:
         return is_mixture(now.data, self._store.read_blob(before.sha256), self._store.read_blob(after.sha256))
 
     def _inverse_steps(self, spots: list[_PathState], change: Change) -> list[Step]:
-        """Return the steps that bring back what was there, for one change."""
         is_plain_move = change.to_path and not change.displaced and change.before and change.after
         if is_plain_move and all(s.at_after for s in spots) and change.before == change.after:
             source, to = spots
@@ -161,7 +163,7 @@ class Recovery:
         steps = list[Step]()
         for spot in spots:
             if spot.is_half_done and spot.now is not None:
-                self._keep_blob(spot.now.data)
+                self.keep_blob(spot.now.data)
             if (spot.at_after and not spot.at_before) or spot.is_half_done:
                 steps.append(self._bring_back(spot))
         return steps
@@ -175,7 +177,11 @@ class Recovery:
         mode = spot.before.meta.mode if spot.before.meta else None
         return Replace(target=spot.target, data=data, expected=spot.name, mode=mode)
 
-    def _keep_blob(self, data: bytes) -> None:
+    def is_open(self, change_id: str) -> bool:
+        return any(busy.intent.id == change_id for busy in self._store.open_intents())
+
+    def keep_blob(self, data: bytes) -> None:
+        """Store bytes that would be lost otherwise."""
         self._store.keep_blob(Blob(data=data, sha256=sha256_hex(data)))
 
 
@@ -206,17 +212,3 @@ def paths_of(intent: Intent) -> tuple[str, ...]:
 
 def _recovery_tag(intent: Intent) -> str:
     return f"{intent.id}r"
-
-
-def _holds_version(spot: _PathState, version: Version | None) -> bool:
-    if version is None or spot.now is None:
-        return version is None and spot.now is None
-    if spot.name != version.sha256:
-        return False
-    one, other = (v.meta.mode if v and v.meta else None for v in (spot.before, spot.after))
-    mode_changes = one is not None and other is not None and one != other
-    return not mode_changes or (version.meta is not None and spot.now.meta.mode == version.meta.mode)
-
-
-def _no_fence() -> None:
-    """Recovery holds the locks, and the intent is its own."""

@@ -1,13 +1,12 @@
 """One agent's session in a workspace: what it was shown, and what it changes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from copy import copy
-from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from surehold.errors import InvalidArgument, SureholdError
 from surehold.stores.base import Blob, Call, Operation, SessionRow, Sighting
-from surehold.text.lines import merge_ranges
+from surehold.text.lines import LineRanges, merge_ranges
 from surehold.text.page import FilePage
 from surehold.text.plan import Delete, Keep
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
@@ -40,9 +39,7 @@ class Session:
         agent: str = "",
         permission: Permission | None = None,
     ) -> None:
-        self.workspace = workspace
-        self.id = id
-        self.agent = agent
+        self.workspace, self.id, self.agent = workspace, id, agent
         self.permission = permission or Permission()
         workspace.store.open_session(SessionRow(id=id, agent=agent, opened=workspace.clock().isoformat()))
 
@@ -55,12 +52,11 @@ class Session:
         return self._with_permission(self.permission.with_record(record))
 
     def _with_permission(self, permission: Permission) -> Self:
-        other = copy(self)
+        other = copy(self)  # which shares everything else, and is the same session to the store
         other.permission = permission
-        other.__dict__.pop("history", None)  # it asks with the permission that it was made for
         return other
 
-    @cached_property
+    @property
     def history(self) -> History:
         """What happened in this workspace, and the way back with this session's permission."""
         return History(self.workspace, permission=self.permission)
@@ -95,41 +91,31 @@ class Session:
         earlier = next((s for s in self.workspace.store.list_sightings(self.id, key) if s.sha256 == page.sha256), None)
         together = merge_ranges([*spans, *(earlier.spans if earlier else ())])
         everything = ((1, page.line_count),) if page.line_count else ()
-        sighting = Sighting(
-            session=self.id,
-            path=key,
-            sha256=page.sha256,
-            spans=spans,
-            whole=not page.cut and together == everything,
-            anchored=spans if anchored else (),
-        )
-        self.workspace.store.record_sightings([sighting], self.workspace.reader.blobs_to_keep(snapshot))
+        whole = not page.cut and together == everything
+        self._record_shown(key, page.sha256, spans, whole=whole, anchored=anchored, kept=snapshot)
 
     def record_shown_lines(
         self,
         path: AnyPath,
         snapshot: Snapshot,
         *,
-        spans: tuple[tuple[int, int], ...],
+        spans: LineRanges,
         whole: bool = False,
         anchored: bool = False,
         keep: bool = True,
     ) -> None:
         """Remember that these lines of this version were shown, with or without their anchors; `keep` its bytes."""
-        key = self.workspace.target(path).key
-        sighting = Sighting(
-            session=self.id,
-            path=key,
-            sha256=snapshot.sha256,
-            spans=spans,
-            whole=whole,
-            anchored=spans if anchored else (),
-        )
-        self.workspace.store.record_sightings(
-            [sighting], self.workspace.reader.blobs_to_keep(snapshot if keep else None)
-        )
+        key, kept = self.workspace.target(path).key, snapshot if keep else None
+        self._record_shown(key, snapshot.sha256, spans, whole=whole, anchored=anchored, kept=kept)
 
-    def record_shown_matches(self, hits: Iterable[tuple[str, Snapshot, tuple[tuple[int, int], ...]]]) -> None:
+    def _record_shown(
+        self, key: str, sha256: str, spans: LineRanges, *, whole: bool, anchored: bool, kept: Snapshot | None
+    ) -> None:
+        with_anchors = spans if anchored else ()
+        sighting = Sighting(session=self.id, path=key, sha256=sha256, spans=spans, whole=whole, anchored=with_anchors)
+        self.workspace.store.record_sightings([sighting], self.workspace.reader.blobs_to_keep(kept))
+
+    def record_shown_matches(self, hits: Iterable[tuple[str, Snapshot, LineRanges]]) -> None:
         """Remember lines that a search showed, of many files at once; paths are the workspace's own."""
         sightings, blobs = list[Sighting](), list[Blob]()
         for key, snapshot, spans in hits:
@@ -142,16 +128,14 @@ class Session:
     def create(self, path: AnyPath, text: str, *, reason: str = "", dry_run: bool = False) -> Receipt:
         """Make a new file; one that exists is never overwritten."""
         proposal = Proposal(path=path, edit=WriteText(text), proof=Absent())
-        return self._submit_operation("create", proposal, reason=reason, dry_run=dry_run)
+        return self.submit(proposal, operation="create", reason=reason, dry_run=dry_run)
 
     def write(
         self, path: AnyPath, text: str, *, expected_sha256: str = "", reason: str = "", dry_run: bool = False
     ) -> Receipt:
         """Overwrite a file that this session has read, or whose sha256 it names. Encoding and line endings stay."""
-        proof: Proof = Sha256(expected_sha256) if expected_sha256 else Seen(whole=True)
-        return self._submit_operation(
-            "write", Proposal(path=path, edit=WriteText(text), proof=proof), reason=reason, dry_run=dry_run
-        )
+        proposal = Proposal(path=path, edit=WriteText(text), proof=_proof_of(expected_sha256, Seen(whole=True)))
+        return self.submit(proposal, operation="write", reason=reason, dry_run=dry_run)
 
     def edit(
         self,
@@ -162,16 +146,14 @@ class Session:
         dry_run: bool = False,
     ) -> Receipt:
         """Replace quoted texts, each of which occurs exactly once; all of them or none."""
-        proof: Proof = Sha256(expected_sha256) if expected_sha256 else Exact()
-        proposal = Proposal(path=path, edit=SnapshotEdits(_string_edits(edits)), proof=proof)
-        return self._submit_operation("edit", proposal, reason=reason, dry_run=dry_run)
+        quoted = tuple(e if isinstance(e, StringEdit) else StringEdit(old=e[0], new=e[1]) for e in edits)
+        proposal = Proposal(path=path, edit=SnapshotEdits(quoted), proof=_proof_of(expected_sha256, Exact()))
+        return self.submit(proposal, operation="edit", reason=reason, dry_run=dry_run)
 
     def delete(self, path: AnyPath, *, expected_sha256: str = "", reason: str = "", dry_run: bool = False) -> Receipt:
         """Move a file to the trash."""
-        proof: Proof = Sha256(expected_sha256) if expected_sha256 else Seen()
-        return self._submit_operation(
-            "delete", Proposal(path=path, edit=Delete(), proof=proof), reason=reason, dry_run=dry_run
-        )
+        proposal = Proposal(path=path, edit=Delete(), proof=_proof_of(expected_sha256, Seen()))
+        return self.submit(proposal, operation="delete", reason=reason, dry_run=dry_run)
 
     def move(
         self, path: AnyPath, to_path: AnyPath, *, expected_sha256: str = "", reason: str = "", dry_run: bool = False
@@ -179,13 +161,12 @@ class Session:
         """Give a file another name; an existing file there is never overwritten."""
         if not to_path:
             raise InvalidArgument("The new name is empty.", path=str(path), reason="no_destination")
-        proof: Proof = Sha256(expected_sha256) if expected_sha256 else Exact()
-        proposal = Proposal(path=path, to_path=to_path, edit=Keep(), proof=proof)
-        return self._submit_operation("move", proposal, reason=reason, dry_run=dry_run)
+        proposal = Proposal(path=path, to_path=to_path, edit=Keep(), proof=_proof_of(expected_sha256, Exact()))
+        return self.submit(proposal, operation="move", reason=reason, dry_run=dry_run)
 
     def apply(self, *proposals: Proposal, reason: str = "", dry_run: bool = False) -> Receipt:
         """Make several proposals happen as one change, all or none."""
-        return self._submit_operation("patch", *proposals, reason=reason, dry_run=dry_run)
+        return self.submit(*proposals, operation="patch", reason=reason, dry_run=dry_run)
 
     def restore(self, trash_id: str, *, to_path: str = "") -> Receipt:
         """Bring a deleted file back."""
@@ -200,10 +181,10 @@ class Session:
         return self.history.redo(change_id, agent=self.agent, session=self.id, dry_run=dry_run)
 
     def submit(
-        self, *proposals: Proposal, tool: str, operation: Operation, reason: str = "", dry_run: bool = False
+        self, *proposals: Proposal, operation: Operation, tool: str = "", reason: str = "", dry_run: bool = False
     ) -> Receipt:
-        """Make proposals happen on behalf of a tool, all or none."""
-        call = self.make_call(tool, operation, reason=reason)
+        """Make proposals happen on behalf of a tool, by default the one named like the operation; all or none."""
+        call = self.make_call(tool or operation, operation, reason=reason)
         return self.workspace.write(*proposals, call=call, dry_run=dry_run, permission=self.permission)
 
     def make_call(self, tool: str, operation: Operation, *, reason: str = "") -> Call:
@@ -214,9 +195,6 @@ class Session:
         """Write a call into the ledger that was refused before any file was looked at."""
         self.workspace.record_refusal([(path, "")], self.make_call(tool, operation), self.workspace.new_id(), error)
 
-    def _submit_operation(self, operation: Operation, *proposals: Proposal, reason: str, dry_run: bool) -> Receipt:
-        return self.submit(*proposals, tool=operation, operation=operation, reason=reason, dry_run=dry_run)
 
-
-def _string_edits(edits: Sequence[StringEdit | tuple[str, str]]) -> tuple[StringEdit, ...]:
-    return tuple(e if isinstance(e, StringEdit) else StringEdit(old=e[0], new=e[1]) for e in edits)
+def _proof_of(expected_sha256: str, otherwise: Proof) -> Proof:
+    return Sha256(expected_sha256) if expected_sha256 else otherwise

@@ -1,13 +1,8 @@
 """The only way in which a file is written.
 
-The ten steps of a write:
- 1 resolve paths, check rules, ask for approval  6 run the checks
- 2 lock the directories, in one order            7 checkpoint: old bytes and intent, durable
- 3 read the files again                          8 change the disk, atomically
- 4 check the caller's proof                      9 ledger entries, heads, sightings: one commit
- 5 plan the edit in memory                      10 return the receipt
-Up to step 6 nothing has happened, and a refusal leaves only a line in the ledger. From step 7 on a crash leaves an open
-intent, which any process can settle by looking at the bytes (see recovery).
+The numbers in comments are the ten steps of a write, see ARCHITECTURE.md. Up to step 6 nothing has happened, and a refusal
+leaves only a line in the ledger. From step 7 on a crash leaves an open intent, which any process can settle by looking at
+the bytes (see recovery).
 """
 
 import time
@@ -31,7 +26,6 @@ from surehold.errors import (
 )
 from surehold.stores.base import (
     Begun,
-    Blob,
     Busy,
     Call,
     Change,
@@ -44,12 +38,11 @@ from surehold.stores.base import (
     StaleRead,
     StoreView,
 )
-from surehold.text.lines import sha256_hex
 from surehold.text.plan import Delete
 from surehold.text.snapshot import ABSENT, Snapshot
 from surehold.workspace.access.permission import ApproverText, Permission
 from surehold.workspace.access.seen_lines import KnownFile, sighting_after_write
-from surehold.workspace.draft import Draft, ResolvedProposal, make_draft
+from surehold.workspace.draft import Draft, ResolvedProposal, disk_steps, make_draft
 from surehold.workspace.paths import spelled_path
 from surehold.workspace.proposal import Absent, FileReceipt, Proposal, Receipt
 from surehold.workspace.reader import WorkspaceReader
@@ -106,9 +99,8 @@ class WorkspaceWriter:
         approved = permission.request_approval([one.proposal for one in places], rehearsal, call, why)
         again = self._resolve_proposals([_as_spelled(one) for one in approved.proposals])
         if [one.targets for one in again] != [one.targets for one in places]:  # a link leads elsewhere by now
-            raise StaleFile(
-                "A path now resolves to a different file than the one that was approved.", reason="changed_while_asked"
-            )
+            message = "A path now resolves to a different file than the one that was approved."
+            raise StaleFile(message, reason="changed_while_asked")
         permission.reason_to_ask([rule for one in again for rule in one.rules])  # the mode may be another one by now
         return approved.with_note(self._write_locked(again, call, change_id, dry_run=False))
 
@@ -139,7 +131,7 @@ class WorkspaceWriter:
         """Do steps 3 to 10 under the lock, or say which other change must be over first."""
         match view.earlier or _find_abandoned(view, places):
             case Replay(entries=entries):
-                return Receipt(change_id=entries[0].change_id, files=(), entries=entries, replayed=True)
+                return _make_receipt([], entries=entries, replayed=True)
             case Busy() as busy:
                 return busy
             case None:
@@ -156,7 +148,7 @@ class WorkspaceWriter:
                 case Begun():
                     return self._commit_change(intent, drafts, sightings)  # 8 to 10
                 case Replay(entries=entries):
-                    return Receipt(change_id=entries[0].change_id, files=(), entries=entries, replayed=True)
+                    return _make_receipt([], entries=entries, replayed=True)
                 case StaleRead(path=path, head=head):
                     _refuse_stale_cache(path, head.version.sha256 if head.version else "")
                 case Busy() as busy:
@@ -238,7 +230,7 @@ class WorkspaceWriter:
             if overdue and not self._store.renew(intent.id, lease=self._limits.lease):
                 raise StateUnavailable("This change took so long that another process settled it.", reason="lease_lost")
 
-        steps = [step for one in drafts if one.changes_anything for step in one.steps]
+        steps = [step for one in drafts if one.changes_anything for step in disk_steps(one)]
         try:
             self._apply_steps(intent, steps, renew_if_overdue)
             entries = self._store.finish(intent.id, sightings=sightings)
@@ -255,7 +247,7 @@ class WorkspaceWriter:
 
     def _apply_steps(self, intent: Intent, steps: Sequence[Step], fence: Callable[[], None]) -> None:
         try:
-            self._disk.apply(steps, tag=intent.id, fence=fence, keep=self._keep_blob)
+            self._disk.apply(steps, tag=intent.id, fence=fence, keep=self._recovery.keep_blob)
         except RecoveryRequired:
             raise
         except SureholdError as error:  # nothing of it is visible, so there is nothing to bring back
@@ -268,9 +260,8 @@ class WorkspaceWriter:
             settled = self._recovery.settle_locked(intent, because=error)
             if settled.direction != "gone":
                 return ()
-            return self._store.list_entries(LedgerQuery(change_id=intent.id, ok_only=True, limit=len(intent.changes)))[
-                ::-1
-            ]
+            query = LedgerQuery(change_id=intent.id, ok_only=True, limit=len(intent.changes))
+            return self._store.list_entries(query)[::-1]
         except SureholdError as worse:
             raise RecoveryRequired(
                 f"{error.message} It is unknown whether the change was applied; `surehold recover` decides that when the disk works again.",
@@ -297,29 +288,21 @@ class WorkspaceWriter:
                 rows.append(Sighting(session=call.session, path=key, sha256=sha256, spans=spans, anchored=anchored))
         return rows
 
-    def _keep_blob(self, data: bytes) -> None:
-        self._store.keep_blob(Blob(data=data, sha256=sha256_hex(data)))
-
     def record_refusal(
         self, paths: Sequence[tuple[str, str]], call: Call, change_id: str, error: SureholdError
     ) -> None:
         """Write a refused call into the ledger, unless closing its intent did that, or will."""
         with suppress(SureholdError):  # the refusal itself is what the caller must hear about
             error.recorded = True
-            if self._store.list_entries(LedgerQuery(change_id=change_id, limit=1)) or self._has_open_intent(change_id):
+            if self._recovery.is_open(change_id) or self._store.list_entries(LedgerQuery(change_id=change_id, limit=1)):
                 return
+            kind, message = error.kind, error.message
             for path, to_path in paths:
                 change = Change(path=path, to_path=to_path, before=None, after=None)
-                self._store.record(
-                    call, change, change_id=change_id, ok=False, error_kind=error.kind, message=error.message
-                )
-
-    def _has_open_intent(self, change_id: str) -> bool:
-        return any(busy.intent.id == change_id for busy in self._store.open_intents())
+                self._store.record(call, change, change_id=change_id, ok=False, error_kind=kind, message=message)
 
 
 def _as_spelled(proposal: Proposal) -> Proposal:
-    """Return a proposal whose paths are resolved again."""
     return replace(proposal, path=spelled_path(proposal.path), to_path=spelled_path(proposal.to_path))
 
 
@@ -329,7 +312,9 @@ def _find_abandoned(view: StoreView, places: Sequence[ResolvedProposal]) -> Busy
     return next((b for b in view.intents if b.owner_is_dead and keys.intersection(paths_of(b.intent))), None)
 
 
-def _make_receipt(drafts: Sequence[Draft], *, entries: tuple[Entry, ...] = (), dry_run: bool = False) -> Receipt:
+def _make_receipt(
+    drafts: Sequence[Draft], *, entries: tuple[Entry, ...] = (), dry_run: bool = False, replayed: bool = False
+) -> Receipt:
     files = tuple(
         FileReceipt(
             path=one.place.target.key,
@@ -345,30 +330,21 @@ def _make_receipt(drafts: Sequence[Draft], *, entries: tuple[Entry, ...] = (), d
         files=files,
         entries=entries,
         dry_run=dry_run,
+        replayed=replayed,
         already_applied=any(one.already_applied for one in drafts),
     )
 
 
 def _give_up_after(deadline: float, busy: Busy) -> None:
     other = busy.intent
+    path = other.changes[0].path
     if time.monotonic() > deadline and busy.owner_is_dead:
-        raise RecoveryRequired(
-            f"An interrupted change ({other.id}) still holds `{other.changes[0].path}`.", path=other.changes[0].path
-        )
+        raise RecoveryRequired(f"An interrupted change ({other.id}) still holds `{path}`.", path=path)
     if time.monotonic() > deadline:
-        raise LockTimeout(
-            f"Another change ({other.call.tool}, {other.id}) holds `{other.changes[0].path}`.",
-            path=other.changes[0].path,
-            holder=other.id,
-        )
+        raise LockTimeout(f"Another change ({other.call.tool}, {other.id}) holds `{path}`.", path=path, holder=other.id)
     time.sleep(_POLL_SECONDS)
 
 
 def _refuse_stale_cache(key: str, newest: str) -> NoReturn:
-    raise StaleFile(
-        f"This mount still shows an older version of `{key}`.",
-        path=key,
-        reason="stale_cache",
-        action="Try again in a moment.",
-        newest_sha256=newest,
-    )
+    message, action = f"This mount still shows an older version of `{key}`.", "Try again in a moment."
+    raise StaleFile(message, path=key, reason="stale_cache", action=action, newest_sha256=newest)

@@ -21,7 +21,7 @@ from typing import Protocol
 
 from surehold.errors import InvalidArgument, PermissionDenied, PermissionRequired, ProtectedPath, StaleFile
 from surehold.stores.base import Call
-from surehold.text.plan import EditPlan
+from surehold.text.plan import EditPlan, diff_between
 from surehold.text.rewrite import WriteText
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.access.policy import PathRules
@@ -109,7 +109,6 @@ class Permission:
         return Permission(approver=approver, agreement=self._agreed, record=self.record)
 
     def with_record(self, record: ChangeRecord) -> "Permission":
-        """Return the same permission, whose changes are recorded."""
         return Permission(approver=self._approver, agreement=self._agreed, record=record)
 
     def reason_to_ask(self, standings: Sequence[PathRules], *, dry_run: bool = False) -> str:
@@ -122,10 +121,15 @@ class Permission:
 
     def _reason_for_path(self, standing: PathRules, *, dry_run: bool) -> str:
         path, mode = standing.path, self.mode
-        if mode == "bypassPermissions":
+        if mode == "bypassPermissions" or (mode == "plan" and dry_run):
             return ""
         if mode == "plan":
-            return "" if dry_run else _refuse_in_plan_mode(path)
+            raise PermissionDenied(
+                "This is plan mode, which changes nothing.",
+                path=path,
+                reason="plan_mode",
+                action="Describe the change instead, or ask a person to start in another mode.",
+            )
         why = self._reason_by_rules(standing)
         if why and mode == "dontAsk":
             raise PermissionDenied(
@@ -139,9 +143,10 @@ class Permission:
     def _reason_by_rules(self, standing: PathRules) -> str:
         path, asked_by = standing.path, standing.asked_by
         if rule := standing.protected_by:
+            why = f"`{path}` is protected: `{rule}` configures other programs."
             if self._approver is None or self.mode == "dontAsk":
-                raise ProtectedPath(f"`{path}` is protected: `{rule}` configures other programs.", path=path, rule=rule)
-            return f"`{path}` is protected: `{rule}` configures other programs."
+                raise ProtectedPath(why, path=path, rule=rule)
+            return why
         if asked_by:
             return f"The rule `{asked_by}` of this workspace asks before `{path}` is changed."
         if standing.allowed or self.mode == "acceptEdits" or self._agreed.always:
@@ -170,7 +175,7 @@ class Permission:
                 f"The approval contains content for `{min(strange)}`, which this change does not write.",
                 reason="strange_content",
             )
-        pairs = list(zip(proposals, request.files, strict=True))
+        pairs = zip(proposals, request.files, strict=True)
         bound = [_bind_to_approval(proposal, one, approval.contents.get(one.path)) for proposal, one in pairs]
         self._agreed.always |= approval.always and self.mode == mode  # it was said about the mode that asked
         return ApprovedProposals(proposals=tuple(bound), note=approval.note)
@@ -184,17 +189,13 @@ class ApprovedProposals:
     note: str = ""
     """A message for the model."""
 
-    @property
-    def is_modified(self) -> bool:
-        return any(isinstance(one.edit, ApproverText) for one in self.proposals)
-
     def with_note(self, receipt: Receipt) -> Receipt:
         """Return the receipt with the note of the person, and whether they changed the content."""
         first, *others = receipt.files or (None,)
         if self.note and first:
             said = f"The person who allowed this says: {self.note}"
             receipt = replace(receipt, files=(replace(first, warnings=(*first.warnings, said)), *others))
-        return replace(receipt, user_modified=self.is_modified)
+        return replace(receipt, user_modified=any(isinstance(one.edit, ApproverText) for one in self.proposals))
 
 
 class ApproverText(WriteText):
@@ -219,7 +220,9 @@ class ApprovedVersion:
             action="Look at what changed, and make the change again if it is still right.",
             expected_sha256=self.before.sha256,
             actual_sha256=current.sha256,
-            changes_since=_diff_since(self.before, current, path),
+            changes_since=diff_between(
+                self.before, current, from_name=path, to_name=path, limit=_DIFF_PREVIEW_CHARS
+            ).text,
         )
 
 
@@ -269,21 +272,6 @@ def _as_proposed(content: str, plan: EditPlan) -> str:
     if after.lines.style == "crlf":
         content = content.replace("\r\n", "\n").replace("\n", "\r\n")
     return "\ufeff" + content.removeprefix("\ufeff") if after.encoding.bom else content
-
-
-def _diff_since(before: Snapshot, current: Snapshot, key: str) -> str:
-    from surehold.text.plan import diff_between
-
-    return diff_between(before, current, from_name=key, to_name=key, limit=_DIFF_PREVIEW_CHARS).text
-
-
-def _refuse_in_plan_mode(key: str) -> str:
-    raise PermissionDenied(
-        "This is plan mode, which changes nothing.",
-        path=key,
-        reason="plan_mode",
-        action="Describe the change instead, or ask a person to start in another mode.",
-    )
 
 
 def _denial_message(note: str) -> str:

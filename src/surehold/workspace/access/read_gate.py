@@ -51,7 +51,9 @@ class ReadGate:
         elif self._gate.require_read == "off":
             self._free = True
         else:
-            _refuse_binary(file)
+            if not file.current.is_text:
+                action = "Leave it to a program that knows its format."
+                raise BinaryFile(f"`{file.path}` is a binary file.", path=file.path, action=action)
             self._check_present(file)
 
     def __call__(self, plan: EditPlan) -> tuple[str, ...]:
@@ -84,13 +86,12 @@ class ReadGate:
         )
 
     def _check_present(self, case: KnownFile) -> None:
-        if case.known_version:
+        if case.shown is not None:
             if self._needs == "whole" and not case.is_fully_known and not self._changes_nothing(case.current):
                 raise self._unseen_rest_error(case)
         elif not case.seen:
-            if not (self._needs == "lines" and self._gate.require_read == "matched") and not self._sends_same_content(
-                case
-            ):
+            may_match = self._needs == "lines" and self._gate.require_read == "matched"
+            if not may_match and not self._sends_same_content(case):
                 raise _not_read_error(case)
         elif not self._sends_same_content(case) and not self._may_proceed(case):
             raise self._stale_error(case)
@@ -126,31 +127,26 @@ class ReadGate:
             return ()
 
     def _stale_error(self, case: KnownFile) -> StaleFile:
-        facts: dict[str, Any] = {"expected_sha256": case.seen[0].sha256, "sha256": case.current.sha256}
-        base = next(iter(case.earlier_versions), None)
-        if base is None:
-            return StaleFile(
-                f"`{case.path}` changed since this session read it.",
-                path=case.path,
-                reason="changed_since",
-                action="Read it again, then make the change.",
-                **facts,
-            )
-        change = excerpt_changes(base[0], case.current, room=_REFUSAL_CHARS)
+        stale = StaleFile(
+            f"`{case.path}` changed since this session read it.",
+            path=case.path,
+            reason="changed_since",
+            action="Read it again, then make the change.",
+            expected_sha256=case.seen[0].sha256,
+            sha256=case.current.sha256,
+        )
+        if not case.earlier_versions:
+            return stale
+        change = excerpt_changes(case.earlier_versions[0][0], case.current, room=_REFUSAL_CHARS)
         known = merge_ranges([*case.known, *change.shown])
         unseen = subtract_spans(case.all_lines, known)
         enough = "Look at `changes_since`; if the change is still right, send it again."
         more = f"Look at `changes_since`, and {_read_call(unseen)} before you change lines there; then send it again."
-        return StaleFile(
-            f"`{case.path}` changed since this session read it.",
-            path=case.path,
-            reason="changed_since",
-            action=more if change.truncated or (unseen and self._needs == "whole") else enough,
-            changes_since=change.text,
-            changes_since_truncated=change.truncated,
-            shown=known,
-            **facts,
-        )
+        stale.action = more if change.truncated or (unseen and self._needs == "whole") else enough
+        stale.shown = known
+        difference = {"changes_since": change.text, "changes_since_truncated": change.truncated}
+        stale.details = {**difference, **stale.details}
+        return stale
 
     def _unseen_lines_error(self, case: KnownFile, unseen: LineRanges) -> StaleFile:
         page = excerpt_lines(case.current, unseen, room=_REFUSAL_CHARS)
@@ -199,13 +195,6 @@ def _removed_it(case: KnownFile) -> bool:
     newest = case.newest_own_entry()
     gone = newest.change.transitions() if newest else ()
     return any(name == case.path and after is None for name, _, after in gone)
-
-
-def _refuse_binary(file: KnownFile) -> None:
-    if not file.current.is_text:
-        raise BinaryFile(
-            f"`{file.path}` is a binary file.", path=file.path, action="Leave it to a program that knows its format."
-        )
 
 
 def _is_single_exact_match(plan: EditPlan) -> bool:

@@ -2,9 +2,8 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal
+from functools import cached_property, partial
+from typing import Literal, NamedTuple
 
 from surehold.errors import SureholdError
 from surehold.stores.base import Entry, LedgerQuery, PathRecord, Sighting, Store, WriterSpan
@@ -18,20 +17,19 @@ def sighting_after_write(plan: EditPlan, *, session: str, key: str, known: Sight
     """Carry what was seen over the session's own edit: untouched lines move, written lines count as seen."""
     if not plan.after.exists:
         return None
+    build = partial(Sighting, session=session, path=key, sha256=plan.after.sha256)
     is_text = plan.after.is_text and plan.before.is_text
-    everything = not plan.before.exists or (known is not None and known.whole)
-    if everything:
+    if not plan.before.exists or (known is not None and known.whole):
         total = plan.after.line_count if is_text else 0
-        spans: LineRanges = ((1, total),) if total else ()
-        return Sighting(session=session, path=key, sha256=plan.after.sha256, spans=spans, whole=True)
+        return build(spans=((1, total),) if total else (), whole=True)
     if not is_text or plan.after.size <= len(plan.after.encoding.bom):
-        return Sighting(session=session, path=key, sha256=plan.after.sha256, spans=(), whole=plan.after.size == 0)
+        return build(spans=(), whole=plan.after.size == 0)
     touched = _find_changed_lines(plan)
     written = [(one.new_first, one.new_last) for one in touched if one.new_first <= one.new_last]
     spans = merge_ranges([*_carry_seen_lines(touched, known.spans if known else ()), *written])
     # Counting the lines of a large file takes a while, so the first line is looked at before.
     whole = bool(spans) and spans[0][0] == 1 and spans == ((1, plan.after.line_count),)
-    return Sighting(session=session, path=key, sha256=plan.after.sha256, spans=spans, whole=whole)
+    return build(spans=spans, whole=whole)
 
 
 def subtract_spans(wanted: Sequence[tuple[int, int]], known: LineRanges) -> LineRanges:
@@ -57,8 +55,7 @@ def clip_spans(known: LineRanges, first: int, last: int) -> Iterator[tuple[int, 
         yield max(start, first), min(end, last)
 
 
-@dataclass(frozen=True, slots=True)
-class _LineReplacement:
+class _LineReplacement(NamedTuple):
     """Lines `first` to `last` became lines `new_first` to `new_last`; an empty range ends before it begins."""
 
     first: int
@@ -75,12 +72,8 @@ def _find_changed_lines(plan: EditPlan) -> list[_LineReplacement]:
     for start, end, new_start, new_end in plan.span_offsets():
         if counts:  # between the spans both are the same text, which is counted once
             new.skip_to(new_start, old.line_at(start) + shift)
-        whole = (
-            _begins_line(plan.before, start)
-            and _begins_line(plan.before, end)
-            and _begins_line(plan.after, new_start)
-            and _begins_line(plan.after, new_end)
-        )
+        edges = (plan.before, start), (plan.before, end), (plan.after, new_start), (plan.after, new_end)
+        whole = all(_begins_line(*edge) for edge in edges)
         first, last = _line_range(old, plan.before, start, end, whole=whole)
         new_first, new_last = _line_range(new, plan.after, new_start, new_end, whole=whole)
         rows.append(_LineReplacement(first, last, new_first, new_last))
@@ -131,18 +124,15 @@ class KnownFile:
         self.path, self.seen = record.key, record.sightings
         self.current, self.session = current, session
         self._head, self._store = record.head, store
-        self._shown = next((one for one in self.seen if one.sha256 == current.sha256), None)
-
-    @property
-    def known_version(self) -> bool:
-        return self._shown is not None
+        self.shown = next((one for one in self.seen if one.sha256 == current.sha256), None)
+        """What was shown of this very version."""
 
     @property
     def spans(self) -> LineRanges:
         """Lines that were shown of this very version."""
-        if self._shown is None:
+        if self.shown is None:
             return ()
-        return self.all_lines if self._shown.whole else self._shown.spans
+        return self.all_lines if self.shown.whole else self.shown.spans
 
     @property
     def is_fully_known(self) -> bool:
@@ -164,15 +154,14 @@ class KnownFile:
     @cached_property
     def earlier_versions(self) -> list[tuple[Snapshot, LineRanges]]:
         """Other versions whose bytes were kept, newest first, with the lines that were shown of them."""
-        return list(self._load_earlier_versions())
-
-    def _load_earlier_versions(self) -> Iterator[tuple[Snapshot, LineRanges]]:
+        found = list[tuple[Snapshot, LineRanges]]()
         for one in self.seen:
-            data = None if one is self._shown or not one.sha256 else self.load_version(one.sha256)
+            data = None if one is self.shown or not one.sha256 else self.load_version(one.sha256)
             if data is not None and len(data) + self.current.size <= _MAX_COMPARED_BYTES:
                 base = Snapshot(data, encoding=self.current.encoding)
                 total = base.line_count if one.whole else 0
-                yield base, ((1, total),) if total else one.spans
+                found.append((base, ((1, total),) if total else one.spans))
+        return found
 
     def load_version(self, sha256: str) -> bytes | None:
         """Return the bytes of a version; None if they were too large to be kept, or were pruned since."""
@@ -186,7 +175,7 @@ class KnownFile:
     @property
     def sighting(self) -> Sighting | None:
         """What the session has seen of the current version; with earlier versions, if those were asked."""
-        return self.sighting_of(self.known) if "known" in self.__dict__ else self._shown
+        return self.sighting_of(self.known) if "known" in self.__dict__ else self.shown
 
     def sighting_of(self, spans: LineRanges) -> Sighting:
         """Return these lines of the file, or its absence, as shown."""
