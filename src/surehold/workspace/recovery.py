@@ -137,15 +137,15 @@ class Recovery:
     def _read_path_states(self, change: Change) -> list[_PathState]:
         return [self._read_path_state(change, *transition) for transition in change.transitions()]
 
-    def _read_path_state(self, change: Change, path: str, before: Version | None, after: Version | None) -> _PathState:
-        target = self._disk.resolve(path)
+    def _read_path_state(self, change: Change, key: str, before: Version | None, after: Version | None) -> _PathState:
+        target = self._disk.resolve(key)
         now = self._disk.read(target, limit=self._limit)
         return _PathState(
             target=target,
             before=before,
             after=after,
             torn=change.in_place and self._is_torn(now, before, after),
-            vacated=change.displaced is not None and path == change.to_path,
+            vacated=change.displaced is not None and key == change.to_path,
             now=now,
             name=sha256_hex(now.data) if now else "",
         )

