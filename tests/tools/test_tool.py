@@ -8,9 +8,18 @@ from pydantic import Field
 from spec.marks import requirement
 from surehold.errors import InvalidArgument, SureholdError
 from surehold.library.families import tool_named, tools_of
-from surehold.tools.call import AnswerBudget, CallContext, CallSubject, NamesFile
+from surehold.tools.call import (
+    AnswerBudget,
+    CallContext,
+    CallSubject,
+    NamesFile,
+    NestedParams,
+    Params,
+    SubjectPath,
+    parse_arguments,
+)
 from surehold.tools.schema import params_schema, result_schema
-from surehold.tools.spec import Answer, AnyTool, Hints, NestedParams, Params, Result, SubjectPath, Wire, tool
+from surehold.tools.spec import Answer, AnyTool, Hints, Result, Wire, tool
 from workspaces import make_bench
 
 
@@ -143,7 +152,7 @@ def test_an_unknown_argument_at_the_top_is_ignored_with_a_warning(context: CallC
 @requirement("engine:tool:unknown_nested")
 def test_an_unknown_key_inside_an_object_is_an_error_that_lists_the_allowed_ones() -> None:
     with pytest.raises(InvalidArgument) as refused:
-        count_lines.parse_arguments({"path": "a", "words": [{"text": "x", "txet": "y"}]})
+        parse_arguments("count_lines", CountParams, {"path": "a", "words": [{"text": "x", "txet": "y"}]})
 
     assert refused.value.details["problems"] == [
         {"argument": "words.0.txet", "problem": "Unknown key; allowed are text, title"}
@@ -152,7 +161,7 @@ def test_an_unknown_key_inside_an_object_is_an_error_that_lists_the_allowed_ones
 
 def test_a_missing_argument_is_named() -> None:
     with pytest.raises(InvalidArgument) as refused:
-        count_lines.parse_arguments({})
+        parse_arguments("count_lines", CountParams, {})
 
     assert "`path`" in refused.value.message
 

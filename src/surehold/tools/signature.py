@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, Signature
 from typing import Any, get_args, get_origin, get_type_hints
 
-from pydantic.fields import FieldInfo
-
 from surehold.tools.call import NamesFile, Params
 from surehold.tools.schema import Json, ordered_fields
 from surehold.tools.spec import AnyTool
@@ -15,17 +13,18 @@ def method_signature(tool: AnyTool) -> Signature:
     """Return what the method takes: required arguments by position too, everything else by name."""
     fields = ordered_fields(tool.params)
     first = sorted(
-        (name for name, info in fields.items() if _is_positional(tool.params, name, info)),
+        (name for name, info in fields.items() if info.is_required() or name in tool.params.POSITIONAL),
         key=lambda name: (not fields[name].is_required(), NamesFile() not in fields[name].metadata),
     )
     rows = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)]
     for name in (*first, *(name for name in fields if name not in first)):
         info = fields[name]
         kind = Parameter.POSITIONAL_OR_KEYWORD if name in first else Parameter.KEYWORD_ONLY
-        python_type = _python_type(info.annotation)
+        is_needed = info.is_required() or info.alias in tool.params.DEMANDED
+        default, python_type = Parameter.empty if is_needed else info.default, _python_type(info.annotation)
         if info.default_factory is not None:
-            python_type = python_type | None
-        rows.append(Parameter(name, kind, default=_default_of(tool.params, info), annotation=python_type))
+            default, python_type = None, python_type | None
+        rows.append(Parameter(name, kind, default=default, annotation=python_type))
     return Signature(rows, return_annotation=tool.result)
 
 
@@ -39,20 +38,6 @@ def arguments_from_python(params: type[Params], given: Mapping[str, Any]) -> Jso
         elif value is not None or info.default_factory is None:
             arguments[name] = value
     return arguments
-
-
-def _is_positional(params: type[Params], name: str, info: FieldInfo) -> bool:
-    return name in params.POSITIONAL or (info.is_required() and not _is_demanded(params, info))
-
-
-def _is_demanded(params: type[Params], info: FieldInfo) -> bool:
-    return info.alias in params.DEMANDED
-
-
-def _default_of(params: type[Params], info: FieldInfo) -> Any:
-    if info.is_required() or _is_demanded(params, info):
-        return Parameter.empty
-    return None if info.default_factory is not None else info.default
 
 
 def _converter_of(annotation: Any) -> Callable[[Any], Json] | None:

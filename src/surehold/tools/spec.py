@@ -24,13 +24,7 @@ from surehold.tools.call import (
     MODEL_CONFIG,
     AnswerBudget,
     CallContext,
-    DestinationPath,
-    NestedParams,
-    OptionalSubjectPath,
     P,
-    Params,
-    SubjectPath,
-    TrashedName,
     parse_arguments,
 )
 from surehold.tools.schema import Json, params_schema, result_schema
@@ -44,6 +38,15 @@ class ResultPart(BaseModel):
     """A part of a result."""
 
     model_config = MODEL_CONFIG
+
+    MAY_BE_UNKNOWN: ClassVar[frozenset[str]] = frozenset()
+    """Fields whose None says something."""
+
+    @classmethod
+    def from_known(cls, **facts: Any) -> Self:
+        """Make it of what is known: a field that is None counts as not set."""
+        known = {name: fact for name, fact in facts.items() if fact is not None or name in cls.MAY_BE_UNKNOWN}
+        return cls(**known)
 
 
 class Result(ResultPart):
@@ -157,25 +160,6 @@ def _inline_text(value: Any) -> str:
     return str(value)
 
 
-__all__ = [  # everything that the file of a tool needs
-    "Answer",
-    "AnyTool",
-    "DestinationPath",
-    "Hints",
-    "Json",
-    "Kind",
-    "NestedParams",
-    "OptionalSubjectPath",
-    "Params",
-    "Result",
-    "ResultPart",
-    "SubjectPath",
-    "Tool",
-    "TrashedName",
-    "Wire",
-    "tool",
-]
-
 Kind = Literal["read", "edit", "delete", "move", "search", "other"]
 _MAX_PATH_CHARS = 4_096
 
@@ -261,7 +245,9 @@ class Tool(Generic[P, R]):
         """Call it with plain data; a refusal is an answer too, and the ledger records it."""
         try:
             context.raise_if_cancelled()
-            params, warnings = self.parse_arguments(arguments, deprecated_names=context.deprecated_names)
+            params, warnings = parse_arguments(
+                self.name, self.params, arguments, deprecated_names=context.deprecated_names
+            )
             result = self.run(context, params)
         except SureholdError as error:
             return self.record_refusal(context, arguments, error)
@@ -271,12 +257,6 @@ class Tool(Generic[P, R]):
             if not result.changes_made():
                 raise
             return self.changed_answer(result.changes_made(), bug)
-
-    def parse_arguments(
-        self, arguments: Mapping[str, Any], *, deprecated_names: bool = True
-    ) -> tuple[P, tuple[str, ...]]:
-        """Turn plain data into Params, with a warning for every unknown argument."""
-        return parse_arguments(self.name, self.params, arguments, deprecated_names=deprecated_names)
 
     def record_refusal(self, context: CallContext, arguments: Mapping[str, Any], error: SureholdError) -> Answer:
         """Answer a call that was refused; the ledger records it unless it did already, or the call was a dry run."""

@@ -15,8 +15,8 @@ from surehold.front.mcp.options import HttpSettings
 from surehold.front.mcp.server import BoundServer, make_server
 from surehold.front.mcp.stdio import serve_stdio
 from surehold.front.shared.stdio_lines import claim_stdio
-from surehold.tools.call import AnswerBudget, CallContext
-from surehold.tools.spec import Hints, Params, Result, SubjectPath, tool
+from surehold.tools.call import AnswerBudget, CallContext, Params, SubjectPath
+from surehold.tools.spec import Hints, Result, tool
 
 LOOKS = Hints(kind="other", title="Odd", read_only=True)
 CHANGES = Hints(kind="edit", title="Odd", operation="create")

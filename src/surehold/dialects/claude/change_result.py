@@ -12,8 +12,7 @@ from surehold.text.diff import Hunk
 from surehold.text.escape import escape_text
 from surehold.text.lines import LineRanges
 from surehold.text.plan import EditPlan
-from surehold.tools.call import AnswerBudget, CallContext
-from surehold.tools.spec import Params, SubjectPath
+from surehold.tools.call import AnswerBudget, CallContext, Params, SubjectPath
 from surehold.workspace.proposal import Receipt
 
 _NO_NEWLINE = "\\ No newline at end of file"

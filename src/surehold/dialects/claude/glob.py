@@ -1,7 +1,7 @@
 """`Glob`: find files by a path pattern, newest first."""
 
 import time
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -16,8 +16,8 @@ from surehold.dialects.shared.listing_text import (
 )
 from surehold.dialects.shared.params import CamelResult
 from surehold.text.escape import escape_text
-from surehold.tools.call import AnswerBudget, CallContext
-from surehold.tools.spec import Hints, OptionalSubjectPath, Params, tool
+from surehold.tools.call import AnswerBudget, CallContext, OptionalSubjectPath, Params
+from surehold.tools.spec import Hints, tool
 
 _MAX_FILES = 10_000
 
@@ -89,8 +89,7 @@ def glob(context: CallContext, params: ClaudeGlobParams) -> ClaudeGlobResult:
     )
     names = tuple(escape_text(file.key) for file in found.files)
     names = names[: count_that_fit(names, context.budget.page_characters - HEADING_CHARS)]
-    facts: dict[str, Any] = {"ignored_matches": found.elsewhere, "matches_below": found.below}
-    return ClaudeGlobResult(
+    return ClaudeGlobResult.from_known(
         filenames=names,
         num_files=len(names),
         truncated=len(names) < found.total,
@@ -100,5 +99,6 @@ def glob(context: CallContext, params: ClaudeGlobParams) -> ClaudeGlobResult:
         root=escape_text(found.directory),
         not_looked_at=skipped_counts(found.skipped),
         notes=tuple(map(escape_text, found.notes)),
-        **{name: value for name, value in facts.items() if value is not None},
+        ignored_matches=found.elsewhere,
+        matches_below=found.below,
     )

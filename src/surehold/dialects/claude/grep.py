@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -18,8 +19,8 @@ from surehold.dialects.shared.params import CamelResult
 from surehold.search.glob import is_glob
 from surehold.search.query import MatchedLine, ResultWindow, Search, SearchResult, Want
 from surehold.text.escape import escape_text
-from surehold.tools.call import AnswerBudget, CallContext
-from surehold.tools.spec import Hints, OptionalSubjectPath, Params, tool
+from surehold.tools.call import AnswerBudget, CallContext, OptionalSubjectPath, Params
+from surehold.tools.spec import Hints, tool
 from surehold.workspace.finder import BUILD_DIRECTORIES, VERSION_CONTROL_DIRECTORIES
 
 OutputMode = Literal["files_with_matches", "content", "count"]
@@ -132,23 +133,14 @@ def grep(context: CallContext, params: ClaudeGrepParams) -> ClaudeGrepResult:
         progress=context.progress,
         cancelled=context.cancelled,
     )
+    files = {file.path: file for file in found.files}
     context.session.record_shown_matches(
-        (file.path, file.snapshot, tuple((row.line, row.line) for row in rows if row.is_whole))
-        for file, rows in _rows_by_file(found)
+        (path, files[path].snapshot, tuple((row.line, row.line) for row in rows if row.is_whole))
+        for path, rows in groupby(found.rows, key=attrgetter("path"))
+        if path in files
     )
     shown = len(found.rows) if found.want == "lines" else len(found.counts)
-    following = params.offset + shown
-    facts: dict[str, Any] = {
-        **_mode_fields(params, found),
-        "total_lines": found.total_lines,
-        "total_matches": found.total_matches,
-        "applied_limit": shown if found.truncated else None,
-        "applied_offset": params.offset or None,
-        "next_offset": following if found.truncated else None,
-        "files_searched": found.files_scanned,
-        "ignored_matches": found.elsewhere,
-    }
-    return ClaudeGrepResult(
+    return ClaudeGrepResult.from_known(
         mode=params.output_mode,
         num_files=len(found.counts),
         filenames=tuple(escape_text(path) for path, _ in found.counts),
@@ -159,7 +151,14 @@ def grep(context: CallContext, params: ClaudeGrepParams) -> ClaudeGrepResult:
         left_out=_left_out_kinds(params),
         engine="ripgrep with PCRE2" if found.look_around and found.engine == "ripgrep" else found.engine,
         notes=(*map(escape_text, found.notes), *_page_notices(params, found, shown)),
-        **{name: value for name, value in facts.items() if value is not None},
+        total_lines=found.total_lines,
+        total_matches=found.total_matches,
+        applied_limit=shown if found.truncated else None,
+        applied_offset=params.offset or None,
+        next_offset=params.offset + shown if found.truncated else None,
+        files_searched=found.files_scanned,
+        ignored_matches=found.elsewhere,
+        **_mode_fields(params, found),
     )
 
 
@@ -200,13 +199,6 @@ def _result_window(params: ClaudeGrepParams, budget: AnswerBudget) -> ResultWind
         limit=min(params.head_limit or budget.lines, budget.lines),
         room=budget.page_characters - HEADING_CHARS,
     )
-
-
-def _rows_by_file(found: SearchResult) -> Iterator[tuple[Any, list[MatchedLine]]]:
-    files = {file.path: file for file in found.files}
-    for path, rows in groupby(found.rows, key=lambda row: row.path):
-        if path in files:
-            yield files[path], list(rows)
 
 
 def _mode_fields(params: ClaudeGrepParams, found: SearchResult) -> dict[str, Any]:

@@ -2,35 +2,19 @@
 
 import os
 from base64 import b64encode
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal
 from urllib.parse import quote
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
-from surehold.dialects.shared.params import CamelResult
+from surehold.dialects.shared.params import CamelResult, CamelResultPart
 from surehold.text.escape import escape_text
 from surehold.text.lines import NewlineStyle
 from surehold.tools.call import AnswerBudget
 from surehold.tools.spec import Json
 
 
-class _SparseModel(BaseModel):
-    """Says only what there is to say."""
-
-    @classmethod
-    def from_known(cls, **facts: Any) -> Self:
-        """Make it of what is known; `total_lines` says also that it is not."""
-        return cls(**{name: value for name, value in facts.items() if value is not None or name == "total_lines"})
-
-
-class _ReadResultPart(_SparseModel):
-    """A part of a result, in camelCase."""
-
-    model_config = ConfigDict(alias_generator=to_camel, frozen=True, populate_by_name=True, defer_build=True)
-
-
-class Dimensions(_ReadResultPart):
+class Dimensions(CamelResultPart):
     """Pixels of an image as it is meant to be seen, and as it is shown."""
 
     original_width: int
@@ -39,7 +23,7 @@ class Dimensions(_ReadResultPart):
     display_height: int
 
 
-class ImagePart(_ReadResultPart):
+class ImagePart(CamelResultPart):
     """An image inside of something else."""
 
     mime_type: str
@@ -51,11 +35,8 @@ class ImagePart(_ReadResultPart):
     image: int | None = None
     """Its number in the text of a notebook."""
 
-    def to_content_block(self) -> Json:
-        return {"type": "image", "data": self.base64, "mimeType": self.mime_type}
 
-
-class PagePart(_ReadResultPart):
+class PagePart(CamelResultPart):
     """One page of a document."""
 
     page: int
@@ -64,8 +45,10 @@ class PagePart(_ReadResultPart):
     notice: str | None = None
 
 
-class FileReadResult(CamelResult, _SparseModel):
+class FileReadResult(CamelResult):
     """A file as it is shown. Which fields there are depends on its type."""
+
+    MAY_BE_UNKNOWN: ClassVar = frozenset({"total_lines"})
 
     type: Literal["text", "image", "notebook", "pdf", "parts", "file_unchanged"]
     file_path: str
@@ -112,16 +95,16 @@ class FileReadResult(CamelResult, _SparseModel):
 
     def content_blocks(self) -> tuple[Json, ...]:
         if self.type == "image":
-            return ({"type": "image", "data": self.base64, "mimeType": self.mime_type},)
+            return (_image_block(self),)
         if self.type == "pdf":
-            resource = {
-                "uri": f"file://{quote(os.fsencode(self.file_path))}",
-                "mimeType": self.mime_type,
-                "blob": self.base64,
-            }
-            return ({"type": "resource", "resource": resource},)
+            uri = f"file://{quote(os.fsencode(self.file_path))}"
+            return ({"type": "resource", "resource": {"uri": uri, "mimeType": self.mime_type, "blob": self.base64}},)
         pictures = [page.image for page in self.pages or ()] + list(self.images or ())
-        return tuple(one.to_content_block() for one in pictures if one)
+        return tuple(_image_block(one) for one in pictures if one)
+
+
+def _image_block(image: ImagePart | FileReadResult) -> Json:
+    return {"type": "image", "data": image.base64, "mimeType": image.mime_type}
 
 
 def encode_base64(data: bytes) -> str:

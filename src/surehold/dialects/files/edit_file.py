@@ -21,8 +21,8 @@ from surehold.dialects.shared.wire import WIRE
 from surehold.text.escape import escape_text
 from surehold.text.plan import EditOutcome
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
-from surehold.tools.call import CallContext
-from surehold.tools.spec import Hints, Json, SubjectPath, tool
+from surehold.tools.call import CallContext, SubjectPath
+from surehold.tools.spec import Hints, Json, tool
 from surehold.workspace.proposal import Proposal
 
 _MAX_RANGES = 100

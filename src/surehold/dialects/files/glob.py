@@ -14,8 +14,8 @@ from surehold.dialects.shared.listing_text import (
 )
 from surehold.dialects.shared.params import CamelParams, CamelResult, CamelResultPart
 from surehold.dialects.shared.wire import WIRE
-from surehold.tools.call import AnswerBudget, CallContext
-from surehold.tools.spec import Hints, SubjectPath, tool
+from surehold.tools.call import AnswerBudget, CallContext, SubjectPath
+from surehold.tools.spec import Hints, tool
 
 
 class GlobParams(CamelParams):

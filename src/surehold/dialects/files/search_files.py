@@ -11,8 +11,8 @@ from surehold.dialects.shared.params import CamelParams, CamelResult, CamelResul
 from surehold.dialects.shared.wire import WIRE
 from surehold.search.query import Hit, Search
 from surehold.text.escape import escape_text
-from surehold.tools.call import AnswerBudget, CallContext
-from surehold.tools.spec import Hints, SubjectPath, tool
+from surehold.tools.call import AnswerBudget, CallContext, SubjectPath
+from surehold.tools.spec import Hints, tool
 
 
 class SearchParams(CamelParams):

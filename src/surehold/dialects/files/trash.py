@@ -20,8 +20,8 @@ from surehold.errors import InvalidArgument, NotFound
 from surehold.stores.base import TrashItem
 from surehold.text.escape import escape_text
 from surehold.text.plan import Delete
-from surehold.tools.call import CallContext
-from surehold.tools.spec import Hints, OptionalSubjectPath, SubjectPath, TrashedName, tool
+from surehold.tools.call import CallContext, OptionalSubjectPath, SubjectPath, TrashedName
+from surehold.tools.spec import Hints, tool
 from surehold.workspace.proposal import Proposal
 from surehold.workspace.session import Session
 

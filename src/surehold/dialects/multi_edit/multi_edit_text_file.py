@@ -16,8 +16,8 @@ from surehold.dialects.multi_edit.wire import BRIEF, GUIDE, WIRE, ContractMessag
 from surehold.dialects.shared.params import check_text
 from surehold.errors import InvalidArgument
 from surehold.text.quoted.edits import SequentialEdits, StringEdit
-from surehold.tools.call import CallContext
-from surehold.tools.spec import Hints, Json, NestedParams, ResultPart, SubjectPath, tool
+from surehold.tools.call import CallContext, NestedParams, SubjectPath
+from surehold.tools.spec import Hints, Json, ResultPart, tool
 from surehold.workspace.proposal import Proposal
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 
+from pydantic.alias_generators import to_snake
+
 from surehold.search.query import ListedEntry, Skipped
 from surehold.text.escape import escape_text
 
@@ -42,16 +44,7 @@ def _format_second(seconds: int) -> str:
 
 def skipped_counts(skipped: Skipped) -> dict[str, int]:
     """Return what was not searched, by kind; kinds without any, or not counted, are left out."""
-    counts = {
-        "ignored": skipped.ignored,
-        "hidden": skipped.hidden,
-        "binary": skipped.binary,
-        "tooLarge": skipped.too_large,
-        "denied": skipped.denied,
-        "unreadable": skipped.unreadable,
-        "changed": skipped.changed,
-    }
-    return {kind: count for kind, count in counts.items() if count}
+    return {kind: count for kind in _SKIPPED_WORDS if (count := getattr(skipped, to_snake(kind)))}
 
 
 def skipped_text(label: str, counts: dict[str, int]) -> str:

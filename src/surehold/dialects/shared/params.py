@@ -11,8 +11,8 @@ from surehold.errors import InvalidArgument
 from surehold.stores.base import Operation
 from surehold.text.escape import escape_lines
 from surehold.text.plan import DIFF_LIMIT_BYTES
-from surehold.tools.call import AnswerBudget, CallContext
-from surehold.tools.spec import NestedParams, Params, Result, ResultPart
+from surehold.tools.call import AnswerBudget, CallContext, NestedParams, Params
+from surehold.tools.spec import Result, ResultPart
 from surehold.workspace.proposal import Exact, Proof, Proposal, Receipt, Sha256
 
 CAMEL_CONFIG = ConfigDict(alias_generator=to_camel)

@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from surehold.front.shared.sanitize import encode_json, ensure_utf8, escape_data
 from surehold.text.escape import escape_lines
-from surehold.tools.call import AnswerBudget
-from surehold.tools.spec import Answer, Json, Params, Result, Tool
+from surehold.tools.call import AnswerBudget, Params
+from surehold.tools.spec import Answer, Json, Result, Tool
 
 RESULT_KEY = "surehold/result"
 SESSION_KEY = "surehold/session"
