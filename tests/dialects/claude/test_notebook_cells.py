@@ -36,7 +36,7 @@ def display(**bundle: Any) -> Json:
 
 
 def outputs(*listed: Json) -> list[Json]:
-    return [one.as_dict() for one in render_outputs(list(listed), ImageCollector(most=20), cell=0)]
+    return [one.as_dict() for one in render_outputs(list(listed), ImageCollector(most=20))]
 
 
 @requirement("claude:read:notebook")
@@ -147,10 +147,7 @@ def test_images_are_handed_over_as_bytes_of_their_real_kind() -> None:
 
     notebook = shown(cells)
 
-    assert [(one.mime, one.data, one.cell) for one in notebook.images] == [
-        ("image/png", PNG, 0),
-        ("image/jpeg", JPEG, 0),
-    ]
+    assert [(kind.mime, data) for kind, data in notebook.images] == [("image/png", PNG), ("image/jpeg", JPEG)]
     assert notebook.cells[0].as_dict()["outputs"] == [
         {"kind": "image", "mime": "image/png", "size": len(PNG), "image": 1},
         {"kind": "image", "mime": "image/jpeg", "size": len(JPEG), "image": 2},
@@ -216,9 +213,9 @@ def test_other_types_are_named_with_their_size_and_never_in_their_own_words() ->
     ],
 )
 def test_outputs_of_any_shape_do_no_harm(strange: Any) -> None:
-    for one in render_outputs([strange, printed("fine")], ImageCollector(most=1), cell=0)[-1:]:
+    for one in render_outputs([strange, printed("fine")], ImageCollector(most=1))[-1:]:
         assert one.text == "fine"
-    assert render_outputs(strange, ImageCollector(most=1), cell=0) == () or isinstance(strange, list)
+    assert render_outputs(strange, ImageCollector(most=1)) == () or isinstance(strange, list)
 
 
 def test_cells_are_paged_and_every_page_says_where_it_goes_on() -> None:

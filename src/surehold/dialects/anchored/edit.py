@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field
 
 from surehold.dialects.anchored.wire import BRIEF, GUIDE, WIRE
+from surehold.dialects.shared.params import proof_of
 from surehold.disk.base import Target
 from surehold.errors import SchemaInvalid, SureholdError
 from surehold.syntax.languages import parsers_for
@@ -30,7 +31,7 @@ from surehold.text.sanity.check import SanityCheck, SanityReport
 from surehold.tools.call import AnswerBudget, CallContext, NestedParams, Params, SubjectPath
 from surehold.tools.spec import Hints, Json, Result, tool
 from surehold.workspace.access.seen_lines import KnownFile
-from surehold.workspace.proposal import Exact, Proposal, Receipt, Sha256
+from surehold.workspace.proposal import Proposal, Receipt
 
 _OPERATION_CLASSES: dict[str, type[Operation]] = {
     kind.op: kind for kind in (ReplaceLine, InsertAfter, InsertBefore, DeleteLine, ReplaceRange, DeleteRange)
@@ -197,7 +198,7 @@ def edit(context: CallContext, params: LineEditParams) -> LineEditResult:
     proposal = Proposal(
         path=target,
         edit=call,
-        proof=Sha256(params.expected_sha256.strip().lower()) if params.expected_sha256 else Exact(),
+        proof=proof_of(params.expected_sha256),
         checks=(call.check_sanity,),
         shows=call.shown_lines,
         shows_anchors=True,

@@ -1,20 +1,19 @@
-"""Arguments and results that Write and Edit share, and their `structuredPatch`: the change as hunks for programs and models."""
+"""Results that Write and Edit share, and their `structuredPatch`: the change as hunks for programs and models."""
 
 from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import Any, ClassVar, Self
 
-from pydantic import Field
-
 from surehold.dialects.claude.located_file import LocatedFile
-from surehold.dialects.shared.params import CamelResult, CamelResultPart
+from surehold.dialects.shared.params import CamelResult, CamelResultPart, heading_of
 from surehold.text.diff import Hunk
 from surehold.text.escape import escape_text
 from surehold.text.lines import LineRanges
 from surehold.text.plan import EditPlan
-from surehold.tools.call import AnswerBudget, CallContext, Params, SubjectPath
+from surehold.tools.call import AnswerBudget, CallContext
 from surehold.workspace.proposal import Receipt
 
+FILE_PATH_ALIASES = {"path": "file_path", "filePath": "file_path", "filepath": "file_path"}
 _NO_NEWLINE = "\\ No newline at end of file"
 PATCH_CHARS = 64 * 1024
 """How much of a patch programs are given."""
@@ -92,20 +91,6 @@ _MAX_REPEATED_CHARS = 1_000
 """Longer texts that the caller knows are for programs alone."""
 
 
-class FileChangeParams(Params):
-    """The arguments of every change."""
-
-    PATHS: ClassVar = {"path": "file_path", "filePath": "file_path", "filepath": "file_path"}
-
-    file_path: SubjectPath
-    """Absolute, or relative to the first root."""
-    expected_sha256: str = ""
-    """Refuse unless the file is exactly this version."""
-    dry_run: bool = False
-    reason: str = Field(default="", max_length=2_000)
-    """Note for the audit log."""
-
-
 class FileChangeResult(CamelResult):
     """What every change returns."""
 
@@ -144,9 +129,8 @@ class FileChangeResult(CamelResult):
     def text(self, budget: AnswerBudget) -> str:
         """Say what was done, and show the changed lines as far as they fit."""
         shown = self.cut_to_budget(budget)
-        head = f"Dry run, nothing was written. Would do: {self.headline()}" if self.dry_run else self.headline()
         rows = [
-            head,
+            heading_of(self.headline(), dry_run=self.dry_run),
             *self.extra_notes(),
             "A person changed the content before it was written; the lines below are what is there now."
             * self.user_modified,

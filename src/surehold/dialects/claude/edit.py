@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
-from surehold.dialects.claude.change_result import FileChangeParams, FileChangeResult, change_fields, shown_by_patch
-from surehold.dialects.claude.gate import submit_gated
+from surehold.dialects.claude.change_result import FILE_PATH_ALIASES, FileChangeResult, change_fields, shown_by_patch
+from surehold.dialects.claude.gate import GatedParams, submit_gated
 from surehold.dialects.claude.located_file import locate_file
 from surehold.dialects.claude.wire import BRIEF, GUIDE, WIRE
 from surehold.dialects.shared.params import check_text, quote_aliases
 from surehold.errors import UseNotebookEdit
 from surehold.text.plan import EditPlan
 from surehold.text.quoted.styled_edit import StyledEdit
-from surehold.tools.call import CallContext
+from surehold.tools.call import CallContext, SubjectPath
 from surehold.tools.spec import Hints, tool
 
 _TIER_NOTES = {
@@ -21,11 +21,11 @@ _TIER_NOTES = {
 _MAX_LISTED_LINES = 10
 
 
-class FileEditParams(FileChangeParams):
+class FileEditParams(GatedParams):
     """What to replace."""
 
     ALIASES: ClassVar = {
-        **FileChangeParams.PATHS,
+        **FILE_PATH_ALIASES,
         **quote_aliases("old_string", "new_string"),
         "replaceAll": "replace_all",
     }
@@ -34,6 +34,8 @@ class FileEditParams(FileChangeParams):
     """Exactly as it is in the file, without the line numbers of Read."""
     new_string: str
     replace_all: bool = False
+    file_path: SubjectPath
+    """Absolute, or relative to the first root."""
 
 
 class FileEditResult(FileChangeResult):

@@ -1,35 +1,35 @@
 """Submit a change of the claude family: the session must have read what it changes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+
+from pydantic import Field
 
 from surehold.dialects.claude.located_file import LocatedFile
 from surehold.errors import FileTooLarge
 from surehold.stores.base import Operation
 from surehold.text.lines import LineRanges
 from surehold.text.plan import Edit, EditPlan
-from surehold.tools.call import CallContext
+from surehold.tools.call import CallContext, Params
 from surehold.workspace.access.read_gate import Needs, ReadGate
 from surehold.workspace.proposal import AllOf, Proposal, Receipt, Sha256
 
 
-class _ChangeArguments(Protocol):
-    @property
-    def expected_sha256(self) -> str: ...
+class GatedParams(Params):
+    """The arguments that all changes of the family have, after their own."""
 
-    @property
-    def dry_run(self) -> bool: ...
-
-    @property
-    def reason(self) -> str: ...
+    expected_sha256: str = ""
+    """Refuse unless the file is exactly this version."""
+    dry_run: bool = False
+    reason: str = Field(default="", max_length=2_000)
+    """Note for the audit log."""
 
 
 def submit_gated(
     context: CallContext,
     place: LocatedFile,
     edit: Edit,
-    params: _ChangeArguments,
+    params: GatedParams,
     *,
     needs: Needs,
     tool: str,
@@ -44,22 +44,17 @@ def submit_gated(
         path=place.target,
         edit=edit,
         proof=AllOf((gate, Sha256(expected))) if expected else gate,  # the gate first: it says what changed
-        checks=(gate, _SizeLimit(session.workspace.limits.max_file_bytes)),
+        checks=(gate, partial(_check_size, session.workspace.limits.max_file_bytes)),
         shows=shows,
     )
     return session.submit(proposal, tool=tool, operation=operation, reason=params.reason, dry_run=params.dry_run)
 
 
-@dataclass(frozen=True, slots=True)
-class _SizeLimit:
-    """Refuses a result that no tool could read whole again."""
-
-    limit: int
-
-    def __call__(self, plan: EditPlan) -> tuple[str, ...]:
-        if plan.after.size > self.limit:
-            raise FileTooLarge(
-                f"The file would be {plan.after.size:,} bytes; the limit is {self.limit:,}.",
-                action="Write less, or several files.",
-            )
-        return ()
+def _check_size(limit: int, plan: EditPlan) -> tuple[str, ...]:
+    """Refuse a result that no tool could read whole again."""
+    if plan.after.size > limit:
+        raise FileTooLarge(
+            f"The file would be {plan.after.size:,} bytes; the limit is {limit:,}.",
+            action="Write less, or several files.",
+        )
+    return ()

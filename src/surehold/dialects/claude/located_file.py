@@ -47,29 +47,17 @@ def absolute_path_of(target: Target) -> str:
 
 def locate_file(session: Session, path: str, *, head: int) -> LocatedFile:
     """Return the file that a path means; `NotFound` with near names when there is none."""
-    target = session.workspace.target(path)
-    found = session.workspace.reader.stat_target(target)
-    if found is not None:
-        return LocatedFile(path=path, target=target, look=found, head=read_head(session, target, head))
-    others = _find_look_alikes(session, target)
-    if len(others) != 1:
-        raise _not_found_error(session, target, path, others)
-    spelled = absolute_path_of(others[0])
-    found = session.workspace.reader.stat_target(others[0])
+    reader, target, notice = session.workspace.reader, session.workspace.target(path), ""
+    found = reader.stat_target(target)
     if found is None:
-        raise _not_found_error(session, target, path, [])
-    return LocatedFile(
-        path=spelled,
-        target=others[0],
-        look=found,
-        head=read_head(session, others[0], head),
-        notice=f"the file is named `{_display_name(others[0])}`, with other spaces or characters than the path that was sent",
-    )
-
-
-def read_head(session: Session, target: Target, count: int) -> bytes:
-    """Return the first bytes; none of what is not a regular file, or cannot be read."""
-    return session.workspace.reader.read_head(target, count)
+        others = _find_look_alikes(session, target)
+        found = reader.stat_target(others[0]) if len(others) == 1 else None
+        if found is None:
+            raise _not_found_error(session, target, path, others if len(others) > 1 else [])
+        target, path = others[0], absolute_path_of(others[0])
+        name = _escape_blanks(target.parts[-1])
+        notice = f"the file is named `{name}`, with other spaces or characters than the path that was sent"
+    return LocatedFile(path=path, target=target, look=found, head=reader.read_head(target, head), notice=notice)
 
 
 def _fold_name(name: str) -> str:
@@ -106,11 +94,8 @@ def _not_found_error(session: Session, target: Target, path: str, alike: list[Ta
             action="Copy a name from `look_alikes`; unusual spaces are shown as escapes.",
             look_alikes=[_escape_blanks(one.parts[-1]) for one in alike],
         )
-    near = (
-        get_close_matches(target.parts[-1], _sibling_names(session, target), n=_MAX_NEAR_NAMES, cutoff=0.6)
-        if target.parts
-        else []
-    )
+    beside = _sibling_names(session, target) if target.parts else []
+    near = get_close_matches(target.parts[-1], beside, n=_MAX_NEAR_NAMES, cutoff=0.6) if beside else []
     names = [_escape_blanks(name) for name in near if _readable_sibling(session, target, name)]
     return NotFound(
         f"There is no file `{escape_text(path)}`.",
@@ -118,10 +103,6 @@ def _not_found_error(session: Session, target: Target, path: str, alike: list[Ta
         action="Read one of the files in `near_names`, if one of them is meant." if names else "Check the path.",
         near_names=names,
     )
-
-
-def _display_name(target: Target) -> str:
-    return _escape_blanks(target.parts[-1])
 
 
 def _escape_blanks(name: str) -> str:

@@ -1,12 +1,5 @@
 """Show the cells of a notebook with their outputs, within a character budget.
 
-    shown = render_cells(snapshot, offset=params.offset, limit=params.limit, characters=context.budget.page_characters)
-    context.session.saw(path, snapshot, spans=shown.lines)     # NotebookEdit checks this later
-    shown.text_for_model()                                     # `[image 1]` is the first of shown.images
-    [cell.as_dict() for cell in shown.cells]                   # for programs
-    shown.images                                               # bytes whose base64 and magic bytes are right; not decoded
-    shown.next_offset                                          # where the next page begins, or None
-
 `offset` and `limit` count cells from 1, as they count lines of a text. A cell's `id` is the name that NotebookEdit takes. Outputs
 are shown without terminal codes, long text is cut, and broken images are left out. `NotebookInvalid` is raised for a file that is
 not a notebook; such a file can still be shown as text.
@@ -17,9 +10,10 @@ import binascii
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, cast
 
+from surehold.media.magic import HEAD_BYTES, FileKind, kind_of
 from surehold.text.escape import escape_lines, escape_text
 from surehold.text.notebook.model import CellLines, Notebook, NotebookCell, read_notebook, source_lines
 from surehold.text.snapshot import Snapshot
@@ -40,23 +34,8 @@ _MIME_TYPE = re.compile(r"[A-Za-z0-9][\w.+-]{0,60}/[A-Za-z0-9][\w.+-]{0,60}", re
 _TEXT_TYPES = ("text/plain", "text/markdown", "text/latex")
 """Shown as text, the first of them that is there."""
 _IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-_IMAGE_MAGIC = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownImage:
-    """An image of an output: its base64 and its first bytes are right, and it was not decoded yet."""
-
-    mime: str
-    """By its first bytes, whatever the notebook says."""
-    data: bytes = field(repr=False)
-    cell: int
-    """The index of its cell."""
+ShownImage = tuple[FileKind, bytes]
+"""An image of an output, of a kind by its first bytes, whatever the notebook says; it was not decoded yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,15 +52,7 @@ class ShownOutput:
     truncated: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        data: dict[str, Any] = {"kind": self.kind}
-        facts = {
-            "text": self.text,
-            "mime": self.mime,
-            "size": self.size,
-            "image": self.image,
-            "truncated": self.truncated,
-        }
-        return data | {name: value for name, value in facts.items() if value}
+        return {name: value for name, value in asdict(self).items() if value}
 
     def text_for_model(self) -> str:
         if self.kind == "image":
@@ -96,27 +67,24 @@ class ImageCollector:
     most: int
     images: list[ShownImage] = field(default_factory=list[ShownImage])
 
-    def add_image(self, mime: str, encoded: str, cell: int) -> ShownOutput:
+    def add_image(self, mime: str, encoded: str) -> ShownOutput:
         """Take an image in, or say why not."""
         if len(self.images) >= self.most:
             return _placeholder_output(mime, len(encoded), f"not shown: the answer has {self.most} images already")
-        room = _MAX_IMAGE_BYTES - sum(len(one.data) for one in self.images)
-        if len(encoded) * 3 // 4 > room:
+        if len(encoded) * 3 // 4 > _MAX_IMAGE_BYTES - sum(len(data) for _, data in self.images):
             return _placeholder_output(mime, len(encoded), "not shown: too large")
         try:
             data = base64.b64decode("".join(encoded.split()), validate=True)
         except (binascii.Error, ValueError):
             return _placeholder_output(mime, len(encoded), "not shown: its base64 is broken")
-        real = _image_type_by_magic(data)
-        if real is None:
+        real = kind_of(data[:HEAD_BYTES])
+        if real is None or real.mime not in _IMAGE_TYPES:
             return _placeholder_output(mime, len(encoded), "not shown: it is not an image")
-        self.images.append(ShownImage(mime=real, data=data, cell=cell))
-        return ShownOutput(kind="image", mime=real, size=len(data), image=len(self.images))
+        self.images.append((real, data))
+        return ShownOutput(kind="image", mime=real.mime, size=len(data), image=len(self.images))
 
 
-def render_outputs(
-    outputs: Any, gallery: ImageCollector, *, cell: int, room: int = OUTPUT_CHARACTERS
-) -> tuple[ShownOutput, ...]:
+def render_outputs(outputs: Any, gallery: ImageCollector, *, room: int = OUTPUT_CHARACTERS) -> tuple[ShownOutput, ...]:
     """Return the outputs of a cell in their order; together their text stays within the room."""
     listed = cast("list[Any]", outputs) if isinstance(outputs, list) else []
     shown = list[ShownOutput]()
@@ -125,7 +93,7 @@ def render_outputs(
             left = len(listed) - number
             shown.append(ShownOutput(kind="other", text=f"{left} more outputs are not shown", truncated=True))
             break
-        for one in _render_output(output, gallery, cell=cell, room=max(room, 0)):
+        for one in _render_output(output, gallery, max(room, 0)):
             room -= len(one.text)
             shown.append(one)
     return tuple(shown)
@@ -135,11 +103,11 @@ def strip_terminal_codes(text: str) -> str:
     """Return what a terminal would show in the end: no codes, and of a line that was drawn over only the last."""
     text = _ANSI.sub("", text)
     if "\r" in text:
-        text = "\n".join(_last_drawn_text(row) for row in text.split("\n"))
+        text = "\n".join(next(filter(None, reversed(row.split("\r"))), "") for row in text.split("\n"))
     return escape_lines(text)
 
 
-def _render_output(output: Any, gallery: ImageCollector, *, cell: int, room: int) -> Sequence[ShownOutput]:
+def _render_output(output: Any, gallery: ImageCollector, room: int) -> Sequence[ShownOutput]:
     facts = cast("dict[str, Any]", output) if isinstance(output, dict) else {}
     match facts.get("output_type"):
         case "stream":
@@ -149,17 +117,15 @@ def _render_output(output: Any, gallery: ImageCollector, *, cell: int, room: int
         case "display_data" | "execute_result" | "update_display_data":
             data = facts.get("data")
             bundle = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
-            return _render_mime_bundle(bundle, gallery, cell=cell, room=room)
+            return _render_mime_bundle(bundle, gallery, room)
         case _:
             return [ShownOutput(kind="other", text="an output of an unknown type")]
 
 
-def _render_mime_bundle(
-    bundle: dict[str, Any], gallery: ImageCollector, *, cell: int, room: int
-) -> Sequence[ShownOutput]:
+def _render_mime_bundle(bundle: dict[str, Any], gallery: ImageCollector, room: int) -> Sequence[ShownOutput]:
     """Show the image if there is one, else the text; say what else there is."""
     image = next((mime for mime in _IMAGE_TYPES if mime in bundle), None)
-    shown = [gallery.add_image(image, _join_lines(bundle[image]), cell)] if image else []
+    shown = [gallery.add_image(image, _join_lines(bundle[image]))] if image else []
     text = next((mime for mime in _TEXT_TYPES if mime in bundle), None)
     if text and not any(one.kind == "image" for one in shown):
         shown.append(_render_text(_join_lines(bundle[text]), room))
@@ -167,10 +133,8 @@ def _render_mime_bundle(
     shown += [
         _placeholder_output(mime, _character_count(bundle[mime]), "not shown") for mime in others[:_MAX_OTHER_TYPES]
     ]
-    if len(others) > _MAX_OTHER_TYPES:
-        shown.append(
-            ShownOutput(kind="other", text=f"{len(others) - _MAX_OTHER_TYPES} more types are not shown", truncated=True)
-        )
+    if (left := len(others) - _MAX_OTHER_TYPES) > 0:
+        shown.append(ShownOutput(kind="other", text=f"{left} more types are not shown", truncated=True))
     return shown
 
 
@@ -216,16 +180,6 @@ def _character_count(value: Any) -> int:
         return 0
 
 
-def _last_drawn_text(row: str) -> str:
-    return next((part for part in reversed(row.split("\r")) if part), "")
-
-
-def _image_type_by_magic(data: bytes) -> str | None:
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((mime for magic, mime in _IMAGE_MAGIC if data.startswith(magic)), None)
-
-
 _CELL_OVERHEAD_CHARS = 80
 """Characters that a cell costs besides its source and its outputs."""
 
@@ -256,19 +210,13 @@ class ShownCell:
         """Show it to a model: a heading, the source as it is, the outputs."""
         run = f" · ran as [{self.execution_count}]" if self.execution_count is not None else ""
         cut = " · not all of it is shown" if self.truncated else ""
-        rows = [
-            f"### {escape_text(self.id)} · {escape_text(self.cell_type)} · index {self.index}{run}{cut}",
-            self.source,
-        ]
-        if self.outputs:
-            rows += ["--- output", *(one.text_for_model() for one in self.outputs)]
-        return "\n".join(rows)
+        heading = f"### {escape_text(self.id)} · {escape_text(self.cell_type)} · index {self.index}{run}{cut}"
+        outputs = ["--- output", *(one.text_for_model() for one in self.outputs)] if self.outputs else []
+        return "\n".join([heading, self.source, *outputs])
 
     @property
     def estimated_size(self) -> int:
-        return (
-            _CELL_OVERHEAD_CHARS + len(self.source) + sum(len(one.text) + _CELL_OVERHEAD_CHARS for one in self.outputs)
-        )
+        return sum(len(text) + _CELL_OVERHEAD_CHARS for text in (self.source, *(one.text for one in self.outputs)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,11 +240,8 @@ class ShownNotebook:
         if not self.cells:
             return f"the notebook has only {self._cell_count_text}"
         last = self.offset + len(self.cells) - 1
-        return (
-            f"cells {self.offset} to {last} of {self.cell_count}; goes on: offset={self.next_offset}"
-            if self.next_offset
-            else None
-        )
+        shown = f"cells {self.offset} to {last} of {self.cell_count}"
+        return f"{shown}; goes on: offset={self.next_offset}" if self.next_offset else None
 
     @property
     def _cell_count_text(self) -> str:
@@ -340,7 +285,7 @@ def _render_cell(notebook: Notebook, cell: NotebookCell, gallery: ImageCollector
     outputs = ()
     if cell.kind == "code":
         room = max(0, min(OUTPUT_CHARACTERS, characters - len(cell.source)))
-        outputs = render_outputs(notebook.read_part(cell, "outputs"), gallery, cell=cell.index, room=room)
+        outputs = render_outputs(notebook.read_part(cell, "outputs"), gallery, room=room)
     return ShownCell(
         id=cell.name,
         index=cell.index,

@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
-from surehold.dialects.claude.gate import submit_gated
+from surehold.dialects.claude.gate import GatedParams, submit_gated
 from surehold.dialects.claude.located_file import LocatedFile, locate_file
 from surehold.dialects.claude.wire import WIRE
+from surehold.dialects.shared.params import cut_at_line, heading_of
 from surehold.errors import InvalidArgument, NotebookInvalid, SureholdError
 from surehold.text.diff import UnifiedDiff
 from surehold.text.encoding import UTF8
@@ -18,7 +19,7 @@ from surehold.text.notebook.edit import CellChange, CellEdit, CellKind, CellRequ
 from surehold.text.notebook.model import read_notebook
 from surehold.text.plan import EditPlan, diff_between
 from surehold.text.snapshot import ABSENT, Snapshot
-from surehold.tools.call import AnswerBudget, CallContext, Params, SubjectPath
+from surehold.tools.call import AnswerBudget, CallContext, SubjectPath
 from surehold.tools.spec import Hints, Result, tool
 from surehold.workspace.proposal import Receipt
 
@@ -32,7 +33,7 @@ _MAX_LISTED_RENAMES = 20
 """So many new names are told to a model one by one."""
 
 
-class NotebookEditParams(Params):
+class NotebookEditParams(GatedParams):
     """Which cell, and what to make of it."""
 
     ALIASES: ClassVar = {"file_path": "notebook_path", "path": "notebook_path", "filePath": "notebook_path"}
@@ -49,11 +50,6 @@ class NotebookEditParams(Params):
     """Of a new cell, by default code. With replace the cell becomes this type."""
     position: InsertPosition | None = None
     """Of an insert: before or after cell_id, or the start or end of the notebook."""
-    expected_sha256: str = ""
-    """Refuse unless the file is exactly this version."""
-    dry_run: bool = False
-    reason: str = Field(default="", max_length=2_000)
-    """Note for the audit log."""
 
 
 class NotebookEditResult(Result):
@@ -95,23 +91,18 @@ class NotebookEditResult(Result):
         """Return it without long texts that the caller knows, and with as much of the rest as fits."""
         known = {name for name in _FIELDS_KNOWN_TO_CALLER if len(getattr(self, name) or "") > _MAX_REPEATED_CHARS}
         values: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set - known}
-        room = budget.page_characters // 2
-        if len(self.diff) > room:
-            values |= {"diff": self.diff[: self.diff.rfind("\n", 0, room) + 1], "diff_truncated": True}
+        shown = cut_at_line(self.diff, budget.page_characters // 2)
+        if shown != self.diff:
+            values |= {"diff": shown, "diff_truncated": True}
         if len(self.renamed) > _MAX_LISTED_RENAMES:
             values["renamed"] = dict(list(self.renamed.items())[:_MAX_LISTED_RENAMES])
         return self.model_construct(set(values), **values)
 
     def text(self, budget: AnswerBudget) -> str:
         shown = self.cut_to_budget(budget)
-        head = (
-            f"Dry run, nothing was written. Would do: {self._headline_text()}"
-            if self.dry_run
-            else self._headline_text()
-        )
         rest = f": surehold show {self.change_id}" if self.change_id else ""
         rows = [
-            head,
+            heading_of(self._headline_text(), dry_run=self.dry_run),
             self._renamed_row(),
             "A person changed the content before it was written." * self.user_modified,
             f"sha256: {self.sha256}",
@@ -131,13 +122,10 @@ class NotebookEditResult(Result):
 
     def _renamed_row(self) -> str:
         """Tell the new names; those of all later cells move alike, so the first ones show it."""
-        told = [
-            f"{escape_text(old)} is now {escape_text(new)}"
-            for old, new in list(self.renamed.items())[:_MAX_LISTED_RENAMES]
-        ]
-        rest = len(self.renamed) - len(told)
-        more = [f"{rest} more moved in the same way"] if rest else []
-        return f"Cells without an id have new names: {', '.join(told + more)}." if told else ""
+        told = [f"{escape_text(old)} is now {escape_text(new)}" for old, new in self.renamed.items()]
+        if len(told) > _MAX_LISTED_RENAMES:
+            told[_MAX_LISTED_RENAMES:] = [f"{len(told) - _MAX_LISTED_RENAMES} more moved in the same way"]
+        return f"Cells without an id have new names: {', '.join(told)}." if told else ""
 
 
 @tool(
@@ -160,12 +148,6 @@ def notebook_edit(context: CallContext, params: NotebookEditParams) -> NotebookE
     return _build_result(place, edit, receipt)
 
 
-def _cell_id_seed(params: NotebookEditParams) -> int:
-    """Return where ids of new cells begin: the same call means the same bytes, so that an approval of it holds."""
-    asked = repr((params.notebook_path, params.cell_id, params.position, params.new_source))
-    return int.from_bytes(hashlib.sha256(asked.encode("utf-8", "surrogatepass")).digest()[:4])
-
-
 def _cell_request(params: NotebookEditParams) -> CellRequest:
     if params.new_source is None and params.edit_mode != "delete":
         raise InvalidArgument(
@@ -174,13 +156,16 @@ def _cell_request(params: NotebookEditParams) -> CellRequest:
             reason="no_source",
             action="Send the whole new source of the cell; an empty one is ''.",
         )
+    # ids of new cells begin with it: the same call means the same bytes, so that an approval of it holds
+    asked = repr((params.notebook_path, params.cell_id, params.position, params.new_source))
+    seed = int.from_bytes(hashlib.sha256(asked.encode("utf-8", "surrogatepass")).digest()[:4])
     return CellRequest(
         mode=params.edit_mode,
         name=params.cell_id or "",
         source=params.new_source or "",
         kind=params.cell_type,
         position=params.position,
-        seed=_cell_id_seed(params),
+        seed=seed,
     )
 
 
@@ -189,11 +174,7 @@ def _build_result(place: LocatedFile, edit: CellEdit, receipt: Receipt) -> Noteb
     change = edit.change_for(plan.before)
     new_source = _source_as_approved(plan.after, change) if receipt.user_modified else change.new_source
     more = receipt.user_modified and not _changed_only_source(edit, plan, new_source)
-    diff = (
-        diff_between(plan.before, plan.after, from_name=place.path, to_name=place.path, limit=_DIFF_CHARS)
-        if more
-        else _source_diff(change, new_source)
-    )
+    diff = _diff_named(place.path, plan.before, plan.after) if more else _source_diff(change, new_source)
     extras: dict[str, Any] = {
         "diff_truncated": diff.truncated,
         "outputs_cleared": change.cleared and not more,
@@ -230,8 +211,11 @@ def _source_diff(change: CellChange, new_source: str | None) -> UnifiedDiff:
     """Return the difference of the source: that of the file would be full of outputs that went away."""
     ended = any(source and source.endswith("\n") for source in (change.old_source, new_source))
     old, new = (_source_snapshot(source, "" if ended else "\n") for source in (change.old_source, new_source))
-    name = escape_text(change.name)
-    return diff_between(old, new, from_name=name, to_name=name, limit=_DIFF_CHARS)
+    return _diff_named(escape_text(change.name), old, new)
+
+
+def _diff_named(name: str, before: Snapshot, after: Snapshot) -> UnifiedDiff:
+    return diff_between(before, after, from_name=name, to_name=name, limit=_DIFF_CHARS)
 
 
 def _source_snapshot(source: str | None, end: str) -> Snapshot:

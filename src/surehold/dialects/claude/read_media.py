@@ -9,7 +9,7 @@ from surehold.dialects.shared.delivery_record import deliveries_of
 from surehold.errors import FileTooLarge, ImageTooLarge, MediaError, PdfInvalid, PdfPagesRequired
 from surehold.media import documents, pictures
 from surehold.media.documents import Document, DocumentFacts, DocumentPage, page_numbers, page_ranges
-from surehold.media.magic import PDF, FileKind, kind_of
+from surehold.media.magic import PDF, FileKind
 from surehold.media.workers import DecodeDeadline
 from surehold.text.snapshot import Snapshot
 from surehold.tools.call import CallContext
@@ -29,18 +29,17 @@ def read_image(context: CallContext, place: LocatedFile, kind: FileKind) -> File
     _remember_shown(context, place, snapshot, whole=True)
     original, display = found.original, found.display
     factor = max(original.width, original.height) / max(display.width, display.height)
-    notices = [
-        place.notice,
+    place = place.with_notices(
         f"{kind.name}, {original.width}x{original.height} pixels, {snapshot.size:,} bytes",
         f"shown as {display.width}x{display.height}; multiply coordinates by {factor:.3f}" if factor != 1 else "",
         f"the first of {found.frames} frames" if found.frames > 1 else "",
         "turned upright" if found.orientation != 1 else "",
-    ]
+    )
     return FileReadResult(
         type="image",
         file_path=place.absolute_path,
         sha256=snapshot.sha256,
-        notice="; ".join(filter(None, notices)),
+        notice=place.notice,
         base64=encode_base64(found.data),
         content_index=1,
         mime_type=found.mime,
@@ -88,22 +87,16 @@ def read_notebook(context: CallContext, place: LocatedFile, *, offset: int, limi
     snapshot = context.session.workspace.read(place.path, limit=_MAX_NOTEBOOK_BYTES)
     room = context.budget.page_characters_beside(place.notice)
     found = render_cells(snapshot, offset=offset, limit=limit, characters=room)
-    context.session.record_shown_lines(
-        place.path, snapshot, spans=found.lines
-    )  # never whole: metadata and much output is not shown
+    # never whole: metadata and much output is not shown
+    context.session.record_shown_lines(place.path, snapshot, spans=found.lines)
     images, problems = list[ImagePart](), list[str]()
-    for number, image in enumerate(found.images, 1):
-        kind = kind_of(image.data)
-        assert kind is not None  # its first bytes were looked at
+    for number, (kind, data) in enumerate(found.images, 1):
         try:
-            shown = pictures.decode_picture(
-                image.data, kind, path=f"image {number}", patience=_decode_patience(context)
-            )
+            shown = pictures.decode_picture(data, kind, path=f"image {number}", patience=_decode_patience(context))
         except MediaError as error:
             problems.append(f"image {number} is not shown: {error.details.get('cause', error.kind)}")
             continue
         images.append(_image_part(shown.data, shown.mime, shown.display, len(images) + 1, number))
-    notices = [place.notice, found.notice or "", *problems]
     return FileReadResult.from_known(
         type="notebook",
         file_path=place.absolute_path,
@@ -113,7 +106,7 @@ def read_notebook(context: CallContext, place: LocatedFile, *, offset: int, limi
         language=found.language,
         images=tuple(images),
         truncated=bool(found.next_offset) or any(cell.truncated for cell in found.cells),
-        notice="; ".join(filter(None, notices)) or None,
+        notice=place.with_notices(found.notice or "", *problems).notice or None,
         shown=replace(found, next_offset=None).text_for_model() if found.cells else "",
         next_offset=found.next_offset,
     )
@@ -178,12 +171,11 @@ def _pages_result(context: CallContext, place: LocatedFile, snapshot: Snapshot, 
     is_all = len(kept) == facts.count and not any(part.notice for part in kept)
     _remember_shown(context, place, snapshot, whole=is_all)
     shown = page_ranges(tuple(part.page for part in kept))
-    notices = [
-        place.notice,
+    place = place.with_notices(
         f"PDF, page{'s' * (len(kept) > 1)} {shown} of {facts.count}",
         f"took too long: {page_ranges(found.unfinished)}" if found.unfinished else "",
         f"goes on: pages={page_ranges(rest)}" if rest else "",
-    ]
+    )
     return FileReadResult.from_known(
         type="parts",
         file_path=place.absolute_path,
@@ -192,7 +184,7 @@ def _pages_result(context: CallContext, place: LocatedFile, snapshot: Snapshot, 
         count=facts.count,
         pages=tuple(kept),
         truncated=bool(rest) or any(part.notice for part in kept),
-        notice="; ".join(filter(None, notices)),
+        notice=place.notice,
         shown="\n".join(_page_text(part) for part in kept),
         next_pages=page_ranges(rest) or None,
     )

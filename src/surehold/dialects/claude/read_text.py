@@ -12,7 +12,7 @@ from functools import cache, partial
 from itertools import accumulate
 from operator import add
 
-from surehold.dialects.claude.located_file import LocatedFile, read_head
+from surehold.dialects.claude.located_file import LocatedFile
 from surehold.dialects.claude.read_result import FileReadResult
 from surehold.dialects.shared.delivery_record import deliveries_of
 from surehold.errors import StaleFile
@@ -137,7 +137,8 @@ def read_until_page_end(
         configured = partial(workspace.reader.configured_charset, place.target)
         return detect_encoding(head, requested=encoding, configured=configured)
 
-    if page := _page_in_head(read_head(session, place.target, _HEAD_BYTES), start, count, max_bytes, choose_encoding):
+    head = workspace.reader.read_head(place.target, _HEAD_BYTES)
+    if page := _page_in_head(head, start, count, max_bytes, choose_encoding):
         return page, False
     chunks = _PageChunks(workspace.read_chunks(place.target), start, count, max_bytes)
 
@@ -261,26 +262,20 @@ def read_text(context: CallContext, place: LocatedFile, wanted: RequestedRange) 
 def _take_page(context: CallContext, place: LocatedFile, wanted: RequestedRange, room: int) -> _TakenPage:
     count = min(wanted.limit, context.budget.lines) if wanted.column == 1 else 1
     reach = wanted.column - 1 + room
-    max_bytes = (
-        min(reach * _BYTES_PER_CHARACTER, _MAX_LINE_BYTES) if wanted.column > 1 else reach * _BYTES_PER_CHARACTER
-    )
+    max_bytes = reach * _BYTES_PER_CHARACTER
+    if wanted.column > 1:
+        max_bytes = min(max_bytes, _MAX_LINE_BYTES)
     large = place.look.size > _MAX_WHOLE_BYTES
     if not large or wanted.sha256:
         try:
             source = open_source(context.session, place.path, wanted.encoding)
-            return _TakenPage(
-                page=source.read_page(wanted.offset, count, max_bytes), complete=True, snapshot=source.snapshot
-            )
+            page = source.read_page(wanted.offset, count, max_bytes)
+            return _TakenPage(page=page, complete=True, snapshot=source.snapshot)
         except StaleFile:
             if wanted.sha256:
                 raise
     page, complete = read_until_page_end(
-        context.session,
-        place,
-        start=wanted.offset,
-        count=count,
-        max_bytes=max_bytes,
-        encoding=wanted.encoding,
+        context.session, place, start=wanted.offset, count=count, max_bytes=max_bytes, encoding=wanted.encoding
     )
     return _TakenPage(page=page, complete=complete, changing=not large)
 
@@ -307,7 +302,7 @@ def _build_result(place: LocatedFile, taken: _TakenPage, rows: NumberedRows, wan
     is_more = bool(rows.next_column) or not taken.complete or following <= page.line_count
     next_offset = following if is_more and rows.lines else None
     is_end = taken.complete and not next_offset
-    notices = [place.notice, _page_notice(taken, rows, wanted, next_offset), *_format_facts(page, is_end=is_end)]
+    place = place.with_notices(_page_notice(taken, rows, wanted, next_offset), *_format_facts(page, is_end=is_end))
     return FileReadResult.from_known(
         type="text",
         file_path=place.absolute_path,
@@ -321,7 +316,7 @@ def _build_result(place: LocatedFile, taken: _TakenPage, rows: NumberedRows, wan
         truncated=bool(rows.next_column) or (bool(next_offset) and not (wanted.limited and rows.lines == wanted.limit)),
         next_offset=next_offset,
         next_column=rows.next_column,
-        notice="; ".join(filter(None, notices)) or None,
+        notice=place.notice or None,
     )
 
 

@@ -3,8 +3,8 @@
 import re
 from typing import Any, ClassVar, Literal
 
-from surehold.dialects.claude.change_result import FileChangeParams, FileChangeResult, change_fields, shown_by_patch
-from surehold.dialects.claude.gate import submit_gated
+from surehold.dialects.claude.change_result import FILE_PATH_ALIASES, FileChangeResult, change_fields, shown_by_patch
+from surehold.dialects.claude.gate import GatedParams, submit_gated
 from surehold.dialects.claude.located_file import LocatedFile, locate_file
 from surehold.dialects.claude.wire import WIRE
 from surehold.dialects.shared.params import CONTENT_ALIASES, check_text
@@ -13,7 +13,7 @@ from surehold.errors import InvalidArgument, NotebookInvalid, NotFound, UseNoteb
 from surehold.text.notebook.model import read_notebook
 from surehold.text.rewrite import WriteText
 from surehold.text.snapshot import Snapshot
-from surehold.tools.call import CallContext
+from surehold.tools.call import CallContext, SubjectPath
 from surehold.tools.spec import Hints, tool
 
 _ORIGINAL_BYTES = 20 * 1024
@@ -23,13 +23,15 @@ _NO_FILE_YET = EntryStat("other", 0, 0, 0)
 """The facts about a file that is still to be made."""
 
 
-class FileWriteParams(FileChangeParams):
+class FileWriteParams(GatedParams):
     """What to write."""
 
-    ALIASES: ClassVar = {**FileChangeParams.PATHS, **CONTENT_ALIASES, "contents": "content"}
+    ALIASES: ClassVar = {**FILE_PATH_ALIASES, **CONTENT_ALIASES, "contents": "content"}
 
     content: str
     """The whole text of the file."""
+    file_path: SubjectPath
+    """Absolute, or relative to the first root."""
 
 
 class FileWriteResult(FileChangeResult):

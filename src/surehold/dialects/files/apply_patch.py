@@ -1,21 +1,28 @@
 """`apply_patch`: apply a patch to many files as one change."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
 from surehold.dialects.files.trash import trash_name
-from surehold.dialects.shared.params import CamelResultPart, ChangeParams, ChangeResult, receipt_fields, submit_change
+from surehold.dialects.shared.params import (
+    CamelResultPart,
+    ChangeParams,
+    ChangeResult,
+    proof_of,
+    receipt_fields,
+    submit_change,
+)
 from surehold.dialects.shared.wire import WIRE
 from surehold.errors import PatchApplyError, StaleFile, SureholdError
 from surehold.text.escape import escape_lines, escape_text
 from surehold.text.patch.parse import FilePatch, Patch, parse_patch
 from surehold.tools.call import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, Json, tool
-from surehold.workspace.proposal import Absent, Exact, FileReceipt, Proof, Proposal, Receipt, Sha256
-from surehold.workspace.session import Session
+from surehold.workspace.proposal import Absent, Exact, FileReceipt, Proof, Proposal, Receipt
+from surehold.workspace.workspace import Workspace
 
 Operation = Literal["add", "update", "delete", "move"]
 _SIGNS: dict[Operation, str] = {"add": "A", "update": "M", "delete": "D", "move": "R"}
@@ -146,7 +153,7 @@ def apply_patch(context: CallContext, params: PatchParams) -> PatchResult:
     and occur once; line numbers only decide between equal places.
     """
     patch = parse_patch(params.patch, format=params.format)
-    proposals = _ExpectedVersions(context.session, params.expected_sha256_by_path).build_proposals(patch)
+    proposals = _build_proposals(context.session.workspace, patch, params.expected_sha256_by_path)
     context.progress(0, len(proposals), "applying")
     if params.atomic:
         receipt = _submit_patch(context, params, *proposals)
@@ -154,7 +161,7 @@ def apply_patch(context: CallContext, params: PatchParams) -> PatchResult:
             **receipt_fields(receipt),
             format=patch.format,
             hunk_count=patch.hunk_count,
-            changed_files=_changed_files(patch.files, receipt),
+            changed_files=tuple(map(partial(_changed_file, receipt), patch.files, receipt.files)),
         )
     return _apply_one_by_one(context, params, patch, proposals)
 
@@ -179,7 +186,7 @@ def _apply_one_by_one(
             failed.append(FailedFile(path=file.path, error=WIRE.failure(error)["error"]))
         else:
             receipts.append(receipt)
-            changed += _changed_files((file,), receipt)
+            changed.append(_changed_file(receipt, file, receipt.files[0]))
         context.progress(number, len(proposals), file.path)
     return PatchResult(
         diff="".join(row.diff for row in changed),
@@ -193,49 +200,40 @@ def _apply_one_by_one(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _ExpectedVersions:
-    """What the caller says about the files, by whatever spelling of their paths."""
+def _build_proposals(workspace: Workspace, patch: Patch, expected_by_path: Mapping[str, str]) -> list[Proposal]:
+    """Return a proposal for each file, with what the caller says about it by whatever spelling of its path."""
+    expected = {workspace.target(path).key: value for path, value in expected_by_path.items()}
+    named = (name for file in patch.files for name in (file.path, file.to_path) if name)
+    keys = {name: workspace.target(name).key for name in named}
+    if foreign := sorted(set(expected) - set(keys.values())):
+        raise PatchApplyError(
+            f"`expectedSha256ByPath` names `{foreign[0]}`, which the patch does not touch.",
+            path=foreign[0],
+            reason="unknown_expected_path",
+            action="Leave it out, or correct the path.",
+            touched=sorted(set(keys.values())),
+        )
+    return [
+        Proposal(
+            path=file.path,
+            to_path=file.to_path,
+            edit=file.edit,
+            proof=_source_proof(file, expected.get(keys[file.path])),
+            to_proof=_absence_proof(file.to_path, expected.get(keys.get(file.to_path, ""))),
+            mode=_requested_mode(workspace, file),
+        )
+        for file in patch.files
+    ]
 
-    session: Session
-    by_path: Mapping[str, str]
 
-    def build_proposals(self, patch: Patch) -> list[Proposal]:
-        expected = {self._target_key(path): value for path, value in self.by_path.items()}
-        touched = {self._target_key(name) for file in patch.files for name in (file.path, file.to_path) if name}
-        if foreign := sorted(set(expected) - touched):
-            raise PatchApplyError(
-                f"`expectedSha256ByPath` names `{foreign[0]}`, which the patch does not touch.",
-                path=foreign[0],
-                reason="unknown_expected_path",
-                action="Leave it out, or correct the path.",
-                touched=sorted(touched),
-            )
-        return [
-            Proposal(
-                path=file.path,
-                to_path=file.to_path,
-                edit=file.edit,
-                proof=_source_proof(file, expected.get(self._target_key(file.path))),
-                to_proof=_absence_proof(
-                    file.to_path, expected.get(self._target_key(file.to_path)) if file.to_path else None
-                ),
-                mode=self._requested_mode(file),
-            )
-            for file in patch.files
-        ]
-
-    def _requested_mode(self, file: FilePatch) -> int | None:
-        """Return the permission bits that a patch asks for: it knows only whether a file can be run, the rest stays."""
-        if file.mode is None or file.operation == "add":
-            return file.mode
-        meta = self.session.workspace.read(file.path).meta
-        if meta is None:
-            return file.mode
-        return meta.mode | (meta.mode & 0o444) >> 2 if file.mode & 0o111 else meta.mode & ~0o111
-
-    def _target_key(self, path: str) -> str:
-        return self.session.workspace.target(path).key
+def _requested_mode(workspace: Workspace, file: FilePatch) -> int | None:
+    """Return the permission bits that a patch asks for: it knows only whether a file can be run, the rest stays."""
+    if file.mode is None or file.operation == "add":
+        return file.mode
+    meta = workspace.read(file.path).meta
+    if meta is None:
+        return file.mode
+    return meta.mode | (meta.mode & 0o444) >> 2 if file.mode & 0o111 else meta.mode & ~0o111
 
 
 def _source_proof(file: FilePatch, expected: str | None) -> Proof:
@@ -250,7 +248,7 @@ def _source_proof(file: FilePatch, expected: str | None) -> Proof:
             reason="sentinel_mismatch",
             action="Send the sha256 that read_file returned.",
         )
-    return Sha256(expected.strip().lower())
+    return proof_of(expected)
 
 
 def _absence_proof(path: str, expected: str | None) -> Proof:
@@ -265,15 +263,7 @@ def _absence_proof(path: str, expected: str | None) -> Proof:
     return Absent()
 
 
-def _changed_files(files: tuple[FilePatch, ...], receipt: Receipt) -> tuple[ChangedFile, ...]:
-    return tuple(
-        _changed_file(file, one, written=bool(receipt.change_id))
-        for file, one in zip(files, receipt.files, strict=True)
-    )
-
-
-def _changed_file(file: FilePatch, one: FileReceipt, *, written: bool) -> ChangedFile:
-    trash_id = one.change.trash_id if written else ""
+def _changed_file(receipt: Receipt, file: FilePatch, one: FileReceipt) -> ChangedFile:
     return ChangedFile(
         path=one.path,
         operation=file.operation,
@@ -281,5 +271,5 @@ def _changed_file(file: FilePatch, one: FileReceipt, *, written: bool) -> Change
         before_sha256=one.before_sha256,
         after_sha256=one.after_sha256,
         diff=escape_lines(one.change.diff),
-        trashed_to=trash_name(trash_id) if trash_id else None,
+        trashed_to=trash_name(receipt, one),
     )

@@ -9,7 +9,7 @@ from surehold.dialects.shared.params import (
     ChangeParams,
     ChangeResult,
     check_text,
-    receipt_fields,
+    file_fields,
     submit_change,
 )
 from surehold.dialects.shared.wire import WIRE
@@ -42,9 +42,6 @@ class CreateResult(ChangeResult):
     def headline(self) -> str:
         return f"{escape_text(self.path)} created, {self.size_bytes} bytes."
 
-    def next_call_facts(self) -> tuple[tuple[str, str | None], ...]:
-        return (("sha256", self.sha256),)
-
 
 @tool("create_file", hints=Hints(kind="edit", title="Create a file", verb="Create", operation="create"), wire=WIRE)
 def create_file(context: CallContext, params: CreateParams) -> CreateResult:
@@ -54,11 +51,4 @@ def create_file(context: CallContext, params: CreateParams) -> CreateResult:
         path=params.path, edit=WriteText(params.content), proof=Absent(), parents=params.create_parent_directories
     )
     receipt = submit_change(context, params, proposal, tool="create_file", operation="create")
-    one = receipt.files[0]
-    return CreateResult(
-        **receipt_fields(receipt, diff_room=SHORT_DIFF_CHARS),
-        created=not receipt.dry_run,
-        path=one.path,
-        sha256=one.after_sha256 or "",
-        size_bytes=one.plan.after.size,
-    )
+    return CreateResult(**file_fields(receipt, diff_room=SHORT_DIFF_CHARS), created=not receipt.dry_run)

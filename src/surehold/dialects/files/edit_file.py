@@ -1,7 +1,7 @@
 """`edit_file`: exact-string edits that are all matched against the same version of the file."""
 
 from dataclasses import asdict
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -12,8 +12,8 @@ from surehold.dialects.shared.params import (
     ChangeResult,
     CheckedParams,
     check_text,
+    file_fields,
     quote_aliases,
-    receipt_fields,
     required_proof,
     submit_change,
 )
@@ -45,6 +45,10 @@ class TextEdit(CamelPart):
         one = edit if isinstance(edit, StringEdit) else StringEdit(old=edit[0], new=edit[1])
         facts = asdict(one)
         return {"oldText": facts.pop("old"), "newText": facts.pop("new"), **facts}
+
+    def to_string_edit(self) -> StringEdit:
+        facts = self.model_dump()
+        return StringEdit(old=facts.pop("old_text"), new=facts.pop("new_text"), **facts)
 
 
 class EditParams(CheckedParams):
@@ -89,9 +93,6 @@ class EditResult(ChangeResult):
             "place." if places == 1 else "places."
         )
 
-    def next_call_facts(self) -> tuple[tuple[str, str | None], ...]:
-        return (("sha256", self.after_sha256), ("beforeSha256", self.before_sha256))
-
 
 @tool(
     "edit_file",
@@ -107,43 +108,14 @@ def edit_file(context: CallContext, params: EditParams) -> EditResult:
     for number, edit in enumerate(params.edits):
         check_text(edit.new_text, f"edits.{number}.newText", path=params.path)
     evidence = required_proof(context, params.expected_sha256, path=params.path)
-    edits = tuple(
-        StringEdit(
-            old=edit.old_text,
-            new=edit.new_text,
-            replace_all=edit.replace_all,
-            expected_occurrences=edit.expected_occurrences,
-        )
-        for edit in params.edits
-    )
-    receipt = submit_change(
-        context,
-        params,
-        Proposal(path=params.path, edit=SnapshotEdits(edits), proof=evidence),
-        tool="edit_file",
-        operation="edit",
-    )
-    one = receipt.files[0]
-    return EditResult(
-        **receipt_fields(receipt),
-        path=one.path,
-        before_sha256=one.before_sha256 or "",
-        after_sha256=one.after_sha256 or "",
-        applied_edits=tuple(AppliedTextEdit(**_applied_edit_fields(edit)) for edit in one.plan.applied),
-    )
+    edits = tuple(edit.to_string_edit() for edit in params.edits)
+    proposal = Proposal(path=params.path, edit=SnapshotEdits(edits), proof=evidence)
+    receipt = submit_change(context, params, proposal, tool="edit_file", operation="edit")
+    applied = tuple(map(_applied_edit, receipt.files[0].plan.applied))
+    return EditResult(**file_fields(receipt), applied_edits=applied)
 
 
-def _applied_edit_fields(edit: EditOutcome) -> dict[str, Any]:
-    return {
-        "edit_index": edit.index,
-        "occurrences": edit.occurrences,
-        "ranges": tuple(  # a text may occur in many places; the number says how many
-            EditedRange(
-                start_line=span.start_line,
-                end_line=span.end_line,
-                new_start_line=span.new_start_line,
-                new_end_line=span.new_end_line,
-            )
-            for span in edit.ranges[:_MAX_RANGES]
-        ),
-    }
+def _applied_edit(edit: EditOutcome) -> AppliedTextEdit:
+    # a text may occur in many places; the number says how many
+    ranges = tuple(EditedRange(**asdict(span)) for span in edit.ranges[:_MAX_RANGES])
+    return AppliedTextEdit(edit_index=edit.index, occurrences=edit.occurrences, ranges=ranges)

@@ -4,7 +4,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from surehold.dialects.files.trash import trash_name
-from surehold.dialects.shared.params import ChangeResult, CheckedParams, receipt_fields, required_proof, submit_change
+from surehold.dialects.shared.params import (
+    ChangeResult,
+    CheckedParams,
+    proof_of,
+    receipt_fields,
+    required_proof,
+    submit_change,
+)
 from surehold.dialects.shared.wire import WIRE
 from surehold.errors import AlreadyExists, InvalidArgument, StaleFile
 from surehold.text.escape import escape_text
@@ -12,7 +19,7 @@ from surehold.text.plan import Keep
 from surehold.tools.call import CallContext, DestinationPath, SubjectPath
 from surehold.tools.spec import Hints, tool
 from surehold.workspace.access.seen_lines import KnownFile
-from surehold.workspace.proposal import Absent, Proof, Proposal, Sha256, Unproven
+from surehold.workspace.proposal import Absent, Proof, Proposal, Unproven
 
 
 class MoveParams(CheckedParams):
@@ -39,9 +46,6 @@ class MoveResult(ChangeResult):
 
     def headline(self) -> str:
         return f"{escape_text(self.from_path)} moved to {escape_text(self.to_path)}."
-
-    def next_call_facts(self) -> tuple[tuple[str, str | None], ...]:
-        return (("sha256", self.sha256), ("overwroteTrashedTo", self.overwrote_trashed_to))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +112,13 @@ def move_file(context: CallContext, params: MoveParams) -> MoveResult:
     )
     receipt = submit_change(context, params, proposal, tool="move_file", operation="move")
     one = receipt.files[0]
-    displaced = one.change.trash_id if one.change.displaced and receipt.change_id else ""
     return MoveResult(
         **receipt_fields(receipt),
         moved=not receipt.dry_run,
         from_path=one.path,
         to_path=one.change.to_path,
         sha256=one.after_sha256 or "",
-        overwrote_trashed_to=trash_name(displaced) if displaced else None,
+        overwrote_trashed_to=trash_name(receipt, one) if one.change.displaced else None,
     )
 
 
@@ -123,5 +126,5 @@ def _destination_proof(context: CallContext, params: MoveParams) -> Proof:
     if not params.overwrite:
         return _AbsentDestination()
     if params.expected_dest_sha256:
-        return _ExpectedDestination(Sha256(params.expected_dest_sha256.strip().lower()))
+        return _ExpectedDestination(proof_of(params.expected_dest_sha256))
     return _ExpectedDestination(Unproven() if context.unchecked else None)

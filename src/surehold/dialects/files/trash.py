@@ -11,7 +11,7 @@ from surehold.dialects.shared.params import (
     ChangeParams,
     ChangeResult,
     CheckedParams,
-    receipt_fields,
+    file_fields,
     required_proof,
     submit_change,
 )
@@ -22,20 +22,15 @@ from surehold.text.escape import escape_text
 from surehold.text.plan import Delete
 from surehold.tools.call import CallContext, OptionalSubjectPath, SubjectPath, TrashedName
 from surehold.tools.spec import Hints, tool
-from surehold.workspace.proposal import Proposal
+from surehold.workspace.proposal import FileReceipt, Proposal, Receipt
 from surehold.workspace.session import Session
 
 _TRASH_PREFIX = "trash:"
 
 
-def trash_name(trash_id: str) -> str:
-    """Return where a deleted file is, as a caller gets it."""
-    return _TRASH_PREFIX + trash_id
-
-
-def trash_id_of(name: str) -> str:
-    """Return the id in such a name; an id alone is understood too."""
-    return name.removeprefix(_TRASH_PREFIX)
+def trash_name(receipt: Receipt, one: FileReceipt) -> str | None:
+    """Return where a deleted file is, as a caller gets it; None when nothing went to the trash."""
+    return _TRASH_PREFIX + one.change.trash_id if receipt.change_id and one.change.trash_id else None
 
 
 class DeleteParams(CheckedParams):
@@ -60,30 +55,19 @@ class DeleteResult(ChangeResult):
     def headline(self) -> str:
         return f"{escape_text(self.path)} {'moved to the trash' if self.trash_id else 'deleted'}."
 
-    def next_call_facts(self) -> tuple[tuple[str, str | None], ...]:
-        return (("trashId", self.trash_id), ("beforeSha256", self.before_sha256))
-
 
 @tool("delete_file", hints=Hints(kind="delete", title="Delete a file", destructive=True, operation="delete"), wire=WIRE)
 def delete_file(context: CallContext, params: DeleteParams) -> DeleteResult:
     """Delete a file; it goes to the trash, from where restore_file brings it back. Directories are refused."""
     evidence = required_proof(context, params.expected_sha256, path=params.path)
-    receipt = submit_change(
-        context,
-        params,
-        Proposal(path=params.path, edit=Delete(), proof=evidence, permanent=params.permanent),
-        tool="delete_file",
-        operation="delete",
-    )
-    one = receipt.files[0]
-    trash_id = one.change.trash_id if receipt.change_id else ""
+    proposal = Proposal(path=params.path, edit=Delete(), proof=evidence, permanent=params.permanent)
+    receipt = submit_change(context, params, proposal, tool="delete_file", operation="delete")
+    trashed_to = trash_name(receipt, receipt.files[0])
     return DeleteResult(
-        **receipt_fields(receipt, diff_room=SHORT_DIFF_CHARS),
+        **file_fields(receipt, diff_room=SHORT_DIFF_CHARS),
         deleted=not receipt.dry_run,
-        path=one.path,
-        before_sha256=one.before_sha256 or "",
-        trash_id=trash_id or None,
-        trashed_to=trash_name(trash_id) if trash_id else None,
+        trash_id=trashed_to and trashed_to.removeprefix(_TRASH_PREFIX),
+        trashed_to=trashed_to,
     )
 
 
@@ -111,9 +95,6 @@ class RestoreResult(ChangeResult):
     def headline(self) -> str:
         return f"{escape_text(self.path)} is back."
 
-    def next_call_facts(self) -> tuple[tuple[str, str | None], ...]:
-        return (("sha256", self.sha256),)
-
 
 @tool(
     "restore_file",
@@ -130,7 +111,7 @@ def restore_file(context: CallContext, params: RestoreParams) -> RestoreResult:
             action="Send the trashId that delete_file returned.",
         )
     session = context.session
-    item = _find_trash_item(session, trash_id_of(reference))
+    item = _find_trash_item(session, reference.removeprefix(_TRASH_PREFIX))
     receipt = session.history.restore(
         item.id,
         to_path=params.target_path or "",
@@ -140,13 +121,7 @@ def restore_file(context: CallContext, params: RestoreParams) -> RestoreResult:
         reason=params.reason,
         dry_run=params.dry_run,
     )
-    one = receipt.files[0]
-    return RestoreResult(
-        **receipt_fields(receipt, diff_room=SHORT_DIFF_CHARS),
-        restored=not receipt.dry_run,
-        path=one.path,
-        sha256=one.after_sha256 or "",
-    )
+    return RestoreResult(**file_fields(receipt, diff_room=SHORT_DIFF_CHARS), restored=not receipt.dry_run)
 
 
 def _find_trash_item(session: Session, reference: str) -> TrashItem:

@@ -5,12 +5,12 @@ from typing import ClassVar, Self
 
 from pydantic import Field
 
-from surehold.dialects.shared.params import PATH_ALIASES, quote_aliases
+from surehold.dialects.shared.params import PATH_ALIASES, cut_at_line, quote_aliases
 from surehold.text.diff import quote_name
 from surehold.text.plan import diff_of_plan
 from surehold.tools.call import AnswerBudget, Params
 from surehold.tools.spec import Result, ResultPart
-from surehold.workspace.proposal import Exact, Proof, Receipt, Sha256
+from surehold.workspace.proposal import Receipt
 
 OLD_AND_NEW_ALIASES = quote_aliases("old_string", "new_string")
 
@@ -69,17 +69,12 @@ class TextDiffResult(TextChangeResult):
         diff = self.diff
         if len(diff) > room:
             rest = f"surehold show {self.meta.change_id}" if self.meta else "surehold show"
-            diff = f"{diff[: diff.rfind(chr(10), 0, room) + 1]}[the diff goes on; all of it: {rest}]\n"
+            diff = f"{cut_at_line(diff, room)}[the diff goes on; all of it: {rest}]\n"
         return self.model_copy(update={"meta": None, "diff": diff})
 
     def text(self, budget: AnswerBudget) -> str:
         diff = self.cut_to_budget(budget).diff.rstrip("\n")
         return "\n".join(row for row in (super().text(budget), diff) if row)
-
-
-def proof_of(expected_sha256: str, otherwise: Proof | None = None) -> Proof:
-    """Return the caller's evidence; without a sha256 the quoted text itself is one."""
-    return Sha256(expected_sha256.strip().lower()) if expected_sha256 else otherwise or Exact()
 
 
 def meta_of(receipt: Receipt) -> TextChangeMeta:

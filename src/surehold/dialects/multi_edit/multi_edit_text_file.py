@@ -10,10 +10,9 @@ from surehold.dialects.multi_edit.change_result import (
     TextDiffResult,
     diff_by_name,
     meta_of,
-    proof_of,
 )
 from surehold.dialects.multi_edit.wire import BRIEF, GUIDE, WIRE, ContractMessages
-from surehold.dialects.shared.params import check_text
+from surehold.dialects.shared.params import check_text, proof_of
 from surehold.errors import InvalidArgument
 from surehold.text.quoted.edits import SequentialEdits, StringEdit
 from surehold.tools.call import CallContext, NestedParams, SubjectPath

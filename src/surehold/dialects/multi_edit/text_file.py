@@ -12,10 +12,9 @@ from surehold.dialects.multi_edit.change_result import (
     TextDiffResult,
     diff_by_name,
     meta_of,
-    proof_of,
 )
 from surehold.dialects.multi_edit.wire import WIRE, ContractMessages
-from surehold.dialects.shared.params import CONTENT_ALIASES, PATH_ALIASES, check_text
+from surehold.dialects.shared.params import CONTENT_ALIASES, PATH_ALIASES, check_text, proof_of
 from surehold.errors import InvalidArgument
 from surehold.text.escape import escape_text
 from surehold.text.page import FilePage

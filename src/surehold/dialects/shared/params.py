@@ -1,7 +1,6 @@
 """Base classes for arguments and results in camelCase, and what all changing tools take and return."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from pydantic import ConfigDict, Field
@@ -54,6 +53,15 @@ def quote_aliases(old: str, new: str) -> dict[str, str]:
     return {alias: name for alias, name in found.items() if alias != name}
 
 
+_NEXT_CALL_FACTS = {
+    "sha256": "sha256",
+    "after_sha256": "sha256",
+    "trash_id": "trashId",
+    "before_sha256": "beforeSha256",
+    "overwrote_trashed_to": "overwroteTrashedTo",
+    "change_id": "changeId",
+}
+"""Fields that the text names, since a next call may need them."""
 SHORT_DIFF_CHARS = 4_096
 """How much of a diff is sent back where the caller knows the text: a file it made, deleted or brought back."""
 
@@ -90,33 +98,33 @@ class ChangeResult(CamelResult):
     def headline(self) -> str:
         """Say what was done, in one line."""
 
-    def next_call_facts(self) -> Sequence[tuple[str, str | None]]:
-        return ()
-
     def cut_to_budget(self, budget: AnswerBudget) -> Self:
-        shown = _cut_diff_at_line(self.diff, budget.page_characters // 2)
+        shown = cut_at_line(self.diff, budget.page_characters // 2)
         return self if shown == self.diff else self.model_copy(update={"diff": shown, "diff_truncated": True})
 
     def text(self, budget: AnswerBudget) -> str:
         """Say what was done, what the next call needs, and show the difference as far as it fits."""
-        head = f"Dry run, nothing was written. Would do: {self.headline()}" if self.dry_run else self.headline()
-        rows = [head]
-        if self.already_applied:
-            rows.append("The file already has this content; nothing was written.")
-        rows += [f"{name}: {value}" for name, value in (*self.next_call_facts(), ("changeId", self.change_id)) if value]
-        rows += [f"Warning: {warning}" for warning in self.warnings]
+        facts = [(name, getattr(self, field, "")) for field, name in _NEXT_CALL_FACTS.items()]
         fitted = self.cut_to_budget(budget)
-        if fitted.diff:
-            rows.append(fitted.diff.rstrip("\n"))
-        if fitted.diff_truncated:
-            rest = f"surehold show {self.change_id}" if self.change_id else "`surehold show`, once it is written"
-            rows.append(f"[the diff goes on; all of it: {rest}]")
-        return "\n".join(rows)
+        rest = f"surehold show {self.change_id}" if self.change_id else "`surehold show`, once it is written"
+        rows = [
+            heading_of(self.headline(), dry_run=self.dry_run),
+            "The file already has this content; nothing was written." if self.already_applied else "",
+            *(f"{name}: {value}" for name, value in facts if value),
+            *(f"Warning: {warning}" for warning in self.warnings),
+            fitted.diff.rstrip("\n"),
+            f"[the diff goes on; all of it: {rest}]" * fitted.diff_truncated,
+        ]
+        return "\n".join(filter(None, rows))
+
+
+def heading_of(headline: str, *, dry_run: bool | None) -> str:
+    return f"Dry run, nothing was written. Would do: {headline}" if dry_run else headline
 
 
 def receipt_fields(receipt: Receipt, *, diff_room: int = DIFF_LIMIT_BYTES) -> dict[str, Any]:
     diff = escape_lines(receipt.diff)
-    shown = _cut_diff_at_line(diff, diff_room)
+    shown = cut_at_line(diff, diff_room)
     return {
         "change_id": receipt.change_id,
         "diff": shown,
@@ -124,6 +132,19 @@ def receipt_fields(receipt: Receipt, *, diff_room: int = DIFF_LIMIT_BYTES) -> di
         "warnings": receipt.warnings,
         "dry_run": True if receipt.dry_run else None,
         "already_applied": True if receipt.already_applied else None,
+    }
+
+
+def file_fields(receipt: Receipt, *, diff_room: int = DIFF_LIMIT_BYTES) -> dict[str, Any]:
+    """Return the same for a change of one file, with all that is known of it: a result takes what it has fields for."""
+    one = receipt.files[0]
+    return {
+        **receipt_fields(receipt, diff_room=diff_room),
+        "path": one.path,
+        "before_sha256": one.before_sha256 or "",
+        "after_sha256": one.after_sha256 or "",
+        "sha256": one.after_sha256 or "",
+        "size_bytes": one.plan.after.size,
     }
 
 
@@ -147,12 +168,15 @@ def check_text(text: str, name: str, *, path: str) -> None:
         )
 
 
+def proof_of(expected_sha256: str, otherwise: Proof | None = None) -> Proof:
+    """Return the caller's evidence; without a sha256 what the edit quotes is one, unless something else is named."""
+    return Sha256(expected_sha256.strip().lower()) if expected_sha256 else otherwise or Exact()
+
+
 def required_proof(context: CallContext, expected: str, *, path: str) -> Proof:
     """Return the caller's evidence; without one only a workspace that allows it is changed."""
-    if expected:
-        return Sha256(expected.strip().lower())
-    if context.unchecked:
-        return Exact()
+    if expected or context.unchecked:
+        return proof_of(expected)
     raise InvalidArgument(
         f"`expectedSha256` is missing for `{path}`.",
         path=path,
@@ -161,5 +185,5 @@ def required_proof(context: CallContext, expected: str, *, path: str) -> Proof:
     )
 
 
-def _cut_diff_at_line(diff: str, room: int) -> str:
-    return diff if len(diff) <= room else diff[: diff.rfind("\n", 0, room) + 1]
+def cut_at_line(text: str, room: int) -> str:
+    return text if len(text) <= room else text[: text.rfind("\n", 0, room) + 1]

@@ -8,7 +8,7 @@ from surehold.dialects.shared.params import (
     ChangeResult,
     CheckedParams,
     check_text,
-    receipt_fields,
+    file_fields,
     required_proof,
     submit_change,
 )
@@ -42,9 +42,6 @@ class WriteResult(ChangeResult):
     def headline(self) -> str:
         return f"{escape_text(self.path)} {'is unchanged' if self.unchanged else 'written'}, {self.size_bytes} bytes."
 
-    def next_call_facts(self) -> tuple[tuple[str, str | None], ...]:
-        return (("sha256", self.after_sha256), ("beforeSha256", self.before_sha256))
-
 
 @tool(
     "write_file",
@@ -63,12 +60,4 @@ def write_file(context: CallContext, params: WriteParams) -> WriteResult:
     evidence = required_proof(context, params.expected_sha256, path=params.path)
     proposal = Proposal(path=params.path, edit=WriteText(params.content), proof=evidence)
     receipt = submit_change(context, params, proposal, tool="write_file", operation="write")
-    one = receipt.files[0]
-    return WriteResult(
-        **receipt_fields(receipt),
-        path=one.path,
-        before_sha256=one.before_sha256 or "",
-        after_sha256=one.after_sha256 or "",
-        size_bytes=one.plan.after.size,
-        unchanged=not one.changed,
-    )
+    return WriteResult(**file_fields(receipt), unchanged=not receipt.files[0].changed)
