@@ -19,7 +19,7 @@ from surehold.text.plan import Keep
 from surehold.tools.call import CallContext, DestinationPath, SubjectPath
 from surehold.tools.spec import Hints, tool
 from surehold.workspace.access.seen_lines import KnownFile
-from surehold.workspace.proposal import Absent, Proof, Proposal, Unproven
+from surehold.workspace.proposal import Proof, Proposal, Unproven
 
 
 class MoveParams(CheckedParams):
@@ -53,6 +53,7 @@ class _ExpectedDestination:
     """Nothing is at the destination, or what the caller says it saw there."""
 
     proof: Proof | None
+    action: str = "To replace it, send its sha256 as expectedDestSha256."
 
     def check(self, file: KnownFile) -> None:
         path, current = file.path, file.current
@@ -62,7 +63,7 @@ class _ExpectedDestination:
             raise AlreadyExists(
                 f"`{path}` exists already.",
                 path=path,
-                action="To replace it, send its sha256 as expectedDestSha256.",
+                action=self.action,
                 actual_sha256=current.sha256,
             )
         try:
@@ -74,20 +75,6 @@ class _ExpectedDestination:
                 action="Read it, and send its sha256 as expectedDestSha256 if it may go.",
                 actual_dest_sha256=current.sha256,
             ) from None
-
-
-class _AbsentDestination(Absent):
-    """Nothing is at the destination."""
-
-    def check(self, file: KnownFile) -> None:
-        """Refuse when something is there, with the way to replace it."""
-        if file.current.exists:
-            raise AlreadyExists(
-                f"`{file.path}` exists already.",
-                path=file.path,
-                action="Choose another path; or, to replace the file, send overwrite and its sha256 as expectedDestSha256.",
-                actual_sha256=file.current.sha256,
-            )
 
 
 @tool(
@@ -124,7 +111,8 @@ def move_file(context: CallContext, params: MoveParams) -> MoveResult:
 
 def _destination_proof(context: CallContext, params: MoveParams) -> Proof:
     if not params.overwrite:
-        return _AbsentDestination()
-    if params.expected_dest_sha256:
-        return _ExpectedDestination(proof_of(params.expected_dest_sha256))
-    return _ExpectedDestination(Unproven() if context.unchecked else None)
+        action = "Choose another path; or, to replace the file, send overwrite and its sha256 as expectedDestSha256."
+        return _ExpectedDestination(None, action)
+    if params.expected_dest_sha256 or context.unchecked:
+        return _ExpectedDestination(proof_of(params.expected_dest_sha256, Unproven()))
+    return _ExpectedDestination(None)

@@ -7,7 +7,7 @@ data; only its message and, where the contract defines another, its code change.
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 from surehold.errors import (
     BinaryFile,
@@ -20,7 +20,6 @@ from surehold.errors import (
     OutsideWorkspace,
     OverlappingEdits,
     PermissionDenied,
-    PermissionRequired,
     StaleFile,
     SureholdError,
 )
@@ -43,7 +42,6 @@ old_string occurring exactly once at its turn: all of them or none. Overwrite on
 
 
 _INVALID_REQUEST = -32600
-_DENIED_CODE = PermissionDenied.code
 _QUOTED_CHARS = 200
 """How many characters of a quoted text a message shows."""
 _MAX_PATH_CHARS = 4_096
@@ -51,17 +49,29 @@ _MAX_DETAIL_CHARS = 20_000
 """How many characters of it the data holds."""
 _RELATIVE_PATH_REASON = "relative_path"
 _NO_DIRECTORY_REASONS = ("no_such_parent", "not_a_directory")
+_STRING_ERRORS = (OldTextNotFound, MultipleMatches, OverlappingEdits)
 _EXPLAINED_ERRORS = (OldTextNotFound, OverlappingEdits, OutsideWorkspace, PermissionDenied, DiskFull)
 """Errors whose own message says more than the contract's."""
+_STALE_MESSAGES = {
+    "not_read": (
+        "File was not read in this session: {path}",
+        "Read all of it with read_text_file and write again, or send its sha256 as expected_sha256.",
+    ),
+    "partially_read": (
+        "File was read only in part: {path}",
+        "Read the rest of it with read_text_file and write again, or send its sha256 as expected_sha256.",
+    ),
+    "unsaved_changes": ("File has unsaved changes in the editor: {path}", None),
+}
+"""Message and action by reason."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContractMessage:
-    """An error in the words of the contract."""
+class ContractMessage(NamedTuple):
+    """An error in the words of the contract; without an action or a code the error keeps its own."""
 
     message: str
-    code: int | None = None
     action: str | None = None
+    code: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +95,10 @@ class ContractMessages:
     def translate_errors(self) -> Generator[None]:
         """Let every refusal inside speak the contract's words."""
         if not self.path.startswith("/"):
-            raise self._translate_error(_relative_path_error(self.shown_path)) from None
+            action = "Send the whole path, beginning with `/`."
+            raise self._translate_error(
+                InvalidArgument("The path is relative.", reason=_RELATIVE_PATH_REASON, action=action)
+            ) from None
         try:
             yield
         except SureholdError as error:
@@ -96,9 +109,10 @@ class ContractMessages:
         if said is None:
             error.path = error.path and self.shown_path  # as it was sent, here too
             return error
-        details = self._error_details(error)
-        if isinstance(error, _EXPLAINED_ERRORS):
-            details = {"explanation": error.message, **details}
+        details = {"explanation": error.message} if isinstance(error, _EXPLAINED_ERRORS) else {}
+        details |= {name: value for name, value in error.details.items() if name != "old_text"}
+        if isinstance(error, _STRING_ERRORS):
+            details["old_string"] = self._old_string(error)[:_MAX_DETAIL_CHARS]
         told = type(error)(
             said.message,
             path=self.shown_path,
@@ -112,14 +126,6 @@ class ContractMessages:
             vars(told)["code"] = said.code  # the contract's own number for this call; the class keeps its own
         return told
 
-    def _error_details(self, error: SureholdError) -> dict[str, Any]:
-        """Return the data of an error with the names that this family uses."""
-        details = dict(error.details)
-        details.pop("old_text", None)
-        if isinstance(error, (OldTextNotFound, MultipleMatches, OverlappingEdits)):
-            details["old_string"] = self._old_string(error)[:_MAX_DETAIL_CHARS]
-        return details
-
     def _message_for(self, error: SureholdError) -> ContractMessage | None:
         match error:
             case OldTextNotFound() | MultipleMatches() | OverlappingEdits():
@@ -132,14 +138,13 @@ class ContractMessages:
                 return self._about_permission(error)
             case BinaryFile():
                 verb = "read" if self.verb == "read" else "edit"
-                return ContractMessage(
-                    message=f"Cannot {verb} binary file: {self.shown_path}", action="Leave it to another program."
-                )
+                return ContractMessage(f"Cannot {verb} binary file: {self.shown_path}", "Leave it to another program.")
             case StaleFile():
-                return self._about_staleness(error)
+                message, action = _STALE_MESSAGES.get(error.reason, ("File changed since it was read: {path}", None))
+                return ContractMessage(message.format(path=self.shown_path), action)
             case DiskFull():
                 what = f"cannot write {self.size} bytes to" if self.size is not None else "cannot write to"
-                return ContractMessage(message=f"Disk full: {what} {self.shown_path}")
+                return ContractMessage(f"Disk full: {what} {self.shown_path}")
             case _:
                 return None
 
@@ -147,12 +152,12 @@ class ContractMessages:
         index, old = error.details.get("edit_index", 0), preview_text(self._old_string(error), _QUOTED_CHARS + 1)
         edit = f"Edit {index}: " if self.numbered else ""
         if isinstance(error, OverlappingEdits):
-            return ContractMessage(message=f"Edit {index} conflicts with edit {error.details.get('prior_index')}")
+            return ContractMessage(f"Edit {index} conflicts with edit {error.details.get('prior_index')}")
         if isinstance(error, OldTextNotFound):
-            return ContractMessage(message=f"{edit}String not found{'' if edit else ' in file'}: {old}")
+            return ContractMessage(f"{edit}String not found{'' if edit else ' in file'}: {old}")
         must = "" if edit else " (must be unique)"
         more = "Include more of the lines around it in old_string, so that it occurs only once."
-        return ContractMessage(message=f"{edit}String appears {error.details['count']} times{must}: {old}", action=more)
+        return ContractMessage(f"{edit}String appears {error.details['count']} times{must}: {old}", more)
 
     def _about_arguments(self, error: SureholdError) -> ContractMessage | None:
         edit = f"Edit {error.details.get('edit_index')}: " if self.numbered else ""
@@ -165,54 +170,26 @@ class ContractMessages:
             "bad_limit": error.message,
         }
         message = messages.get(error.reason)
-        return None if message is None else ContractMessage(message=message, code=_INVALID_REQUEST)
+        return None if message is None else ContractMessage(message, code=_INVALID_REQUEST)
 
     def _about_missing(self, error: SureholdError) -> ContractMessage:
         if isinstance(error, NotAFile):
             is_directory = error.reason == "is_a_directory" and self.verb != "read"
-            return ContractMessage(message=f"{self.shown_path} is {'a directory' if is_directory else 'not a file'}")
+            return ContractMessage(f"{self.shown_path} is {'a directory' if is_directory else 'not a file'}")
         if self.verb == "write" and error.reason in _NO_DIRECTORY_REASONS:
             parent = self.shown_path.rstrip("/").rpartition("/")[0] or "/"
-            return ContractMessage(
-                message=f"Parent directory not found: {parent}",
-                action="Check the path; this tool makes no directories.",
-            )
+            action = "Check the path; this tool makes no directories."
+            return ContractMessage(f"Parent directory not found: {parent}", action)
         new = "leave expected_sha256 out to make" if self.verb == "write" else "write_text_file makes"
-        return ContractMessage(
-            message=f"File not found: {self.shown_path}", action=f"Check the path; {new} a new file."
-        )
+        return ContractMessage(f"File not found: {self.shown_path}", f"Check the path; {new} a new file.")
 
     def _about_permission(self, error: SureholdError) -> ContractMessage:
         if self.verb == "write" and error.reason == "read_only_fs":
-            return ContractMessage(message=f"Read-only filesystem: {self.shown_path}")
-        action = error.action if isinstance(error, PermissionRequired) else None
-        return ContractMessage(message=f"Permission denied: {self.shown_path}", code=_DENIED_CODE, action=action)
-
-    def _about_staleness(self, error: SureholdError) -> ContractMessage:
-        if error.reason == "not_read":
-            return ContractMessage(
-                message=f"File was not read in this session: {self.shown_path}",
-                action="Read all of it with read_text_file and write again, or send its sha256 as expected_sha256.",
-            )
-        if error.reason == "partially_read":
-            return ContractMessage(
-                message=f"File was read only in part: {self.shown_path}",
-                action="Read the rest of it with read_text_file and write again, or send its sha256 as expected_sha256.",
-            )
-        if error.reason == "unsaved_changes":
-            return ContractMessage(message=f"File has unsaved changes in the editor: {self.shown_path}")
-        return ContractMessage(message=f"File changed since it was read: {self.shown_path}")
+            return ContractMessage(f"Read-only filesystem: {self.shown_path}")
+        return ContractMessage(f"Permission denied: {self.shown_path}", code=PermissionDenied.code)
 
     def _old_string(self, error: SureholdError) -> str:
         return self.old_strings[int(error.details.get("edit_index", 0))]
-
-
-def _relative_path_error(path: str) -> InvalidArgument:
-    return InvalidArgument(
-        f"Path must be absolute: {path}",
-        reason=_RELATIVE_PATH_REASON,
-        action="Send the whole path, beginning with `/`.",
-    )
 
 
 class ContractWire(Wire):
