@@ -27,7 +27,8 @@ from surehold.tools.call import (
     P,
     parse_arguments,
 )
-from surehold.tools.schema import Json, params_schema, result_schema
+from surehold.tools.schema import Json as Json  # noqa: PLC0414 - tools and front ends take it from here
+from surehold.tools.schema import params_schema, result_schema
 
 _DETAIL_CHARS = 2_000
 """How many characters of one detail a model is shown; programs get all of it."""

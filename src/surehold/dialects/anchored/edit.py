@@ -154,7 +154,6 @@ class LineEditResult(Result):
         return self.model_copy(update=update)
 
     def text(self, budget: AnswerBudget) -> str:
-        """Say what was done, then show the changed lines with their new anchors."""
         shown = self.cut_to_budget(budget)
         count = self.operations_applied
         done = f"{count} {'operation' if count == 1 else 'operations'} {'would be ' if self.dry_run else ''}applied"

@@ -1,6 +1,6 @@
 """Results that Write and Edit share, and their `structuredPatch`: the change as hunks for programs and models."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any, ClassVar, Self
 
@@ -57,13 +57,8 @@ def structured_patch_of(plan: EditPlan, *, of_new_files: bool = False) -> tuple[
 
 
 def hunks_that_fit(found: tuple[StructuredHunk, ...], room: int) -> tuple[StructuredHunk, ...]:
-    kept = 0
-    for hunk in found:
-        room -= hunk.character_count
-        if room < 0:
-            break
-        kept += 1
-    return found[:kept]
+    sizes = accumulate(hunk.character_count for hunk in found)
+    return tuple(hunk for hunk, size in zip(found, sizes, strict=True) if size <= room)
 
 
 def new_line_spans(found: tuple[StructuredHunk, ...]) -> tuple[tuple[int, int], ...]:
@@ -127,7 +122,6 @@ class FileChangeResult(CamelResult):
         return self.model_construct(set(values), **values)
 
     def text(self, budget: AnswerBudget) -> str:
-        """Say what was done, and show the changed lines as far as they fit."""
         shown = self.cut_to_budget(budget)
         rows = [
             heading_of(self.headline(), dry_run=self.dry_run),
@@ -147,13 +141,9 @@ class FileChangeResult(CamelResult):
         return escape_text(self.file_path)
 
 
-def shown_by_patch(context: CallContext) -> Callable[[EditPlan], LineRanges]:
+def lines_shown_by_patch(budget: AnswerBudget, plan: EditPlan) -> LineRanges:
     """Return which lines of the new version the answer shows."""
-
-    def shown_lines(plan: EditPlan) -> LineRanges:
-        return new_line_spans(hunks_that_fit(structured_patch_of(plan)[0], context.budget.page_characters // 2))
-
-    return shown_lines
+    return new_line_spans(hunks_that_fit(structured_patch_of(plan)[0], budget.page_characters // 2))
 
 
 def change_fields(context: CallContext, place: LocatedFile, receipt: Receipt) -> dict[str, Any]:

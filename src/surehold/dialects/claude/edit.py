@@ -1,9 +1,15 @@
 """`Edit`: replace one quoted text by another."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar, Literal
 
-from surehold.dialects.claude.change_result import FILE_PATH_ALIASES, FileChangeResult, change_fields, shown_by_patch
+from surehold.dialects.claude.change_result import (
+    FILE_PATH_ALIASES,
+    FileChangeResult,
+    change_fields,
+    lines_shown_by_patch,
+)
 from surehold.dialects.claude.gate import GatedParams, submit_gated
 from surehold.dialects.claude.located_file import locate_file
 from surehold.dialects.claude.wire import BRIEF, GUIDE, WIRE
@@ -86,7 +92,7 @@ def edit(context: CallContext, params: FileEditParams) -> FileEditResult:
     place = locate_file(context.session, params.file_path, head=0)
     if place.target.key.lower().endswith(".ipynb"):
         raise UseNotebookEdit(f"`{params.file_path}` is a notebook.", path=params.file_path)
-    shows = shown_by_patch(context)
+    shows = partial(lines_shown_by_patch, context.budget)
     receipt = submit_gated(context, place, wanted, params, needs="lines", tool="Edit", operation="edit", shows=shows)
     return FileEditResult(
         replace_all=params.replace_all,

@@ -92,7 +92,6 @@ class ClaudeGrepResult(CamelResult):
     notes: tuple[str, ...] = ()
 
     def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
-        """Return the totals, then a row for each file or line."""
         searched = self.files_searched
         facts = (
             self._total_text(),
@@ -202,7 +201,6 @@ def _result_window(params: ClaudeGrepParams, budget: AnswerBudget) -> ResultWind
 
 
 def _mode_fields(params: ClaudeGrepParams, found: SearchResult) -> dict[str, Any]:
-    """Return what an output mode adds to the names of the files."""
     if found.want == "lines":
         around = any((params.after, params.before, params.around, params.context))
         rows = _format_rows(found.rows, numbers=params.line_numbers, groups=around)

@@ -106,5 +106,4 @@ def _not_found_error(session: Session, target: Target, path: str, alike: list[Ta
 
 
 def _escape_blanks(name: str) -> str:
-    """Return a name in which unusual spaces are shown as escapes."""
     return _BLANKS.sub(lambda blank: f"\\u{ord(blank[0]):04x}", escape_text(name))

@@ -207,7 +207,6 @@ class ShownCell:
         return data
 
     def text_for_model(self) -> str:
-        """Show it to a model: a heading, the source as it is, the outputs."""
         run = f" · ran as [{self.execution_count}]" if self.execution_count is not None else ""
         cut = " · not all of it is shown" if self.truncated else ""
         heading = f"### {escape_text(self.id)} · {escape_text(self.cell_type)} · index {self.index}{run}{cut}"

@@ -15,6 +15,7 @@ from operator import add
 from surehold.dialects.claude.located_file import LocatedFile
 from surehold.dialects.claude.read_result import FileReadResult
 from surehold.dialects.shared.delivery_record import deliveries_of
+from surehold.dialects.shared.listing_text import count_that_fit
 from surehold.errors import StaleFile
 from surehold.text.encoding import Encoding, detect_encoding
 from surehold.text.page import FilePage, read_page
@@ -58,8 +59,8 @@ def number_lines(page: FilePage, column: int, room: int) -> NumberedRows:
         pieces = _split_line(number, rest, column, _ROW_CHARS)
         size = sum(map(len, pieces)) + len(pieces)
         if size > room or is_cut:
-            pieces = _split_line(number, rest, column, short)
-            shown = _pieces_that_fit(pieces[:-1] if is_cut else pieces, room)
+            pieces = _split_line(number, rest, column, short)[: -1 if is_cut else None]
+            shown = pieces[: count_that_fit(pieces, room)]
             if rows or not shown:
                 return NumberedRows(rows=tuple(rows), lines=lines)
             total = None if is_cut else len(text)
@@ -96,12 +97,6 @@ def _line_prefixes(first: int, count: int) -> Sequence[str]:
 @cache
 def _first_prefixes() -> tuple[str, ...]:
     return tuple(f"{number}{ARROW}" for number in range(1, _FIRST_PAGE_LINES + 1))
-
-
-def _pieces_that_fit(pieces: list[str], room: int) -> list[str]:
-    """Return the first pieces of a line that fit; one in any case."""
-    fitting = sum(length <= room for length in accumulate(len(piece) + 1 for piece in pieces))
-    return pieces[: max(fitting, 1)]
 
 
 def _split_line(number: int, text: str, column: int, size: int) -> list[str]:
@@ -185,30 +180,30 @@ def _page_in_head(
     )
 
 
+@dataclass(slots=True)
 class _PageChunks:
     """The chunks of a file, up to the one in which a page ends."""
 
-    def __init__(self, chunks: Iterator[bytes], start: int, count: int, max_bytes: int) -> None:
-        self._chunks = chunks
-        self._start = start
-        self._end = start + count - 1
-        self._max_bytes = max_bytes
-        self.stops = True
-        self.stopped = False
+    chunks: Iterator[bytes]
+    start: int
+    count: int
+    max_bytes: int
+    stops: bool = True
+    stopped: bool = False
 
     def __iter__(self) -> Iterator[bytes]:
         lines = taken = 0
-        chunk = next(self._chunks, None)
+        chunk = next(self.chunks, None)
         while chunk is not None:
             yield chunk
-            taken += len(chunk) if lines >= self._start - 1 else 0
+            taken += len(chunk) if lines >= self.start - 1 else 0
             lines += chunk.count(b"\n")
             try:
-                chunk = next(self._chunks, None)
+                chunk = next(self.chunks, None)
             except StaleFile:  # what was read is shown; that it is the file as it is now is not claimed
                 self.stopped = True
                 return
-            if self.stops and (lines >= self._end or taken > self._max_bytes):
+            if self.stops and (lines >= self.start + self.count - 1 or taken > self.max_bytes):
                 self.stopped = chunk is not None
                 return
 

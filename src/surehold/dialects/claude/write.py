@@ -1,9 +1,15 @@
 """`Write`: create a file, or replace the content of one that was read."""
 
 import re
+from functools import partial
 from typing import Any, ClassVar, Literal
 
-from surehold.dialects.claude.change_result import FILE_PATH_ALIASES, FileChangeResult, change_fields, shown_by_patch
+from surehold.dialects.claude.change_result import (
+    FILE_PATH_ALIASES,
+    FileChangeResult,
+    change_fields,
+    lines_shown_by_patch,
+)
 from surehold.dialects.claude.gate import GatedParams, submit_gated
 from surehold.dialects.claude.located_file import LocatedFile, locate_file
 from surehold.dialects.claude.wire import WIRE
@@ -72,7 +78,7 @@ def write(context: CallContext, params: FileWriteParams) -> FileWriteResult:
     place = _locate_destination(context, params.file_path)
     if place.target.key.lower().endswith(".ipynb"):
         _check_new_notebook(params, place)
-    content, shows = WriteText(params.content), shown_by_patch(context)
+    content, shows = WriteText(params.content), partial(lines_shown_by_patch, context.budget)
     receipt = submit_gated(context, place, content, params, needs="whole", tool="Write", operation="write", shows=shows)
     plan = receipt.files[0].plan
     if not receipt.files[0].changed:  # the caller sent all of it, so it knows all of it

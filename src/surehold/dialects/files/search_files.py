@@ -1,7 +1,9 @@
 """`search_files`: search file names, literal text or regular expressions in many files."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import groupby
+from operator import attrgetter
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -9,7 +11,7 @@ from pydantic import Field
 from surehold.dialects.shared.listing_text import page_text, skipped_counts, skipped_text
 from surehold.dialects.shared.params import CamelParams, CamelResult, CamelResultPart
 from surehold.dialects.shared.wire import WIRE
-from surehold.search.query import Hit, Search
+from surehold.search.query import Search
 from surehold.text.escape import escape_text
 from surehold.tools.call import AnswerBudget, CallContext, SubjectPath
 from surehold.tools.spec import Hints, tool
@@ -91,9 +93,14 @@ class SearchFilesResult(CamelResult):
             skipped_text("skipped", self.files_skipped),
             f"goes on: cursor={self.next_cursor}" if self.next_cursor else "",
         )
-        return page_text(
-            facts, self.notes, _rows_by_file(self.matches, {file.path: file.sha256 for file in self.files})
-        )
+        return page_text(facts, self.notes, self._rows_by_file())
+
+    def _rows_by_file(self) -> Iterator[str]:
+        hashes = {file.path: f" · sha256 {file.sha256}" for file in self.files}
+        for path, group in groupby(self.matches, key=attrgetter("path")):
+            yield escape_text(path) + hashes.get(path, "")
+            for match in group:
+                yield from match.grep_lines()
 
 
 @tool("search_files", hints=Hints(kind="search", title="Search files", read_only=True, idempotent=True), wire=WIRE)
@@ -131,7 +138,9 @@ def search_files(context: CallContext, params: SearchParams) -> SearchFilesResul
         mode=params.mode,
         query=params.query,
         root=params.root,
-        matches=tuple(map(_search_match, found.matches)),
+        matches=tuple(
+            SearchMatch(**{name: fact for name, fact in asdict(hit).items() if fact}) for hit in found.matches
+        ),
         files=tuple(
             MatchedFile(path=file.path, sha256=file.sha256, match_count=file.match_count) for file in found.files
         ),
@@ -143,21 +152,3 @@ def search_files(context: CallContext, params: SearchParams) -> SearchFilesResul
         engine=found.engine,
         notes=found.notes,
     )
-
-
-def _search_match(hit: Hit) -> SearchMatch:
-    return SearchMatch(
-        path=hit.path,
-        line=hit.line,
-        column=hit.column,
-        preview=hit.preview or None,
-        before=hit.before or None,
-        after=hit.after or None,
-    )
-
-
-def _rows_by_file(matches: Sequence[SearchMatch], hashes: dict[str, str]) -> Iterator[str]:
-    for path, group in groupby(matches, key=lambda match: match.path):
-        yield escape_text(path) + (f" · sha256 {hashes[path]}" if path in hashes else "")
-        for match in group:
-            yield from match.grep_lines()

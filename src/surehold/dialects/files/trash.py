@@ -17,13 +17,11 @@ from surehold.dialects.shared.params import (
 )
 from surehold.dialects.shared.wire import WIRE
 from surehold.errors import InvalidArgument, NotFound
-from surehold.stores.base import TrashItem
 from surehold.text.escape import escape_text
 from surehold.text.plan import Delete
 from surehold.tools.call import CallContext, OptionalSubjectPath, SubjectPath, TrashedName
 from surehold.tools.spec import Hints, tool
 from surehold.workspace.proposal import FileReceipt, Proposal, Receipt
-from surehold.workspace.session import Session
 
 _TRASH_PREFIX = "trash:"
 
@@ -111,22 +109,18 @@ def restore_file(context: CallContext, params: RestoreParams) -> RestoreResult:
             action="Send the trashId that delete_file returned.",
         )
     session = context.session
-    item = _find_trash_item(session, reference.removeprefix(_TRASH_PREFIX))
-    receipt = session.history.restore(
-        item.id,
-        to_path=params.target_path or "",
-        agent=session.agent,
-        session=session.id,
-        tool="restore_file",
-        reason=params.reason,
-        dry_run=params.dry_run,
-    )
-    return RestoreResult(**file_fields(receipt, diff_room=SHORT_DIFF_CHARS), restored=not receipt.dry_run)
-
-
-def _find_trash_item(session: Session, reference: str) -> TrashItem:
     try:
-        return session.history.trash_item(reference)
+        receipt = session.history.restore(
+            reference.removeprefix(_TRASH_PREFIX),
+            to_path=params.target_path or "",
+            agent=session.agent,
+            session=session.id,
+            tool="restore_file",
+            reason=params.reason,
+            dry_run=params.dry_run,
+        )
     except NotFound as error:
-        error.action = "Send the trashId that delete_file returned, or ask a person to look at the trash."
+        if error.reason == "trash_entry_missing":
+            error.action = "Send the trashId that delete_file returned, or ask a person to look at the trash."
         raise
+    return RestoreResult(**file_fields(receipt, diff_room=SHORT_DIFF_CHARS), restored=not receipt.dry_run)

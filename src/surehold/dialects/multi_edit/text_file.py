@@ -14,6 +14,7 @@ from surehold.dialects.multi_edit.change_result import (
     meta_of,
 )
 from surehold.dialects.multi_edit.wire import WIRE, ContractMessages
+from surehold.dialects.shared.listing_text import page_text
 from surehold.dialects.shared.params import CONTENT_ALIASES, PATH_ALIASES, check_text, proof_of
 from surehold.errors import InvalidArgument
 from surehold.text.escape import escape_text
@@ -68,11 +69,9 @@ class ReadTextResult(Result):
         meta = self.meta
         last = self.first + meta.returned_lines - 1
         shown = f"lines {self.first}-{last} of {meta.total_lines}" if self.content else f"{meta.total_lines} lines"
-        facts = [escape_text(self.path), shown, f"sha256 {meta.sha256}"]
-        if meta.has_more:
-            facts.append(f"goes on: line={meta.next_line}")
-        notice = [f"[{meta.notice}]"] if meta.notice else []
-        return "\n".join([" · ".join(facts), *notice, *([self.content] if self.content else [])])
+        following = f"goes on: line={meta.next_line}" if meta.has_more else ""
+        facts = (escape_text(self.path), shown, f"sha256 {meta.sha256}", following)
+        return page_text(facts, [meta.notice] if meta.notice else [], [self.content] if self.content else [])
 
 
 @tool("read_text_file", hints=Hints(kind="read", title="Read a file", read_only=True, idempotent=True), wire=WIRE)
@@ -130,7 +129,6 @@ class _NewOrSeen:
     """Nothing is there, or this session was shown all of it."""
 
     def check(self, file: KnownFile) -> None:
-        """Refuse to overwrite what was not seen."""
         if file.current.exists:
             Seen(whole=True).check(file)
 

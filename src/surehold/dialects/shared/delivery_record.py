@@ -10,6 +10,7 @@ calls switches on what its host can do:
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from typing import Any
 
 from surehold.workspace.session import Session
 
@@ -59,8 +60,6 @@ def deliveries_of(session: Session) -> DeliveryRecord:
     return getattr(session, "deliveries", None) or DeliveryRecord()
 
 
-def _drop_oldest(
-    memory: "OrderedDict[DeliveredRange, tuple[str, int]] | OrderedDict[tuple[str, str, int], int]",
-) -> None:
+def _drop_oldest(memory: OrderedDict[Any, Any]) -> None:
     while len(memory) > _MAX_REMEMBERED:
         memory.popitem(last=False)

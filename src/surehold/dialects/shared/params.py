@@ -47,7 +47,6 @@ CONTENT_ALIASES = {"file_text": "content", "text": "content"}
 
 
 def quote_aliases(old: str, new: str) -> dict[str, str]:
-    """Return the other names of a quoted text and its replacement."""
     suffixes = ("_str", "_string", "String", "_text", "Text")
     found = {f"{word}{suffix}": name for word, name in (("old", old), ("new", new)) for suffix in suffixes}
     return {alias: name for alias, name in found.items() if alias != name}

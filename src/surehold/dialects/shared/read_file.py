@@ -75,10 +75,8 @@ class ReadResult(CamelResult):
     notice: str | None = None
 
     def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
-        notice = [f"[{self.notice}]"] if self.notice else []
-        return "\n".join(
-            [self._heading_text(), *notice, *([body] if (body := self.content or self.content_base64) else [])]
-        )
+        notice = f"[{self.notice}]" if self.notice else ""
+        return "\n".join(filter(None, (self._heading_text(), notice, self.content or self.content_base64)))
 
     def _heading_text(self) -> str:
         shown = f"lines {self.start_line}-{self.end_line} of {self.line_count}" if self.content else ""
@@ -183,10 +181,9 @@ def _line_fact(row: AnchoredLine) -> LineFact:
 
 def _read_binary(context: CallContext, params: ReadParams, target: Target, source: FileSource) -> ReadResult:
     """Return base64 when that was asked for; else refuse, with the facts that are known all the same."""
-    chunks = context.session.workspace.read_chunks
     room = min(params.max_bytes, context.budget.page_characters // 4 * 3)
     digest, size, head = hashlib.sha256(), 0, b""
-    for chunk in [source.snapshot.data] if source.snapshot else chunks(target):
+    for chunk in [source.snapshot.data] if source.snapshot else context.session.workspace.read_chunks(target):
         head += chunk[: room - len(head)]
         digest.update(chunk)
         size += len(chunk)
