@@ -1,8 +1,4 @@
-"""A session with a typed method for every tool.
-
-A method takes the tool's arguments in snake_case and returns its result; a refusal is raised. `answer` is for programs that have
-a tool's name and its arguments as plain data, as a model sends them.
-"""
+"""A session with a typed method for every tool."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,5 +1,6 @@
 """`Read`: show a file: text as numbered lines, images as images, PDF documents by page, notebooks by cell."""
 
+from contextlib import suppress
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -115,17 +116,11 @@ def _read_as_notebook(context: CallContext, place: LocatedFile, wanted: Requeste
 def _read_as_text(
     context: CallContext, place: LocatedFile, wanted: RequestedRange, kind: FileKind | None
 ) -> FileReadResult:
-    if kind and kind.certain and not wanted.encoding:
-        raise _binary_file_error(place, kind)
-    try:
-        return read_text(context, place, wanted)
-    except BinaryFile:
-        raise _binary_file_error(place, kind) from None
-
-
-def _binary_file_error(place: LocatedFile, kind: FileKind | None) -> BinaryFile:
+    with suppress(BinaryFile):
+        if wanted.encoding or not (kind and kind.certain):
+            return read_text(context, place, wanted)
     what = f" ({kind.name})" if kind else ""
-    return BinaryFile(
+    raise BinaryFile(
         f"`{place.path}` is a binary file{what}, neither text nor an image nor a PDF document.",
         path=place.path,
         action="Leave it as it is, or look at it with a program that knows its format.",

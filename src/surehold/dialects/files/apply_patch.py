@@ -156,7 +156,7 @@ def apply_patch(context: CallContext, params: PatchParams) -> PatchResult:
     proposals = _build_proposals(context.session.workspace, patch, params.expected_sha256_by_path)
     context.progress(0, len(proposals), "applying")
     if params.atomic:
-        receipt = _submit_patch(context, params, *proposals)
+        receipt = submit_change(context, params, *proposals, tool="apply_patch", operation="patch")
         return PatchResult(
             **receipt_fields(receipt),
             format=patch.format,
@@ -170,10 +170,6 @@ def _count_files(count: int) -> str:
     return f"{count} {'file' if count == 1 else 'files'}"
 
 
-def _submit_patch(context: CallContext, params: PatchParams, *proposals: Proposal) -> Receipt:
-    return submit_change(context, params, *proposals, tool="apply_patch", operation="patch")
-
-
 def _apply_one_by_one(
     context: CallContext, params: PatchParams, patch: Patch, proposals: list[Proposal]
 ) -> PatchResult:
@@ -181,7 +177,7 @@ def _apply_one_by_one(
     for number, (file, proposal) in enumerate(zip(patch.files, proposals, strict=True), start=1):
         context.raise_if_cancelled()
         try:
-            receipt = _submit_patch(context, params, proposal)
+            receipt = submit_change(context, params, proposal, tool="apply_patch", operation="patch")
         except SureholdError as error:
             failed.append(FailedFile(path=file.path, error=WIRE.failure(error)["error"]))
         else:

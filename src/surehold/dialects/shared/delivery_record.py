@@ -8,7 +8,6 @@ calls switches on what its host can do:
     session.deliveries.raw_documents = True     # the host shows PDF documents itself
 """
 
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,10 +28,8 @@ class DeliveryRecord:
     """Answer `file_unchanged` when the same range of the same bytes was delivered before."""
     raw_documents: bool = False
     """Hand small PDF documents over as they are."""
-    _delivered: OrderedDict[DeliveredRange, tuple[str, int]] = field(
-        default_factory=OrderedDict[DeliveredRange, tuple[str, int]]
-    )
-    _reached: OrderedDict[tuple[str, str, int], int] = field(default_factory=OrderedDict[tuple[str, str, int], int])
+    _delivered: dict[DeliveredRange, tuple[str, int]] = field(default_factory=dict[DeliveredRange, tuple[str, int]])
+    _reached: dict[tuple[str, str, int], int] = field(default_factory=dict[tuple[str, str, int], int])
 
     def notify_compaction(self) -> None:
         """Hear that the host shortened the conversation: what was delivered may not be there any more."""
@@ -60,6 +57,6 @@ def deliveries_of(session: Session) -> DeliveryRecord:
     return getattr(session, "deliveries", None) or DeliveryRecord()
 
 
-def _drop_oldest(memory: OrderedDict[Any, Any]) -> None:
+def _drop_oldest(memory: dict[Any, Any]) -> None:
     while len(memory) > _MAX_REMEMBERED:
-        memory.popitem(last=False)
+        del memory[next(iter(memory))]

@@ -24,7 +24,6 @@ _SKIPPED_WORDS = {
 
 
 def entry_line(path: str, kind: str, size: int) -> str:
-    """Return an entry in one line: its path, its type, and the size of a file."""
     return f"{escape_text(path)}{_KIND_SIGNS.get(kind, '')}" + (f"  {size}" if kind == "file" else "")
 
 
@@ -70,5 +69,4 @@ def count_with_noun(number: int, one: str, many: str = "") -> str:
 
 
 def page_text(facts: Iterable[str], notes: Sequence[str], rows: Iterable[str]) -> str:
-    """Return the facts in one line, then the notes, then the rows."""
     return "\n".join([" · ".join(fact for fact in facts if fact), *(f"[{note}]" for note in notes), *rows])
