@@ -11,7 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import surehold
 from surehold.library.families import FAMILIES, tools_of
-from surehold.tools.signature import method_signature
+from surehold.library.tool_methods import method_signature
 from surehold.tools.spec import AnyTool
 
 SOURCE = Path(__file__).parents[1] / "src/surehold"

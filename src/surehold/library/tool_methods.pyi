@@ -11,7 +11,6 @@ from surehold.dialects.claude.notebook_edit import NotebookEditResult
 from surehold.dialects.claude.read_result import FileReadResult
 from surehold.dialects.claude.write import FileWriteResult
 from surehold.dialects.files.apply_patch import PatchResult
-from surehold.dialects.files.create_file import CreateResult
 from surehold.dialects.files.edit_file import EditResult
 from surehold.dialects.files.glob import FilesGlobResult
 from surehold.dialects.files.list_directory import ListResult
@@ -21,7 +20,7 @@ from surehold.dialects.files.trash import DeleteResult, RestoreResult
 from surehold.dialects.multi_edit.multi_edit_text_file import MultiEditResult
 from surehold.dialects.multi_edit.text_file import EditTextResult, ReadTextResult, WriteTextResult
 from surehold.dialects.shared.read_file import ReadResult
-from surehold.dialects.shared.write_file import WriteResult
+from surehold.dialects.shared.write_file import CreateResult, WriteResult
 from surehold.text.anchored.operations import (
     DeleteLine,
     DeleteRange,
