@@ -58,7 +58,7 @@ def test_a_streamed_page_says_the_same_as_the_whole_file(sample: Sample) -> None
     snapshot = Snapshot(sample.data, encoding=sample.encoding)
     chunks = [sample.data[i : i + 3] for i in range(0, len(sample.data), 3)]
 
-    page = read_page(iter(chunks), encoding=sample.encoding, start=2, count=3)
+    page = read_page(iter(chunks), decide=lambda _: sample.encoding, start=2, count=3)
 
     assert page.sha256 == snapshot.sha256
     assert (page.line_count, page.style, page.final_newline) == (

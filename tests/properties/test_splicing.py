@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from properties.strategies import Sample, any_bytes, samples
 from spec.marks import requirement
 from surehold.errors import SureholdError
-from surehold.text.align import shared_prefix_length, shared_suffix_length
+from surehold.text.align import TextRegion, shared_ends, shared_length
 from surehold.text.encoding import RAW
 from surehold.text.plan import EditPlan
 from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits, StringEdit
@@ -135,11 +135,11 @@ def test_sequential_edits_end_where_one_replacement_after_the_other_ends(
 @given(st.binary(max_size=300), st.binary(max_size=300), st.binary(max_size=300))
 def test_common_ends_are_found_exactly(one: bytes, middle: bytes, other: bytes) -> None:
     left, right = one + middle, one + other
-    prefix = shared_prefix_length(left, right)
+    prefix, _ = shared_ends(left, right)
     assert left[:prefix] == right[:prefix]
     assert left[prefix : prefix + 1] != right[prefix : prefix + 1] or prefix == min(len(left), len(right))
 
     left, right = middle + one, other + one
-    suffix = shared_suffix_length(left, right, limit=min(len(left), len(right)))
+    suffix = shared_length(left, right, TextRegion(0, len(left), 0, len(right)), -1)
     assert left[len(left) - suffix :] == right[len(right) - suffix :]
     assert suffix >= len(one)

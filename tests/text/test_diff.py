@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spec.marks import requirement
-from surehold.text.align import EqualRun
 from surehold.text.diff import (
     Hunk,
     UnifiedDiff,
@@ -135,13 +134,6 @@ def test_changes_whose_context_touches_share_a_hunk() -> None:
     far[10] = far[18] = b"x\n"
     assert [(each.old_start, each.old_lines) for each in find_hunks(old, near)] == [(8, 14)]
     assert [(each.old_start, each.old_lines) for each in find_hunks(old, far)] == [(8, 7), (16, 7)]
-
-
-def test_known_blocks_are_used_as_they_are() -> None:
-    a, b = lines("x\nx\n"), lines("x\n")
-    assert find_hunks(a, b, blocks=[EqualRun(1, 0, 1)]) == [
-        Hunk(old_start=1, old_lines=2, new_start=1, new_lines=1, lines=(b"-x\n", b" x\n"))
-    ]
 
 
 @requirement("text:diff:unified")

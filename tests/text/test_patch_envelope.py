@@ -2,7 +2,9 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import PatchApplyError, PatchParseError
-from surehold.text.patch.parse import FilePatch, ParsedHunk, Patch, PatchLine, parse_patch
+from surehold.text.patch.apply import FilePatch, Patch
+from surehold.text.patch.hunks import ParsedHunk, PatchLine
+from surehold.text.patch.parse import parse_patch
 from surehold.text.plan import Delete, Keep
 from surehold.text.snapshot import ABSENT, Snapshot
 

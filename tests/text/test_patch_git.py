@@ -6,7 +6,8 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import PatchApplyError, PatchParseError
-from surehold.text.patch.parse import FilePatch, Patch, parse_patch
+from surehold.text.patch.apply import FilePatch, Patch
+from surehold.text.patch.parse import parse_patch
 from surehold.text.plan import Keep
 from surehold.text.snapshot import ABSENT, Snapshot
 

@@ -3,7 +3,7 @@ import pytest
 from spec.marks import requirement
 from surehold.text.plan import EditPlan, SpliceSpans, diff_of_plan, spans_between
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
-from surehold.text.relocate import RebaseConflict, RebasedPlan, SpanMove, rebase_plan
+from surehold.text.relocate import RebaseConflict, rebase_plan
 from surehold.text.snapshot import Snapshot
 
 BASE = b"".join(b"line %d\n" % n for n in range(1, 21))
@@ -19,9 +19,9 @@ def test_a_plan_follows_its_line_over_lines_added_above() -> None:
 
     rebased = rebase_plan(plan_of("line 7\n", "LINE 7\n"), current)
 
-    assert isinstance(rebased, RebasedPlan)
-    assert rebased.moves == (SpanMove(from_line=7, to_line=9),)
-    assert rebased.plan.after.data == current.data.replace(b"line 7\n", b"LINE 7\n")
+    assert isinstance(rebased, EditPlan)
+    assert [lines.start_line for lines in rebased.line_spans()] == [9]
+    assert rebased.after.data == current.data.replace(b"line 7\n", b"LINE 7\n")
 
 
 @requirement("text:rebase:touched")
@@ -40,8 +40,8 @@ def test_an_insertion_between_two_lines_follows_them() -> None:
 
     rebased = rebase_plan(plan, current)
 
-    assert isinstance(rebased, RebasedPlan)
-    assert rebased.plan.after.data == b"top\n" + BASE.replace(b"line 5\n", b"line 5\nnew\n")
+    assert isinstance(rebased, EditPlan)
+    assert rebased.after.data == b"top\n" + BASE.replace(b"line 5\n", b"line 5\nnew\n")
 
 
 @requirement("text:rebase:two_proofs")

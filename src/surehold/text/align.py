@@ -27,6 +27,8 @@ _SHALLOWEST_SEARCH = 12
 _RUNS_AS_ANCHORS_FROM = 512
 _LONGEST_RUN = 32
 _LINES_PER_ANCHOR = 2
+# Larger slices would only take more memory.
+_CHUNK_ITEMS = 1 << 16
 
 
 class EqualRun(NamedTuple):
@@ -37,8 +39,8 @@ class EqualRun(NamedTuple):
     size: int
 
 
-class _AlignRegion(NamedTuple):
-    """Lines `a` to `a_end` against lines `b` to `b_end`."""
+class TextRegion(NamedTuple):
+    """Items `a` to `a_end` of one text, compared with or replaced by items `b` to `b_end` of another."""
 
     a: int
     a_end: int
@@ -51,7 +53,7 @@ def align_lines(a: Sequence[bytes], b: Sequence[bytes]) -> list[EqualRun]:
     # Slices of different sequence types never compare equal.
     a = a if isinstance(a, list) else list(a)
     b = b if isinstance(b, list) else list(b)
-    head, inner, tail = _trim_ends(a, b, _AlignRegion(0, len(a), 0, len(b)))
+    head, inner, tail = _trim_ends(a, b, TextRegion(0, len(a), 0, len(b)))
     blocks = [head]
     # One line against one line: they differ, or they had been trimmed.
     if inner.a < inner.a_end and inner.b < inner.b_end and (inner.a_end - inner.a, inner.b_end - inner.b) != (1, 1):
@@ -59,6 +61,14 @@ def align_lines(a: Sequence[bytes], b: Sequence[bytes]) -> list[EqualRun]:
         found = _RunFinder(kept.xs, kept.ys).find_runs()
         blocks += (EqualRun(inner.a + i, inner.b + j, size) for i, j, size in kept.unfold_runs(found))
     return join_runs([*blocks, tail])
+
+
+def find_changes(a: Sequence[bytes], b: Sequence[bytes]) -> list[TextRegion]:
+    """Return which lines of `a` became which lines of `b`: everything between the runs of equal lines."""
+    whole = TextRegion(0, len(a), 0, len(b))
+    if len(a) == len(b) == 1:  # what most edits touch, and nothing to align
+        return [whole] if a[0] != b[0] else []
+    return [part for part in _regions_between(align_lines(a, b), whole) if (part.a, part.b) != (part.a_end, part.b_end)]
 
 
 def join_runs(blocks: Iterable[EqualRun]) -> list[EqualRun]:
@@ -75,16 +85,16 @@ def join_runs(blocks: Iterable[EqualRun]) -> list[EqualRun]:
     return joined
 
 
-def _trim_ends(a: list[T], b: list[T], region: _AlignRegion) -> tuple[EqualRun, _AlignRegion, EqualRun]:
+def _trim_ends(a: list[T], b: list[T], region: TextRegion) -> tuple[EqualRun, TextRegion, EqualRun]:
     """Return what both ends of the region share, and the rest between."""
-    head = _shared_length(a, b, region, 1)
-    inner = _AlignRegion(region.a + head, region.a_end, region.b + head, region.b_end)
-    tail = _shared_length(a, b, inner, -1)
+    head = shared_length(a, b, region, 1)
+    inner = TextRegion(region.a + head, region.a_end, region.b + head, region.b_end)
+    tail = shared_length(a, b, inner, -1)
     inner = inner._replace(a_end=inner.a_end - tail, b_end=inner.b_end - tail)
     return EqualRun(region.a, region.b, head), inner, EqualRun(inner.a_end, inner.b_end, tail)
 
 
-def _shared_length(a: list[T], b: list[T], region: _AlignRegion, direction: int) -> int:
+def shared_length(a: Sequence[object], b: Sequence[object], region: TextRegion, direction: int) -> int:
     """Return how many items are equal from the start of the region (1) or from its end (-1)."""
     end = min(region.a_end - region.a, region.b_end - region.b)
     done, step = 0, 8
@@ -95,13 +105,19 @@ def _shared_length(a: list[T], b: list[T], region: _AlignRegion, direction: int)
         j = region.b + done if direction > 0 else region.b_end - done - step
         if a[i : i + step] == b[j : j + step]:
             done += step
-            step *= 2
+            step = min(2 * step, _CHUNK_ITEMS)
         elif step == 1:
             break
         else:
             end = done + step
             step = (step + 1) // 2
     return done
+
+
+def shared_ends(one: Sequence[object], other: Sequence[object]) -> tuple[int, int]:
+    """Return how many leading and how many further trailing bytes or lines are equal; both must be of one type."""
+    head = shared_length(one, other, TextRegion(0, len(one), 0, len(other)), 1)
+    return head, shared_length(one, other, TextRegion(head, len(one), head, len(other)), -1)
 
 
 class _SharedItems:
@@ -155,14 +171,15 @@ class _RunFinder:
         """Return the blocks in ascending order, some perhaps empty."""
         blocks: list[EqualRun] = []
         # A stack of our own: the depth depends on the text, and a text must not overflow Python's.
-        stack = [_AlignRegion(0, len(self._xs), 0, len(self._ys))]
+        stack = [TextRegion(0, len(self._xs), 0, len(self._ys))]
         while stack:
             head, region, tail = _trim_ends(self._xs, self._ys, stack.pop())
             blocks += (head, tail)
             if region.a == region.a_end or region.b == region.b_end:
                 continue
             anchors = self._find_anchors(region)
-            direct = self._solve_directly(region) if anchors and not _has_enough_anchors(anchors, region) else None
+            few = len(anchors) * _LINES_PER_ANCHOR < min(region.a_end - region.a, region.b_end - region.b)
+            direct = self._solve_directly(region) if anchors and few else None
             if direct is not None:
                 blocks += direct
             elif anchors:
@@ -175,7 +192,7 @@ class _RunFinder:
         blocks.sort()
         return blocks
 
-    def _find_anchors(self, region: _AlignRegion) -> dict[int, int]:
+    def _find_anchors(self, region: TextRegion) -> dict[int, int]:
         """Return items, or else starts of runs of items, that occur once on both sides, in the same order."""
         xs, ys = self._xs[region.a : region.a_end], self._ys[region.b : region.b_end]
         total = len(xs) + len(ys)
@@ -189,26 +206,26 @@ class _RunFinder:
             length *= 2
         return {}
 
-    def _runs_from_anchors(self, anchors: dict[int, int], region: _AlignRegion) -> list[EqualRun]:
+    def _runs_from_anchors(self, anchors: dict[int, int], region: TextRegion) -> list[EqualRun]:
         """Return the anchors as blocks, each with the equal items that follow it."""
         runs: list[EqualRun] = []
         end_a, end_b = region.a, region.b
         for i, j in anchors.items():
             a, b = region.a + i, region.b + j
             if a >= end_a and b >= end_b:  # else an earlier run covers it
-                size = _shared_length(self._xs, self._ys, _AlignRegion(a, region.a_end, b, region.b_end), 1)
+                size = shared_length(self._xs, self._ys, TextRegion(a, region.a_end, b, region.b_end), 1)
                 runs.append(EqualRun(a, b, size))
                 end_a, end_b = a + size, b + size
         return runs
 
-    def _solve_directly(self, region: _AlignRegion) -> list[EqualRun] | None:
+    def _solve_directly(self, region: TextRegion) -> list[EqualRun] | None:
         """Return the exact answer if few edits lead to it: a lone anchor that moved must not undo thousands of matches."""
         xs, ys = self._xs[region.a : region.a_end], self._ys[region.b : region.b_end]
         path = _search_greedily(xs, ys, 0, 0, min(2 * (len(xs) + len(ys)), max(self._myers, 0)))
         self._myers -= path.cost
         return [EqualRun(region.a + i, region.b + j, size) for i, j, size in path.blocks] if path.complete else None
 
-    def _solve_leaf(self, region: _AlignRegion) -> Iterator[EqualRun]:
+    def _solve_leaf(self, region: TextRegion) -> Iterator[EqualRun]:
         """Yield the exact answer while the allowance lasts, then a fair one."""
         kept = _SharedItems(self._xs[region.a : region.a_end], self._ys[region.b : region.b_end])
         blocks: list[EqualRun] = []
@@ -222,17 +239,13 @@ class _RunFinder:
             yield EqualRun(region.a + a, region.b + b, size)
 
 
-def _has_enough_anchors(anchors: dict[int, int], region: _AlignRegion) -> bool:
-    return len(anchors) * _LINES_PER_ANCHOR >= min(region.a_end - region.a, region.b_end - region.b)
-
-
-def _regions_between(runs: list[EqualRun], region: _AlignRegion) -> Iterator[_AlignRegion]:
+def _regions_between(runs: list[EqualRun], region: TextRegion) -> Iterator[TextRegion]:
     """Yield the regions before, between and after the runs."""
     i, j = region.a, region.b
     for a, b, size in runs:
-        yield _AlignRegion(i, a, j, b)
+        yield TextRegion(i, a, j, b)
         i, j = a + size, b + size
-    yield _AlignRegion(i, region.a_end, j, region.b_end)
+    yield TextRegion(i, region.a_end, j, region.b_end)
 
 
 def _unique_pairs(xs: list[int], ys: list[int]) -> tuple[list[int], list[int]]:
@@ -306,10 +319,10 @@ def _search_greedily(xs: list[int], ys: list[int], i: int, j: int, allowance: in
         trace.append(furthest[zero - d - 2 : zero + d + 3])
         if cost > allowance and d >= _SHALLOWEST_SEARCH:
             break
-    return _furthest_path(trace, _AlignRegion(i, i + n, j, j + m), cost)
+    return _furthest_path(trace, TextRegion(i, i + n, j, j + m), cost)
 
 
-def _furthest_path(trace: list[list[int]], region: _AlignRegion, cost: int) -> _EditPath:
+def _furthest_path(trace: list[list[int]], region: TextRegion, cost: int) -> _EditPath:
     """Return the path that got furthest; without one inside the region, the region counts as replaced."""
     d = len(trace) - 1
     ends = [(region.a + x, region.b + x - k, k) for k in range(-d, d + 1, 2) for x in (trace[d][k + d + 2],)]
@@ -332,43 +345,3 @@ def _backtrack_runs(trace: list[list[int]], k: int, i: int, j: int) -> list[Equa
     blocks.append(EqualRun(i, j, x))
     blocks.reverse()
     return blocks
-
-
-_CHUNK_BYTES = 1 << 16
-
-
-def shared_prefix_length(one: bytes, other: bytes) -> int:
-    """Return how many leading bytes are equal; slices are compared, so this runs at memory speed."""
-    end, at, step = min(len(one), len(other)), 0, _CHUNK_BYTES
-    while at < end and step:
-        size = min(step, end - at)
-        if one[at : at + size] == other[at : at + size]:
-            at += size
-        elif size == 1:
-            break
-        else:
-            step = size // 2
-    return at
-
-
-def shared_ends(one: Sequence[bytes], other: Sequence[bytes]) -> tuple[int, int]:
-    """Return how many leading and how many further trailing lines are equal."""
-    shortest = min(len(one), len(other))
-    head = next((i for i in range(shortest) if one[i] != other[i]), shortest)
-    tail = next((i for i in range(shortest - head) if one[-1 - i] != other[-1 - i]), shortest - head)
-    return head, tail
-
-
-def shared_suffix_length(one: bytes, other: bytes, *, limit: int) -> int:
-    """Return how many trailing bytes are equal, at most `limit`."""
-    at, step = 0, _CHUNK_BYTES
-    while at < limit and step:
-        size = min(step, limit - at)
-        first, second = len(one) - at, len(other) - at
-        if one[first - size : first] == other[second - size : second]:
-            at += size
-        elif size == 1:
-            break
-        else:
-            step = size // 2
-    return at

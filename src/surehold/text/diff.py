@@ -7,9 +7,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from surehold.text.align import EqualRun, align_lines
+from surehold.text.align import TextRegion, find_changes
 
 _NO_NEWLINE = "\n\\ No newline at end of file\n"
 _SHORT_ESCAPES = {7: r"\a", 8: r"\b", 9: r"\t", 10: r"\n", 11: r"\v", 12: r"\f", 13: r"\r", 34: r"\"", 92: r"\\"}
@@ -52,32 +51,9 @@ class UnifiedDiff:
     truncated: bool
 
 
-class _DiffChange(NamedTuple):
-    """Lines `a` to `a_end` of the old text became lines `b` to `b_end` of the new one."""
-
-    a: int
-    a_end: int
-    b: int
-    b_end: int
-
-
-class _TouchedLines(NamedTuple):
-    """Whole lines around one or more spans: what changed lies between `before` and `before_end`."""
-
-    before: int
-    before_end: int
-    after: int
-    after_end: int
-
-
-def find_hunks(
-    a: Sequence[bytes], b: Sequence[bytes], *, context: int = 3, blocks: Sequence[EqualRun] | None = None
-) -> list[Hunk]:
-    """Return what turns the lines `a` into the lines `b`; `blocks` are their equal runs, if known."""
-    found = align_lines(a, b) if blocks is None else blocks
-    return [
-        _build_hunk(a, b, group, context) for group in _group_changes(_changes_between(found, len(a), len(b)), context)
-    ]
+def find_hunks(a: Sequence[bytes], b: Sequence[bytes], *, context: int = 3) -> list[Hunk]:
+    """Return what turns the lines `a` into the lines `b`."""
+    return [_build_hunk(a, b, group, context) for group in _group_changes(find_changes(a, b), context)]
 
 
 def render_hunks(
@@ -125,17 +101,11 @@ def walk_hunks(
             line, above = above - before.count(b"\n", start, spans[0][0]), None
         else:
             line += before.count(b"\n", counted, start)
-        counted = at = start
-        part = _DiffWindow()
-        for core in cores:
-            part.append_equal(split_lines(before[at : core.before]))
-            old, new = before[core.before : core.before_end], after[core.after : core.after_end]
-            part.append_changed(split_lines(old), split_lines(new))
-            at = core.before_end
-        part.append_equal(split_lines(before[at:end]))
-        for group in _group_changes(part.changes, context):
-            yield _build_hunk(part.old, part.new, group, context, line=line, shift=shift)
-        shift += len(part.new) - len(part.old)
+        counted = start
+        old, new, changes = _cut_window(before, after, start, cores, end)
+        for group in _group_changes(changes, context):
+            yield _build_hunk(old, new, group, context, line=line, shift=shift)
+        shift += len(new) - len(old)
 
 
 def quote_name(name: str) -> str:
@@ -154,19 +124,9 @@ def split_lines(data: bytes) -> list[bytes]:
     return [*lines, last] if last else lines
 
 
-def _changes_between(blocks: Iterable[EqualRun], length_a: int, length_b: int) -> Iterator[_DiffChange]:
-    i = j = 0
-    for a, b, size in blocks:
-        if (i, j) != (a, b):
-            yield _DiffChange(i, a, j, b)
-        i, j = a + size, b + size
-    if (i, j) != (length_a, length_b):
-        yield _DiffChange(i, length_a, j, length_b)
-
-
-def _group_changes(changes: Iterable[_DiffChange], context: int) -> Iterator[list[_DiffChange]]:
+def _group_changes(changes: Iterable[TextRegion], context: int) -> Iterator[list[TextRegion]]:
     """Yield the changes of each hunk: those whose context would touch or overlap belong together."""
-    group: list[_DiffChange] = []
+    group: list[TextRegion] = []
     for change in changes:
         if group and change.a - group[-1].a_end > 2 * context:
             yield group
@@ -177,7 +137,7 @@ def _group_changes(changes: Iterable[_DiffChange], context: int) -> Iterator[lis
 
 
 def _build_hunk(
-    a: Sequence[bytes], b: Sequence[bytes], group: list[_DiffChange], context: int, *, line: int = 0, shift: int = 0
+    a: Sequence[bytes], b: Sequence[bytes], group: list[TextRegion], context: int, *, line: int = 0, shift: int = 0
 ) -> Hunk:
     """Return one hunk; `line` lines are above those given, and `shift` more above the new ones."""
     above = min(context, group[0].a)
@@ -242,63 +202,57 @@ def _uses_cr(rows: list[str], signs: str) -> bool:
     return sum(row[0] in signs and not row.endswith("\n") for row in rows) > 1
 
 
-class _DiffWindow:
-    """The lines around a few changes on both sides, and what differs between them."""
+def _cut_window(
+    before: bytes, after: bytes, start: int, cores: list[TextRegion], end: int
+) -> tuple[list[bytes], list[bytes], list[TextRegion]]:
+    """Return the old and the new lines of a stretch, and what differs between them.
 
-    def __init__(self) -> None:
-        self.old: list[bytes] = []
-        self.new: list[bytes] = []
-        self.changes: list[_DiffChange] = []
-
-    def append_equal(self, lines: list[bytes]) -> None:
-        """Append lines that did not change."""
-        self.old += lines
-        self.new += lines
-
-    def append_changed(self, old: list[bytes], new: list[bytes]) -> None:
-        """Append touched lines. Only they are aligned: a change that slid into its context would show too little of it."""
-        a, b = len(self.old), len(self.new)
-        if len(old) == len(new) == 1:  # what most edits touch, and nothing to align
-            if old != new:
-                self.changes.append(_DiffChange(a, a + 1, b, b + 1))
-        else:
-            found = _changes_between(align_lines(old, new), len(old), len(new))
-            self.changes += (_DiffChange(a + one.a, a + one.a_end, b + one.b, b + one.b_end) for one in found)
-        self.old += old
-        self.new += new
+    Only touched lines are aligned: a change that slid into its context would show too little of it.
+    """
+    old, new, changes = list[bytes](), list[bytes](), list[TextRegion]()
+    for core in cores:
+        equal = split_lines(before[start : core.a])
+        gone, come = split_lines(before[core.a : core.a_end]), split_lines(after[core.b : core.b_end])
+        a, b = len(old) + len(equal), len(new) + len(equal)
+        changes += (TextRegion(a + i, a + i_end, b + j, b + j_end) for i, i_end, j, j_end in find_changes(gone, come))
+        old += equal + gone
+        new += equal + come
+        start = core.a_end
+    rest = split_lines(before[start:end])
+    return old + rest, new + rest, changes
 
 
 def _cluster_spans(
     before: bytes, spans: Iterable[SpanOffsets], context: int, begin: int
-) -> Iterator[tuple[int, list[_TouchedLines], int]]:
+) -> Iterator[tuple[int, list[TextRegion], int]]:
     """Yield stretches whose contexts touch together, with where these contexts begin and end."""
-    cluster: list[_TouchedLines] = []
+    cluster: list[TextRegion] = []
     start = reach = 0
     for core in _touched_lines(before, spans, begin):
-        above = _line_start_above(before, core.before, context, begin)
+        above = _line_start_above(before, core.a, context, begin)
         if cluster and above > reach:
             yield start, cluster, reach
             cluster = []
         if not cluster:
             start = above
         cluster.append(core)
-        reach = _line_end_below(before, core.before_end, context)
+        reach = _line_end_below(before, core.a_end, context)
     if cluster:
         yield start, cluster, reach
 
 
-def _touched_lines(before: bytes, spans: Iterable[SpanOffsets], begin: int) -> Iterator[_TouchedLines]:
+def _touched_lines(before: bytes, spans: Iterable[SpanOffsets], begin: int) -> Iterator[TextRegion]:
     """Yield the whole lines that the spans touch; spans that share a line come as one."""
-    last: _TouchedLines | None = None
+    last: TextRegion | None = None
     for start, end, after_start, after_end in spans:
-        if last and end < last.before_end:  # in the same line as the span before: nothing to look for
-            last = last._replace(after_end=after_end + last.before_end - end)
+        if last and end < last.a_end:  # in the same line as the span before: nothing to look for
+            last = last._replace(b_end=after_end + last.a_end - end)
             continue
         first = max(before.rfind(b"\n", begin, start) + 1, begin)
         past = _line_end_below(before, end, 1)
-        core = _TouchedLines(first, past, after_start - (start - first), after_end + (past - end))
-        if last and first <= last.before_end:
-            last = last._replace(before_end=past, after_end=core.after_end)
+        core = TextRegion(first, past, after_start - (start - first), after_end + (past - end))
+        if last and first <= last.a_end:
+            last = last._replace(a_end=past, b_end=core.b_end)
             continue
         if last:
             yield last

@@ -81,11 +81,7 @@ class Encoding:
 
     def can_encode(self, text: str) -> bool:
         """Tell whether there are bytes for all of these characters."""
-        try:
-            self.encode(text)
-        except NotEncodable:
-            return False
-        return True
+        return self._encode_exactly(text) is not None
 
     def encode_newline(self, sign: str) -> bytes:
         return sign.encode("ascii" if self.width == 1 else self.name)
@@ -145,7 +141,7 @@ def detect_encoding(
         return encoding
     if has_zeros:
         return _utf16_by_zeros(data)
-    return _declared_encoding(data) or _guessed_encoding(data, detector)
+    return _usable_ascii_superset(data, _declared_name(data)) or _guessed_encoding(data, detector)
 
 
 def encoding_for_new_text(text: str, asked: Encoding) -> Encoding:
@@ -154,8 +150,7 @@ def encoding_for_new_text(text: str, asked: Encoding) -> Encoding:
         return replace(asked, bom=_BOM_OF[asked.name])
     if asked.chosen or asked != UTF8:
         return asked
-    name = _declared_name(text[:_DECLARATION_BYTES].encode("utf-8", "replace"))
-    declared = _usable_ascii_superset(b"", name) if name else None
+    declared = _usable_ascii_superset(b"", _declared_name(text[:_DECLARATION_BYTES].encode("utf-8", "replace")))
     if declared is None:
         return asked
     # Where the declaration cannot hold the text and its UTF-8 bytes would not be taken for it, it is only a heading.
@@ -178,20 +173,14 @@ def declaration_warnings(before: bytes, after: bytes, encoding: Encoding) -> tup
 
 def _configured_encoding(data: bytes, configured: EncodingHint | None) -> Encoding | None:
     name = configured and configured()
-    encoding = _usable_encoding(data, name) if name else None
+    encoding = _usable_encoding(data, name)
     return replace(encoding, chosen=name) if name and encoding else None
-
-
-def _declared_encoding(data: bytes) -> Encoding | None:
-    name = _declared_name(data)
-    return _usable_ascii_superset(data, name) if name else None
 
 
 def _guessed_encoding(data: bytes, detector: EncodingDetector | None) -> Encoding:
     if _can_decode(data, "utf-8"):
         return UTF8
-    name = detector and detector(data)
-    return (name and _usable_encoding(data, name)) or RAW
+    return _usable_encoding(data, detector and detector(data)) or RAW
 
 
 def _declared_name(data: bytes) -> str | None:
@@ -200,18 +189,18 @@ def _declared_name(data: bytes) -> str | None:
     return match[1].decode("ascii") if match else None
 
 
-def _usable_encoding(data: bytes, name: str) -> Encoding | None:
+def _usable_encoding(data: bytes, name: str | None) -> Encoding | None:
     try:
-        encoding = encoding_named(name)
+        encoding = encoding_named(name) if name else None
     except InvalidArgument:
         return None
-    return encoding if _can_decode(data, encoding.name) else None
+    return encoding if encoding and _can_decode(data, encoding.name) else None
 
 
-def _usable_ascii_superset(data: bytes, name: str) -> Encoding | None:
+def _usable_ascii_superset(data: bytes, name: str | None) -> Encoding | None:
     """Take a declaration at its word; one that is legible as ASCII is not in UTF-16."""
     encoding = _usable_encoding(data, name)
-    return encoding if encoding is not None and encoding.width == 1 else None
+    return encoding if encoding and encoding.width == 1 else None
 
 
 def _utf16_by_zeros(data: bytes) -> Encoding:

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from surehold.text.encoding import SNIFF_BYTES, Encoding, detect_encoding
+from surehold.text.encoding import SNIFF_BYTES, UTF8, Encoding, detect_encoding
 from surehold.text.lines import NewlineStyle
 from surehold.text.snapshot import Snapshot
 
@@ -124,14 +124,13 @@ def read_page(
     start: int = 1,
     count: int = 2000,
     max_bytes: int = 262_144,
-    encoding: Encoding | None = None,
     decide: Callable[[bytes], Encoding] = detect_encoding,
     breaker: bytes = b"\n",
 ) -> FilePage:
     r"""Take one page out of a stream of chunks. A file with lone CR as terminator needs `breaker=b"\r"`."""
     digest, size, crlf, last, has_cr = hashlib.sha256(), 0, 0, b"", False
     window = _PageWindow(start, count, max_bytes, breaker)
-    for chunk, body in _decoded_bodies(chunks, encoding_of := _StreamEncoding(encoding, decide)):
+    for chunk, body in (bodies := _DecodedBodies(chunks, decide)):
         digest.update(chunk)
         size += len(chunk)
         has_cr = has_cr or b"\r" in body
@@ -140,7 +139,7 @@ def read_page(
         last = body[-1:] or last
         window.feed_bytes(body)
     window.close_last_row()
-    found = encoding_of.row_encoding()
+    found = bodies.encoding
     return FilePage(
         start=start,
         rows=tuple(window.rows),
@@ -150,8 +149,8 @@ def read_page(
         sha256=digest.hexdigest(),
         style=_newline_style(window.line - 1, crlf, breaker),
         final_newline=last == breaker,
-        encoding=found,
-        file_encoding=encoding_of.source or found,
+        encoding=Encoding(name="utf-8", bom=found.bom) if found.width > 1 else found,
+        file_encoding=found,
         ends_lines_with_cr=has_cr and breaker == b"\n" and window.line == 1,
     )
 
@@ -166,11 +165,11 @@ def page_from_snapshot(snapshot: Snapshot, *, start: int = 1, count: int = 2000,
             break
         kept.append(row)
     cut = bool(raw) and not kept
+    if cut:
+        kept = [raw[0][: max(max_bytes // snapshot.encoding.width * snapshot.encoding.width, 0)]]
     return FilePage(
         start=start,
-        rows=(raw[0][: max(max_bytes // snapshot.encoding.width * snapshot.encoding.width, 0)],)
-        if cut
-        else tuple(kept),
+        rows=tuple(kept),
         cut=cut,
         line_count=len(snapshot.lines),
         size=snapshot.size,
@@ -182,30 +181,24 @@ def page_from_snapshot(snapshot: Snapshot, *, start: int = 1, count: int = 2000,
     )
 
 
-class _StreamEncoding:
-    """Decides the encoding from the first chunk; wide encodings are shown as UTF-8."""
+class _DecodedBodies:
+    """Every chunk with its bytes as an ASCII superset, without the byte order mark; wide encodings become UTF-8."""
 
-    def __init__(self, given: Encoding | None, decide: Callable[[bytes], Encoding]) -> None:
-        self.source = given
-        self.decide = decide
+    def __init__(self, chunks: Iterable[bytes], decide: Callable[[bytes], Encoding]) -> None:
+        self._chunks, self._decide = chunks, decide
+        self.encoding = UTF8
+        """Known after the first chunk."""
 
-    def row_encoding(self) -> Encoding:
-        source = self.source or detect_encoding(b"")
-        return Encoding(name="utf-8", bom=source.bom) if source.width > 1 else source
-
-
-def _decoded_bodies(chunks: Iterable[bytes], encodings: _StreamEncoding) -> Iterator[tuple[bytes, bytes]]:
-    """Pair every chunk with its bytes as an ASCII superset, without the byte order mark."""
-    decoder: codecs.IncrementalDecoder | None = None
-    for number, chunk in enumerate(chunks):
-        if number == 0:
-            encodings.source = encodings.source or _sniff_encoding(chunk, encodings.decide)
-            body = chunk[len(encodings.source.bom) :]
-            if encodings.source.width > 1:
-                decoder = codecs.getincrementaldecoder(encodings.source.name)("backslashreplace")
-        else:
+    def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
+        decoder: codecs.IncrementalDecoder | None = None
+        for number, chunk in enumerate(self._chunks):
             body = chunk
-        yield chunk, decoder.decode(body).encode() if decoder else body
+            if number == 0:
+                self.encoding = _sniff_encoding(chunk, self._decide)
+                body = chunk[len(self.encoding.bom) :]
+                if self.encoding.width > 1:
+                    decoder = codecs.getincrementaldecoder(self.encoding.name)("backslashreplace")
+            yield chunk, decoder.decode(body).encode() if decoder else body
 
 
 def _sniff_encoding(first: bytes, decide: Callable[[bytes], Encoding]) -> Encoding:

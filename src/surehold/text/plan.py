@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise, tee
+from itertools import tee
 from typing import Any, Protocol
 
-from surehold.text.align import EqualRun, align_lines
+from surehold.text.align import find_changes, shared_ends
 from surehold.text.diff import Hunk, UnifiedDiff, find_hunks, quote_name, render_hunks, walk_hunks
 from surehold.text.encoding import UTF8
 from surehold.text.snapshot import ABSENT, LineCounter, Snapshot
@@ -106,9 +106,8 @@ class EditPlan:
         if not self.spans:
             return self.before != self.after
         old, new = self.before.data, self.after.data
-        places = range(
-            self.spans[0].start, self.spans[-1].end, _COMPARED_BYTES
-        )  # one by one: the first mostly tells it
+        # One by one: the first mostly tells it.
+        places = range(self.spans[0].start, self.spans[-1].end, _COMPARED_BYTES)
         return len(old) != len(new) or not all(new.startswith(old[at : at + _COMPARED_BYTES], at) for at in places)
 
     @property
@@ -117,7 +116,8 @@ class EditPlan:
         if not self.spans or not self.changes_bytes:
             return None
         changed = next(span for span in self.spans if self.before.data[span.start : span.end] != span.new)
-        first = self.after.line_number(_first_difference(changed, self.before))
+        same, _ = shared_ends(self.before.data[changed.start : changed.end], changed.new)
+        first = self.after.line_number(changed.start + same)
         return Horizon(anchors_valid_through=first - 1, must_refresh_from_line=first)
 
     def span_offsets(self) -> list[tuple[int, int, int, int]]:
@@ -270,17 +270,6 @@ def _hunk_rows(snapshot: Snapshot, *, wide: bool, with_bom: bool) -> list[bytes]
     return [encoding.bom + rows[0], *rows[1:]] if with_bom and rows and encoding.bom else rows
 
 
-def _first_difference(span: Span, before: Snapshot) -> int:
-    """Skip what the span writes again, so that the horizon is the first line that really differs."""
-    old = before.data[span.start : span.end]
-    same = 0
-    for one, other in zip(old, span.new, strict=False):
-        if one != other:
-            break
-        same += 1
-    return span.start + same
-
-
 DIFF_LIMIT_BYTES = 64 * 1024
 """How many bytes of a diff are kept in the ledger and sent to a caller."""
 DEV_NULL = "/dev/null"
@@ -311,11 +300,11 @@ def spans_between(before: Snapshot, after: Snapshot) -> tuple[Span, ...]:
     """Return the whole-line spans that turn one version into another."""
     old, new = before.lines, Snapshot(after.data, encoding=before.encoding).lines
     begin = len(before.encoding.bom)
-    blocks = [EqualRun(0, 0, 0), *align_lines(old.raw, new.raw), EqualRun(len(old), len(new), 0)]
-    spans = list[Span]()
-    for one, other in pairwise(blocks):
-        start, end = old.starts[one.a + one.size], old.starts[other.a]
-        fresh = after.data[new.starts[one.b + one.size] : new.starts[other.b]]
-        if start != end or fresh:
-            spans.append(Span(start=max(start, begin), end=end, new=fresh))
-    return tuple(spans)
+    return tuple(
+        Span(
+            start=max(old.starts[part.a], begin),
+            end=old.starts[part.a_end],
+            new=after.data[new.starts[part.b] : new.starts[part.b_end]],
+        )
+        for part in find_changes(old.raw, new.raw)
+    )

@@ -19,7 +19,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
-from surehold.text.align import align_lines
+from surehold.text.align import TextRegion, align_lines, shared_length
 from surehold.text.plan import EditPlan, Span, splice_spans
 from surehold.text.snapshot import Snapshot
 
@@ -215,21 +215,17 @@ class _AlignedBlock:
     @cached_property
     def same_above(self) -> int:
         """How many lines above are the same, as far as context goes."""
-        old, new = self.pair.base.ids, self.pair.current.ids
-        count, most = 0, min(_CONTEXT_STEPS[-1], self.start, self.here)
-        while count < most and old[self.start - count - 1] == new[self.here - count - 1]:
-            count += 1
-        return count
+        most = _CONTEXT_STEPS[-1]
+        above = TextRegion(max(self.start - most, 0), self.start, max(self.here - most, 0), self.here)
+        return shared_length(self.pair.base.ids, self.pair.current.ids, above, -1)
 
     @cached_property
     def same_below(self) -> int:
         """How many lines below are the same, as far as context goes."""
-        old, new = self.pair.base.ids, self.pair.current.ids
+        old, new, most = self.pair.base.ids, self.pair.current.ids, _CONTEXT_STEPS[-1]
         there = self.here + self.end - self.start
-        count, most = 0, min(_CONTEXT_STEPS[-1], len(old) - self.end, len(new) - there)
-        while count < most and old[self.end + count] == new[there + count]:
-            count += 1
-        return count
+        below = TextRegion(self.end, min(self.end + most, len(old)), there, min(there + most, len(new)))
+        return shared_length(old, new, below, 1)
 
     def has_rivals(self) -> bool:
         """Tell whether other lines, equal to these, may be the ones that remained here."""
@@ -284,14 +280,6 @@ def _occurs_unaligned(text: _IndexedLines, other: _IndexedLines, back: _Alignmen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpanMove:
-    """Where one span of a plan went."""
-
-    from_line: int
-    to_line: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RebaseConflict:
     """Lines of the plan that cannot be proven to be where they would have to be."""
 
@@ -300,20 +288,12 @@ class RebaseConflict:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RebasedPlan:
-    """A plan for the file as it is now."""
-
-    plan: EditPlan
-    moves: tuple[SpanMove, ...]
-
-
-def rebase_plan(plan: EditPlan, onto: Snapshot) -> RebasedPlan | tuple[RebaseConflict, ...]:
+def rebase_plan(plan: EditPlan, onto: Snapshot) -> EditPlan | tuple[RebaseConflict, ...]:
     """Carry every span of a plan to another version of the file, or say which lines are in the way."""
     base = plan.before
     ranges = [_touched_lines(base, span) for span in plan.spans]
     found = relocate_lines(base.lines.raw, onto.lines.raw, ranges)
-    conflicts, spans, moves = list[RebaseConflict](), list[Span](), list[SpanMove]()
+    conflicts, spans = list[RebaseConflict](), list[Span]()
     for span, lines, place in zip(plan.spans, ranges, found, strict=True):
         match place:
             case LostLines(reason=reason):
@@ -321,12 +301,11 @@ def rebase_plan(plan: EditPlan, onto: Snapshot) -> RebasedPlan | tuple[RebaseCon
             case MovedLines(start=start):
                 shift = onto.lines.starts[start] - base.lines.starts[lines.start]
                 spans.append(Span(start=span.start + shift, end=span.end + shift, new=span.new))
-                moves.append(SpanMove(from_line=lines.start + 1, to_line=start + 1))
     if conflicts:
         return tuple(conflicts)
-    if _is_disordered(spans):
+    if any(later.start < earlier.end for earlier, later in pairwise(spans)):
         return (RebaseConflict(line=ranges[0].start + 1, reason="reordered"),)
-    return RebasedPlan(plan=splice_spans(onto, spans), moves=tuple(moves))
+    return splice_spans(onto, spans)
 
 
 def _touched_lines(base: Snapshot, span: Span) -> LineBlock:
@@ -340,7 +319,3 @@ def _touched_lines(base: Snapshot, span: Span) -> LineBlock:
             return LineBlock(start=len(lines), end=len(lines))
         return LineBlock(start=first, end=first + 1)
     return LineBlock(start=first, end=lines.index_at(span.end - 1) + 1)
-
-
-def _is_disordered(spans: list[Span]) -> bool:
-    return any(later.start < earlier.end for earlier, later in pairwise(spans))

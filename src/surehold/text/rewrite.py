@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from surehold.text.align import align_lines, shared_prefix_length, shared_suffix_length
+from surehold.text.align import align_lines, shared_ends
 from surehold.text.encoding import Encoding, declaration_warnings, encoding_for_new_text
 from surehold.text.plan import Correction, EditPlan, Span
 from surehold.text.snapshot import Snapshot
@@ -48,7 +48,8 @@ def _adapt_terminators(before: Snapshot, text: str) -> bytes:
     lines, encoding = before.lines, before.encoding
     if lines.style == "none" or (lines.style == "lf" and "\r" not in text):
         return encoding.encode(text)
-    rows = [encoding.encode(row) for row in _split_rows(text, lone_cr_breaks=lines.style == "cr")]
+    split = _BREAK.split(text) if lines.style == "cr" else text.replace("\r\n", "\n").split("\n")
+    rows = [encoding.encode(row) for row in split]
     last = rows.pop()  # what follows the final break; empty when the text ends with one
     if lines.style != "mixed":
         return b"".join(row + lines.dominant for row in rows) + last
@@ -69,20 +70,13 @@ def _keep_terminators(before: Snapshot, rows: list[bytes]) -> list[bytes]:
     return out
 
 
-def _split_rows(text: str, *, lone_cr_breaks: bool) -> list[str]:
-    if lone_cr_breaks:
-        return _BREAK.split(text)
-    return text.replace("\r\n", "\n").split("\n")
-
-
 def _plan_replacement(
     before: Snapshot, data: bytes, encoding: Encoding | None = None, corrections: tuple[Correction, ...] = ()
 ) -> EditPlan:
     if not before.exists:
         return EditPlan(before=before, after=Snapshot(data, encoding=encoding), corrections=corrections)
     old = before.data
-    head = shared_prefix_length(old, data)
-    tail = shared_suffix_length(old, data, limit=min(len(old), len(data)) - head)
+    head, tail = shared_ends(old, data)
     span = Span(start=head, end=len(old) - tail, new=data[head : len(data) - tail])
     if span.start == span.end and not span.new:
         return EditPlan(before=before, after=before, corrections=corrections)

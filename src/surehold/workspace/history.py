@@ -249,7 +249,7 @@ class History(HistoryReader):
 
     def _inverse_edit(self, path: str, before: Version, after: Version, current: Snapshot) -> Edit:
         """Return the old bytes where nothing happened since; else carry the inverse over the later changes."""
-        from surehold.text.relocate import RebasedPlan, rebase_plan
+        from surehold.text.relocate import rebase_plan
 
         old = self._recorded_snapshot(before)
         if current.sha256 == after.sha256:
@@ -257,8 +257,8 @@ class History(HistoryReader):
         new = Snapshot(self._store.read_blob(after.sha256), meta=after.meta, encoding=current.encoding)
         inverse = EditPlan(before=new, after=old, spans=spans_between(new, old))
         match rebase_plan(inverse, current):
-            case RebasedPlan(plan=plan):
-                return SpliceSpans(plan.spans)
+            case EditPlan(spans=spans):
+                return SpliceSpans(spans)
             case conflicts:
                 lines = [c.line for c in conflicts]
                 why = f"later changes touch the same lines ({', '.join(map(str, lines))})"

@@ -15,7 +15,7 @@ from typing import Literal
 from surehold.disk.base import Create, Disk, Remove, Rename, Replace, Step, StoredFile, Target
 from surehold.errors import SureholdError
 from surehold.stores.base import Blob, Busy, Change, Intent, Store
-from surehold.text.align import shared_prefix_length
+from surehold.text.align import shared_ends
 from surehold.text.lines import sha256_hex
 from surehold.text.snapshot import Version
 
@@ -200,7 +200,7 @@ def is_mixture(data: bytes, before: bytes, after: bytes) -> bool:
         if block in (old, new):
             continue
         mixed += 1
-        done = shared_prefix_length(block, new)
+        done, _ = shared_ends(block, new)
         if mixed > 1 or block[done:] != old[done:]:
             return False
     return True

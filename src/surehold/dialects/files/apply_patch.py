@@ -18,7 +18,8 @@ from surehold.dialects.shared.params import (
 from surehold.dialects.shared.wire import WIRE
 from surehold.errors import PatchApplyError, StaleFile, SureholdError
 from surehold.text.escape import escape_lines, escape_text
-from surehold.text.patch.parse import FilePatch, Patch, parse_patch
+from surehold.text.patch.apply import FilePatch, Patch
+from surehold.text.patch.parse import parse_patch
 from surehold.tools.call import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, Json, tool
 from surehold.workspace.proposal import Absent, Exact, FileReceipt, Proof, Proposal, Receipt

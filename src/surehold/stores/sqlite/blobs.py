@@ -15,7 +15,7 @@ from surehold.stores.base import Blob
 from surehold.stores.sqlite import state_errors
 from surehold.stores.sqlite.database import sync_folder
 from surehold.stores.sqlite.state_errors import blob_damaged_error, blob_missing_error
-from surehold.text.align import shared_prefix_length, shared_suffix_length
+from surehold.text.align import shared_ends
 
 MAX_DEPTH = 8
 
@@ -80,8 +80,7 @@ def unpack_blob(packed: bytes, *, size: int, base: bytes = b"") -> bytes:
 
 
 def _pack_delta(data: bytes, *, base: bytes, base_sha256: str) -> PackedBlob:
-    prefix = shared_prefix_length(base, data)
-    suffix = shared_suffix_length(base, data, limit=min(len(base), len(data)) - prefix)
+    prefix, suffix = shared_ends(base, data)
     middle = data[prefix : len(data) - suffix]
     dictionary = _usable_dictionary(base[prefix : len(base) - suffix])
     header = _HEADER.pack(bytes.fromhex(base_sha256), prefix, suffix)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
 
-from surehold.text.align import shared_prefix_length, shared_suffix_length
+from surehold.text.align import shared_ends
 from surehold.text.encoding import UTF8
 from surehold.text.escape import escape_text
 from surehold.text.lines import DIGEST_DIGITS, LineRanges, digest_text, line_digests, merge_ranges
@@ -138,10 +138,8 @@ class IndexedVersion:
         """Tell whether everything down to this line, or from it on, is the same bytes at the same place in another version."""
         if id(other) not in self._shared_ends:
             mine, its = self.snapshot.data, other.snapshot.data
-            head = shared_prefix_length(mine, its)
-            limit = min(len(mine), len(its)) - head if len(self) == len(other) else 0
-            tail = shared_suffix_length(mine, its, limit=limit)
-            self._shared_ends[id(other)] = (head, len(mine) - tail)
+            head, tail = shared_ends(mine, its)
+            self._shared_ends[id(other)] = (head, len(mine) - (tail if len(self) == len(other) else 0))
         head, tail = self._shared_ends[id(other)]
         starts = self.snapshot.lines.starts
         return starts[line + 1] <= head or starts[line] >= tail

@@ -48,7 +48,8 @@ class PatchUpdate:
         wanted.sort(key=lambda row: (row[0].start, row[0].end, row[1]))
         plan = splice_spans(before, [span for span, _, _ in wanted])
         warnings = declaration_warnings(before.data, plan.after.data, before.encoding)
-        applied = _applied_hunks(plan, [owner for _, _, owner in wanted], _match_tier(before))
+        tier = "exact" if before.lines.style in {"lf", "none"} else "line_endings"
+        applied = _applied_hunks(plan, [owner for _, _, owner in wanted], tier)
         return replace(plan, applied=applied, warnings=warnings)
 
 
@@ -94,7 +95,7 @@ def _whole_file_span(before: Snapshot, hunks: Sequence[ParsedHunk]) -> Span | No
 
 
 def _changed_spans(index: PatchLineIndex, block: EncodedHunk, at: int) -> Iterator[Span]:
-    as_sent = block.has_crlf_rows and index.has_same_terminators(block, at)
+    as_sent = any(piece.has_cr for piece in block.pieces) and index.has_same_terminators(block, at)
     here = at
     for changed, group in groupby(block.pieces, key=lambda piece: piece.sign != " "):
         rows = list(group)
@@ -109,11 +110,9 @@ def _build_span(
     before: Snapshot, block: EncodedHunk, old: tuple[int, int], added: list[EncodedLine], *, as_sent: bool
 ) -> Span:
     lines, (first, end) = before.lines, old
-    ends = (
-        [_sent_terminator(piece, before) for piece in added]
-        if as_sent
-        else _inherited_terminators(before, first, end, len(added))
-    )
+    ends = _inherited_terminators(before, first, end, len(added))
+    if as_sent:
+        ends = [before.encoding.encode_newline("\r\n" if piece.has_cr else "\n") for piece in added]
     head = b""
     if added and end == len(lines):
         keeps_open = len(lines) > 0 and not lines.final_newline and block.old_ended
@@ -125,10 +124,6 @@ def _build_span(
     return Span(start=lines.starts[first], end=lines.starts[end], new=new)
 
 
-def _sent_terminator(piece: EncodedLine, before: Snapshot) -> bytes:
-    return before.encoding.encode_newline("\r\n" if piece.has_cr else "\n")
-
-
 def _inherited_terminators(before: Snapshot, first: int, end: int, count: int) -> list[bytes]:
     """Return the terminators for new lines in the place of the lines `first` to `end`."""
     lines = before.lines
@@ -138,10 +133,6 @@ def _inherited_terminators(before: Snapshot, first: int, end: int, count: int) -
         below = (lines.terminator(at) for at in range(end, min(end + 1, len(lines))))
         replaced = [next((stop for stop in (*above, *below) if stop), lines.dominant)]
     return [replaced[min(k, len(replaced) - 1)] for k in range(count)]
-
-
-def _match_tier(before: Snapshot) -> str:
-    return "exact" if before.lines.style in {"lf", "none"} else "line_endings"
 
 
 def _applied_hunks(plan: EditPlan, owners: Sequence[int], tier: str) -> tuple[EditOutcome, ...]:

@@ -15,7 +15,7 @@ import re
 from typing import Literal
 
 from surehold.text.patch.apply import FilePatch
-from surehold.text.patch.hunks import LineSign, ParsedHunk, PatchLine
+from surehold.text.patch.hunks import LINE_SIGNS, ParsedHunk, PatchLine
 from surehold.text.patch.source import PatchSource
 
 BEGIN, END = "*** Begin Patch", "*** End Patch"
@@ -25,7 +25,6 @@ SECTIONS = (_ADD, _DELETE, _UPDATE, _MOVE)
 _KNOWN_MARKERS = ", ".join(f"`{marker}`" for marker in (*SECTIONS, _MOVE_TO, _END_OF_FILE, END))
 _LINE_NUMBERS = re.compile(r"-\d+(?:,\d+)? \+\d+(?:,\d+)? @@.*")
 _NO_NEWLINE_NOTE = "\\ No newline at end of file"
-_SIGNS: dict[str, LineSign] = {" ": " ", "-": "-", "+": "+"}
 
 
 def read_envelope(source: PatchSource) -> tuple[FilePatch, ...]:
@@ -129,8 +128,8 @@ def _read_rows(source: PatchSource) -> tuple[PatchLine, ...]:
     while (row := source.next_row) is not None and not row.startswith(("***", "@@")):
         if row.startswith(_NO_NEWLINE_NOTE):
             source.mark_unended(rows)
-        elif row[:1] in _SIGNS:
-            rows.append(PatchLine(_SIGNS[row[0]], row[1:]))
+        elif row[:1] in LINE_SIGNS:
+            rows.append(PatchLine(LINE_SIGNS[row[0]], row[1:]))
         elif not row.strip():
             rows.append(PatchLine(" ", row))
         else:

@@ -4,14 +4,13 @@ import re
 from typing import NamedTuple
 
 from surehold.text.patch.source import PatchSource
+from surehold.text.plan import DEV_NULL
 
 _OCTAL = re.compile(rb"[0-3][0-7]{2}")
 _ESCAPED = {ord(sign): code for sign, code in zip('abtnvfr"\\', (7, 8, 9, 10, 11, 12, 13, 34, 92), strict=True)}
 _PREFIXES = frozenset({"ab", "ba", "iw", "wi", "ci", "ic", "cw", "wc", "ow", "wo"})
 """The pairs of letters that git sets before both names, also for a reversed diff."""
 _EPOCH_DATE = re.compile(r"(19(?:69-12-31|70-01-01)) (\d\d):(\d\d):00(?:\.0+)?(?: ([+-])(\d\d)(\d\d))?")
-
-DEV_NULL = "/dev/null"
 
 
 def read_name(text: str) -> tuple[str, str] | None:
@@ -62,9 +61,11 @@ def split_git_names(text: str) -> tuple[str, str] | None:
         second = read_name(f'"{rest}')
         return (name, second[0]) if second and not second[1] else None
     half, odd = divmod(len(text), 2)
-    if odd and text[half] == " " and _is_same_path(text[:half], text[half + 1 :]):
-        return text[:half], text[half + 1 :]  # both are equally long, except in a rename
-    return _split_two_words(text)
+    pair = text[:half], text[half + 1 :]
+    if odd and text[half] == " " and len(set(strip_prefixes(*pair))) == 1:
+        return pair  # both are equally long, except in a rename
+    old, _, new = text.partition(" ")
+    return (old, new) if old and new and " " not in new else None
 
 
 def path_key(path: str) -> str:
@@ -76,16 +77,6 @@ def path_key(path: str) -> str:
         elif part not in {"", "."}:
             parts.append(part)
     return ("/" if path.startswith("/") else "") + "/".join(parts)
-
-
-def _split_two_words(text: str) -> tuple[str, str] | None:
-    words = text.split(" ")
-    return (words[0], words[1]) if len(words) == 2 and all(words) else None  # noqa: PLR2004 - a pair
-
-
-def _is_same_path(old: str, new: str) -> bool:
-    first, second = strip_prefixes(old, new)
-    return first == second
 
 
 def _unescape_name(text: str) -> str | None:
@@ -108,13 +99,15 @@ def _unescape_name(text: str) -> str | None:
 
 _MODES = {"100644": 0o644, "100755": 0o755}
 _EXECUTABLE = 0o755
+_HEADER_ROW = re.compile(
+    "(old mode|new mode|new file mode|deleted file mode|(?:rename|copy) (?:from|to)|(?:(?:dis)?similarity )?index) (.*)"
+)
 
 
 class GitHeader(NamedTuple):
     """What a header says about a file; the names are empty when the first row alone does not tell them."""
 
     line: int
-    is_git: bool = False
     old: str = ""
     new: str = ""
     adds: bool = False
@@ -128,14 +121,11 @@ def read_git_header(source: PatchSource) -> GitHeader:
     first = source.next_header or ""
     pair = split_git_names(first.removeprefix("diff --git "))
     old, new = strip_prefixes(*pair) if pair else ("", "")
-    header = GitHeader(line=source.line_number, is_git=True, old=old, new=new)
+    header = GitHeader(line=source.line_number, old=old, new=new)
     source.at += 1
     moved: dict[str, str] = {}
-    while (row := source.next_header) is not None:
-        start = next((start for start in _HEADER_ROWS if row.startswith(start)), None)
-        if start is None:
-            break
-        header = _read_header_row(source, header, start, row.removeprefix(start), moved)
+    while match := _HEADER_ROW.fullmatch(source.next_header or ""):
+        header = _read_header_row(source, header, match[1], match[2], moved)
         source.at += 1
     return _apply_rename(source, header, moved)
 
@@ -163,42 +153,27 @@ def _read_header_row(
     source: PatchSource, header: GitHeader, start: str, value: str, moved: dict[str, str]
 ) -> GitHeader:
     match start:
-        case "old mode ":
+        case "old mode":
             _read_mode(source, value)
-        case "new mode ":
+        case "new mode":
             return header._replace(mode=_read_mode(source, value))
-        case "new file mode ":
+        case "new file mode":
             mode = _read_mode(source, value)
             # A plain new file gets the permissions that new files get here.
             return header._replace(adds=True, mode=mode if mode == _EXECUTABLE else None)
-        case "deleted file mode ":
+        case "deleted file mode":
             _read_mode(source, value)
             return header._replace(deletes=True)
-        case "rename from " | "rename to ":
+        case "rename from" | "rename to":
             moved[start.split()[1]] = _read_path(source, value)
-        case "copy from " | "copy to ":
+        case "copy from" | "copy to":
             action = "Make the diff without `-C`, so that the copy is a new file."
             raise source.build_refusal("no copy", reason="copy", said="copies are not applied", action=action)
-        case "index " if len(words := value.split()) > 1:
+        case "index" if len(words := value.split()) > 1:
             _read_mode(source, words[1])
         case _:
             pass
     return header
-
-
-_HEADER_ROWS = (
-    "old mode ",
-    "new mode ",
-    "new file mode ",
-    "deleted file mode ",
-    "rename from ",
-    "rename to ",
-    "copy from ",
-    "copy to ",
-    "similarity index ",
-    "dissimilarity index ",
-    "index ",
-)
 
 
 def _read_path(source: PatchSource, value: str) -> str:

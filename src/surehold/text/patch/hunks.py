@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from surehold.text.snapshot import Snapshot
 
 LineSign = Literal[" ", "-", "+"]
+LINE_SIGNS: dict[str, LineSign] = {" ": " ", "-": "-", "+": "+"}
 
 
 class PatchLine(NamedTuple):
@@ -48,10 +49,6 @@ class ParsedHunk:
     def new(self) -> list[PatchLine]:
         return [row for row in self.rows if row.sign != "-"]
 
-    @property
-    def changes_nothing(self) -> bool:
-        return [row[1:] for row in self.old] == [row[1:] for row in self.new]
-
 
 _LAST_CHARACTER = 0x10FFFF
 _RARE_LINE_PLACES = 1000
@@ -82,11 +79,6 @@ class EncodedHunk:
     """Some rows have a CR and some do not: the patch tells terminators apart."""
     at_start: bool
     """It shows the byte order mark, so it begins with the first line."""
-
-    @property
-    def has_crlf_rows(self) -> bool:
-        """Whether any row ends in CRLF: then the patch knows how the file's lines end."""
-        return any(piece.has_cr for piece in self.pieces)
 
     @property
     def old_ended(self) -> bool:
@@ -186,9 +178,6 @@ class PatchLineIndex:
             else self._find_by_start
         )
         yield from (at for at in step(word, start) if self.contents[at : at + len(lines)] == lines)
-
-    def find_line(self, line: bytes) -> Iterator[int]:
-        return self.find_lines([line])
 
     def fits_at(self, block: EncodedHunk, at: int) -> bool:
         end = at + len(block.old)

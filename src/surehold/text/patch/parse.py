@@ -8,24 +8,11 @@
 from typing import Literal
 
 from surehold.errors import PatchParseError
-from surehold.text.patch.apply import FilePatch, Patch, PatchAddition, PatchDeletion, PatchFormat, PatchUpdate
+from surehold.text.patch.apply import FilePatch, Patch, PatchFormat
 from surehold.text.patch.envelope import BEGIN, SECTIONS, read_envelope
 from surehold.text.patch.headers import path_key
-from surehold.text.patch.hunks import ParsedHunk, PatchLine
 from surehold.text.patch.source import PatchSource
 from surehold.text.patch.unified import is_header, read_unified
-
-__all__ = [
-    "FilePatch",
-    "ParsedHunk",
-    "Patch",
-    "PatchAddition",
-    "PatchDeletion",
-    "PatchFormat",
-    "PatchLine",
-    "PatchUpdate",
-    "parse_patch",
-]
 
 _EXPECTED_START = f"`{BEGIN}`, `diff --git a/path b/path`, or `--- a/path` and `+++ b/path`"
 
@@ -34,7 +21,8 @@ def parse_patch(text: str, *, format: Literal["auto", "envelope", "unified", "gi
     """Read a patch, or refuse with the line that cannot be read and what was expected there."""
     source = PatchSource(text)
     found = _find_notation(source)
-    if format != "auto" and found is not None and not _is_requested(found, format):
+    # A git diff is a unified diff too.
+    if found is not None and format not in {"auto", found} and (found, format) != ("git", "unified"):
         source.skip_blank()
         raise source.build_refusal(
             f"a patch in the {format} notation",
@@ -66,11 +54,6 @@ def _find_notation(source: PatchSource) -> PatchFormat | None:
         elif found is None and row.strip() == BEGIN:
             return "envelope"
     return found
-
-
-def _is_requested(found: PatchFormat, asked: str) -> bool:
-    """Tell whether a notation is the one asked for; a git diff is a unified diff too."""
-    return found == asked or (found, asked) == ("git", "unified")
 
 
 def _refuse_duplicates(files: tuple[FilePatch, ...]) -> None:

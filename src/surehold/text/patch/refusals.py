@@ -45,10 +45,8 @@ class PatchRefusals:
             return self._build_error(block, why, "context_not_found", closest=closest)
         found = list(islice(self._index.find_lines(block.new), 2))
         if len(found) == 1:
-            why, action = (
-                f"its new lines are already at line {found[0] + 1}",
-                "Leave this hunk out: it was applied before.",
-            )
+            why = f"its new lines are already at line {found[0] + 1}"
+            action = "Leave this hunk out: it was applied before."
             facts = {"already_applied": True, "line": found[0] + 1, "closest": closest}
             return self._build_error(block, why, "already_applied", action, **facts)
         repair = "Copy the lines from `closest[0].fresh`, which are those of the file now, and send the patch again."
@@ -167,7 +165,7 @@ class PatchRefusals:
         """Return the places that fit best: where most lines are right, else where they differ in blanks only."""
         votes = Counter[int]()
         for k, line in enumerate(block.old):
-            places = list(islice(self._index.find_line(line), _MAX_LINE_PLACES + 1)) if line.strip() else []
+            places = list(islice(self._index.find_lines([line]), _MAX_LINE_PLACES + 1)) if line.strip() else []
             if len(places) <= _MAX_LINE_PLACES:
                 votes.update(at - k for at in places)
         if not votes:

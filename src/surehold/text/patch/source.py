@@ -69,7 +69,7 @@ class PatchSource:
             raise self.build_refusal(
                 "the end of the hunk after that note", line=hunk.line, reason="rows_after_end", said=said
             )
-        if hunk.changes_nothing:
+        if [row[1:] for row in hunk.old] == [row[1:] for row in hunk.new]:
             said = "this hunk changes nothing: both of its sides are the same"
             raise self.build_refusal(
                 "a row with `-` or `+` that changes a line", line=hunk.line, reason="no_change", said=said

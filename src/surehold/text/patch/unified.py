@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from surehold.errors import PatchParseError
 from surehold.text.patch.apply import FilePatch
-from surehold.text.patch.headers import DEV_NULL, GitHeader, is_absent_side, read_git_header, read_name, strip_prefixes
-from surehold.text.patch.hunks import LineSign, ParsedHunk, PatchLine
+from surehold.text.patch.headers import GitHeader, is_absent_side, read_git_header, read_name, strip_prefixes
+from surehold.text.patch.hunks import LINE_SIGNS, ParsedHunk, PatchLine
 from surehold.text.patch.source import PatchSource
+from surehold.text.plan import DEV_NULL
 
 _RANGES = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(?:[ \t].*)?")
-_SIGNS: dict[str, LineSign] = {" ": " ", "-": "-", "+": "+"}
 _MAIL_SIGNATURE = "-- "
 _NO_NEWLINE_NOTE = "\\ "
 """How the note about a missing newline begins, in any language."""
@@ -192,9 +192,9 @@ def _read_rows(source: PatchSource, said: tuple[int, int]) -> list[PatchLine] | 
     while (row := source.next_row) is not None and (old > 0 or new > 0 or row.startswith(_NO_NEWLINE_NOTE)):
         if row.startswith(_NO_NEWLINE_NOTE):
             source.mark_unended(rows)
-        elif row[:1] in _SIGNS or not row.removesuffix("\r"):
-            sign = _SIGNS.get(row[:1], " ")
-            rows.append(PatchLine(sign, row[1:] if row[:1] in _SIGNS else row))
+        elif row[:1] in LINE_SIGNS or not row.removesuffix("\r"):
+            sign = LINE_SIGNS.get(row[:1], " ")
+            rows.append(PatchLine(sign, row[1:] if row[:1] in LINE_SIGNS else row))
             old, new = old - (sign != "+"), new - (sign != "-")
         else:
             return None
@@ -205,7 +205,7 @@ def _read_rows(source: PatchSource, said: tuple[int, int]) -> list[PatchLine] | 
 def _has_uncounted_rows(source: PatchSource) -> bool:
     """Tell whether rows follow that the header did not count."""
     row = source.next_row
-    if row is None or row[:1] not in {*_SIGNS, "\\"} or is_header(row, source.row_after_next):
+    if row is None or row[:1] not in {*LINE_SIGNS, "\\"} or is_header(row, source.row_after_next):
         return False
     return not _is_signature(source)
 
@@ -217,7 +217,7 @@ def _is_signature(source: PatchSource) -> bool:
     return (
         source.next_header == _MAIL_SIGNATURE
         and is_version
-        and not any(row[:1] in {*_SIGNS, "\\", "@"} for row in below)
+        and not any(row[:1] in {*LINE_SIGNS, "\\", "@"} for row in below)
     )
 
 
@@ -226,7 +226,7 @@ def _miscount_refusal(source: PatchSource, line: int, said: tuple[int, int]) -> 
     old = new = 0
     source.at = line
     while (row := source.next_row) is not None and not is_header(row, source.row_after_next):
-        if row.removesuffix("\r") and row[0] not in {*_SIGNS, "\\"}:
+        if row.removesuffix("\r") and row[0] not in {*LINE_SIGNS, "\\"}:
             break
         blank_end = not row.removesuffix("\r") and not source.row_after_next
         old += row[:1] not in {"+", "\\"} and not blank_end

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 from surehold.errors import InvalidArgument, MultipleMatches, NotEncodable, OldTextNotFound, OverlappingEdits
 from surehold.text.encoding import Encoding, declaration_warnings
@@ -234,22 +234,13 @@ def _find_matches(haystack: Haystack, edit: StringEdit, index: int, *, of: int) 
             closest=list(miss.closest),
         )
     expected = edit.expected_occurrences
-    if expected is not None and matches.count != expected:
-        raise MultipleMatches(
-            f"{name}Expected {expected} occurrences of `{preview}`, found {matches.count}.",
-            reason="other_count",
-            edit_index=index,
-            count=matches.count,
-            lines=match_lines(haystack.snapshot, matches),
-        )
-    if matches.count > 1 and not edit.replace_all and expected is None:
-        raise MultipleMatches(
-            f"{name}`{preview}` occurs {matches.count} times.",
-            edit_index=index,
-            count=matches.count,
-            lines=match_lines(haystack.snapshot, matches),
-        )
-    return matches
+    if matches.count == (1 if expected is None else expected) or (edit.replace_all and expected is None):
+        return matches
+    facts: dict[str, Any] = {"count": matches.count, "lines": match_lines(haystack.snapshot, matches)}
+    if expected is None:
+        raise MultipleMatches(f"{name}`{preview}` occurs {matches.count} times.", edit_index=index, **facts)
+    message = f"{name}Expected {expected} occurrences of `{preview}`, found {matches.count}."
+    raise MultipleMatches(message, reason="other_count", edit_index=index, **facts)
 
 
 def match_lines(snapshot: Snapshot, matches: TextMatches) -> list[int]:

@@ -126,13 +126,10 @@ class Haystack:
         matches = self._lf_text.find(plain, "line_endings")
         if self._encoding.width > 1 or _ONE_SPELLING.match(self._encoding.name):
             return matches
-        wanted, lf = self._encoding.encode(plain), self.snapshot.lines.breaker != b"\r"
-        same = [self._lf_bytes(match, lf=lf) == wanted for match in matches.found]
-        return matches if all(same) else TextMatches(tier="line_endings")
-
-    def _lf_bytes(self, match: TextMatch, *, lf: bool) -> bytes:
-        data = self._data[match.start : match.end]
-        return data.replace(b"\r\n", b"\n") if lf else data.replace(b"\r", b"\n")
+        wanted = self._encoding.encode(plain)
+        ending = b"\r" if self.snapshot.lines.breaker == b"\r" else b"\r\n"
+        there = (self._data[match.start : match.end].replace(ending, b"\n") for match in matches.found)
+        return matches if all(data == wanted for data in there) else TextMatches(tier="line_endings")
 
     def _find_other_spelling(self, needle: str) -> TextMatches:
         """Find the same characters in an encoding that has two spellings of some, as Shift-JIS does."""

@@ -188,7 +188,7 @@ def explain_miss(haystack: Haystack, old: str, new: str) -> NearMiss:
         _find_cause(haystack, old, new, near),
         closest=tuple(place.as_dict() for place in near),
         shown=merge_ranges(place.span for place in near if place.span[0] <= place.span[1]),
-        first_difference=(_first_difference(near[0], old) if near else None) or {},
+        first_difference=_first_difference(near[0], old) if near else {},
     )
 
 
@@ -266,17 +266,13 @@ def _similarity_cause(near: tuple[SimilarLines, ...], old: str, snapshot: Snapsh
         return NearMiss(reason="no_match", why=f"nothing like it is {among}", action=action)
     best, line = near[0], near[0].line
     rows, quoted = best.text.split("\n"), old.split("\n")
-    if not best.differing and _differs_in_blanks(rows, quoted):
+    same_words = all(one.strip(" \t\r") == other.strip(" \t\r") for one, other in zip(rows, quoted, strict=False))
+    if not best.differing and same_words:
         why = f"line {line} differs in blanks only{_describe_tabs(rows, quoted)}"
         return NearMiss(reason="blanks", why=why, action=_COPY)
     if signs := _describe_look_alikes(rows, quoted):
         return NearMiss(reason="look_alikes", why=f"line {line} only looks the same ({signs})", action=_COPY)
     return NearMiss(reason="no_match", why=f"the closest lines begin at line {line}", action=_COPY)
-
-
-def _differs_in_blanks(rows: list[str], quoted: list[str]) -> bool:
-    """Tell whether rows are the same but for blanks and tabs at their edges."""
-    return all(one.strip(" \t\r") == other.strip(" \t\r") for one, other in zip(rows, quoted, strict=False))
 
 
 def _describe_tabs(rows: list[str], quoted: list[str]) -> str:
@@ -329,12 +325,12 @@ def _find_similar(snapshot: Snapshot, old: str) -> tuple[SimilarLines, ...]:
     return (alike,) if alike else near
 
 
-def _first_difference(near: SimilarLines, old: str) -> dict[str, object] | None:
+def _first_difference(near: SimilarLines, old: str) -> dict[str, object]:
     """Show the first line that differs, the file's and the caller's, with their blanks visible."""
     for index, (one, other) in enumerate(zip(near.text.split("\n"), old.split("\n"), strict=False)):
         if one.rstrip("\r") != other.rstrip("\r"):
             return {"line": near.line + index, "in_file": _make_visible(one), "in_old_string": _make_visible(other)}
-    return None
+    return {}
 
 
 def _make_visible(row: str) -> str:

@@ -12,12 +12,11 @@
 import codecs
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from surehold.errors import InvalidArgument, MultipleMatches, OldTextNotFound
 from surehold.text.align import EqualRun, align_lines
-from surehold.text.encoding import encoding_for_new_text
 from surehold.text.escape import escape_text
 from surehold.text.excerpt import Excerpt, excerpt_lines
 from surehold.text.lines import merge_ranges
@@ -25,6 +24,7 @@ from surehold.text.plan import EditOutcome, EditPlan, Span, splice_spans
 from surehold.text.quoted.edits import finish_plan, match_lines
 from surehold.text.quoted.matching import Haystack, TextMatch, TextMatches
 from surehold.text.quoted.near_miss import explain_miss
+from surehold.text.rewrite import WriteText
 from surehold.text.snapshot import Snapshot
 
 _CHARACTER = re.compile(r"\r\n|[\s\S]")
@@ -156,13 +156,8 @@ class StyledEdit:
                 reason="empty_old_text",
                 action="Quote the text to replace; to insert, quote the line beside it and send it again in new_string.",
             )
-        encoding = before.encoding if before.data else encoding_for_new_text(self.new, before.encoding)
-        text = self.new.removeprefix("\ufeff") if encoding.bom else self.new
-        data = encoding.bom + encoding.encode(text)
-        span = Span(start=0, end=before.size, new=data)
-        after = Snapshot(data, meta=before.meta, encoding=encoding)
         applied = EditOutcome(index=0, occurrences=1, ranges=())
-        return EditPlan(before=before, after=after, spans=(span,), applied=(applied,))
+        return replace(WriteText(self.new).plan(before), applied=(applied,))
 
     def _build_spans(self, before: Snapshot, matches: TextMatches) -> list[Span]:
         plain = self._uniform_replacement(before, matches)
