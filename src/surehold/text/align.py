@@ -240,7 +240,6 @@ class _RunFinder:
 
 
 def _regions_between(runs: list[EqualRun], region: TextRegion) -> Iterator[TextRegion]:
-    """Yield the regions before, between and after the runs."""
     i, j = region.a, region.b
     for a, b, size in runs:
         yield TextRegion(i, a, j, b)

@@ -12,7 +12,6 @@ _DECEPTIVE_RANGES = (
     (0xFEFF, 0xFEFF),
     (0xE0000, 0xE007F),
 )
-_SHORT_ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _SURROGATE_BYTES = (0xDC80, 0xDCFF)  # how Python spells the bytes of a file name that is not UTF-8
 
 
@@ -47,8 +46,4 @@ def _escape_character(character: str) -> str:
     tricky = unicodedata.category(character) in {"Cc", "Cs"} or any(
         low <= code <= high for low, high in _DECEPTIVE_RANGES
     )
-    if not tricky:
-        return character
-    if character in _SHORT_ESCAPES:
-        return _SHORT_ESCAPES[character]
-    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004
+    return character.encode("unicode_escape").decode() if tricky else character

@@ -1,14 +1,14 @@
 """What an edit would do: the plan of spans, computed before anything is written, and its diff."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import tee
 from typing import Any, Protocol
 
 from surehold.text.align import find_changes, shared_ends
 from surehold.text.diff import Hunk, UnifiedDiff, find_hunks, quote_name, render_hunks, walk_hunks
-from surehold.text.encoding import UTF8
+from surehold.text.encoding import UTF8, declaration_warnings
 from surehold.text.snapshot import ABSENT, LineCounter, Snapshot
 
 _COMPARED_BYTES = 1 << 16
@@ -109,6 +109,11 @@ class EditPlan:
         # One by one: the first mostly tells it.
         places = range(self.spans[0].start, self.spans[-1].end, _COMPARED_BYTES)
         return len(old) != len(new) or not all(new.startswith(old[at : at + _COMPARED_BYTES], at) for at in places)
+
+    def with_outcomes(self, applied: Iterable[EditOutcome]) -> "EditPlan":
+        """Return the plan with what its edits did, and a warning if the file no longer is what it declares."""
+        warnings = declaration_warnings(self.before.data, self.after.data, self.before.encoding)
+        return replace(self, applied=tuple(applied), warnings=warnings)
 
     @property
     def horizon(self) -> Horizon | None:
@@ -222,7 +227,6 @@ class Delete:
     """Leave nothing."""
 
     def plan(self, before: Snapshot) -> EditPlan:
-        """Plan the absence."""
         return EditPlan(before=before, after=ABSENT)
 
 
@@ -231,7 +235,6 @@ class Keep:
     """Leave the bytes as they are: the edit of a plain move."""
 
     def plan(self, before: Snapshot) -> EditPlan:
-        """Plan no difference."""
         return EditPlan(before=before, after=before)
 
 

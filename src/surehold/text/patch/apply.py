@@ -12,7 +12,6 @@ from itertools import groupby
 from typing import Literal
 
 from surehold.errors import AlreadyExists, NotFound
-from surehold.text.encoding import declaration_warnings
 from surehold.text.patch.hunks import EncodedHunk, EncodedLine, ParsedHunk, PatchLineIndex, encode_hunk
 from surehold.text.patch.placement import HunkPlacement
 from surehold.text.patch.refusals import PatchRefusals
@@ -29,7 +28,6 @@ class PatchUpdate:
     hunks: tuple[ParsedHunk, ...]
 
     def plan(self, before: Snapshot) -> EditPlan:
-        """Find every hunk in the original, then splice them all at once."""
         if not before.exists:
             raise NotFound(f"`{self.path}` does not exist.", path=self.path)
         if (span := _whole_file_span(before, self.hunks)) is not None:
@@ -47,10 +45,8 @@ class PatchUpdate:
             wanted += ((span, at, block.index) for span in spans)
         wanted.sort(key=lambda row: (row[0].start, row[0].end, row[1]))
         plan = splice_spans(before, [span for span, _, _ in wanted])
-        warnings = declaration_warnings(before.data, plan.after.data, before.encoding)
         tier = "exact" if before.lines.style in {"lf", "none"} else "line_endings"
-        applied = _applied_hunks(plan, [owner for _, _, owner in wanted], tier)
-        return replace(plan, applied=applied, warnings=warnings)
+        return plan.with_outcomes(_applied_hunks(plan, [owner for _, _, owner in wanted], tier))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +57,6 @@ class PatchAddition:
     text: str
 
     def plan(self, before: Snapshot) -> EditPlan:
-        """Plan the text, where nothing is yet."""
         if before.exists:
             raise AlreadyExists(f"`{self.path}` already exists.", path=self.path, actual_sha256=before.sha256)
         return WriteText(self.text).plan(before)

@@ -30,7 +30,7 @@ _NO_NEWLINE_NOTE = "\\ No newline at end of file"
 def read_envelope(source: PatchSource) -> tuple[FilePatch, ...]:
     """Read all files of an envelope, or refuse with the row that does not fit."""
     if _next_marker(source) != BEGIN:
-        raise source.build_refusal(f"`{BEGIN}`", reason="no_begin")
+        raise source.build_refusal(f"`{BEGIN}`", "no_begin")
     source.at += 1
     files = list[FilePatch]()
     while True:
@@ -42,7 +42,7 @@ def read_envelope(source: PatchSource) -> tuple[FilePatch, ...]:
     source.at += 1
     source.skip_blank()
     if source.next_row is not None:
-        raise source.build_refusal(f"nothing after `{END}`", reason="text_after_end")
+        raise source.build_refusal(f"nothing after `{END}`", "text_after_end")
     return tuple(files)
 
 
@@ -50,7 +50,7 @@ def _read_section(source: PatchSource, marker: str | None) -> FilePatch:
     line = source.line_number
     kind = next((section for section in SECTIONS if marker and marker.startswith(section)), None)
     if marker is None:
-        raise source.build_refusal(f"`{END}`", reason="truncated")
+        raise source.build_refusal(f"`{END}`", "truncated")
     if kind is None:
         raise source.build_refusal(
             f"one of {_KNOWN_MARKERS}", reason="unknown_header" if marker.startswith("***") else "bad_line"
@@ -71,7 +71,7 @@ def _read_section(source: PatchSource, marker: str | None) -> FilePatch:
         source.at += 1
     hunks = _read_hunks(source)
     if not hunks and not to_path:
-        raise source.build_refusal("a hunk of this file", reason="no_hunks")
+        raise source.build_refusal("a hunk of this file", "no_hunks")
     operation: Literal["move", "update"] = "move" if to_path else "update"
     return FilePatch(operation=operation, path=path, to_path=to_path, line=line, hunks=hunks)
 
@@ -110,7 +110,7 @@ def _read_hunk(source: PatchSource) -> ParsedHunk:
     rows = _read_rows(source)
     at_end = _next_marker(source) == _END_OF_FILE
     if not rows:
-        raise source.build_refusal("a row that begins with a blank, `-` or `+`", reason="empty_hunk")
+        raise source.build_refusal("a row that begins with a blank, `-` or `+`", "empty_hunk")
     source.at += at_end
     return source.accept_hunk(ParsedHunk(rows=rows, line=line, anchors=tuple(anchors), at_end=at_end))
 
@@ -146,7 +146,7 @@ def _next_marker(source: PatchSource) -> str | None:
 def _path_after(source: PatchSource, marker: str, kind: str) -> str:
     path = marker[len(kind) :].strip()
     if not path:
-        raise source.build_refusal(f"a path after `{kind}`", reason="no_path")
+        raise source.build_refusal(f"a path after `{kind}`", "no_path")
     return path
 
 

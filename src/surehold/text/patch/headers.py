@@ -141,11 +141,9 @@ def _apply_rename(source: PatchSource, header: GitHeader, moved: dict[str, str])
             )
         return header
     if set(moved) != {"from", "to"}:
-        raise source.build_refusal("both `rename from` and `rename to`", reason="half_rename")
+        raise source.build_refusal("both `rename from` and `rename to`", "half_rename")
     if header.adds or header.deletes:
-        raise source.build_refusal(
-            "a file that is renamed, or added or deleted", line=header.line, reason="contradiction"
-        )
+        raise source.build_refusal("a file that is renamed, or added or deleted", "contradiction", line=header.line)
     return header._replace(old=moved["from"], new=moved["to"], renames=True)
 
 
@@ -168,7 +166,7 @@ def _read_header_row(
             moved[start.split()[1]] = _read_path(source, value)
         case "copy from" | "copy to":
             action = "Make the diff without `-C`, so that the copy is a new file."
-            raise source.build_refusal("no copy", reason="copy", said="copies are not applied", action=action)
+            raise source.build_refusal("no copy", "copy", said="copies are not applied", action=action)
         case "index" if len(words := value.split()) > 1:
             _read_mode(source, words[1])
         case _:
@@ -179,7 +177,7 @@ def _read_header_row(
 def _read_path(source: PatchSource, value: str) -> str:
     read = read_name(value)
     if read is None or not read[0]:
-        raise source.build_refusal("a path, quoted as git does", reason="no_path")
+        raise source.build_refusal("a path, quoted as git does", "no_path")
     return read[0]
 
 
@@ -189,5 +187,5 @@ def _read_mode(source: PatchSource, value: str) -> int:
         kind = {"120000": "a symbolic link", "160000": "a submodule"}.get(name, "not a regular file")
         said = f"mode {name} is {kind}, which a patch cannot change here"
         action = "Leave that file out of the patch."
-        raise source.build_refusal("mode 100644 or 100755", reason="special_file", said=said, action=action)
+        raise source.build_refusal("mode 100644 or 100755", "special_file", said=said, action=action)
     return _MODES[name]

@@ -32,10 +32,10 @@ def parse_patch(text: str, *, format: Literal["auto", "envelope", "unified", "gi
     if found is None:
         source.skip_blank()
         reason = "empty" if source.next_row is None else "unknown_notation"
-        raise source.build_refusal(_EXPECTED_START, reason=reason)
+        raise source.build_refusal(_EXPECTED_START, reason)
     files = read_envelope(source) if found == "envelope" else read_unified(source)
     if not files:
-        raise source.build_refusal("a file to change", reason="empty")
+        raise source.build_refusal("a file to change", "empty")
     _refuse_duplicates(files)
     return Patch(format=found, files=files)
 

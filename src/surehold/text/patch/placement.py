@@ -14,9 +14,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice, pairwise
 
 from surehold.text.patch.hunks import EncodedHunk, PatchLineIndex
-from surehold.text.patch.refusals import PatchRefusals
-
-_MAX_LISTED_PLACES = 20
+from surehold.text.patch.refusals import MAX_LISTED_PLACES, PatchRefusals
 
 
 class HunkPlacement:
@@ -48,7 +46,8 @@ class HunkPlacement:
         return found
 
     def _places_by_number(self, blocks: Sequence[EncodedHunk]) -> list[int]:
-        named = [_header_place(block) for block in blocks]
+        # Of rows without context the header names the line above.
+        named = [(block.hunk.start or 0) - bool(block.old) for block in blocks]
         found = [self._place_by_number(block, at) for block, at in zip(blocks, named, strict=True)]
         moved = next((i for i, at in enumerate(found) if at != named[i]), None)
         if moved is not None:  # the numbers are those of another version of the file
@@ -60,9 +59,10 @@ class HunkPlacement:
         return found
 
     def _place_by_number(self, block: EncodedHunk, named: int) -> int:
-        if not block.old:
-            self._refuse_blind_insertion(block, named)
-            return named
+        if not block.old:  # rows without context only go where the numbers can be right
+            if (named == 0 and len(self._index)) or named > len(self._index):
+                raise self._trouble.context_needed(block)
+            return self._require_applicable(block, named)
         if self._index.fits_at(block, named) and self._agrees_with_edges(block, named):
             return named
         return self._only_place(block)
@@ -74,26 +74,18 @@ class HunkPlacement:
         is_last = at + len(block.old) == len(self._index)
         return (above <= below or is_last) and (below <= above or at == 0)
 
-    def _refuse_blind_insertion(self, block: EncodedHunk, named: int) -> None:
-        """Let rows without context only go where the numbers can be right."""
-        if (named == 0 and len(self._index)) or named > len(self._index):
-            raise self._trouble.context_needed(block)
-        self._require_applicable(block, named)
-
     def _only_place(self, block: EncodedHunk, start: int = 0, end: Callable[[], int] | None = None) -> int:
         """Return the place where the lines are; what they say about line ends and the end of file chooses none.
 
         With an end, a place that lies before it is preferred to those after it: the anchor opens no more than that.
         """
-        found = list(islice(self._index.find_lines(block.old, start), _MAX_LISTED_PLACES + 1))
+        found = list(islice(self._index.find_lines(block.old, start), MAX_LISTED_PLACES + 1))
         if end is not None and len(found) > 1:
             limit = end()
             inside = [at for at in found if at < limit]
             found = inside if len(inside) == 1 else found
         if len(found) > 1:
-            raise self._trouble.context_ambiguous(
-                block, found[:_MAX_LISTED_PLACES], more=len(found) > _MAX_LISTED_PLACES
-            )
+            raise self._trouble.context_ambiguous(block, found)
         if not found or not self._index.may_apply_at(block, found[0]):
             raise self._trouble.not_found(block, start)
         return found[0]
@@ -122,9 +114,7 @@ class HunkPlacement:
         places = self._stripped[block.hunk.anchors[-1]]
         here = bisect_right(places, above) - 1
         if here + 1 < len(places):
-            raise self._trouble.context_ambiguous(
-                block, places[here : here + _MAX_LISTED_PLACES], more=len(places) > here + _MAX_LISTED_PLACES
-            )
+            raise self._trouble.context_ambiguous(block, places[here:])
         return self._require_applicable(block, above + 1)
 
     def _require_applicable(self, block: EncodedHunk, at: int) -> int:
@@ -154,7 +144,7 @@ class HunkPlacement:
             elif not depth and len(places) == 1:
                 above = places[0]  # it was already passed, and there is no other that it could mean
             else:
-                raise self._trouble.anchor_missing(block, anchor, above + 1, places[:_MAX_LISTED_PLACES])
+                raise self._trouble.anchor_missing(block, anchor, above + 1, places)
         return above
 
     def _end_of_block(self, above: int) -> int:
@@ -178,7 +168,6 @@ class HunkPlacement:
         self._reach[above] = max(self._reach.get(above, 0), at)
 
     def _word_and_indent(self, at: int) -> tuple[str, int]:
-        """Return the first word of a line, and how deep it is indented."""
         text = self._index.before.encoding.decode(self._index.contents[at]).expandtabs(4)
         bare = text.lstrip()
         return (bare.split(maxsplit=1) or [""])[0], len(text) - len(bare)
@@ -206,9 +195,3 @@ class HunkPlacement:
             changed_to, changed_from = one + first.changed_range[1], other + second.changed_range[0]
             if not shares or changed_to > begin or end > changed_from:
                 raise self._trouble.hunks_overlap(first, second, one, other)
-
-
-def _header_place(block: EncodedHunk) -> int:
-    """Return the index that the header names; of rows without context it names the line above."""
-    start = block.hunk.start or 0
-    return start - 1 if block.old else start

@@ -13,6 +13,7 @@ _PREVIEW_CHARS = 120
 _COPIED_CHARS = 1000
 """How much of a line is handed over, for copying."""
 _MAX_CANDIDATES = 3
+MAX_LISTED_PLACES = 20
 _NEARBY_LINES = 3
 _MAX_COPIED_LINES = 60
 _MAX_LINE_PLACES = 200
@@ -30,7 +31,6 @@ class PatchRefusals:
         self._index = index
 
     def not_found(self, block: EncodedHunk, start: int = 0) -> PatchApplyError:
-        """Say which line is different, and what is there now."""
         if (at := next(self._index.find_lines(block.old, start), None)) is not None:
             return self.wrong_end(block, at)
         mark = self._index.before.encoding.bom
@@ -55,8 +55,8 @@ class PatchRefusals:
             block, _describe_difference(closest), "context_not_found", repair if closest else None, **facts
         )
 
-    def context_ambiguous(self, block: EncodedHunk, places: Sequence[int], *, more: bool) -> PatchApplyError:
-        lines = [at + 1 for at in places]
+    def context_ambiguous(self, block: EncodedHunk, places: Sequence[int]) -> PatchApplyError:
+        lines, more = [at + 1 for at in places[:MAX_LISTED_PLACES]], len(places) > MAX_LISTED_PLACES
         shown = ", ".join(map(str, lines)) + (" and more" if more else "")
         action = "Add more of the lines above or below, until the hunk fits in one place only."
         if block.hunk.start is None:
@@ -65,7 +65,6 @@ class PatchRefusals:
         return self._build_error(block, why, "context_ambiguous", action, lines=lines, more=more)
 
     def context_needed(self, block: EncodedHunk) -> PatchApplyError:
-        """Say that nothing tells where these rows go."""
         count = len(self._index)
         why = f"it only adds lines, after line {block.hunk.start}, and the file has {count} lines"
         action = "Add the lines before and after them."
@@ -75,13 +74,11 @@ class PatchRefusals:
         return self._build_error(block, why, "context_needed", action, fresh=self._lines_around(count, 0))
 
     def numbers_are_off(self, block: EncodedHunk, moved: EncodedHunk, by: int) -> PatchApplyError:
-        """Say that rows without context rely on numbers that are wrong elsewhere."""
         why = f"it relies on line numbers alone, and those of hunk {moved.index} are off by {by}"
         return self._build_error(block, why, "context_needed", "Add the lines before and after the new ones.")
 
     def anchor_missing(self, block: EncodedHunk, anchor: str, start: int, places: Sequence[int]) -> PatchApplyError:
-        """Say where the anchor was searched, and where it is instead."""
-        lines, shown = [at + 1 for at in places], preview_text(anchor, _PREVIEW_CHARS)
+        lines, shown = [at + 1 for at in places[:MAX_LISTED_PLACES]], preview_text(anchor, _PREVIEW_CHARS)
         why = f"no line of the file is `{shown}`, which is its anchor"
         action = "Copy the whole line after `@@`, or leave the anchor out and add lines of context."
         if lines:
@@ -91,14 +88,12 @@ class PatchRefusals:
         return self._build_error(block, why, "anchor_not_found", action, **facts)
 
     def outside_anchor(self, block: EncodedHunk, above: int, left: int, at: int) -> PatchApplyError:
-        """Say that the place lies after what the anchor opens."""
         why = f"its lines are at line {at + 1}, but what its anchor at line {above + 1} opens ends at line {left + 1}"
         action = "Name the line that opens the part you mean, or leave the anchor out; the lines below are those of the anchor."
         facts = {"anchor_line": above + 1, "line": at + 1, "fresh": self._lines_around(above, left - above)}
         return self._build_error(block, why, "outside_anchor", action, **facts)
 
     def out_of_order(self, first: EncodedHunk, second: EncodedHunk, one: int, other: int) -> PatchApplyError:
-        """Say which hunk belongs above the one before it."""
         why = f"it belongs at line {other + 1}, above hunk {first.index} at line {one + 1}"
         return self._build_error(second, why, "hunks_out_of_order", "Write the hunks in the order of the file.")
 
@@ -119,7 +114,6 @@ class PatchRefusals:
         return self._build_error(block, why, "already_applied", action, **facts)
 
     def content_left(self, hunks: Sequence[ParsedHunk]) -> PatchApplyError:
-        """Say that a deletion does not show all that it deletes."""
         count = len(self._index)
         return PatchApplyError(
             f"The patch deletes `{self._path}`, but {count} lines of it are not in the patch.",
@@ -132,7 +126,6 @@ class PatchRefusals:
         )
 
     def wrong_end(self, block: EncodedHunk, at: int) -> PatchApplyError:
-        """Say why lines that are there were not taken."""
         end, style, reason = at + len(block.old), self._index.before.lines.style, "line_endings"
         why = f"its lines are at line {at + 1}, but with other line endings ({style})"
         action = "Write all rows of the hunk with LF; the file keeps its own line endings."
@@ -204,7 +197,6 @@ class PatchRefusals:
         return candidate
 
     def _lines_around(self, at: int, count: int) -> list[Candidate]:
-        """Return the lines of the file around a place, for copying."""
         end = min(len(self._index), at + min(count, _MAX_COPIED_LINES) + _NEARBY_LINES)
         numbers = range(max(0, at - _NEARBY_LINES), end)
         return [{"line": i + 1, "text": self._line_text(self._index.contents[i])} for i in numbers]

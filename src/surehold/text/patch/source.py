@@ -12,7 +12,6 @@ from surehold.text.patch.hunks import ParsedHunk, PatchLine
 
 _HEREDOC = re.compile(r"[^<]{0,200}<<-?[ \t]*(['\"]?)(\w{1,80})\1[ \t]*")
 _PREVIEW_CHARS = 120
-END_OF_PATCH = "the end of the patch"
 
 
 class PatchSource:
@@ -27,7 +26,6 @@ class PatchSource:
 
     @property
     def next_row(self) -> str | None:
-        """The next row; None after the last one."""
         return self.rows[self.at] if self.at < len(self.rows) else None
 
     @property
@@ -43,11 +41,9 @@ class PatchSource:
 
     @property
     def line_number(self) -> int:
-        """The 1-based line of the next row."""
         return self.at + 1
 
     def skip_blank(self) -> None:
-        """Read on to the next row that is not blank."""
         while self.at < len(self.rows) and not self.rows[self.at].strip():
             self.at += 1
 
@@ -59,36 +55,35 @@ class PatchSource:
     def mark_unended(self, rows: list[PatchLine]) -> None:
         r"""Read the note `\ No newline at end of file` about the row before it."""
         if not rows or not rows[-1].ended:
-            raise self.build_refusal("a row of the file before this note", reason="stray_note")
+            raise self.build_refusal("a row of the file before this note", "stray_note")
         rows[-1] = rows[-1]._replace(ended=False)
 
     def accept_hunk(self, hunk: ParsedHunk) -> ParsedHunk:
         """Return a hunk that makes sense, or refuse it."""
         if any(not row.ended for side in (hunk.old, hunk.new) for row in side[:-1]):
             said = "a row of this hunk follows `\\ No newline at end of file`, where the file ends"
-            raise self.build_refusal(
-                "the end of the hunk after that note", line=hunk.line, reason="rows_after_end", said=said
-            )
+            raise self.build_refusal("the end of the hunk after that note", "rows_after_end", line=hunk.line, said=said)
         if [row[1:] for row in hunk.old] == [row[1:] for row in hunk.new]:
             said = "this hunk changes nothing: both of its sides are the same"
             raise self.build_refusal(
-                "a row with `-` or `+` that changes a line", line=hunk.line, reason="no_change", said=said
+                "a row with `-` or `+` that changes a line", "no_change", line=hunk.line, said=said
             )
         return hunk
 
     def build_refusal(
         self,
         expected: str,
+        reason: str = "bad_line",
         *,
         line: int | None = None,
-        reason: str = "bad_line",
         said: str = "",
         action: str | None = None,
     ) -> PatchParseError:
         """Return the error for a row, by default the next one: what was expected there, and what was found."""
         number = self.line_number if line is None else line
-        found = self.rows[number - 1].removesuffix("\r") if number <= len(self.rows) else END_OF_PATCH
-        quoted = found if found is END_OF_PATCH else f"`{preview_text(found, _PREVIEW_CHARS)}`"
+        is_row = number <= len(self.rows)
+        found = self.rows[number - 1].removesuffix("\r") if is_row else ""
+        quoted = f"`{preview_text(found, _PREVIEW_CHARS)}`" if is_row else "the end of the patch"
         message = said or f"expected {expected}, found {quoted}"
         return PatchParseError(
             f"Line {number} of the patch: {message}.",
@@ -96,7 +91,7 @@ class PatchSource:
             action=action,
             line=number,
             expected=expected,
-            found="" if found is END_OF_PATCH else found,
+            found=found,
         )
 
 

@@ -40,7 +40,6 @@ def read_unified(source: PatchSource) -> tuple[FilePatch, ...]:
 
 
 def is_header(row: str, following: str) -> bool:
-    """Tell whether a file begins here."""
     return row.startswith("diff --git ") or (row.startswith("--- ") and following.startswith("+++ "))
 
 
@@ -51,14 +50,13 @@ def _find_header(source: PatchSource, *, is_first: bool) -> bool:
         if is_header(row, source.row_after_next):
             return True
         if row.startswith("@@ -"):
-            raise source.build_refusal("`--- a/path` and `+++ b/path` before the hunk", reason="no_header")
-        if row.startswith(("GIT binary patch", "Binary files ")):
-            raise _binary_refusal(source)
+            raise source.build_refusal("`--- a/path` and `+++ b/path` before the hunk", "no_header")
+        _refuse_binary(source)
         in_mail = in_mail or row.startswith("From ")
         if _is_signature(source):
             source.at += 1  # and with it the version of git below it
         elif not in_mail and row.strip() and not row.startswith(_ROWS_BETWEEN_FILES):
-            raise source.build_refusal("a hunk, the header of the next file, or the end", reason="text_after_hunk")
+            raise source.build_refusal("a hunk, the header of the next file, or the end", "text_after_hunk")
         source.at += 1
     return False
 
@@ -67,14 +65,13 @@ def _read_file_patch(source: PatchSource) -> FilePatch:
     line = source.line_number
     head = source.next_header or ""
     header = read_git_header(source) if head.startswith("diff --git ") else GitHeader(line=line)
-    if (row := source.next_row) is not None and row.startswith(("GIT binary patch", "Binary files ")):
-        raise _binary_refusal(source)
+    _refuse_binary(source)
     names = None
     if (row := source.next_row) is not None and row.startswith("--- ") and source.row_after_next.startswith("+++ "):
         names = _read_names(source)
     hunks = _read_hunks(source) if names else ()
     if names and not hunks:
-        raise source.build_refusal("a hunk that begins with `@@ -line,count +line,count @@`", reason="no_hunks")
+        raise source.build_refusal("a hunk that begins with `@@ -line,count +line,count @@`", "no_hunks")
     return _build_file_patch(source, _with_names(source, header, names), hunks)
 
 
@@ -83,7 +80,7 @@ def _read_names(source: PatchSource) -> _HeaderNames:
     for marker in ("--- ", "+++ "):
         read = read_name((source.next_header or "").removeprefix(marker))
         if read is None or not read[0]:
-            raise source.build_refusal(f"`{marker}` and a path, quoted as git does", reason="no_path")
+            raise source.build_refusal(f"`{marker}` and a path, quoted as git does", "no_path")
         found.append(read)
         source.at += 1
     (old, old_date), (new, new_date) = found
@@ -110,9 +107,11 @@ def _with_names(source: PatchSource, header: GitHeader, names: _HeaderNames | No
         return header
     old, new, line, _ = names
     if old == new == DEV_NULL:
-        raise source.build_refusal("a path on one side at least", line=line, reason="no_path")
+        raise source.build_refusal("a path on one side at least", "no_path", line=line)
+    header = header._replace(adds=header.adds or old == DEV_NULL, deletes=header.deletes or new == DEV_NULL)
     if header.old:  # else the first row alone did not tell the names
-        return _require_same_names(source, header, names)
+        _require_same_names(source, header, names)
+        return header
     if DEV_NULL not in {old, new} and old != new:
         raise source.build_refusal(
             "the same path on both sides",
@@ -121,14 +120,12 @@ def _with_names(source: PatchSource, header: GitHeader, names: _HeaderNames | No
             said=f"the header names two files, `{old}` and `{new}`",
             action="Write the file's own path on both sides, or a git diff with `rename from` and `rename to`.",
         )
-    adds, deletes = header.adds or old == DEV_NULL, header.deletes or new == DEV_NULL
-    return header._replace(old=old, new=new, adds=adds, deletes=deletes)
+    return header._replace(old=old, new=new)
 
 
-def _require_same_names(source: PatchSource, header: GitHeader, names: _HeaderNames) -> GitHeader:
+def _require_same_names(source: PatchSource, header: GitHeader, names: _HeaderNames) -> None:
     """Compare with the names that the rows above gave, which say which prefix there is."""
-    adds, deletes = header.adds or names.old == DEV_NULL, header.deletes or names.new == DEV_NULL
-    given = (DEV_NULL if adds else header.old, DEV_NULL if deletes else header.new)
+    given = (DEV_NULL if header.adds else header.old, DEV_NULL if header.deletes else header.new)
     for name, expected, row in zip(names.raw, given, (names.line, names.line + 1), strict=True):
         if name != expected and (name[1:2] != "/" or name[2:] != expected or expected == DEV_NULL):
             raise source.build_refusal(
@@ -137,31 +134,26 @@ def _require_same_names(source: PatchSource, header: GitHeader, names: _HeaderNa
                 reason="names_disagree",
                 said=f"this name (`{name}`) is not that of the rows above (`{expected}`)",
             )
-    return header._replace(adds=adds, deletes=deletes)
 
 
 def _build_file_patch(source: PatchSource, header: GitHeader, hunks: tuple[ParsedHunk, ...]) -> FilePatch:
     line, old, new = header.line, header.old, header.new
     if not (old or new):
-        raise source.build_refusal("two paths that can be told apart", line=line, reason="no_path")
+        raise source.build_refusal("two paths that can be told apart", "no_path", line=line)
     if header.adds and header.deletes:
-        raise source.build_refusal("a file that is added or deleted, not both", line=line, reason="contradiction")
+        raise source.build_refusal("a file that is added or deleted, not both", "contradiction", line=line)
     if header.adds:
         if len(hunks) > 1 or any(row.sign != "+" for hunk in hunks for row in hunk.rows):
-            raise source.build_refusal(
-                "one hunk with only `+` rows for a new file", line=line, reason="old_lines_of_new_file"
-            )
+            raise source.build_refusal("one hunk with only `+` rows for a new file", "old_lines_of_new_file", line=line)
         return FilePatch(operation="add", path=new, line=line, hunks=hunks, mode=header.mode)
     if header.deletes:
         if any(row.sign != "-" for hunk in hunks for row in hunk.rows):
-            raise source.build_refusal(
-                "only `-` rows for a deleted file", line=line, reason="new_lines_of_deleted_file"
-            )
+            raise source.build_refusal("only `-` rows for a deleted file", "new_lines_of_deleted_file", line=line)
         return FilePatch(operation="delete", path=old, line=line, hunks=hunks, quotes_content=True)
     if header.renames:
         return FilePatch(operation="move", path=old, to_path=new, line=line, hunks=hunks, mode=header.mode)
     if not hunks and header.mode is None:
-        raise source.build_refusal("a hunk, a rename or another mode", reason="no_hunks")
+        raise source.build_refusal("a hunk, a rename or another mode", "no_hunks")
     return FilePatch(operation="update", path=old, line=line, hunks=hunks, mode=header.mode)
 
 
@@ -175,7 +167,7 @@ def _read_hunks(source: PatchSource) -> tuple[ParsedHunk, ...]:
 def _read_hunk(source: PatchSource, head: str) -> ParsedHunk:
     match = _RANGES.fullmatch(head)
     if not match:
-        raise source.build_refusal("`@@ -line,count +line,count @@`", reason="bad_hunk_header")
+        raise source.build_refusal("`@@ -line,count +line,count @@`", "bad_hunk_header")
     line = source.line_number
     said = (int(match[2] or 1), int(match[4] or 1))
     source.at += 1
@@ -203,7 +195,6 @@ def _read_rows(source: PatchSource, said: tuple[int, int]) -> list[PatchLine] | 
 
 
 def _has_uncounted_rows(source: PatchSource) -> bool:
-    """Tell whether rows follow that the header did not count."""
     row = source.next_row
     if row is None or row[:1] not in {*LINE_SIGNS, "\\"} or is_header(row, source.row_after_next):
         return False
@@ -233,11 +224,9 @@ def _miscount_refusal(source: PatchSource, line: int, said: tuple[int, int]) -> 
         new += row[:1] not in {"-", "\\"} and not blank_end
         source.at += 1
     expected = f"{said[0]} old and {said[1]} new lines"
-    stop = (
-        f", then comes line {source.line_number}, which is not a row of a hunk"
-        if source.next_row and not _begins_hunk_or_file(source)
-        else ""
-    )
+    stop, row = "", source.next_row
+    if row and not row.startswith("@@") and not is_header(row, source.row_after_next):
+        stop = f", then comes line {source.line_number}, which is not a row of a hunk"
     error = source.build_refusal(
         expected,
         line=line,
@@ -249,13 +238,10 @@ def _miscount_refusal(source: PatchSource, line: int, said: tuple[int, int]) -> 
     return error
 
 
-def _begins_hunk_or_file(source: PatchSource) -> bool:
-    row = source.next_row or ""
-    return row.startswith("@@") or is_header(row, source.row_after_next)
-
-
-def _binary_refusal(source: PatchSource) -> PatchParseError:
-    return source.build_refusal(
+def _refuse_binary(source: PatchSource) -> None:
+    if not (source.next_row or "").startswith(("GIT binary patch", "Binary files ")):
+        return
+    raise source.build_refusal(
         "a text patch",
         reason="binary_patch",
         said="this is a binary patch, which cannot be applied here",

@@ -10,13 +10,13 @@
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
 from surehold.errors import InvalidArgument, MultipleMatches, NotEncodable, OldTextNotFound, OverlappingEdits
-from surehold.text.encoding import Encoding, declaration_warnings
+from surehold.text.encoding import Encoding
 from surehold.text.escape import preview_text
 from surehold.text.plan import EditOutcome, EditPlan, LineSpan, Span, splice_spans
 from surehold.text.quoted.matching import Haystack, TextMatch, TextMatches
@@ -50,7 +50,8 @@ class SnapshotEdits:
 
     def plan(self, before: Snapshot) -> EditPlan:
         """Find every edit in the original, then splice them all at once."""
-        _require_edits(self.edits)
+        if not self.edits:
+            raise InvalidArgument("There is no edit to apply.", reason="no_edits", action="Send at least one edit.")
         haystack = Haystack(before)
         wanted = list[tuple[Span, int]]()
         tiers = list[str]()
@@ -68,7 +69,7 @@ class SnapshotEdits:
             EditOutcome(index=index, occurrences=len(ranges[index]), ranges=tuple(ranges[index]), tier=tier)
             for index, tier in enumerate(tiers)
         )
-        return finish_plan(before, plan.after, plan.spans, applied)
+        return plan.with_outcomes(applied)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +80,14 @@ class SequentialEdits:
 
     def plan(self, before: Snapshot) -> EditPlan:
         """Stage the edits one after the other; the plan goes from the original to the last stage."""
-        _require_edits(self.edits)
-        if len(self.edits) == 1:
+        if len(self.edits) <= 1:
             return SnapshotEdits(self.edits).plan(before)
         staged, applied, tried = StagedText(before), list[EditOutcome](), len(self.edits)
         while (index := len(applied)) < len(self.edits):
             made = _apply_many(staged, self.edits[index : index + tried], index)
             applied += made or [_apply_one(staged, before, self.edits[index], index, of=len(self.edits))]
             tried = 2 * (len(applied) - index)  # so that no more than twice as many are looked at as are made
-        return finish_plan(before, staged.snapshot, staged.spans, applied)
-
-
-def finish_plan(before: Snapshot, after: Snapshot, spans: tuple[Span, ...], applied: Iterable[EditOutcome]) -> EditPlan:
-    """Return the plan of edits that were found, with a warning if the file no longer is what it declares."""
-    warnings = declaration_warnings(before.data, after.data, before.encoding)
-    return EditPlan(before=before, after=after, spans=spans, applied=tuple(applied), warnings=warnings)
+        return EditPlan(before=before, after=staged.snapshot, spans=staged.spans).with_outcomes(applied)
 
 
 def _apply_many(staged: StagedText, edits: Sequence[StringEdit], first: int) -> list[EditOutcome]:
@@ -209,11 +203,6 @@ def _explain_conflict(
         line=before.line_number(place.start),
         closest=missing.details["closest"],
     )
-
-
-def _require_edits(edits: Sequence[StringEdit]) -> None:
-    if not edits:
-        raise InvalidArgument("There is no edit to apply.", reason="no_edits", action="Send at least one edit.")
 
 
 def _find_matches(haystack: Haystack, edit: StringEdit, index: int, *, of: int) -> TextMatches:

@@ -69,7 +69,7 @@ class Haystack:
         self.snapshot = snapshot
         self._quotes = quotes
         self._data, self._encoding = snapshot.data, snapshot.encoding
-        self._begin = len(snapshot.encoding.bom)
+        self._begin, self._crlf = len(snapshot.encoding.bom), snapshot.encoding.encode_newline("\r\n")
         self._starts, self._ends = _CharacterBoundaries(snapshot), _CharacterBoundaries(snapshot)
 
     def find(self, needle: str) -> TextMatches:
@@ -106,17 +106,14 @@ class Haystack:
 
     def _is_whole(self, start: int, end: int) -> bool:
         """Whether both ends lie between characters and outside a CRLF."""
-        if self._encoding.width > 1:
-            return (start - self._begin) % self._encoding.width == 0 and not self._splits_crlf_wide(start, end)
-        if self._data[start - 1 : start + 1] == b"\r\n" or self._data[end - 1 : end + 1] == b"\r\n":
+        width = self._encoding.width
+        if any(self._data[max(at - width, self._begin) : at + width] == self._crlf for at in (start, end)):
             return False
+        if width > 1:
+            return (start - self._begin) % width == 0
         if _SELF_SYNCHRONISING.match(self._encoding.name):
             return True
         return self._starts.is_boundary(start) and self._ends.is_boundary(end)
-
-    def _splits_crlf_wide(self, start: int, end: int) -> bool:
-        width, crlf = self._encoding.width, self._encoding.encode_newline("\r\n")
-        return any(self._data[max(at - width, self._begin) : at + width] == crlf for at in (start, end))
 
     def _find_any_ending(self, needle: str) -> TextMatches:
         """Search with every kind of line ending taken as the same."""

@@ -77,7 +77,6 @@ def strip_line_numbers(old: str) -> str | None:
 
 
 def compared_line_count(snapshot: Snapshot) -> int:
-    """Return how many lines of a file are compared with a quotation."""
     return min(_MAX_COMPARED_LINES, bisect_left(snapshot.lines.starts, _MAX_COMPARED_BYTES))
 
 
@@ -180,7 +179,6 @@ class NearMiss:
 
 
 def explain_miss(haystack: Haystack, old: str, new: str) -> NearMiss:
-    """Explain why an old text is nowhere in a file."""
     bare = strip_line_numbers(old)
     compared = _cut_for_comparison(bare if bare and _count_variant(haystack, bare) else old)
     near = _find_similar(haystack.snapshot, compared)

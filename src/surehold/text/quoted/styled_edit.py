@@ -21,7 +21,7 @@ from surehold.text.escape import escape_text
 from surehold.text.excerpt import Excerpt, excerpt_lines
 from surehold.text.lines import merge_ranges
 from surehold.text.plan import EditOutcome, EditPlan, Span, splice_spans
-from surehold.text.quoted.edits import finish_plan, match_lines
+from surehold.text.quoted.edits import match_lines
 from surehold.text.quoted.matching import Haystack, TextMatch, TextMatches
 from surehold.text.quoted.near_miss import explain_miss
 from surehold.text.rewrite import WriteText
@@ -60,18 +60,14 @@ def restyle_replacement(
 
 
 def _shared_stretches(before: Sequence[str], after: Sequence[str]) -> list[EqualRun]:
-    """Return the stretches that both have, in order."""
 
     def is_same(block: EqualRun) -> bool:
         at_start = block.a == block.b == 0
         at_end = block.a + block.size == len(before) and block.b + block.size == len(after)
         return at_start or at_end or bool(_WORD_CHARACTER.search("".join(before[block.a : block.a + block.size])))
 
-    return [block for block in align_lines(_encode_characters(before), _encode_characters(after)) if is_same(block)]
-
-
-def _encode_characters(signs: Sequence[str]) -> list[bytes]:
-    return [sign.encode("utf-8", "surrogatepass") for sign in signs]
+    one, other = ([sign.encode("utf-8", "surrogatepass") for sign in signs] for signs in (before, after))
+    return [block for block in align_lines(one, other) if is_same(block)]
 
 
 class _ReplacementWriter:
@@ -135,7 +131,6 @@ class StyledEdit:
             )
 
     def plan(self, before: Snapshot) -> EditPlan:
-        """Find every place, then splice them all at once."""
         if not self.old:
             return self._fill_empty_file(before)
         haystack = Haystack(before, quotes=True)
@@ -147,7 +142,7 @@ class StyledEdit:
         plan = splice_spans(before, self._build_spans(before, matches))
         ranges = tuple(plan.line_spans())
         applied = EditOutcome(index=0, occurrences=len(ranges), ranges=ranges, tier=matches.tier)
-        return finish_plan(before, plan.after, plan.spans, [applied])
+        return plan.with_outcomes([applied])
 
     def _fill_empty_file(self, before: Snapshot) -> EditPlan:
         if before.size > len(before.encoding.bom):
