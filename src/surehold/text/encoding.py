@@ -71,13 +71,9 @@ class Encoding:
         data = self._encode_exactly(text)
         if data is not None:
             return data
-        bad = sorted(c for c in set(text) if self._encode_exactly(c) is None)
-        shown = ", ".join(f"U+{ord(c):04X}" for c in bad[:8])
-        raise NotEncodable(
-            f"The file's encoding ({self.name}) cannot hold {shown}.",
-            characters=[f"U+{ord(c):04X}" for c in bad],
-            encoding=self.name,
-        )
+        names = [f"U+{ord(sign):04X}" for sign in sorted(set(text)) if self._encode_exactly(sign) is None]
+        message = f"The file's encoding ({self.name}) cannot hold {', '.join(names[:8])}."
+        raise NotEncodable(message, characters=names, encoding=self.name)
 
     def can_encode(self, text: str) -> bool:
         """Tell whether there are bytes for all of these characters."""

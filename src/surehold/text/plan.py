@@ -227,6 +227,7 @@ class Delete:
     """Leave nothing."""
 
     def plan(self, before: Snapshot) -> EditPlan:
+        """Plan the absence."""
         return EditPlan(before=before, after=ABSENT)
 
 
@@ -235,6 +236,7 @@ class Keep:
     """Leave the bytes as they are: the edit of a plain move."""
 
     def plan(self, before: Snapshot) -> EditPlan:
+        """Plan no difference."""
         return EditPlan(before=before, after=before)
 
 

@@ -18,6 +18,7 @@ class WriteBytes:
     data: bytes
 
     def plan(self, before: Snapshot) -> EditPlan:
+        """Plan the bytes as they are, as one minimal span."""
         return _plan_replacement(before, self.data)
 
 

@@ -6,8 +6,10 @@ from typing import NamedTuple
 from surehold.text.patch.source import PatchSource
 from surehold.text.plan import DEV_NULL
 
-_OCTAL = re.compile(rb"[0-3][0-7]{2}")
-_ESCAPED = {ord(sign): code for sign, code in zip('abtnvfr"\\', (7, 8, 9, 10, 11, 12, 13, 34, 92), strict=True)}
+_QUOTED_NAME = re.compile(r'"((?:[^"\\]|\\.)*)"(.*)', re.DOTALL)
+_ESCAPE = re.compile(rb'\\([0-3][0-7]{2}|[abtnvfr"\\])')
+_ESCAPED_NAME = re.compile(rb"(?:[^\\]|" + _ESCAPE.pattern + rb")*")
+_ESCAPED = dict(zip(b'abtnvfr"\\', (7, 8, 9, 10, 11, 12, 13, 34, 92), strict=True))
 _PREFIXES = frozenset({"ab", "ba", "iw", "wi", "ci", "ic", "cw", "wc", "ow", "wo"})
 """The pairs of letters that git sets before both names, also for a reversed diff."""
 _EPOCH_DATE = re.compile(r"(19(?:69-12-31|70-01-01)) (\d\d):(\d\d):00(?:\.0+)?(?: ([+-])(\d\d)(\d\d))?")
@@ -18,13 +20,9 @@ def read_name(text: str) -> tuple[str, str] | None:
     if not text.startswith('"'):
         name, _, rest = text.partition("\t")
         return name, rest
-    end = 1
-    while end < len(text) and text[end] != '"':
-        end += 2 if text[end] == "\\" else 1
-    if end >= len(text):
-        return None
-    name = _unescape_name(text[1:end])
-    return None if name is None else (name, text[end + 1 :])
+    match = _QUOTED_NAME.fullmatch(text)
+    name = _unescape_name(match[1]) if match else None
+    return None if match is None or name is None else (name, match[2])
 
 
 def is_absent_side(name: str, date: str) -> bool:
@@ -81,20 +79,15 @@ def path_key(path: str) -> str:
 
 def _unescape_name(text: str) -> str | None:
     """Undo C escapes; the bytes are a name in UTF-8, and those that are not stay lone surrogates."""
-    data, out, at = text.encode("utf-8", "surrogatepass"), bytearray(), 0
-    while at < len(data):
-        byte, at = data[at], at + 1
-        if byte != ord("\\"):
-            out.append(byte)
-        elif match := _OCTAL.match(data, at):
-            out.append(int(match[0], 8))
-            at = match.end()
-        elif at < len(data) and data[at] in _ESCAPED:
-            out.append(_ESCAPED[data[at]])
-            at += 1
-        else:
-            return None
-    return out.decode("utf-8", "surrogateescape")
+    data = text.encode("utf-8", "surrogatepass")
+    if not _ESCAPED_NAME.fullmatch(data):
+        return None
+    return _ESCAPE.sub(_escaped_byte, data).decode("utf-8", "surrogateescape")
+
+
+def _escaped_byte(match: re.Match[bytes]) -> bytes:
+    code = match[1]
+    return bytes([int(code, 8) if code.isdigit() else _ESCAPED[code[0]]])
 
 
 _MODES = {"100644": 0o644, "100755": 0o755}
