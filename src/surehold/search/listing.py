@@ -23,7 +23,6 @@ from surehold.search.query import (
 )
 from surehold.search.result_page import decode_cursor, encode_cursor
 from surehold.search.walk import (
-    ExcludingGuide,
     SkipTally,
     TreeWalk,
     VisitedDirectory,
@@ -36,7 +35,6 @@ from surehold.search.walk import (
 
 _SIZE_CHARS = 8
 """Characters for the size after a name."""
-_NO_FILTER = GlobFilter((), ())
 _LEFT_OUT = ("ignored", "hidden")
 
 
@@ -114,19 +112,19 @@ def _match_entries(walk: TreeWalk, glob: Glob, filters: GlobFilter, deadline: De
 class GlobGuide(WalkGuide):
     """Leads a walk only to where a pattern can match. A hidden name matches only a pattern that begins with a dot too."""
 
-    def __init__(self, glob: Glob, filters: GlobFilter, *, hidden: bool, closed: Sequence[str] = ()) -> None:
-        self._glob, self._filters, self._hidden = glob, filters, hidden
-        self._closed = frozenset(closed)
+    def __init__(
+        self, glob: Glob, filters: GlobFilter | None = None, *, hidden: bool, closed: Sequence[str] = ()
+    ) -> None:
+        super().__init__(filters, closed)
+        self._glob, self._hidden = glob, hidden
 
     def initial_states(self) -> tuple[int, ...]:
         return self._glob.start_states
 
     def enter_directory(self, states: tuple[int, ...], parts: Parts) -> tuple[int, ...] | None:
         name = parts[-1]
-        if name in self._closed:
-            return None
         stepped = self._glob.step_states(self._dotted(states) if name[0] == "." else states, name)
-        return stepped if self._glob.can_match_below(stepped) and self._filters.enters_directory(parts) else None
+        return super().enter_directory(stepped, parts) if self._glob.can_match_below(stepped) else None
 
     def shows_hidden(self, states: tuple[int, ...]) -> bool:
         return any(self._glob.dotted_states(states))
@@ -168,7 +166,7 @@ def search_paths(walk: TreeWalk, search: Search, window: ResultWindow, *, deadli
     question = (search, walk.start.key)
     passed = tuple(map(str, decode_cursor(question, window.cursor))) if window.cursor else ()
     filters, matches = GlobFilter(search.include, search.exclude), _path_matcher(search)
-    walk = replace(walk, guide=ExcludingGuide(filters))
+    walk = replace(walk, guide=WalkGuide(filters))
     found, scanned = _match_paths(walk, matches, filters, deadline)
     wanted = [parts for parts in found if parts > passed]
     base = key_prefix(walk.start)
@@ -255,7 +253,7 @@ def _match_files_by_age(
     walk: TreeWalk, glob: Glob, closed: Sequence[str], deadline: Deadline
 ) -> tuple[list[tuple[int, str]], bool]:
     """Return the files that match, each with its age, and whether there was time for all of them."""
-    guide, found = GlobGuide(glob, _NO_FILTER, hidden=walk.hidden, closed=closed), list[tuple[int, str]]()
+    guide, found = GlobGuide(glob, hidden=walk.hidden, closed=closed), list[tuple[int, str]]()
     try:
         for visited, entries in _visit_matching(walk, guide, deadline):
             if names := [name for name, kind in entries if kind == "file"]:

@@ -10,7 +10,7 @@ from surehold.search.engine import Deadline, FileMatches, Scope, Span, TreeMatch
 from surehold.search.file_types import type_globs
 from surehold.search.glob import GlobFilter
 from surehold.search.query import EngineName, Search, Want
-from surehold.search.walk import ExcludingGuide, SkipTally, TreeWalk
+from surehold.search.walk import SkipTally, TreeWalk, WalkGuide
 from surehold.text.encoding import SNIFF_BYTES
 
 _MAX_PLACES = 500_000
@@ -112,7 +112,7 @@ def _walk_files(scope: Scope, tally: SkipTally) -> Iterator[tuple[str, Target]]:
         allowed=scope.allowed,
         hidden=search.hidden,
         ignore=search.ignore,
-        guide=ExcludingGuide(scope.glob_filter, search.closed),
+        guide=WalkGuide(scope.glob_filter, search.closed),
         tally=tally,
     )
     for visited in walk.visit_directories():

@@ -142,9 +142,6 @@ class ResultPage:
 
 
 def _line_numbers(matching: Iterable[int], window: ResultWindow, count: int) -> Iterator[int]:
-    if not (window.before or window.after):
-        yield from (line for line in matching if line <= count)
-        return
     shown = 0
     for line in matching:
         for number in range(max(1, line - window.before, shown + 1), min(count, line + window.after) + 1):

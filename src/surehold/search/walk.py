@@ -78,31 +78,22 @@ class _PendingDirectory(NamedTuple):
 
 
 class WalkGuide:
-    """Decides where a walk goes; this one goes everywhere."""
+    """Decides where a walk goes: everywhere but into excluded directories, and into those with certain names."""
+
+    def __init__(self, filters: GlobFilter | None = None, closed: Sequence[str] = ()) -> None:
+        self._filters, self._closed = filters or GlobFilter((), ()), frozenset(closed)
 
     def initial_states(self) -> tuple[int, ...]:
         return ()
 
     def enter_directory(self, states: tuple[int, ...], parts: tuple[str, ...]) -> tuple[int, ...] | None:
         """Return the state in a directory; None if it is not entered."""
-        del parts
-        return states
+        return states if parts[-1] not in self._closed and self._filters.enters_directory(parts) else None
 
     def shows_hidden(self, states: tuple[int, ...]) -> bool:
         """Tell whether hidden entries of this directory can match."""
         del states
         return False
-
-
-class ExcludingGuide(WalkGuide):
-    """Keeps a walk out of excluded directories, and out of those with certain names."""
-
-    def __init__(self, filters: GlobFilter, closed: Sequence[str] = ()) -> None:
-        self._filters = filters
-        self._closed = frozenset(closed)
-
-    def enter_directory(self, states: tuple[int, ...], parts: tuple[str, ...]) -> tuple[int, ...] | None:
-        return states if parts[-1] not in self._closed and self._filters.enters_directory(parts) else None
 
 
 @dataclass(kw_only=True)

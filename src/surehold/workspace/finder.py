@@ -235,9 +235,7 @@ class Finder:
         return True
 
     def _is_file(self, target: Target) -> bool:
-        if not target.parts:
-            return False
-        look = self._workspace.names.stat_siblings(target, target.parts[-1:])[0]
+        look = self._workspace.names.stat_entry(target)
         if look is None:
             message, action = f"There is no file or directory `{target}`.", "Check the path, or search above it."
             raise NotFound(message, path=target.key, action=action)

@@ -1,7 +1,6 @@
 """Resolves the path a caller sends to a target that the rules allow."""
 
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -72,8 +71,10 @@ class PathResolver:
     def parent_of(self, target: Target) -> Target:
         return self.disk.target_below(self.disk.resolve(target.root), target.parts[:-1])
 
-    def stat_siblings(self, target: Target, names: Sequence[str]) -> list[EntryStat | None]:
-        return list(self.disk.stat_entries(self.parent_of(target), names))
+    def stat_entry(self, target: Target) -> EntryStat | None:
+        if not target.parts:
+            return EntryStat("directory", 0, 0, 0)
+        return self.disk.stat_entries(self.parent_of(target), target.parts[-1:])[0]
 
     def _resolve_path(self, path: str) -> Target:
         r"""Resolve a path; one that shows the bytes of a name as `\xNN` means that name, unless there is one like it."""
@@ -100,10 +101,8 @@ class PathResolver:
         return path
 
     def _target_exists(self, target: Target) -> bool:
-        if not target.parts:
-            return True
         with suppress(SureholdError):
-            return self.stat_siblings(target, target.parts[-1:])[0] is not None
+            return self.stat_entry(target) is not None
         return False
 
 

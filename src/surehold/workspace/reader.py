@@ -55,10 +55,8 @@ class WorkspaceReader:
 
     def stat_target(self, target: Target) -> EntryStat | None:
         """Return what is known of the entry itself; None if there is none."""
-        if not target.parts:
-            return EntryStat("directory", 0, 0, 0)
         with suppress(NotFound):
-            return self.names.stat_siblings(target, target.parts[-1:])[0]
+            return self.names.stat_entry(target)
         return None
 
     def read_head(self, target: Target, count: int) -> bytes:
