@@ -66,14 +66,9 @@ def source_text(
     """Write a source as the cell's own was; lines that stay are copied as they are spelled."""
     if not cell.listed:
         return spelling.json_string(source)
-    json, known = JsonText(notebook.text), dict[str, str]()
-
-    def note_spelling(at: int) -> int:
-        row, end = json.read_value(at)
-        known.setdefault(row, notebook.text[at:end])
-        return end
-
-    json.read_array(cell.source_at, note_spelling)
+    json = JsonText(notebook.text)
+    rows = json.read_items(cell.source_member.start).members
+    known = {json.read_value(row.start)[0]: notebook.text[row.start : row.end] for row in reversed(rows)}
     return rows_text(source, known, layout, spelling)
 
 

@@ -73,6 +73,9 @@ class JsonText:
         """Walk through the array that begins here; `visit` gets where each item begins, and says where it ends."""
         return self._read_block("[]", at, lambda _, start: visit(start))
 
+    def read_items(self, at: int) -> JsonBlock:
+        return self.read_array(at, lambda start: self.read_value(start)[1])
+
     def _read_block(self, brackets: str, at: int, visit: Callable[[str, int], int]) -> JsonBlock:
         opening, closing = brackets
         members, here = list[JsonMember](), self.skip_blanks(self._expect_sign(opening, at))

@@ -50,16 +50,10 @@ class NotebookCell:
     @property
     def source_place(self) -> tuple[int, int]:
         """Where its source begins, key included, and its last character."""
-        member = self._source_member
-        return member.at, member.end - 1
+        return self.source_member.at, self.source_member.end - 1
 
     @property
-    def source_at(self) -> int:
-        """Where its source begins, without the key."""
-        return self._source_member.start
-
-    @property
-    def _source_member(self) -> JsonMember:
+    def source_member(self) -> JsonMember:
         return next(one for one in self.place.members if one.key == "source")
 
 

@@ -111,8 +111,7 @@ def learn_layout(notebook: Notebook, near: int) -> NotebookLayout:
     near_first = sorted(notebook.cells, key=lambda one: abs(one.index - near))
     nearest = near_first[0].place if near_first else None
     sample = nearest.members[0] if nearest else top.members[0]
-    json = JsonText(text)
-    listed = (json.read_array(cell.source_at, lambda at: json.read_value(at)[1]) for cell in near_first if cell.listed)
+    listed = (JsonText(text).read_items(cell.source_member.start) for cell in near_first if cell.listed)
     rows = next((gaps for one in listed if (gaps := _read_gaps(text, one))), None)
     return NotebookLayout(
         colon=text[sample.key_end : sample.start],
