@@ -8,6 +8,7 @@
 
 import json
 import os
+import resource
 import select
 import sys
 from collections.abc import Iterator
@@ -31,8 +32,6 @@ class DecodeRefusal(Exception):
 
 def limit_process() -> None:
     """Limit the memory, and forbid to write files."""
-    import resource
-
     for what, most in ((resource.RLIMIT_AS, _MAX_MEMORY_BYTES), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
         with suppress(ValueError, OSError):  # not every system has every limit
             resource.setrlimit(what, (most, most))
@@ -40,8 +39,6 @@ def limit_process() -> None:
 
 def limit_time(seconds: int) -> None:
     """Allow this many more seconds of processor time."""
-    import resource
-
     usage = resource.getrusage(resource.RUSAGE_SELF)
     used = int(usage.ru_utime + usage.ru_stime) + 1
     with suppress(ValueError, OSError):
@@ -88,7 +85,6 @@ def serve_requests(source: BinaryIO, drain: BinaryIO) -> None:
 
 
 def _answer_safely(requests: DecodeRequests, request: Json, data: bytes) -> Iterator[Piece]:
-    """Yield the answer, which may be an error."""
     try:
         for head, body in requests.answer_request(request, data):
             yield {**head, "more": True}, body

@@ -40,16 +40,12 @@ class DecoderSlow(Exception):
     """The process took too long."""
 
 
-def _never_cancelled() -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodeDeadline:
     """How long an answer may take, and whether the call was cancelled."""
 
     seconds: float = _DEFAULT_SECONDS
-    cancelled: Callable[[], bool] = _never_cancelled
+    cancelled: Callable[[], bool] = lambda: False
 
 
 def _package_paths() -> list[str]:
@@ -74,9 +70,8 @@ class Worker:
             )
         except OSError as error:
             ours.close()
-            raise Unavailable(
-                f"Could not start the decoder process: {error.strerror}.", reason="decoder_failed"
-            ) from error
+            message = f"Could not start the decoder process: {error.strerror}."
+            raise Unavailable(message, reason="decoder_failed") from error
         finally:
             theirs.close()
         self._socket = ours
@@ -94,9 +89,8 @@ class Worker:
         self._patience = patience or DecodeDeadline()
         self._deadline = time.monotonic() + self._patience.seconds
         self.open_answer = True
-        self._send_bytes(
-            json.dumps({**request, "seconds": int(self._patience.seconds), "size": len(data)}).encode() + b"\n"
-        )
+        head = {**request, "seconds": int(self._patience.seconds), "size": len(data)}
+        self._send_bytes(json.dumps(head).encode() + b"\n")
         self._send_bytes(data)
         while True:
             head, body = self._receive_piece()
