@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from properties.strategies import LETTERS, UNICODE, Sample, any_bytes, samples
 from surehold.errors import LineEditError
 from surehold.text.align import EqualRun, align_lines
-from surehold.text.anchored.edits import (
-    AnchoredEdits,
+from surehold.text.anchored.edits import AnchoredEdits
+from surehold.text.anchored.index import ShownVersion
+from surehold.text.anchored.operations import (
     DeleteLine,
     DeleteRange,
     InsertAfter,
@@ -23,7 +24,6 @@ from surehold.text.anchored.edits import (
     Operation,
     ReplaceLine,
     ReplaceRange,
-    ShownVersion,
 )
 from surehold.text.anchored.rows import AnchoredLine, anchor_lines_at
 from surehold.text.encoding import Encoding

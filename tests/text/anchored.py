@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from surehold.errors import LineEditError
-from surehold.text.anchored.edits import (
-    AnchoredEdits,
+from surehold.text.anchored.edits import AnchoredEdits
+from surehold.text.anchored.index import ShownVersion
+from surehold.text.anchored.operations import (
     DeleteLine,
     DeleteRange,
     InsertAfter,
@@ -16,7 +17,6 @@ from surehold.text.anchored.edits import (
     Operation,
     ReplaceLine,
     ReplaceRange,
-    ShownVersion,
 )
 from surehold.text.anchored.rows import AnchoredLine, anchor_lines_at
 from surehold.text.plan import EditPlan

@@ -16,8 +16,8 @@ from surehold.errors import (
     OverlappingOperations,
     SchemaInvalid,
 )
-from surehold.text.anchored.edits import (
-    AnchoredEdits,
+from surehold.text.anchored.edits import AnchoredEdits
+from surehold.text.anchored.operations import (
     DeleteLine,
     DeleteRange,
     InsertAfter,

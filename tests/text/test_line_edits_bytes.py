@@ -2,8 +2,8 @@
 
 import pytest
 
-from surehold.text.anchored.edits import (
-    AnchoredEdits,
+from surehold.text.anchored.edits import AnchoredEdits
+from surehold.text.anchored.operations import (
     DeleteLine,
     DeleteRange,
     InsertAfter,

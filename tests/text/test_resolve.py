@@ -14,7 +14,7 @@ from surehold.errors import (
     SchemaInvalid,
 )
 from surehold.text import lines as text_lines
-from surehold.text.anchored.edits import DeleteLine, DeleteRange, Operation, ReplaceLine
+from surehold.text.anchored.operations import DeleteLine, DeleteRange, Operation, ReplaceLine
 from surehold.text.encoding import Encoding
 from surehold.text.snapshot import Snapshot
 from text.anchored import File, lines, on_line, on_range, words

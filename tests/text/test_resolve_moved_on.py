@@ -11,7 +11,14 @@ from surehold.errors import (
     InvalidRangeOrder,
     RangeUnseen,
 )
-from surehold.text.anchored.edits import DeleteLine, DeleteRange, InsertAfter, InsertBefore, ReplaceLine, ReplaceRange
+from surehold.text.anchored.operations import (
+    DeleteLine,
+    DeleteRange,
+    InsertAfter,
+    InsertBefore,
+    ReplaceLine,
+    ReplaceRange,
+)
 from surehold.text.plan import RebaseEvidence
 from text.anchored import File, lines, words
 

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from dataclasses import MISSING, asdict, fields
 from functools import partial
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self, get_args
 
 from pydantic import Field
 
@@ -12,17 +12,9 @@ from surehold.dialects.shared.params import proof_of
 from surehold.disk.base import Target
 from surehold.errors import SchemaInvalid, SureholdError
 from surehold.syntax.languages import parsers_for
-from surehold.text.anchored.edits import (
-    AnchoredEdits,
-    DeleteLine,
-    DeleteRange,
-    InsertAfter,
-    InsertBefore,
-    Operation,
-    ReplaceLine,
-    ReplaceRange,
-    ShownVersion,
-)
+from surehold.text.anchored.edits import AnchoredEdits
+from surehold.text.anchored.index import ShownVersion
+from surehold.text.anchored.operations import Operation
 from surehold.text.anchored.rows import AnchoredDiff, anchored_diff
 from surehold.text.escape import escape_lines, escape_text
 from surehold.text.lines import LineRanges, merge_ranges
@@ -33,9 +25,7 @@ from surehold.tools.spec import Hints, Json, Result, tool
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.proposal import Proposal, Receipt
 
-_OPERATION_CLASSES: dict[str, type[Operation]] = {
-    kind.op: kind for kind in (ReplaceLine, InsertAfter, InsertBefore, DeleteLine, ReplaceRange, DeleteRange)
-}
+_OPERATION_CLASSES: dict[str, type[Operation]] = {kind.op: kind for kind in get_args(Operation)}
 _FIELD_TO_USE_INSTEAD = {
     "start_hash": "hash",
     "end_hash": "hash",

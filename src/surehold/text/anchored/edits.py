@@ -22,8 +22,6 @@ from surehold.text.anchored.operations import (
     Operation,
     ParsedOperation,
     RangeOperation,
-    ReplaceLine,
-    ReplaceRange,
     byte_spans,
     copied_hashes,
     find_overlaps,
@@ -32,24 +30,12 @@ from surehold.text.anchored.operations import (
     split_rows,
     strip_copied_anchor,
 )
-from surehold.text.anchored.problems import OperationProblem, build_refusal
+from surehold.text.anchored.refusals import OperationProblem
 from surehold.text.anchored.resolve import AnchorResolver, FoundLines, Resolution, UnclearLine
 from surehold.text.anchored.rows import judge_quality
 from surehold.text.encoding import declaration_warnings
 from surehold.text.plan import Correction, EditOutcome, EditPlan, LineSpan, ResolvedOperation, splice_spans
 from surehold.text.snapshot import Snapshot
-
-__all__ = [
-    "AnchoredEdits",
-    "DeleteLine",
-    "DeleteRange",
-    "InsertAfter",
-    "InsertBefore",
-    "Operation",
-    "ReplaceLine",
-    "ReplaceRange",
-    "ShownVersion",
-]
 
 UNLIMITED_CHARS = 1 << 30
 _AnchorField = tuple[str, str, int | None, int | None]
@@ -104,7 +90,7 @@ class LineEditCall:
         for one, other in find_overlaps(changes):
             self._note_problem(other.index, refusals.overlapping_changes(one, other))
         if self._problems:
-            raise build_refusal(self._problems, resolver.live, room=edits.refusal_chars)
+            raise refusals.build_refusal(self._problems, resolver.live, room=edits.refusal_chars)
         return self._splice_changes(changes)
 
     def _note_problem(self, index: int, problem: OperationProblem) -> None:
@@ -137,18 +123,19 @@ class LineEditCall:
         try:
             anchor = parse_anchor(text, field=field)
         except SchemaInvalid as error:
-            self._note_problem(index, refusals.bad_field(error))
+            self._note_problem(
+                index, refusals.unfit_value(error.message.rstrip(".?"), error.action, error.details, error.reason)
+            )
             return None
         if anchor.edge and not isinstance(op, (InsertAfter, InsertBefore)):
             message = f"`{anchor.edge}` is not a line, so it cannot be in `{field}` of {op.op}"
             action = "Use BOF and EOF with insert_after or insert_before."
-            self._note_problem(index, refusals.unfit_value(message, action, field=field, given=anchor.edge))
+            self._note_problem(index, refusals.unfit_value(message, action, {"field": field, "given": anchor.edge}))
             return None
         if nth is not None and anchor.occurrence not in (None, nth):
             message = f"`{field}` says occurrence {anchor.occurrence}, but `occurrence` says {nth}"
-            self._note_problem(
-                index, refusals.unfit_value(message, "Send one of the two.", field="occurrence", given=nth)
-            )
+            facts = {"field": "occurrence", "given": nth}
+            self._note_problem(index, refusals.unfit_value(message, "Send one of the two.", facts))
             return None
         return LinePointer(
             field=field,
@@ -167,7 +154,7 @@ class LineEditCall:
             message = f"{copied} of {total} rows of `content` begin with a copied anchor"
             action = "Send the text of the lines without anchors."
             facts = {"field": "content", "copied_rows": copied, "content_rows": total}
-            self._note_problem(index, refusals.unfit_value(message, action, **facts))
+            self._note_problem(index, refusals.unfit_value(message, action, facts))
         else:
             detail = f"Operation {index}: copied anchors were cut off from {copied} rows of the content."
             self._note_correction("anchor_prefixes_stripped", detail)

@@ -227,7 +227,6 @@ def _appended_span(lines: Lines, rows: list[tuple[bytes, bytes]]) -> Span | None
 
 
 def _terminate_rows(before: Snapshot, region: Sequence[LineChange]) -> list[tuple[bytes, bytes]]:
-    """Return the encoded rows, each with its terminator."""
     lines, start, end = before.lines, region[0].start, region[-1].end
     above = lines.terminator(start - 1) if start else b""
     below = lines.terminator(end) if end < len(lines) else b""

@@ -1,6 +1,12 @@
-"""The message and details of each kind of problem that a line edit can have."""
+"""The refusal of a line edit: all problems of a call in one error, from which a single retry can succeed.
 
-from collections.abc import Sequence
+1. Every problem of a call is found before the call is refused. The most serious one names the error; all are listed.
+2. Rows for copying are made in one pass over the file, however many problems there are.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from surehold.errors import (
     AnchorAmbiguous,
@@ -8,6 +14,7 @@ from surehold.errors import (
     AnchorLowEntropy,
     AnchorStale,
     InvalidRangeOrder,
+    LineEditError,
     OverlappingOperations,
     RangeUnseen,
     SchemaInvalid,
@@ -15,11 +22,30 @@ from surehold.errors import (
 from surehold.text.anchored.anchor import LinePointer
 from surehold.text.anchored.index import IndexedVersion
 from surehold.text.anchored.operations import LineChange, RangeOperation, SingleLineOperation
-from surehold.text.anchored.problems import PREVIEW_CHARS, OperationProblem, group_consecutive_lines
 from surehold.text.anchored.resolve import FoundLines, HomeVersion, UnclearLine
+from surehold.text.anchored.rows import AnchoredLine, anchor_lines_at
 from surehold.text.escape import preview_text
-from surehold.text.lines import DIGEST_DIGITS
+from surehold.text.lines import DIGEST_DIGITS, merge_ranges
 
+_RANKS: dict[type[LineEditError], int] = {
+    SchemaInvalid: 0,
+    AnchorStale: 1,
+    RangeUnseen: 2,
+    AnchorLowEntropy: 3,
+    AnchorAmbiguous: 4,
+    AnchorContextAmbiguous: 4,
+    InvalidRangeOrder: 5,
+    OverlappingOperations: 6,
+}
+"""Graver problems come first; those of the same rank in the order of the call."""
+_MAX_CANDIDATES = 100
+_MAX_DETAILED_PROBLEMS = 20
+"""So many problems carry rows for copying; more would not be read."""
+_MAX_NEIGHBOURS_PER_SIDE = 3
+_MAX_NEIGHBOUR_LINES = 40
+"""How far away a line may be that is offered instead of a low one."""
+_MAX_ROW_CHARS = 400
+_PREVIEW_CHARS = 80
 _CONTEXT_LINES = 3
 _MAX_FRESH_LINES = 40
 _TOP_LINES = 20
@@ -34,14 +60,34 @@ _LOST_REASONS = {
 }
 
 
-def bad_field(error: SchemaInvalid) -> OperationProblem:
-    message, facts = error.message.rstrip(".?"), error.details
-    return OperationProblem(error=SchemaInvalid, message=message, reason=error.reason, action=error.action, facts=facts)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationProblem:
+    """Why one operation cannot be done. Lines are 0-based lines of the file as it is now."""
+
+    error: type[LineEditError]
+    message: str
+    """The rest of a sentence that begins with the operation's index; without a full stop."""
+    index: int = 0
+    """Which operation of the call it is; the call knows."""
+    op: str = ""
+    reason: str | None = None
+    action: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    candidates: Sequence[int] = ()
+    """All lines that could be meant; occurrences count them."""
+    listed: Sequence[int] | None = None
+    """Those that are offered, if not all."""
+    fresh: Sequence[int] = ()
+    """Lines that are shown as they are now, ascending."""
+    low: int | None = None
+    """A low line, for which neighbours are offered."""
+    operation: Mapping[str, Any] | None = None
+    """The operation to send instead; a field that is None gets the anchor of the first candidate."""
 
 
-def unfit_value(message: str, action: str, **facts: object) -> OperationProblem:
+def unfit_value(message: str, action: str | None, facts: Mapping[str, Any], reason: str = "") -> OperationProblem:
     """Tell of a value that an operation does not take."""
-    return OperationProblem(error=SchemaInvalid, message=message, action=action, facts=facts)
+    return OperationProblem(error=SchemaInvalid, message=message, reason=reason, action=action, facts=facts)
 
 
 def stale_anchor(missing: UnclearLine, live: IndexedVersion) -> OperationProblem:
@@ -54,7 +100,7 @@ def stale_anchor(missing: UnclearLine, live: IndexedVersion) -> OperationProblem
         shown = "; it was never shown in this session"
     else:
         version, line = missing.was
-        facts["was"] = {"line": line + 1, "text": preview_text(version.line_text(line), PREVIEW_CHARS)}
+        facts["was"] = _line_facts(version, line)
         shown = f"; it was {_describe_line(version, line)}"
         here = _estimate_place(version, line, live)
         fresh = _line_window(here, live)
@@ -69,8 +115,7 @@ def stale_anchor(missing: UnclearLine, live: IndexedVersion) -> OperationProblem
 
 def range_changed(missing: UnclearLine, home: HomeVersion, live: IndexedVersion) -> OperationProblem:
     """Tell which lines of a range are not as they were shown."""
-    version, block = home.version, home.block
-    old = version.snapshot.lines.raw
+    version, block, old = home.version, home.block, home.version.snapshot.lines.raw
     changed = [line for line in range(block.start, block.end) if old[line] not in live.unique_lines]
     named = f"{_describe_line(version, changed[0])} is different now" if changed else ""
     why = named or "they cannot be told from others like them, since what is around them changed"
@@ -83,20 +128,10 @@ def range_changed(missing: UnclearLine, home: HomeVersion, live: IndexedVersion)
             "hash": missing.pointer.anchor.hash,
             "field": missing.pointer.field,
             "was": {"start_line": block.start + 1, "end_line": block.end},
-            "changed_lines": [
-                {"line": line + 1, "text": preview_text(version.line_text(line), PREVIEW_CHARS)}
-                for line in changed[:_MAX_CHANGED_LINES]
-            ],
+            "changed_lines": [_line_facts(version, line) for line in changed[:_MAX_CHANGED_LINES]],
         },
-        fresh=_both_ends(_line_window(start, live, end)),
+        fresh=_line_window(start, live, end),
     )
-
-
-def _both_ends(lines: range) -> Sequence[int]:
-    """Return lines, of very many only the first and the last: the next call needs both ends."""
-    if len(lines) <= _MAX_FRESH_LINES:
-        return lines
-    return [*lines[: _MAX_FRESH_LINES // 2], *lines[-_MAX_FRESH_LINES // 2 :]]
 
 
 def ambiguous_anchor(found: UnclearLine, live: IndexedVersion, *, is_range: bool) -> OperationProblem:
@@ -134,7 +169,7 @@ def low_entropy(
 ) -> OperationProblem:
     """Tell of a bare hash that names a line such as `}`, with better lines near it."""
     line, more = lines[0], len(lines) - 1
-    text = preview_text(live.line_text(line), PREVIEW_CHARS)
+    text = _shorten_text(live.line_text(line))
     every = f", and {more} more lines are the same" if more else ""
     if more == 1:
         every = ", and 1 more line is the same"
@@ -154,7 +189,7 @@ def unseen_lines(lines: Sequence[int]) -> OperationProblem:
     return OperationProblem(
         error=RangeUnseen,
         message=f"the range covers {count} never shown in this session, from line {lines[0] + 1} on",
-        facts={"unseen": group_consecutive_lines(lines), "unseen_count": len(lines)},
+        facts={"unseen": _group_lines(lines), "unseen_count": len(lines)},
         fresh=lines[:_MAX_UNSEEN_LINES],
     )
 
@@ -200,9 +235,13 @@ def overlapping_changes(one: LineChange, other: LineChange) -> OperationProblem:
     )
 
 
+def _line_facts(version: IndexedVersion, line: int) -> dict[str, Any]:
+    return {"line": line + 1, "text": _shorten_text(version.line_text(line))}
+
+
 def _describe_line(version: IndexedVersion, line: int) -> str:
     text = version.line_text(line)
-    return f"line {line + 1} `{preview_text(text, PREVIEW_CHARS)}`" if text.strip() else f"the blank line {line + 1}"
+    return f"line {line + 1} `{_shorten_text(text)}`" if text.strip() else f"the blank line {line + 1}"
 
 
 def _stale_message(missing: UnclearLine) -> str:
@@ -211,7 +250,7 @@ def _stale_message(missing: UnclearLine) -> str:
         case "gone":
             return f"no line has the hash `{hash_}`"
         case "text":
-            return f"the line with the hash `{hash_}` does not read `{preview_text(anchor.tail or '', PREVIEW_CHARS)}`"
+            return f"the line with the hash `{hash_}` does not read `{_shorten_text(anchor.tail or '')}`"
         case "offset":
             return f"`{hash_}{anchor.offset:+d}` cannot be verified, since line {missing.pointer.number} is another one now"
         case "versions":
@@ -220,11 +259,12 @@ def _stale_message(missing: UnclearLine) -> str:
             return f"the line with the hash `{hash_}` {_LOST_REASONS[lost]}"
 
 
-def _line_window(start: int, live: IndexedVersion, end: int | None = None) -> range:
-    """Return the lines around one line, or around several."""
-    first, last = sorted((start, start if end is None else end))
-    first, last = min(first, len(live) - 1), min(last, len(live) - 1)
-    return range(max(0, first - _CONTEXT_LINES), min(len(live), last + _CONTEXT_LINES + 1))
+def _line_window(start: int, live: IndexedVersion, end: int | None = None) -> Sequence[int]:
+    """Return the lines around one line, or around several; of very many both ends, which the next call needs."""
+    first, last = sorted(min(line, len(live) - 1) for line in (start, start if end is None else end))
+    lines = range(max(0, first - _CONTEXT_LINES), min(len(live), last + _CONTEXT_LINES + 1))
+    half = _MAX_FRESH_LINES // 2
+    return lines if len(lines) <= _MAX_FRESH_LINES else [*lines[:half], *lines[-half:]]
 
 
 def _describe_drift(was: str, now: str) -> str:
@@ -245,3 +285,115 @@ def _estimate_place(version: IndexedVersion, line: int, live: IndexedVersion) ->
             if here >= 0:
                 return max(0, here + line - number)
     return line
+
+
+def build_refusal(problems: Sequence[OperationProblem], live: IndexedVersion, *, room: int) -> LineEditError:
+    """Return the one error for all problems of a call, with as many fresh rows as fit into so many characters."""
+    first, *others = sorted(problems, key=lambda problem: (_RANKS[problem.error], problem.index))
+    more = len(others)
+    detailed = sorted(others[: _MAX_DETAILED_PROBLEMS - 1], key=lambda problem: problem.index)
+    lines = {line + 1 for each in (first, *detailed) for line in _lines_to_show(each, live)}
+    details = _RefusalDetails(live, anchor_lines_at(live.snapshot, lines), room)
+    facts = details.collect_facts(first)
+    listed = [
+        _outline(first),
+        *(_outline(each) | details.collect_facts(each) for each in detailed),
+        *(_outline(each) for each in others[_MAX_DETAILED_PROBLEMS - 1 :]),
+    ]
+    also = "" if not more else " (1 more problem is listed)" if more == 1 else f" ({more} more problems are listed)"
+    return first.error(
+        f"Operation {first.index}: {first.message}{also}.",
+        reason=first.reason,
+        action=first.action,
+        operation_index=first.index,
+        op=first.op,
+        shown=merge_ranges((line, line) for line in sorted(details.shown)) or None,
+        **facts,
+        problems=sorted(listed, key=lambda each: each["index"]),
+        sha256=live.snapshot.sha256,
+    )
+
+
+def _outline(problem: OperationProblem) -> dict[str, Any]:
+    return {"index": problem.index, "op": problem.op, "error": problem.error.kind, "message": problem.message}
+
+
+def _shorten_text(text: str) -> str:
+    return preview_text(text, _PREVIEW_CHARS)
+
+
+def _group_lines(lines: Sequence[int]) -> list[list[int]]:
+    """Return 0-based lines as 1-based, inclusive pairs."""
+    return [[first, last] for first, last in merge_ranges((line + 1, line + 1) for line in lines)]
+
+
+def _offered_lines(problem: OperationProblem) -> Sequence[int]:
+    return (problem.candidates if problem.listed is None else problem.listed)[:_MAX_CANDIDATES]
+
+
+def _lines_to_show(problem: OperationProblem, live: IndexedVersion) -> set[int]:
+    wanted = {*_offered_lines(problem), *problem.fresh}
+    if (low := problem.low) is not None:
+        wanted.update(range(max(0, low - _MAX_NEIGHBOUR_LINES), min(len(live), low + _MAX_NEIGHBOUR_LINES + 1)))
+    return wanted
+
+
+@dataclass(slots=True)
+class _RefusalDetails:
+    """The facts about each problem, and which lines they show."""
+
+    live: IndexedVersion
+    rows: Mapping[int, AnchoredLine]
+    """The lines that may be shown, by their 1-based numbers."""
+    room: int
+    """How many characters of fresh rows still fit."""
+    shown: set[int] = field(default_factory=set[int])
+
+    def collect_facts(self, problem: OperationProblem) -> dict[str, Any]:
+        facts = dict(problem.facts)
+        offered = [line + 1 for line in _offered_lines(problem)]
+        if problem.candidates:
+            facts["candidates"] = self._describe_candidates(problem, offered)
+            facts["candidate_count"] = len(problem.candidates)
+        if problem.fresh:
+            facts["fresh_rows"] = list(self._take_fresh_rows(problem.fresh))
+            facts["fresh_lines"] = _group_lines(problem.fresh)
+        if problem.low is not None:
+            near = _high_neighbours(problem.low + 1, self.rows)
+            facts["neighbor_anchors"] = [self.rows[number].anchor for number in near]
+            self.shown.update(near)
+        if problem.operation is not None:
+            anchor = self.rows[offered[0]].anchor if offered else None
+            facts["operation"] = {name: anchor if value is None else value for name, value in problem.operation.items()}
+        return facts
+
+    def _describe_candidates(self, problem: OperationProblem, offered: Sequence[int]) -> list[dict[str, Any]]:
+        nth = {line + 1: number for number, line in enumerate(problem.candidates, start=1)}
+        self.shown.update(offered)
+        return [
+            {
+                "occurrence": nth.get(number),
+                "line": number,
+                "anchor": self.rows[number].anchor,
+                "context": self.live.context_id(number - 1),
+                "preview": _shorten_text(self.rows[number].text),
+            }
+            for number in offered
+        ]
+
+    def _take_fresh_rows(self, lines: Sequence[int]) -> Iterator[str]:
+        for line in lines:
+            row = self.rows[line + 1]
+            row = row.prefix + preview_text(row.text, _MAX_ROW_CHARS)
+            self.room -= len(row) + 1
+            if self.room < 0:
+                return
+            self.shown.add(line + 1)
+            yield row
+
+
+def _high_neighbours(line: int, rows: Mapping[int, AnchoredLine]) -> list[int]:
+    high = sorted(number for number, row in rows.items() if row.quality == "high")
+    above = [number for number in high if line - _MAX_NEIGHBOUR_LINES <= number < line]
+    below = [number for number in high if line < number <= line + _MAX_NEIGHBOUR_LINES]
+    return [*above[-_MAX_NEIGHBOURS_PER_SIDE:], *below[:_MAX_NEIGHBOURS_PER_SIDE]]

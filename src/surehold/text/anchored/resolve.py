@@ -7,9 +7,10 @@
    lines that are unique there: a number or an occurrence may come from a version that is no longer known.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Literal
 
 from surehold.text.anchored.anchor import (
     RESOLUTION_LEVELS,
@@ -47,6 +48,21 @@ class HomeVersion:
     def targets(self) -> tuple[int, ...]:
         """The lines that are meant, in this version."""
         return tuple(reading.target for reading in self.readings)
+
+    @property
+    def is_exact(self) -> bool:
+        return all(reading.exact for reading in self.readings)
+
+
+def _read_pointers(
+    version: IndexedVersion, pointers: Sequence[LinePointer], *, shown_only: bool
+) -> HomeVersion | Literal["unclear"] | None:
+    """Return what all pointers mean in a version; unclear or None if one of them does not say it."""
+    readings = [read_pointer(version, pointer, shown_only=shown_only) for pointer in pointers]
+    found = tuple(reading for reading in readings if isinstance(reading, AnchorMeaning))
+    if len(found) == len(pointers):
+        return HomeVersion(version=version, readings=found)
+    return "unclear" if "unclear" in readings else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +103,8 @@ class AnchorResolver:
         self._loaded = list[IndexedVersion | None]()
         self._forgotten = False
         """Whether bytes of a version that was shown are not known any more."""
+        self._places = dict[tuple[IndexedVersion, LineBlock], MovedLines | LostLines]()
+        """Where blocks of earlier versions are in the file as it is now."""
 
     def shown_versions(self) -> Iterator[IndexedVersion]:
         """Yield the versions that were shown, newest first; an earlier one is loaded when it is first needed."""
@@ -113,25 +131,18 @@ class AnchorResolver:
         """Find the lines of every operation; pointers of one operation belong to one version."""
         homes = [self._find_home(pointers) for pointers in wanted]
         rivals = [self._find_rivals(pointers, home) for pointers, home in zip(wanted, homes, strict=True)]
-        places = self._carry_blocks(
-            [home for group in zip(homes, rivals, strict=True) for home in (group[0], *group[1])]
-        )
-        return [
-            self._decide_resolution(pointers, home, others, places)
-            for pointers, home, others in zip(wanted, homes, rivals, strict=True)
-        ]
+        self._carry_blocks(home for home in chain(homes, *rivals) if home is not None)
+        return [self._decide_resolution(*each) for each in zip(wanted, homes, rivals, strict=True)]
 
     def _find_home(self, pointers: tuple[LinePointer, ...]) -> HomeVersion | None:
         weak: HomeVersion | None = None
         for version in self.shown_versions():
-            readings = [read_pointer(version, pointer, shown_only=True) for pointer in pointers]
-            found = tuple(reading for reading in readings if isinstance(reading, AnchorMeaning))
-            if len(found) < len(pointers):
-                if "unclear" in readings and weak is None:
+            home = _read_pointers(version, pointers, shown_only=True)
+            if not isinstance(home, HomeVersion):
+                if home == "unclear" and weak is None:
                     return None
                 continue
-            home = HomeVersion(version=version, readings=found)
-            if all(reading.exact for reading in found):
+            if home.is_exact:
                 if weak is None or self._was_one_of_several(pointers, weak, version):
                     return home
                 return weak.with_placement_of(home)
@@ -142,9 +153,8 @@ class AnchorResolver:
         moved_on = self._forgotten or any(version is not self.live for version in self.shown_versions())
         if moved_on and any(len(named_lines(self.live, pointer)) > 1 for pointer in pointers):
             return None
-        final = [read_pointer(self.live, pointer, shown_only=False) for pointer in pointers]
-        found = tuple(reading for reading in final if isinstance(reading, AnchorMeaning))
-        return HomeVersion(version=self.live, readings=found) if len(found) == len(pointers) else None
+        home = _read_pointers(self.live, pointers, shown_only=False)
+        return home if isinstance(home, HomeVersion) else None
 
     def _was_one_of_several(self, pointers: tuple[LinePointer, ...], weak: HomeVersion, older: IndexedVersion) -> bool:
         """Tell whether the copied number once told equal lines apart, of which only one is left."""
@@ -164,43 +174,35 @@ class AnchorResolver:
                 return ()  # these very anchors were shown last in this version
         others = list[HomeVersion]()
         for version in self.shown_versions():
-            readings = [read_pointer(version, pointer, shown_only=True) for pointer in pointers]
-            exact = tuple(r for r in readings if isinstance(r, AnchorMeaning) and r.exact)
-            if version is home.version or len(exact) < len(pointers):
+            rival = _read_pointers(version, pointers, shown_only=True)
+            if version is home.version or not isinstance(rival, HomeVersion) or not rival.is_exact:
                 continue
-            rival = HomeVersion(version=version, readings=exact)
             is_same = rival.targets == home.targets and all(version.is_unmoved(t, home.version) for t in rival.targets)
             if not is_same:
                 others.append(rival)
         return tuple(others)
 
-    def _carry_blocks(self, homes: Sequence[HomeVersion | None]) -> dict[tuple[int, LineBlock], MovedLines | LostLines]:
+    def _carry_blocks(self, homes: Iterable[HomeVersion]) -> None:
         """Carry the blocks of all homes to the file as it is now; every version is aligned once."""
-        by_version = dict[int, tuple[IndexedVersion, dict[LineBlock, None]]]()
+        blocks = dict[IndexedVersion, dict[LineBlock, None]]()
         for home in homes:
-            if home is not None and home.version is not self.live:
-                by_version.setdefault(id(home.version), (home.version, {}))[1][home.block] = None
-        places = dict[tuple[int, LineBlock], MovedLines | LostLines]()
-        for key, (version, blocks) in by_version.items():
-            found = relocate_lines(version.snapshot.lines.raw, self.live.snapshot.lines.raw, list(blocks))
-            places.update(((key, block), place) for block, place in zip(blocks, found, strict=True))
-        return places
+            if home.version is not self.live:
+                blocks.setdefault(home.version, {})[home.block] = None
+        for version, wanted in blocks.items():
+            found = relocate_lines(version.snapshot.lines.raw, self.live.snapshot.lines.raw, list(wanted))
+            self._places.update(((version, block), place) for block, place in zip(wanted, found, strict=True))
 
     def _decide_resolution(
-        self,
-        pointers: tuple[LinePointer, ...],
-        home: HomeVersion | None,
-        rivals: tuple[HomeVersion, ...],
-        places: dict[tuple[int, LineBlock], MovedLines | LostLines],
+        self, pointers: tuple[LinePointer, ...], home: HomeVersion | None, rivals: tuple[HomeVersion, ...]
     ) -> Resolution:
         if home is None:
             return self._explain_failures(pointers)
-        here = self._current_place(home, places)
+        here = self._places.get((home.version, home.block))  # None if that is the file as it is now
         if isinstance(here, LostLines):
             return (_lost_line(pointers[0], home, here),)
         targets = _shifted_targets(home, here)
         for rival in rivals:
-            there = self._current_place(rival, places)
+            there = self._places.get((rival.version, rival.block))
             if isinstance(there, LostLines):
                 if any(map(_is_counted, pointers)):  # it may have been counted there, where lines changed
                     return (_lost_line(pointers[0], rival, there),)
@@ -214,11 +216,6 @@ class AnchorResolver:
                 from_line=start + 1, to_line=start + shift + 1, evidence=here.evidence, context=here.context
             )
         return FoundLines(targets=targets, level=self._deciding_level(pointers, home), home=home, carried=carried)
-
-    def _current_place(
-        self, home: HomeVersion, places: dict[tuple[int, LineBlock], MovedLines | LostLines]
-    ) -> MovedLines | LostLines | None:
-        return None if home.version is self.live else places[id(home.version), home.block]
 
     def _deciding_level(self, pointers: tuple[LinePointer, ...], home: HomeVersion) -> ResolutionLevel:
         """Return the last rung that was needed; between several lines of today, the shown context decided."""

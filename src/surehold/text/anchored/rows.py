@@ -1,8 +1,10 @@
 """Lines as `N#HASH|text` rows with quality marks, and diffs whose rows carry fresh anchors."""
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 from surehold.text.diff import Hunk
@@ -60,41 +62,6 @@ class AnchoredLine:
         return self.prefix + self.text
 
 
-@dataclass(slots=True)
-class _EqualLineCounter:
-    """Counts the lines of a whole file that are equal to some shown ones, or begin alike."""
-
-    shorts: frozenset[int]
-    wanted: Container[int]
-    """The numbers of the shown lines."""
-    line: int = 1
-    totals: dict[int, int] = field(default_factory=dict[int, int])
-    occurrences: dict[int, int] = field(default_factory=dict[int, int])
-    """Which of several equal lines each shown one is, by its number."""
-    _alike: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
-
-    def count_lines(self, digests: Sequence[int]) -> None:
-        shorts, totals, wanted = self.shorts, self.totals, self.wanted
-        for number, digest in enumerate(digests, start=self.line):
-            if digest >> _SHORT_HASH_SHIFT in shorts:
-                totals[digest] = total = totals.get(digest, 0) + 1
-                if total == 1:
-                    self._alike.setdefault(digest >> _SHORT_HASH_SHIFT, []).append(digest)
-                if number in wanted:
-                    self.occurrences[number] = total
-        self.line += len(digests)
-
-    def shortest_hash(self, digest: int) -> str:
-        """Return the shortest beginning of a digest that no other line shares."""
-        full = digest_text(digest)
-        alike = [digest_text(other) for other in self._alike[digest >> _SHORT_HASH_SHIFT] if other != digest]
-        if not alike:
-            return full[:SHORT_HASH_DIGITS]
-        return next(
-            full[:n] for n in range(_UNIQUE_HASH_DIGITS, DIGEST_DIGITS + 1) if all(o[:n] != full[:n] for o in alike)
-        )
-
-
 def anchor_lines(
     contents: Sequence[bytes], everything: Iterable[Sequence[int]], *, start: int, encoding: Encoding
 ) -> tuple[AnchoredLine, ...]:
@@ -114,23 +81,42 @@ def _anchor_numbered_lines(
 ) -> tuple[AnchoredLine, ...]:
     shown = line_digests(list(contents), encoding)
     wanted = numbers if isinstance(numbers, range) else frozenset(numbers)
-    census = _EqualLineCounter(frozenset(digest >> _SHORT_HASH_SHIFT for digest in shown), wanted)
-    for digests in everything:
-        census.count_lines(digests)
-    spelled = {digest: census.shortest_hash(digest) for digest in set(shown)}
-    out = list[AnchoredLine]()
+    shorts = frozenset(digest >> _SHORT_HASH_SHIFT for digest in shown)
+    totals, occurrences = dict[int, int](), dict[int, int]()
+    for number, digest in enumerate(chain.from_iterable(everything), start=1):
+        if digest >> _SHORT_HASH_SHIFT in shorts:
+            totals[digest] = total = totals.get(digest, 0) + 1
+            if number in wanted:
+                occurrences[number] = total
+    spelled, out = _shortest_hashes({*shown, *totals}), list[AnchoredLine]()
     for number, content, digest in zip(numbers, contents, shown, strict=True):
-        text, total = encoding.decode(content), census.totals.get(digest, 1)
+        text, total = encoding.decode(content), totals.get(digest, 1)
         out.append(
             AnchoredLine(
                 line=number,
                 hash=spelled[digest],
-                occurrence=census.occurrences.get(number) if total > 1 else None,
+                occurrence=occurrences.get(number) if total > 1 else None,
                 quality=judge_quality(text, total),
                 text=text,
             )
         )
     return tuple(out)
+
+
+def _shortest_hashes(digests: Iterable[int]) -> dict[int, str]:
+    """Return the shortest beginning of every digest that no other one has."""
+    alike = defaultdict[int, list[int]](list)
+    for digest in digests:
+        alike[digest >> _SHORT_HASH_SHIFT].append(digest)
+    spelled = dict[int, str]()
+    for group in alike.values():
+        length = SHORT_HASH_DIGITS if len(group) == 1 else _UNIQUE_HASH_DIGITS
+        for digest in group:
+            full, others = digest_text(digest), [digest_text(other) for other in group if other != digest]
+            spelled[digest] = next(
+                full[:n] for n in range(length, DIGEST_DIGITS + 1) if all(other[:n] != full[:n] for other in others)
+            )
+    return spelled
 
 
 def render_sparse(found: Iterable[AnchoredLine]) -> Iterator[str]:

@@ -213,7 +213,6 @@ class SanityCheck:
 
 
 def _attribute_finding(finding: SanityFinding, subject: SanitySubject, plan: EditPlan) -> SanityFinding:
-    """Say which operation of the caller a finding belongs to."""
     if finding.line is None:
         return finding
     span = finding.span if finding.span is not None else subject.span_at(finding.line)

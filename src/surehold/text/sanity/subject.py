@@ -7,7 +7,8 @@ from typing import Any, Literal, Protocol
 
 from surehold.text.align import shared_ends
 from surehold.text.encoding import Encoding
-from surehold.text.plan import EditPlan, Span
+from surehold.text.plan import EditPlan, Span, splice_spans
+from surehold.text.snapshot import Snapshot
 
 FindingKind = Literal[
     "parse_error",
@@ -101,11 +102,7 @@ class SanitySubject:
 
     def with_spans(self, kept: Sequence[Span]) -> bytes:
         """Return the text that only some of the spans would leave."""
-        pieces, at = list[bytes](), 0
-        for span in kept:
-            pieces += (self.before[at : span.start], span.new)
-            at = span.end
-        return b"".join((*pieces, self.before[at:]))
+        return splice_spans(Snapshot(self.before), kept).after.data
 
     def span_at(self, line: int) -> int:
         """Return the span that wrote a line of the new text, else the last one above it."""
