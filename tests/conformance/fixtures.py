@@ -7,7 +7,7 @@ import base64
 import struct
 import time
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -183,10 +183,13 @@ TOOLS = (
 class FixtureResources(ResourceProvider):
     """Resources with fixed addresses, one of them by template, one that is watched."""
 
-    def list_entries(self) -> Iterable[Json]:
-        yield {"uri": "test://static-text", "name": "static-text", "mimeType": "text/plain"}
-        yield {"uri": "test://static-binary", "name": "static-binary", "mimeType": "image/png"}
-        yield {"uri": "test://watched-resource", "name": "watched-resource", "mimeType": "text/plain"}
+    def list_page(self, after: str) -> tuple[Sequence[Json], str]:
+        entries: list[Json] = [
+            {"uri": "test://static-text", "name": "static-text", "mimeType": "text/plain"},
+            {"uri": "test://static-binary", "name": "static-binary", "mimeType": "image/png"},
+            {"uri": "test://watched-resource", "name": "watched-resource", "mimeType": "text/plain"},
+        ]
+        return entries, ""
 
     def list_templates(self) -> Sequence[Json]:
         return [{"uriTemplate": "test://template/{id}/data", "name": "template", "mimeType": "application/json"}]

@@ -139,11 +139,7 @@ def open_port(settings: HttpSettings) -> tuple[socket.socket, HttpSettings]:
 
 
 def serve_http(
-    bound: BoundServer,
-    listener: socket.socket,
-    settings: HttpSettings,
-    *,
-    routes: Sequence[Route] = (),
+    bound: BoundServer, listener: socket.socket, settings: HttpSettings, *, routes: Sequence[Route] = ()
 ) -> int:
     """Serve until a signal ends it; return the exit code."""
     return anyio.run(_serve_app, bound, listener, make_app(bound, settings, routes))

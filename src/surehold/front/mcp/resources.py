@@ -11,7 +11,7 @@ import secrets
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
 
 import anyio
@@ -30,13 +30,9 @@ from surehold.workspace.workspace import Workspace
 class ResourceProvider:
     """Resources of one kind; by itself it has none."""
 
-    def list_entries(self) -> Iterable[Json]:
-        """Yield what `resources/list` shows, when that fits on one page."""
-        return ()
-
-    def list_page(self, after: str) -> tuple[Sequence[Json], str]:  # noqa: ARG002 - there is one page
+    def list_page(self, after: str) -> tuple[Sequence[Json], str]:  # noqa: ARG002 - it has none
         """Return what `resources/list` shows next, and where to go on; empty at the end."""
-        return list(self.list_entries()), ""
+        return (), ""
 
     def list_templates(self) -> Sequence[Json]:
         """Return what `resources/templates/list` shows."""
@@ -215,17 +211,14 @@ class LedgerResources(ResourceProvider):
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
-    def list_entries(self) -> Iterable[Json]:
-        yield _LOG_LISTING
+    def list_page(self, after: str) -> tuple[Sequence[Json], str]:  # noqa: ARG002 - there is one page
+        return [_LOG_LISTING], ""
 
     def read_resource(self, uri: str) -> Sequence[Json] | None:
         if uri != LOG_URI:
             return None
-        rows = [
-            entry_summary(entry)
-            for entry in self._workspace.history.log(LedgerQuery(limit=_NEWEST_ENTRIES))
-            if self._may_show(entry)
-        ]
+        newest = self._workspace.history.log(LedgerQuery(limit=_NEWEST_ENTRIES))
+        rows = [entry_summary(entry) for entry in newest if self._may_show(entry)]
         return [{"uri": uri, "mimeType": "application/json", "text": json.dumps({"entries": rows}, indent=1)}]
 
     def _may_show(self, entry: Entry) -> bool:

@@ -26,7 +26,7 @@ from pydantic import ValidationError
 
 from surehold.errors import PermissionRequired
 from surehold.front.mcp.adapter import Adapter
-from surehold.front.mcp.call_threads import CallThreads, Send
+from surehold.front.mcp.call_threads import CallThreads, Send, Work
 from surehold.front.mcp.resources import ResourceWatcher
 from surehold.front.mcp.results import REPAIRED_KEY, SESSION_KEY
 from surehold.front.mcp.sessions import (
@@ -76,9 +76,10 @@ def can_elicit(ctx: RequestContext) -> bool:
     return declared is not None and (declared.form is not None or declared.url is None)
 
 
-def replies_in(params: types.CallToolRequestParams) -> dict[str, ElicitationReply]:
+def _round_input(params: types.CallToolRequestParams) -> RoundInput:
     given = params.input_responses or {}
-    return {key: _reply_from(one) for key, one in given.items() if isinstance(one, types.ElicitResult)}
+    replies = {key: _reply_from(one) for key, one in given.items() if isinstance(one, types.ElicitResult)}
+    return RoundInput(state=params.request_state or "", replies=replies)
 
 
 def make_form_channel(ctx: RequestContext) -> ShowForm:
@@ -150,31 +151,29 @@ class _ServerBinding:
         self._subscribed = OrderedDict[tuple[str, str], ServerSession]()
 
     def make_bound_server(self) -> BoundServer:
-        about = self._adapter.describe_server()
+        adapter = self._adapter
         server = Server[Any](
-            about["name"],
-            version=about["version"],
-            title=about["title"],
-            description=about["description"],
-            instructions=about["instructions"],
+            **adapter.describe_server(),
             cache_hints=_CACHE_HINTS,
             lifespan=self._run_lifespan,
-            get_tool_input_schema=self._adapter.input_schema,
-            on_list_tools=_plain_answer(self._list_tools),
+            get_tool_input_schema=adapter.input_schema,
+            on_list_tools=self._answer_in_thread(lambda _, __: {"tools": adapter.list_tools()}),
             on_call_tool=_plain_answer(self._call_tool),
-            on_list_resources=_plain_answer(self._list_resources),
-            on_list_resource_templates=_plain_answer(self._list_templates),
-            on_read_resource=_plain_answer(self._read_resource),
+            on_list_resources=self._answer_in_thread(lambda _, page: adapter.list_resources(page and page.cursor)),
+            on_list_resource_templates=self._answer_in_thread(lambda _, __: adapter.list_templates()),
+            on_read_resource=self._answer_in_thread(
+                lambda ctx, params: adapter.read_resource(params.uri, self._caller_from(ctx))
+            ),
             on_subscribe_resource=self._subscribe_resource,
             on_unsubscribe_resource=self._unsubscribe_resource,
             on_subscriptions_listen=self._listen_for_updates,
-            on_list_prompts=_plain_answer(self._list_prompts),
-            on_get_prompt=_plain_answer(self._get_prompt),
-            on_completion=_plain_answer(self._complete_argument),
+            on_list_prompts=self._answer_in_thread(lambda _, __: adapter.list_prompts()),
+            on_get_prompt=self._answer_in_thread(lambda _, params: adapter.get_prompt(params.name, params.arguments)),
+            on_completion=self._answer_in_thread(
+                lambda _, params: adapter.complete_template(getattr(params.ref, "uri", ""), params.argument.value)
+            ),
         )
-        return BoundServer(
-            server=server, calls=self._calls, approvals=self._adapter.approvals, listening=self._listening
-        )
+        return BoundServer(server=server, calls=self._calls, approvals=adapter.approvals, listening=self._listening)
 
     @asynccontextmanager
     async def _run_lifespan(self, _: Server[Any]) -> AsyncGenerator[None]:
@@ -185,44 +184,23 @@ class _ServerBinding:
             finally:
                 group.cancel_scope.cancel()
 
-    # Tools.
-    async def _list_tools(self, _: RequestContext, __: types.PaginatedRequestParams | None) -> Json:
-        return {"tools": self._adapter.list_tools()}
-
     async def _call_tool(self, ctx: RequestContext, params: types.CallToolRequestParams) -> Json:
-        name, arguments, caller = params.name, params.arguments, self._caller_from(ctx)
+        name, caller = params.name, self._caller_from(ctx)
         changes = self._adapter.may_write(name)
         if changes and can_elicit(ctx):
             if caller.era == "stateless":
-                brought = RoundInput(state=params.request_state or "", replies=replies_in(params))
-                caller = replace(caller, round=brought)
+                caller = replace(caller, round=_round_input(params))
             else:
                 caller = replace(caller, show_form=make_form_channel(ctx))
 
         def call_adapter(progress: ProgressListener, cancelled: Callable[[], bool]) -> Json:
-            return self._adapter.call_tool(name, arguments, replace(caller, progress=progress, cancelled=cancelled))
+            return self._adapter.call_tool(
+                name, params.arguments, replace(caller, progress=progress, cancelled=cancelled)
+            )
 
         send: Send | None = ctx.session.report_progress if (ctx.meta or {}).get("progress_token") is not None else None
         return await self._run_call(call_adapter, changes=changes, send=send)
 
-    # Resources.
-    async def _list_resources(self, _: RequestContext, params: types.PaginatedRequestParams | None) -> Json:
-        cursor = params.cursor if params else None
-        return await self._run_call(lambda _, __: self._adapter.list_resources(cursor))
-
-    async def _list_templates(self, _: RequestContext, __: types.PaginatedRequestParams | None) -> Json:
-        return self._adapter.list_templates()
-
-    async def _read_resource(self, ctx: RequestContext, params: types.ReadResourceRequestParams) -> Json:
-        caller = self._caller_from(ctx)
-        return await self._run_call(lambda _, __: self._adapter.read_resource(params.uri, caller))
-
-    async def _complete_argument(self, _: RequestContext, params: types.CompleteRequestParams) -> Json:
-        ref = params.ref
-        template = ref.uri if isinstance(ref, types.ResourceTemplateReference) else ""
-        return await self._run_call(lambda _, __: self._adapter.complete_template(template, params.argument.value))
-
-    # Subscriptions.
     async def _subscribe_resource(self, ctx: RequestContext, params: types.SubscribeRequestParams) -> types.EmptyResult:
         caller = self._caller_from(ctx)
         key = (caller.connection, params.uri)
@@ -262,20 +240,10 @@ class _ServerBinding:
                 with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
                     await session.send_resource_updated(uri)
 
-    # Prompts.
-    async def _list_prompts(self, _: RequestContext, __: types.PaginatedRequestParams | None) -> Json:
-        return self._adapter.list_prompts()
+    def _answer_in_thread(self, work: Callable[[RequestContext, Any], Json]) -> Any:
+        return _plain_answer(lambda ctx, params: self._run_call(lambda _, __: work(ctx, params)))
 
-    async def _get_prompt(self, _: RequestContext, params: types.GetPromptRequestParams) -> Json:
-        return await self._run_call(lambda _, __: self._adapter.get_prompt(params.name, params.arguments))
-
-    async def _run_call(
-        self,
-        work: Callable[[ProgressListener, Callable[[], bool]], T],
-        *,
-        changes: bool = False,
-        send: Send | None = None,
-    ) -> T:
+    async def _run_call(self, work: "Work[T]", *, changes: bool = False, send: Send | None = None) -> T:
         try:
             return await self._calls.run_in_thread(work, changes=changes, send=send)
         except RpcError as error:
@@ -285,20 +253,16 @@ class _ServerBinding:
         client = ctx.session.client_params.client_info if ctx.session.client_params else None
         stateless = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
         meta: dict[str, Any] = dict(ctx.meta or {})
+        web = ctx.request
         return Caller(
             client=client.name if client else "",
             client_version=client.version if client else "",
             era="stateless" if stateless else "handshake",
-            connection=self._connection_id(ctx, stateless=stateless),
-            principal=ctx.request.scope.get(PRINCIPAL_KEY, "") if ctx.request is not None else "",
+            connection=self._own if web is None else "" if stateless else web.headers.get("mcp-session-id", ""),
+            principal=web.scope.get(PRINCIPAL_KEY, "") if web is not None else "",
             handle=str(meta.get(SESSION_KEY) or ""),
             repaired=bool(meta.get(REPAIRED_KEY)),
         )
-
-    def _connection_id(self, ctx: RequestContext, *, stateless: bool) -> str:
-        if ctx.request is None:
-            return self._own
-        return "" if stateless else ctx.request.headers.get("mcp-session-id", "")
 
 
 def _plain_answer(answer: Callable[[RequestContext, Any], Awaitable[Json]]) -> Any:

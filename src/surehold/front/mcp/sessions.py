@@ -124,9 +124,8 @@ class CallerSession:
 class SessionRegistry:
     """Finds the session of a call, and begins those that are new."""
 
-    def __init__(self, workspace: Workspace, *, new_handle: Callable[[], str] = new_handle) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._new_handle = new_handle
         self._open = OrderedDict[str, Session]()
         self._lock = threading.Lock()
 
@@ -134,7 +133,7 @@ class SessionRegistry:
         """Return where this call belongs; `otherwise` is a handle for a call that nothing else places."""
         named = handle or caller.handle
         if named == NEW_SESSION:
-            return self._open_session(self._new_handle(), caller)
+            return self._open_session(new_handle(), caller)
         if named:
             self._check_handle(named)
             return self._open_session(named, caller)
@@ -143,7 +142,7 @@ class SessionRegistry:
         if caller.principal:
             owner = self._open_session(f"principal {caller.principal}", caller)
             return CallerSession(session=owner.session, handle="")
-        return self._open_session(otherwise or self._new_handle(), caller)
+        return self._open_session(otherwise or new_handle(), caller)
 
     def _check_handle(self, handle: str) -> None:
         known = session_id(handle)

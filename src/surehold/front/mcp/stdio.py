@@ -11,7 +11,6 @@
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any, cast
 
 import anyio
@@ -34,24 +33,12 @@ _INVALID_REQUEST = -32600
 _MAX_DIGITS = 4_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParsedLine:
-    """What a line came to."""
-
-    message: JSONRPCMessage | None = None
-    replies: tuple[JSONRPCError, ...] = ()
-    """What to answer at once, to lines that are not requests."""
-
-
-def parse_line(line: bytes) -> ParsedLine:
+def parse_line(line: bytes) -> JSONRPCMessage | tuple[JSONRPCError, ...]:
+    """Return the message in a line; if it has none, what to answer at once."""
     try:
-        return ParsedLine(message=jsonrpc_message_adapter.validate_json(line, by_name=False))
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError:
-        pass
-    repaired = _repair_line(line)
-    if repaired is not None:
-        return ParsedLine(message=repaired)
-    return ParsedLine(replies=_error_replies(line))
+        return _repair_line(line) or _error_replies(line)
 
 
 def _repair_line(line: bytes) -> JSONRPCMessage | None:
@@ -95,9 +82,6 @@ _FLUSH_SECONDS = 2.0
 _SETTLE_SECONDS = 0.05
 """Seconds until everything that was read has been handed on."""
 
-Incoming = MemoryObjectSendStream[SessionMessage | Exception]
-Outgoing = MemoryObjectReceiveStream[SessionMessage]
-
 
 def serve_stdio(bound: BoundServer, pipes: StdioDescriptors) -> int:
     """Serve one client until it leaves; return the exit code."""
@@ -122,7 +106,7 @@ async def _serve_client(bound: BoundServer, pipes: StdioDescriptors) -> int:
 
 async def _read_messages(
     lines: StdioLines,
-    incoming: Incoming,
+    incoming: MemoryObjectSendStream[SessionMessage | Exception],
     replies: MemoryObjectSendStream[SessionMessage],
     bound: BoundServer,
     ending: ShutdownSignals,
@@ -132,10 +116,11 @@ async def _read_messages(
             group.start_soon(ending.cancel_when_asked, group.cancel_scope)
             async for line in lines.read_lines():
                 found = parse_line(line)
-                for reply in found.replies:
+                if not isinstance(found, tuple):
+                    await incoming.send(SessionMessage(found))
+                    continue
+                for reply in found:
                     await replies.send(SessionMessage(reply))
-                if found.message is not None:
-                    await incoming.send(SessionMessage(found.message))
             group.cancel_scope.cancel()
         await _finish_calls(lines, bound)
 
@@ -151,7 +136,12 @@ async def _finish_calls(lines: StdioLines, bound: BoundServer) -> None:
     await anyio.sleep(_SETTLE_SECONDS)
 
 
-async def _write_messages(lines: StdioLines, outgoing: Outgoing, written: anyio.Event, ending: ShutdownSignals) -> None:
+async def _write_messages(
+    lines: StdioLines,
+    outgoing: MemoryObjectReceiveStream[SessionMessage],
+    written: anyio.Event,
+    ending: ShutdownSignals,
+) -> None:
     try:
         async with outgoing:
             async for message in outgoing:
