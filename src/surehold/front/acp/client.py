@@ -1,6 +1,7 @@
 """Sends events and approval questions to the client of one session. Anything but an explicit yes is a no."""
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from surehold.errors import PermissionRequired
@@ -32,17 +33,8 @@ def pending_call(event: ToolEvent, request: PermissionRequest, *, root: str) -> 
     """Return the call that waits, with the difference it would make."""
     seen = preview_changes(request.files, root=root)
     text = "\n".join(row for row in (request.why, *map(_describe_outcome, request.files), *seen.notes) if row)
-    waiting = ToolEvent(
-        call_id=event.call_id,
-        status="pending",
-        title=event.title,
-        kind=event.kind,
-        locations=changed_locations(request.files, root=root) or event.locations,
-        raw_input=event.raw_input,
-        text=text,
-        diffs=seen.diffs,
-    )
-    spelled = to_acp_update(waiting)
+    locations = changed_locations(request.files, root=root) or event.locations
+    spelled = to_acp_update(replace(event, locations=locations, text=text, diffs=seen.diffs))
     del spelled["sessionUpdate"]
     return spelled
 

@@ -91,8 +91,7 @@ class AcpEditorFiles:
 
     def _client_path(self, path: str) -> str:
         """Return a path as the client spells it; the innermost directory decides."""
-        found = ((real, name) for real, name in self._names if path.startswith(f"{real}/"))
-        real, name = next(found, ("", ""))
+        real, name = next((one for one in self._names if path.startswith(f"{one[0]}/")), ("", ""))
         return name + path[len(real) :]
 
     def _ask_editor(self, question: Callable[[], Coroutine[Any, Any, T]], path: str) -> T:
@@ -109,7 +108,13 @@ class AcpEditorFiles:
             return answer.result(self._timeout)
         except TimeoutError as error:
             answer.cancel()
-            raise _timeout_error(path, self._timeout) from error
+            raise Unavailable(
+                f"The editor did not answer about `{path}` within {self._timeout:g} s.",
+                path=path,
+                reason="editor_timeout",
+                action="Check whether the editor waits for something, then read the file and try again.",
+                seconds=self._timeout,
+            ) from error
         except (ConnectionError, CancelledError, asyncio.CancelledError) as error:
             raise _disconnected_error(path) from error
         except ValidationError as error:
@@ -136,16 +141,6 @@ def _refused_error(message: str, path: str, code: int | None) -> Unavailable:
         reason="editor_refused",
         action="Check whether the file can be opened and changed in the editor.",
         editor_code=code,
-    )
-
-
-def _timeout_error(path: str, seconds: float) -> Unavailable:
-    return Unavailable(
-        f"The editor did not answer about `{path}` within {seconds:g} s.",
-        path=path,
-        reason="editor_timeout",
-        action="Check whether the editor waits for something, then read the file and try again.",
-        seconds=seconds,
     )
 
 

@@ -89,16 +89,20 @@ LINES_KEY = "surehold/lines"
 
 def to_acp_update(event: ToolEvent) -> Json:
     """Spell an event as today's clients understand it: the `update` of a `session/update`."""
-    begins = event.status == "pending"
+    text = ({"type": "text", "text": event.text},) if event.text else ()
     update: Json = {
-        "sessionUpdate": "tool_call" if begins else "tool_call_update",
+        "sessionUpdate": "tool_call" if event.status == "pending" else "tool_call_update",
         "toolCallId": event.call_id,
-        **_title_and_kind(event),
+        "title": event.title or None,
+        "kind": event.kind,
         "status": event.status,
         "locations": [_location_json(one) for one in event.locations],
         "rawInput": event.raw_input,
         "rawOutput": cut_texts(event.raw_output, MAX_OUTPUT_BYTES),
-        "content": [*map(diff_content, event.diffs), *map(_wrap_block, _content_blocks(event))],
+        "content": [
+            *map(diff_content, event.diffs),
+            *({"type": "content", "content": block} for block in (*text, *event.content)),
+        ],
         "_meta": {CHANGE_KEY: event.change_id} if event.change_id else None,
     }
     return ensure_utf8({key: value for key, value in update.items() if value not in (None, [])})
@@ -110,12 +114,13 @@ def to_contract_update(event: ToolEvent) -> Json:
         begin: Json = {
             "type": "toolCall",
             "id": event.call_id,
-            **_title_and_kind(event),
+            "kind": event.kind,
             "status": event.status,
+            "title": event.title or None,
             "locations": [{"path": one.path} for one in event.locations],
             "rawInput": event.raw_input,
         }
-        return ensure_utf8({key: begin[key] for key in _CONTRACT_ORDER if key in begin})
+        return ensure_utf8({key: value for key, value in begin.items() if value is not None})
     fields: Json = {"status": event.status}
     if event.raw_output is not None:
         # The contract's results have no `_meta`; only callers of version 1 know what is in it.
@@ -125,7 +130,6 @@ def to_contract_update(event: ToolEvent) -> Json:
 
 
 EVENT_FORMATS: Mapping[Dialect, Callable[[ToolEvent], Json]] = {"v1": to_acp_update, "contract": to_contract_update}
-_CONTRACT_ORDER = ("type", "id", "kind", "status", "title", "locations", "rawInput")
 
 
 def diff_content(diff: FileDiff) -> Json:
@@ -136,21 +140,5 @@ def diff_content(diff: FileDiff) -> Json:
     return {**spelled, "_meta": {LINES_KEY: {"oldStart": diff.old_start, "newStart": diff.new_start}}}
 
 
-def _title_and_kind(event: ToolEvent) -> Json:
-    named: Json = {"title": event.title} if event.title else {}
-    return {**named, "kind": event.kind} if event.kind else named
-
-
 def _location_json(location: FileLocation) -> Json:
-    if location.line is None:
-        return {"path": location.path}
-    return {"path": location.path, "line": location.line}
-
-
-def _content_blocks(event: ToolEvent) -> tuple[Json, ...]:
-    text = ({"type": "text", "text": event.text},) if event.text else ()
-    return (*text, *event.content)
-
-
-def _wrap_block(block: Json) -> Json:
-    return {"type": "content", "content": block}
+    return {"path": location.path} if location.line is None else {"path": location.path, "line": location.line}

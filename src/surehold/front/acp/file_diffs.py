@@ -66,17 +66,16 @@ def _file_diffs(path: str, plan: EditPlan) -> list[FileDiff]:
         return [FileDiff(path=path, old=None, new=after.text)]
     if not after.exists or before.size + after.size <= _WHOLE_FILE_BYTES:
         return [FileDiff(path=path, old=before.text, new=after.text if after.exists else "")]
-    return [_hunk_diff(path, plan, hunk) for hunk in plan.hunks()]
-
-
-def _hunk_diff(path: str, plan: EditPlan, hunk: Hunk) -> FileDiff:
-    return FileDiff(
-        path=path,
-        old=_hunk_side(plan, hunk, b" -"),
-        new=_hunk_side(plan, hunk, b" +"),
-        old_start=max(hunk.old_start, 1),
-        new_start=max(hunk.new_start, 1),
-    )
+    return [
+        FileDiff(
+            path=path,
+            old=_hunk_side(plan, hunk, b" -"),
+            new=_hunk_side(plan, hunk, b" +"),
+            old_start=max(hunk.old_start, 1),
+            new_start=max(hunk.new_start, 1),
+        )
+        for hunk in plan.hunks()
+    ]
 
 
 def _hunk_side(plan: EditPlan, hunk: Hunk, signs: bytes) -> str:

@@ -172,9 +172,17 @@ class Reporter:
         self._unchecked = unchecked
 
     async def call(
-        self, tool: AnyTool | str, arguments: Mapping[str, Any], *, cancel: CancelToken | None = None
+        self,
+        tool: AnyTool | str,
+        arguments: Mapping[str, Any],
+        *,
+        cancel: CancelToken | None = None,
+        halt: CancelToken | None = None,
     ) -> Answer:
-        """Call a tool; a refusal is an answer too. Cancelling stops it, unless a change is under way."""
+        """Call a tool; a refusal is an answer too. Cancelling stops it, unless a change is under way.
+
+        `halt` is the earlier name of `cancel` and still works.
+        """
         call = ReportedCall(
             tool_named(tool) if isinstance(tool, str) else tool,
             arguments,
@@ -182,6 +190,6 @@ class Reporter:
             root=self.root,
             client=self._client,
             approvals=self._approvals,
-            cancel=cancel or CancelToken(),
+            cancel=cancel or halt or CancelToken(),
         )
         return await call.run_and_report(budget=self._budget, unchecked=self._unchecked)
