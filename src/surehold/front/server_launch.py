@@ -140,5 +140,4 @@ def _finish_startup() -> None:
 
 
 def _print_to_stderr(sentence: str) -> None:
-    sys.stderr.write(f"{sentence}\n")
-    sys.stderr.flush()
+    print(sentence, file=sys.stderr, flush=True)  # noqa: T201 - the server reports how it starts

@@ -78,21 +78,15 @@ def serve_command(context: CommandContext, args: argparse.Namespace) -> int:
     import secrets
     from dataclasses import replace
 
-    http = _build_http_settings(args.host, args.port, args)
-    if http.token:
-        return _launch_server(context, args, http, page=True)
-    return _launch_server(context, args, replace(http, token=secrets.token_urlsafe(24)), page=True, show_token=True)
+    given = _build_http_settings(args.host, args.port, args)
+    http = given if given.token else replace(given, token=secrets.token_urlsafe(24))
+    return _launch_server(context, args, http, page=True, show_token=http is not given)
 
 
-def _launch_server(
-    context: CommandContext,
-    args: argparse.Namespace,
-    http: "HttpSettings | None",
-    *,
-    page: bool = False,
-    show_token: bool = False,
-) -> int:
-    _exit_on_sigterm()
+def _launch_server(context: CommandContext, args: argparse.Namespace, http: "HttpSettings | None", **page: bool) -> int:
+    import signal
+
+    signal.signal(signal.SIGTERM, lambda _, __: sys.exit(0))  # in good order also before the server runs
     from surehold.front.mcp.options import ASK_SECONDS, ServerOptions
     from surehold.front.server_launch import ServerLaunch, choose_roots, launch_server
 
@@ -114,14 +108,9 @@ def _launch_server(
             ),
             tools=args.tools,
             http=http,
-            page=page,
-            show_token=show_token,
+            **page,
         )
     )
-
-
-def _given_roots(context: CommandContext, args: argparse.Namespace) -> list[str]:
-    return args.roots or ([context.root] if context.root != "." else [])
 
 
 def _contract_names() -> frozenset[str]:
@@ -129,6 +118,10 @@ def _contract_names() -> frozenset[str]:
     from surehold.library.families import tools_of
 
     return frozenset(tool.name for tool in tools_of("multi_edit"))
+
+
+def _given_roots(context: CommandContext, args: argparse.Namespace) -> list[str]:
+    return args.roots or ([context.root] if context.root != "." else [])
 
 
 def _build_http_settings(host: str, port: int, args: argparse.Namespace) -> "HttpSettings":
@@ -169,16 +162,6 @@ def _read_token(file: str) -> str:
     if not token:
         raise UsageError(f"The token file `{file}` is empty.")
     return token
-
-
-def _exit_on_sigterm() -> None:
-    """Let SIGTERM end the program in good order also before the server runs."""
-    import signal
-
-    def exit_quietly(_: int, __: object) -> None:
-        sys.exit(0)
-
-    signal.signal(signal.SIGTERM, exit_quietly)
 
 
 def _positive_seconds(text: str) -> float:

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 from surehold.front.cli.command import CommandContext, short_id
 from surehold.front.cli.output import Output, TextStyle, format_count
-from surehold.front.shared.ledger_json import DiffRowKind, classify_rows, count_changed_lines, receipt_record
+from surehold.front.shared.ledger_json import RowKind, classify_rows, count_changed_lines, format_move, receipt_record
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
     from surehold.workspace.proposal import Receipt
 
-_ROW_STYLES: dict[DiffRowKind, TextStyle] = {
+_ROW_STYLES: dict[RowKind, TextStyle] = {
     "header": "bold",
     "hunk": "cyan",
     "added": "green",
@@ -19,14 +19,9 @@ _ROW_STYLES: dict[DiffRowKind, TextStyle] = {
 }
 
 
-def format_line_counts(added: int, removed: int) -> str:
-    """Return `+3 -1`, without what is zero."""
-    return " ".join(f"{sign}{number}" for sign, number in (("+", added), ("-", removed)) if number)
-
-
-def format_move(path: str, to_path: str) -> str:
-    """Return the path, with the new one if the file was moved."""
-    return f"{path} → {to_path}" if to_path else path
+def format_line_counts(diff: str) -> str:
+    """Return how many lines a diff adds and removes as `+3 -1`, without what is zero."""
+    return " ".join(f"{sign}{number}" for sign, number in zip("+-", count_changed_lines(diff), strict=True) if number)
 
 
 def print_diff(out: Output, diff: str) -> None:
@@ -45,7 +40,7 @@ def paint_diff(out: Output, diff: str, *, header: TextStyle = "bold") -> None:
     content = [row for kind, row in found if kind in {"added", "removed", "same"}]
     # CRLF in every row is not news; CR in some rows only is the difference one looks for.
     hide_cr = bool(content) and all(row.endswith("\r") for row in content)
-    styles: dict[DiffRowKind, TextStyle] = {**_ROW_STYLES, "header": header}
+    styles: dict[RowKind, TextStyle] = {**_ROW_STYLES, "header": header}
     for kind, row in found:
         text = row.removesuffix("\r") if hide_cr else row
         out.print_line(out.paint(escape_text(text, keep="\t"), styles.get(kind, "plain")))
@@ -62,10 +57,8 @@ def print_receipt(context: CommandContext, receipt: "Receipt", verb: str) -> int
         out.print_labelled("Already up to date", ", ".join(one.path for one in receipt.files))
     else:
         for one in receipt.files:
-            lines = format_line_counts(*count_changed_lines(one.change.diff))
-            out.print_labelled(
-                verb, format_move(one.path, one.change.to_path) + (f" ({lines})" if lines else ""), "green"
-            )
+            lines = f" ({counts})" if (counts := format_line_counts(one.change.diff)) else ""
+            out.print_labelled(verb, format_move(one.path, one.change.to_path) + lines, "green")
             for correction in one.plan.corrections:
                 out.print_labelled("  Note", correction.detail)
         for warning in receipt.warnings:

@@ -103,13 +103,10 @@ def _read_record(path: str, snapshot: "Snapshot", start: int, end: int | None) -
 
 
 def _print_numbered(context: CommandContext, path: str, snapshot: "Snapshot", start: int, end: int | None) -> None:
-    out, rows = context.out, snapshot.lines.contents[start - 1 : end]
+    rows = [escape_text(snapshot.encoding.decode(row), keep="\t") for row in snapshot.lines.contents[start - 1 : end]]
     context.print_note(f"{path}: {format_count(snapshot.line_count, 'line')}, {format_size(snapshot.size)}")
     context.print_note(f"sha256 {snapshot.sha256}")
-    digits = len(str(start + len(rows)))
-    for number, row in enumerate(rows, start):
-        text = escape_text(snapshot.encoding.decode(row), keep="\t")
-        out.print_line(f"{out.paint(f'{number:>{digits}}', 'dim')}  {text}".rstrip(" "))
+    context.out.print_numbered(rows, start=start, last=start + len(rows))
 
 
 @command(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from surehold.errors import InvalidArgument, NotFound
-from surehold.front.cli.change_view import format_line_counts, format_move, paint_diff, print_diff, print_receipt
+from surehold.front.cli.change_view import format_line_counts, paint_diff, print_diff, print_receipt
 from surehold.front.cli.command import (
     DRY_RUN_FLAG,
     CommandContext,
@@ -21,7 +21,7 @@ from surehold.front.cli.command import (
     with_action,
 )
 from surehold.front.cli.output import TableCell, TableColumn, format_size, parse_timestamp
-from surehold.front.shared.ledger_json import count_changed_lines, entry_record
+from surehold.front.shared.ledger_json import entry_record, format_move
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
@@ -121,12 +121,12 @@ def _iterate_entries(past: "HistoryReader", query: "LedgerQuery") -> Iterator["E
 
 def _log_row(context: CommandContext, entry: "Entry", undone_by: str) -> list[TableCell]:
     return [
-        TableCell(text=context.out.format_time(entry.timestamp), style="dim"),
-        TableCell(text=short_id(entry.change_id), style="yellow"),
-        TableCell(text=_author_name(entry)),
-        TableCell(text=entry.call.operation, style="cyan"),
-        TableCell(text=format_move(entry.change.path, entry.change.to_path)),
-        TableCell(text=_result_text(entry, undone_by), style="dim" if entry.ok else "red"),
+        (context.out.format_time(entry.timestamp), "dim"),
+        (short_id(entry.change_id), "yellow"),
+        (_author_name(entry), "plain"),
+        (entry.call.operation, "cyan"),
+        (format_move(entry.change.path, entry.change.to_path), "plain"),
+        (_result_text(entry, undone_by), "dim" if entry.ok else "red"),
     ]
 
 
@@ -140,7 +140,7 @@ def _author_name(entry: "Entry") -> str:
 def _result_text(entry: "Entry", undone_by: str) -> str:
     if not entry.ok:
         return f"refused: {entry.error_kind}"
-    lines = format_line_counts(*count_changed_lines(entry.change.diff)) + ("…" if entry.change.diff_truncated else "")
+    lines = format_line_counts(entry.change.diff) + ("…" if entry.change.diff_truncated else "")
     mode = f"mode {bits}" if (bits := _mode_change(entry)) else ""
     undoes = f"undoes {short_id(entry.call.undoes)}" if entry.call.undoes else ""
     undone = f"undone by {short_id(undone_by)}" if undone_by else ""

@@ -86,12 +86,7 @@ def format_count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableCell:
-    """One cell of a table."""
-
-    text: str
-    style: TextStyle = "plain"
+TableCell = tuple[str, TextStyle]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +126,12 @@ class Output:
         """Print `Label: text`, with only the label in colour."""
         self.print_line(f"{self.paint(label, *styles)}: {escape_text(text)}")
 
+    def print_numbered(self, rows: Sequence[str], *, start: int, last: int) -> None:
+        """Print lines that are escaped already with their numbers, right-aligned as the last of them needs it."""
+        digits = len(str(last))
+        for number, row in enumerate(rows, start):
+            self.print_line(f"{self.paint(f'{number:>{digits}}', 'dim')}  {row}".rstrip(" "))
+
     def print_json(self, document: Any) -> None:
         """Print one JSON document, in ASCII: names that are not UTF-8 are escaped."""
         import json
@@ -168,20 +169,18 @@ class Output:
 
     def print_table(self, columns: Sequence[TableColumn], rows: Iterable[Sequence[TableCell]]) -> None:
         """Print a table that fits the terminal; empty columns are left out."""
-        texts = [[TableCell(text=escape_text(cell.text), style=cell.style) for cell in row] for row in rows]
-        shown = [i for i in range(len(columns)) if any(row[i].text for row in texts)]
-        natural = {
-            i: max(display_width(text) for text in (columns[i].title, *(r[i].text for r in texts))) for i in shown
-        }
+        texts: list[list[TableCell]] = [[(escape_text(text), style) for text, style in row] for row in rows]
+        shown = [i for i in range(len(columns)) if any(row[i][0] for row in texts)]
+        natural = {i: max(display_width(text) for text in (columns[i].title, *(r[i][0] for r in texts))) for i in shown}
         widths = _fit_widths(columns, natural, self.columns)
-        head = [TableCell(text=column.title.upper(), style="dim") for column in columns]
+        head: list[TableCell] = [(column.title.upper(), "dim") for column in columns]
         for row in [head, *texts]:
             self.print_line(_COLUMN_GAP.join(self._pad_cell(row[i], columns[i], widths[i]) for i in widths).rstrip())
 
     def _pad_cell(self, cell: TableCell, column: TableColumn, columns: int) -> str:
-        text = cut_to_width(cell.text, columns, keep=column.keep)
+        text = cut_to_width(cell[0], columns, keep=column.keep)
         blanks = " " * (columns - display_width(text))
-        painted = self.paint(text, cell.style)
+        painted = self.paint(text, cell[1])
         return blanks + painted if column.align == "right" else painted + blanks
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 from surehold.front.cli.change_view import paint_diff
@@ -12,7 +13,7 @@ from surehold.workspace.settings import MODES
 if TYPE_CHECKING:
     from surehold.app import Settings
     from surehold.front.shared.approval_queue import Decision
-    from surehold.workspace.access.permission import Approval, Approver, PermissionRequest
+    from surehold.workspace.access.permission import Approver, PermissionRequest
     from surehold.workspace.settings import Mode
 
 _REQUIRE_READ_HELP = (
@@ -61,9 +62,12 @@ def ask_at_keyboard(context: CommandContext) -> "Approver | None":
     if not (out.is_terminal and sys.stdin.isatty()):
         return None
 
-    def show_question(request: "PermissionRequest") -> "Approval":
-        from surehold.front.shared.approval_queue import approval_for
+    from concurrent.futures import Future
 
+    from surehold.front.shared.approval_queue import ApprovalQueue, approval_for
+    from surehold.workspace.access.permission import Approval
+
+    def show_question(request: "PermissionRequest") -> "Future[Approval]":
         out.print_labelled("Approval required", request.why, "yellow", "bold")
         for one in request.files:
             out.print_line(escape_text(one.summary))
@@ -72,15 +76,11 @@ def ask_at_keyboard(context: CommandContext) -> "Approver | None":
             paint_diff(out, one.change.diff)
             if one.change.diff_truncated:
                 out.print_line(out.paint("[The diff is too long to show in full.]", "dim"))
-        decision = _read_decision(context)
-        return approval_for(decision, note="" if decision else "no answer was given")
+        decision, answer = _read_decision(context), Future[Approval]()
+        answer.set_result(approval_for(decision, note="" if decision else "no answer was given"))
+        return answer
 
-    def ask_person(request: "PermissionRequest") -> "Approval":
-        from surehold.front.shared.approval_queue import ApprovalQueue, answer_at_once
-
-        return ApprovalQueue().ask(request, show=answer_at_once(show_question))
-
-    return ask_person
+    return partial(ApprovalQueue().ask, show=show_question)
 
 
 def _read_decision(context: CommandContext) -> "Decision | None":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from surehold.errors import AlreadyExists, InvalidArgument, SureholdError
 from surehold.front.cli.change_view import print_receipt
 from surehold.front.cli.command import CommandContext, argument, command, flag, person_name, short_id, with_action
-from surehold.front.cli.output import TableCell, TableColumn, format_count, format_size
+from surehold.front.cli.output import TableColumn, format_count, format_size
 from surehold.front.shared.ledger_json import trash_record
 
 if TYPE_CHECKING:
@@ -37,17 +37,19 @@ def list_trash_command(context: CommandContext, _: argparse.Namespace) -> int:
         context.print_outcome("The trash is empty.", items=[trash_record(item) for item in items])
         return 0
     out = context.out
-    rows = [
+    out.print_table(
+        _TRASH_COLUMNS,
         [
-            TableCell(text=out.format_time(item.trashed), style="dim"),
-            TableCell(text=short_id(item.id), style="yellow"),
-            TableCell(text=item.agent or "-"),
-            TableCell(text=format_size(item.version.size), style="dim"),
-            TableCell(text=item.path),
-        ]
-        for item in items
-    ]
-    out.print_table(_TRASH_COLUMNS, rows)
+            (
+                (out.format_time(item.trashed), "dim"),
+                (short_id(item.id), "yellow"),
+                (item.agent or "-", "plain"),
+                (format_size(item.version.size), "dim"),
+                (item.path, "plain"),
+            )
+            for item in items
+        ],
+    )
     context.print_hint(f"To restore one: surehold restore {short_id(items[0].id)}")
     return 0
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from surehold.errors import PermissionDenied
 from surehold.front.cli.command import CommandContext, argument, as_path, command, flag, short_id
-from surehold.front.cli.output import TableCell, TableColumn, TextStyle, format_count, format_size
+from surehold.front.cli.output import TableCell, TableColumn, format_count, format_size
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ _TRIAL_TITLES = {
     "state_mount": "history: file system",
     "state_space": "history: free space",
 }
-_STATE_MARKS: dict[PromiseState, tuple[str, TextStyle]] = {
+_STATE_MARKS: dict[PromiseState, TableCell] = {
     "holds": ("yes", "green"),
     "holds with a fallback": ("fallback", "yellow"),
     "does not hold": ("no", "red"),
@@ -225,9 +225,8 @@ def judge_promises(findings: tuple["ProbeResult", ...]) -> tuple[Promise, ...]:
     promises = list[Promise]()
     for promise, needs in _PROMISE_TRIALS:
         missing = [named[need] for need in needs if need in named and not named[need].ok]
-        state: PromiseState = "holds with a fallback" if missing else "holds"
-        if any(not one.fallback for one in missing):
-            state = "does not hold"
+        states: list[PromiseState] = ["holds", *(_state_of(one) for one in missing)]
+        state = max(states, key=list(_STATE_MARKS).index)
         because = tuple(f"{_TRIAL_TITLES[one.name]}: {one.fallback or one.detail}" for one in missing)
         promises.append(Promise(name=promise, state=state, because=because))
     return tuple(promises)
@@ -243,23 +242,17 @@ def _print_report(
     columns = (TableColumn(title="trial"), TableColumn(title="works"), TableColumn(title="finding", least=16))
     out.print_table(
         columns,
-        [
-            [TableCell(text=_TRIAL_TITLES[one.name]), _state_cell(_state_of(one)), TableCell(text=one.detail)]
-            for one in findings
-        ],
+        [((_TRIAL_TITLES[one.name], "plain"), _STATE_MARKS[_state_of(one)], (one.detail, "plain")) for one in findings],
     )
     out.print_line()
-    rows = [[TableCell(text=one.name), _state_cell(one.state)] for one in promises]
-    out.print_table((TableColumn(title="promise"), TableColumn(title="holds")), rows)
+    out.print_table(
+        (TableColumn(title="promise"), TableColumn(title="holds")),
+        [((one.name, "plain"), _STATE_MARKS[one.state]) for one in promises],
+    )
     for text in dict.fromkeys(text for one in promises for text in one.because):
         out.print_line(f"  {escape_text(text)}")
     out.print_line()
     _print_verdict(context, promises)
-
-
-def _state_cell(state: PromiseState) -> TableCell:
-    mark, style = _STATE_MARKS[state]
-    return TableCell(text=mark, style=style)
 
 
 def _print_verdict(context: CommandContext, promises: tuple[Promise, ...]) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from surehold.errors import BinaryFile, FileTooLarge, NotebookInvalid
 from surehold.front.cli.command import FILE_ARGUMENT, CommandContext, argument, command, quote_for_shell
-from surehold.front.cli.output import format_count, format_size
+from surehold.front.cli.output import Output, format_count, format_size
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
@@ -197,13 +197,14 @@ def _view_text(context: CommandContext, path: str, snapshot: "Snapshot") -> None
     out.print_line(
         f"{escape_text(path)}: text, {format_count(snapshot.line_count, 'line')}, {format_size(snapshot.size)}"
     )
-    digits = len(str(len(rows)))
-    for number, row in enumerate(rows, 1):
-        rest = len(row) - _CHARACTERS
-        more = out.paint(f" … {format_count(rest, 'more character')}", "dim") if rest > 0 else ""
-        shown = escape_text(row[:_CHARACTERS], keep="\t") + more
-        out.print_line(f"{out.paint(f'{number:>{digits}}', 'dim')}  {shown}".rstrip(" "))
+    out.print_numbered([_cut_row(out, row) for row in rows], start=1, last=len(rows))
     if snapshot.line_count > len(rows):
         out.print_line(
             f"{format_count(snapshot.line_count - len(rows), 'more line')}: surehold read {quote_for_shell(path)}"
         )
+
+
+def _cut_row(out: Output, row: str) -> str:
+    rest = len(row) - _CHARACTERS
+    more = out.paint(f" … {format_count(rest, 'more character')}", "dim") if rest > 0 else ""
+    return escape_text(row[:_CHARACTERS], keep="\t") + more

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from surehold.front.shared.approval_queue import PendingApproval
-from surehold.front.shared.ledger_json import classify_rows
+from surehold.front.shared.ledger_json import classify_rows, format_move
 from surehold.stores.base import Entry
 from surehold.text.escape import escape_lines, escape_text
 from surehold.workspace.history import ChangeView
@@ -87,10 +87,11 @@ def _render_question(question: PendingApproval) -> str:
     call, many = request.call, len(request.files) > 1
     summary = f"change {len(request.files)} files" if many else request.files[0].summary
     warnings = "".join(f"<p>Warning: {escape(escape_text(text))}</p>" for one in request.files for text in one.warnings)
+    note = f" Its note: {escape(escape_text(call.reason))}" if call.reason else ""
     return f"""<article class="card question" id="question-{escape(question.id)}">
 <h2>{escape(escape_text(call.agent or "An agent"))} wants to {escape(escape_text(summary))}</h2>
 {_render_file_list(request.files) if many else ""}
-<p>{escape(escape_text(request.why))} It calls <code>{escape(escape_text(call.tool))}</code>.{_render_note(call.reason)}</p>
+<p>{escape(escape_text(request.why))} It calls <code>{escape(escape_text(call.tool))}</code>.{note}</p>
 {warnings}{_render_diff(request.diff, cut=any(one.change.diff_truncated for one in request.files))}
 <form method="post" action="/review/question/{escape(question.id)}">
 {_render_content_field(question)}
@@ -105,10 +106,6 @@ def _render_file_list(files: Sequence[FileReceipt]) -> str:
     named = "".join(f"<li>{escape(escape_text(one.summary))}</li>" for one in files[:_MAX_LISTED_FILES])
     rest = f"<li>and {len(files) - _MAX_LISTED_FILES} more</li>" if len(files) > _MAX_LISTED_FILES else ""
     return f"<ul>{named}{rest}</ul>"
-
-
-def _render_note(reason: str) -> str:
-    return f" Its note: {escape(escape_text(reason))}" if reason else ""
 
 
 def _render_content_field(question: PendingApproval) -> str:
@@ -147,20 +144,12 @@ def _render_row(view: ChangeView) -> str:
 
 
 def _operation_name(entry: Entry) -> str:
-    return (
-        entry.call.operation
-        if entry.call.tool == entry.call.operation
-        else f"{entry.call.operation} ({entry.call.tool})"
-    )
+    call = entry.call
+    return call.operation if call.tool == call.operation else f"{call.operation} ({call.tool})"
 
 
 def _path_list(view: ChangeView) -> str:
-    names = [
-        f"{escape_text(one.change.path)} → {escape_text(one.change.to_path)}"
-        if one.change.to_path
-        else escape_text(one.change.path)
-        for one in view.entries
-    ]
+    names = [escape_text(format_move(one.change.path, one.change.to_path)) for one in view.entries]
     rest = f" and {len(names) - _MAX_LISTED_PATHS} more" if len(names) > _MAX_LISTED_PATHS else ""
     return ", ".join(names[:_MAX_LISTED_PATHS]) + rest
 
@@ -184,9 +173,6 @@ def _format_time(timestamp: str) -> str:
 def _render_diff(text: str, *, cut: bool = False) -> str:
     rows = classify_rows(escape_lines(text[:_MAX_DIFF_CHARS]).rstrip("\n"))
     spans = "".join(f'<span class="{kind}">{escape(row)}\n</span>' for kind, row in rows)
-    note = (
-        '<p class="notice">The diff is longer than what is shown here.</p>'
-        if cut or len(text) > _MAX_DIFF_CHARS
-        else ""
-    )
+    cut = cut or len(text) > _MAX_DIFF_CHARS
+    note = '<p class="notice">The diff is longer than what is shown here.</p>' if cut else ""
     return f'<pre class="diff">{spans}</pre>{note}' if text else '<p class="quiet">The content stays the same.</p>'

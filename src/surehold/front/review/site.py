@@ -89,10 +89,7 @@ class ReviewPage:
         views, more = await run_in_threadpool(self._change_views, number)
         questions = self._questions.list_open()
         title = f"({len(questions)}) Surehold" if questions else "Surehold"
-        body = markup.render_overview(questions, views, more=more)
-        return _html_response(
-            markup.render_document(title, body, notice=self._notice_text(request), state=await self._state_mark())
-        )
+        return await self._show_page(request, title, markup.render_overview(questions, views, more=more))
 
     async def _show_change(self, request: Request) -> Response:
         history = self._workspace.history
@@ -104,11 +101,11 @@ class ReviewPage:
             body = markup.render_change(view, await run_in_threadpool(history.diff, view.id))
         except SureholdError:  # the versions were pruned; the ledger keeps the beginning of the diff
             body = markup.render_change(view, "".join(entry.change.diff for entry in view.entries), cut=True)
-        return _html_response(
-            markup.render_document(
-                f"Surehold: {view.id}", body, notice=self._notice_text(request), state=await self._state_mark()
-            )
-        )
+        return await self._show_page(request, f"Surehold: {view.id}", body)
+
+    async def _show_page(self, request: Request, title: str, body: str) -> Response:
+        notice = self._notices.get(request.query_params.get("notice", ""), "")
+        return _html_response(markup.render_document(title, body, notice=notice, state=await self._state_mark()))
 
     async def _undo_or_redo(self, request: Request) -> Response:
         change_id, word = request.path_params["id"], request.path_params["word"]
@@ -161,9 +158,6 @@ class ReviewPage:
         while len(self._notices) > _MAX_NOTICES:
             self._notices.popitem(last=False)
         return RedirectResponse(f"{path}?notice={name}", 303, _HEADERS)
-
-    def _notice_text(self, request: Request) -> str:
-        return self._notices.get(request.query_params.get("notice", ""), "")
 
 
 def _cookie_name(request: Request) -> str:

@@ -44,17 +44,6 @@ def approval_for(decision: Decision | None, *, note: str = "", contents: Mapping
     return Approval(allowed=False, note=note or ("" if decision == "refuse" else "the answer contained no decision"))
 
 
-def answer_at_once(ask: Callable[[PermissionRequest], Approval]) -> ShowQuestion:
-    """Return a channel that asks in the thread of the call, such as a terminal."""
-
-    def show(request: PermissionRequest) -> Future[Approval]:
-        answer = Future[Approval]()
-        answer.set_result(ask(request))
-        return answer
-
-    return show
-
-
 def run_on_loop(question: Coroutine[Any, Any, Approval], loop: asyncio.AbstractEventLoop) -> Future[Approval]:
     """Ask by a coroutine of an event loop, from another thread."""
     try:

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from surehold.workspace.proposal import FileReceipt, Receipt
 
 
-DiffRowKind = Literal["header", "hunk", "added", "removed", "same", "note"]
+RowKind = Literal["header", "hunk", "added", "removed", "same", "note"]
 _HUNK_HEADER = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 
-def classify_rows(diff: str) -> Iterator[tuple[DiffRowKind, str]]:
+def classify_rows(diff: str) -> Iterator[tuple[RowKind, str]]:
     old = new = 0
     for row in diff.removesuffix("\n").split("\n") if diff else ():
         if row.startswith("\\"):
@@ -38,6 +38,10 @@ def count_changed_lines(diff: str) -> tuple[int, int]:
     """Return how many lines a diff adds and removes."""
     kinds = [kind for kind, _ in classify_rows(diff)]
     return kinds.count("added"), kinds.count("removed")
+
+
+def format_move(path: str, to_path: str) -> str:
+    return f"{path} → {to_path}" if to_path else path
 
 
 def entry_record(entry: "Entry", *, undone_by: str = "") -> dict[str, Any]:
