@@ -112,7 +112,7 @@ COLUMNS = (
 
 
 def rows(*paths: str) -> list[list[TableCell]]:
-    return [[TableCell(text="x1"), TableCell(text=path), TableCell(text="5 B"), TableCell(text="")] for path in paths]
+    return [[("x1", "plain"), (path, "plain"), ("5 B", "plain"), ("", "plain")] for path in paths]
 
 
 def test_a_table_is_aligned_also_with_wide_characters_and_leaves_out_empty_columns() -> None:

@@ -23,12 +23,13 @@ from acp.schema import (
     RequestPermissionResponse,
 )
 
+from waiting import HANG_SECONDS
+
 if TYPE_CHECKING:
     from acp.interfaces import Client
 
 Json = dict[str, Any]
 Answer = Callable[["Editor", Json], Awaitable[RequestPermissionResponse]]
-PATIENCE = 30.0
 
 
 def choosing(option: str) -> Answer:
@@ -96,7 +97,7 @@ class Editor:
     async def say(self, *texts: str) -> str:
         """Send a prompt, and return why the turn ended."""
         blocks: list[Any] = [text_block(text) for text in texts]
-        answer = await asyncio.wait_for(self.conn.prompt(session_id=self.session, prompt=blocks), PATIENCE)
+        answer = await asyncio.wait_for(self.conn.prompt(session_id=self.session, prompt=blocks), HANG_SECONDS)
         return answer.stop_reason
 
     async def wait_until_welcome(self) -> None:
@@ -105,7 +106,7 @@ class Editor:
             await asyncio.sleep(0.01)
 
     async def wait_until_asked(self) -> None:
-        await asyncio.wait_for(self.asked.wait(), PATIENCE)
+        await asyncio.wait_for(self.asked.wait(), HANG_SECONDS)
         self.asked.clear()
 
     # What passed.
@@ -152,7 +153,7 @@ async def connected(words: Sequence[str], answer: Answer = closing) -> AsyncGene
         cast("Client", editor),
         *words,
         env=dict(os.environ),
-        transport_kwargs={"stderr": None, "limit": 1 << 26, "shutdown_timeout": PATIENCE},
+        transport_kwargs={"stderr": None, "limit": 1 << 26, "shutdown_timeout": HANG_SECONDS},
         observers=[editor.frames.append],
     ) as (conn, process):
         editor.conn, editor.process = conn, process

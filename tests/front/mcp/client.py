@@ -6,16 +6,16 @@ import select
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from waiting import HANG_SECONDS, wait_until
+
 Json = dict[str, Any]
 Version = Literal["2025-06-18", "2025-11-25", "2026-07-28"]
 MODERN = "2026-07-28"
-PATIENCE = 30.0
 
 
 class ServerEnded(Exception):
@@ -88,15 +88,13 @@ class StdioClient:
         self.notify("notifications/initialized")
         return opening
 
-    def request(self, method: str, params: Json | None = None, *, timeout: float = PATIENCE) -> Json:
+    def request(self, method: str, params: Json | None = None) -> Json:
         """Send a request and return its result."""
-        return self.answer(self.start(method, params), timeout=timeout)
+        return self.answer(self.start(method, params))
 
-    def call(
-        self, tool: str, arguments: Json | None = None, *, meta: Json | None = None, timeout: float = PATIENCE
-    ) -> Json:
+    def call(self, tool: str, arguments: Json | None = None, *, meta: Json | None = None) -> Json:
         """Call a tool and return its result."""
-        return self.answer(self.start_call(tool, arguments, meta=meta), timeout=timeout)
+        return self.answer(self.start_call(tool, arguments, meta=meta))
 
     def start_call(self, tool: str, arguments: Json | None = None, *, meta: Json | None = None) -> int:
         """Send a call without waiting for its result."""
@@ -131,18 +129,18 @@ class StdioClient:
         self.process.stdin.flush()
 
     # Listening.
-    def answer(self, request: int | str, *, timeout: float = PATIENCE) -> Json:
+    def answer(self, request: int | str) -> Json:
         """Return the result of a request that was started before."""
-        message = self.raw_answer(request, timeout=timeout)
+        message = self.raw_answer(request)
         if "error" in message:
             raise RpcFailed(message["error"])
         return message["result"]
 
-    def raw_answer(self, request: int | str, *, timeout: float = PATIENCE) -> Json:
+    def raw_answer(self, request: int | str) -> Json:
         """Return the whole message that answers a request."""
         with self._changed:
-            if not self._changed.wait_for(lambda: request in self._answers or self._ended, timeout):
-                raise TimeoutError(f"No answer to {request} in {timeout} s.")
+            if not self._changed.wait_for(lambda: request in self._answers or self._ended, HANG_SECONDS):
+                raise TimeoutError(f"No answer to {request}.")
             if request not in self._answers:
                 raise ServerEnded(self.errors())
             return self._answers.pop(request)
@@ -152,10 +150,10 @@ class StdioClient:
         with self._changed:
             return request in self._answers
 
-    def wait_for(self, condition: Callable[[list[Json]], bool], *, timeout: float = PATIENCE) -> list[Json]:
+    def wait_for(self, condition: Callable[[list[Json]], bool]) -> list[Json]:
         """Wait until the notifications so far satisfy a condition, and return them."""
         with self._changed:
-            if not self._changed.wait_for(lambda: condition(self.notifications), timeout):
+            if not self._changed.wait_for(lambda: condition(self.notifications), HANG_SECONDS):
                 raise TimeoutError(f"Not among the notifications: {self.notifications}")
             return list(self.notifications)
 
@@ -163,13 +161,9 @@ class StdioClient:
         """Return what the server said on standard error so far."""
         return b"".join(self._stderr).decode(errors="backslashreplace")
 
-    def wait_for_error(self, text: str, *, timeout: float = PATIENCE) -> str:
+    def wait_for_error(self, text: str) -> str:
         """Wait until standard error holds a text."""
-        end = time.monotonic() + timeout
-        while text not in self.errors():
-            if time.monotonic() > end:
-                raise TimeoutError(self.errors())
-            time.sleep(0.01)
+        wait_until(lambda: text in self.errors(), f"standard error never held {text!r}")
         return self.errors()
 
     # Leaving.
@@ -182,23 +176,23 @@ class StdioClient:
         self.process.stdin.close()
         self.process.stdout.close()
 
-    def close(self, *, timeout: float = PATIENCE) -> int:
+    def close(self) -> int:
         """Close the server's input, wait for its end, and return its exit code."""
         if self.process.stdin:
             with suppress(OSError):
                 self.process.stdin.close()
-        return self.wait(timeout=timeout)
+        return self.wait()
 
-    def wait(self, *, timeout: float = PATIENCE) -> int:
+    def wait(self) -> int:
         """Wait for the end of the server, and return its exit code."""
         try:
-            code = self.process.wait(timeout)
+            code = self.process.wait(HANG_SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
             raise
         for thread in self._threads:
-            thread.join(timeout)
+            thread.join(HANG_SECONDS)
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe:
                 with suppress(OSError):

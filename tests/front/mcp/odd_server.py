@@ -117,6 +117,8 @@ def _wait_for_sign(context: CallContext, name: str) -> None:
     place = Path(context.session.workspace.roots[0]) / name
     place.with_suffix(".began").touch()
     while not place.with_suffix(".go").exists():
+        if context.cancelled():
+            place.with_suffix(".cancelled").touch()
         time.sleep(0.01)
 
 

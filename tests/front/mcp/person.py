@@ -12,9 +12,10 @@ from mcp.client.context import ClientRequestContext
 from mcp.client.stdio import stdio_client
 from mcp.types import CallToolResult, ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 
-from front.mcp.client import PATIENCE, Json, surehold
+from front.mcp.client import Json, surehold
 from front.mcp.site import Site
 from surehold.front.mcp.approval import ALWAYS, ONCE, REFUSE
+from waiting import HANG_SECONDS
 
 T = TypeVar("T")
 Way = Literal["stdio", "http"]
@@ -85,7 +86,9 @@ class Host:
             return anyio.run(self._with, child, person, work)
 
     async def _with(self, server: Transport | str, person: Person | None, work: Callable[[Client], Awaitable[T]]) -> T:
-        async with Client(server, mode=self.era, read_timeout_seconds=PATIENCE, elicitation_callback=person) as client:
+        async with Client(
+            server, mode=self.era, read_timeout_seconds=HANG_SECONDS, elicitation_callback=person
+        ) as client:
             return await work(client)
 
 

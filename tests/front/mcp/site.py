@@ -6,15 +6,15 @@ import os
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from front.mcp.client import MODERN, PATIENCE, Json, StdioClient, Version, surehold
+from front.mcp.client import MODERN, Json, StdioClient, Version, surehold
 from surehold import Settings, Workspace, open_workspace
 from surehold.stores.base import LedgerQuery
+from waiting import HANG_SECONDS
 
 ODD = Path(__file__).parent / "odd_server.py"
 
@@ -101,7 +101,7 @@ class HttpServer:
         self, method: str, path: str = "/mcp", *, body: bytes = b"", headers: Mapping[str, str] | None = None
     ) -> tuple[int, dict[str, str], bytes]:
         """Send one request; return status, headers and body."""
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=HANG_SECONDS)
         try:
             connection.request(method, path, body=body, headers=dict(headers or {}))
             response = connection.getresponse()
@@ -150,13 +150,12 @@ class HttpServer:
         assert status == 200
         return {"Mcp-Session-Id": headers["mcp-session-id"]}
 
-    def stop(self, *, timeout: float = PATIENCE) -> tuple[int, float]:
-        """Send SIGTERM; return the exit code and the seconds it took."""
-        began = time.monotonic()
+    def stop(self) -> int:
+        """Send SIGTERM; return the exit code."""
         self.process.terminate()
-        _, errors = self.process.communicate(timeout=timeout)
+        _, errors = self.process.communicate(timeout=HANG_SECONDS)
         self.said += errors.decode()
-        return self.process.returncode, time.monotonic() - began
+        return self.process.returncode
 
     def __enter__(self) -> Self:
         return self
@@ -183,11 +182,3 @@ def data_of(result: Json) -> Json:
 def sha_of(client: StdioClient | HttpServer, name: str) -> str:
     """Read a file through the server and return its sha256."""
     return data_of(client.call("read_file", {"path": name}))["data"]["sha256"]
-
-
-def wait_until(condition: Callable[[], object], what: str, *, seconds: float = 20) -> None:
-    """Wait for something that takes a moment."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.01)

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from front.mcp.client import StdioClient
-from front.mcp.site import Site, wait_until
+from front.mcp.site import Site
 from spec.marks import requirement
+from waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +41,8 @@ def test_a_cancelled_search_ends_ripgrep_and_is_not_answered(site: Site) -> None
         wait_until(lambda: "rg" in children(client.process.pid), "ripgrep never began")
         client.cancel(search)
 
-        wait_until(lambda: "rg" not in children(client.process.pid), "ripgrep goes on", seconds=5)
-        assert client.call("glob", {"pattern": "0.*"}, timeout=10)["isError"] is False
+        wait_until(lambda: "rg" not in children(client.process.pid), "ripgrep goes on")
+        assert client.call("glob", {"pattern": "0.*"})["isError"] is False
         assert not client.is_answered(search)
 
 
@@ -96,7 +97,7 @@ def test_a_look_that_is_cancelled_notices_it(shared: Site, odd: StdioClient) -> 
     wait_until((shared.root / "noticed.began").exists, "it never began")
     odd.cancel(look)
 
-    wait_until((shared.root / "noticed").exists, "it never noticed", seconds=5)
+    wait_until((shared.root / "noticed").exists, "it never noticed")
     assert not odd.is_answered(look)
 
 

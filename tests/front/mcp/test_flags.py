@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from front.mcp.client import PATIENCE, RpcFailed, StdioClient, surehold
+from front.mcp.client import RpcFailed, StdioClient, surehold
 from front.mcp.site import Site, data_of, text_of
 from spec.marks import requirement
 from surehold import __version__
 from surehold.library.families import tools_of
 from tool_names import DEFAULT_TOOLS
+from waiting import HANG_SECONDS
 
 
 def started(*words: str | Path, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -27,7 +28,7 @@ def started(*words: str | Path, cwd: Path | None = None, **environment: str) -> 
         check=False,
         cwd=cwd,
         env={**kept, **environment},
-        timeout=PATIENCE,
+        timeout=HANG_SECONDS,
     )
 
 
@@ -68,7 +69,7 @@ def test_what_cannot_be_served_is_said_before_anything_is(site: Site, flags: lis
 
 def test_a_server_without_pipes_says_so(site: Site) -> None:
     command = f'exec "{sys.executable}" -m surehold mcp "{site.root}" --state-dir "{site.state}" <&-'
-    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=PATIENCE)
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=HANG_SECONDS)
 
     assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
     assert "Standard input or output is closed" in done.stderr

@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,9 +18,10 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from front.mcp.client import PATIENCE, Json, surehold
-from front.mcp.site import HttpServer, Site, data_of, text_of, wait_until
+from front.mcp.client import Json, surehold
+from front.mcp.site import HttpServer, Site, data_of, text_of
 from spec.marks import requirement
+from waiting import HANG_SECONDS, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_foreign_hosts_and_origins_are_refused_everywhere(
 
 @requirement("front:mcp:safe_http")
 def test_two_hosts_in_one_request_are_refused(open_door: HttpServer) -> None:
-    connection = http.client.HTTPConnection(open_door.host, open_door.port, timeout=PATIENCE)
+    connection = http.client.HTTPConnection(open_door.host, open_door.port, timeout=HANG_SECONDS)
     connection.putrequest("GET", "/", skip_host=True)
     connection.putheader("Host", f"localhost:{open_door.port}")
     connection.putheader("Host", "evil.example")
@@ -172,7 +172,7 @@ def test_serve_prints_its_token_once_as_settings_for_a_client(locked: HttpServer
 def test_other_machines_are_served_only_with_a_token(site: Site, words: list[str]) -> None:
     command = [sys.executable, *surehold(words[0], site.root, "--state-dir", site.state, *words[1:])]
     kept = {name: value for name, value in os.environ.items() if name != "SUREHOLD_TOKEN"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE, env=kept)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG_SECONDS, env=kept)
 
     assert done.returncode == 2
     assert "needs a token" in done.stderr
@@ -201,7 +201,7 @@ def test_a_request_may_have_64_mib_and_not_more(shared: Site, open_door: HttpSer
     assert shared.get("large.txt") == text.encode()
 
     sent = {"Content-Type": "application/json", "Content-Length": str((64 << 20) + 1)}
-    connection = http.client.HTTPConnection(open_door.host, open_door.port, timeout=PATIENCE)
+    connection = http.client.HTTPConnection(open_door.host, open_door.port, timeout=HANG_SECONDS)
     connection.putrequest("POST", "/mcp")
     for name, value in sent.items():
         connection.putheader(name, value)
@@ -267,18 +267,17 @@ def test_without_a_handle_the_token_names_the_session(shared: Site, locked: Http
     assert apart["_meta"]["surehold/session"]
 
 
-def test_sigterm_ends_it_within_two_seconds_also_with_open_streams(site: Site) -> None:
+def test_sigterm_ends_it_also_with_open_streams(site: Site) -> None:
     with site.serve("mcp", "--http", "127.0.0.1:0") as one:
         session = one.initialize()
-        stream = http.client.HTTPConnection(one.host, one.port, timeout=PATIENCE)
+        stream = http.client.HTTPConnection(one.host, one.port, timeout=HANG_SECONDS)
         stream.request("GET", "/mcp", headers={**session, "Accept": "text/event-stream"})
         with stream.getresponse() as answer:
             assert answer.status == 200
-            code, seconds = one.stop()
+            code = one.stop()
         stream.close()
 
     assert code == 0
-    assert seconds < 4
     assert "Traceback" not in one.said
     with socket.create_server((one.host, one.port)):
         pass  # the port is free again
@@ -288,7 +287,7 @@ def test_a_port_that_is_taken_is_said(site: Site) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         command = [sys.executable, *surehold("mcp", site.root, "--state-dir", site.state, "--http", str(port))]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG_SECONDS)
 
     assert done.returncode == 1
     assert f"Cannot listen on 127.0.0.1:{port}" in done.stderr
@@ -312,7 +311,7 @@ def test_progress_is_streamed_and_a_silent_call_is_answered_in_one_piece(odd: Ht
 def test_a_client_that_hangs_up_in_the_middle_of_a_write_leaves_all_of_it_or_nothing(
     shared: Site, odd: HttpServer, tool: str
 ) -> None:
-    connection = http.client.HTTPConnection(odd.host, odd.port, timeout=PATIENCE)
+    connection = http.client.HTTPConnection(odd.host, odd.port, timeout=HANG_SECONDS)
     envelope: Json = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -329,7 +328,7 @@ def test_a_client_that_hangs_up_in_the_middle_of_a_write_leaves_all_of_it_or_not
     connection.request("POST", "/mcp", body=body, headers=headers)
     wait_until((shared.root / f"{tool}.began").exists, "it never began")
     connection.close()
-    time.sleep(0.3)
+    wait_until((shared.root / f"{tool}.cancelled").exists, "the hang-up was never noticed")
     shared.put(f"{tool}.go", "")
 
     wait_until(lambda: shared.log(f"{tool}.txt"), "the ledger never heard of it")
@@ -343,7 +342,7 @@ def test_a_client_that_hangs_up_in_the_middle_of_a_write_leaves_all_of_it_or_not
 def test_an_older_session_hears_of_changes_on_its_stream(shared: Site, open_door: HttpServer) -> None:
     address = shared.put("streamed.txt", "one\n").as_uri()
     session = open_door.initialize()
-    stream = http.client.HTTPConnection(open_door.host, open_door.port, timeout=PATIENCE)
+    stream = http.client.HTTPConnection(open_door.host, open_door.port, timeout=HANG_SECONDS)
     stream.request("GET", "/mcp", headers={**session, "Accept": "text/event-stream"})
     answer = stream.getresponse()
     open_door.rpc("resources/subscribe", {"uri": address}, era="2025-11-25", headers=session)
@@ -365,7 +364,7 @@ def test_sigint_ends_it_with_130(site: Site) -> None:
     with site.serve("mcp", "--http", ":0") as one:
         assert one.rpc("tools/list")[0] == 200
         one.process.send_signal(signal.SIGINT)
-        assert one.process.wait(PATIENCE) == 130
+        assert one.process.wait(HANG_SECONDS) == 130
         _, errors = one.process.communicate()
     assert b"Traceback" not in errors
 
@@ -377,10 +376,10 @@ def test_a_write_under_way_at_sigterm_is_waited_for(site: Site) -> None:
         writing.start()
         wait_until((site.root / "new.began").exists, "it never began")
         one.process.terminate()
-        time.sleep(2.5)
+        wait_until((site.root / "new.cancelled").exists, "the signal was never noticed")
         assert one.process.poll() is None
         site.put("new.go", "")
-        _, errors = one.process.communicate(timeout=PATIENCE)
+        _, errors = one.process.communicate(timeout=HANG_SECONDS)
         writing.join()
 
     assert (one.process.returncode, b"Traceback" in errors) == (0, False), errors.decode()

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from front.mcp.client import Json, RpcFailed, StdioClient, Version
-from front.mcp.site import Site, data_of, wait_until
+from front.mcp.site import Site, data_of
 from spec.marks import requirement
 from surehold import Workspace
 from surehold.errors import PermissionRequired, StaleFile
@@ -15,6 +15,7 @@ from surehold.front.mcp.approval import ONCE, approval_from_reply, form_for_requ
 from surehold.front.mcp.sessions import ElicitationReply
 from surehold.front.shared.approval_queue import ApprovalQueue, run_on_loop
 from surehold.workspace.access.permission import Approval, PermissionRequest
+from waiting import wait_until
 
 FORMS: Json = {"elicitation": {"form": {}}}
 NEW: Json = {"path": "new.txt", "content": "new\n"}
@@ -53,7 +54,7 @@ def test_a_client_that_leaves_while_it_is_asked_keeps_nothing_open(site: Site) -
     client.start_call("create_file", NEW)
     asked(client)
 
-    assert client.close(timeout=20) == 0
+    assert client.close() == 0
     assert site.log("new.txt") == [("create", False)]
     assert list(site.root.iterdir()) == []
 

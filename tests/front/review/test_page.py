@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Dialog, Page, expect, sync_playwright
 
-from front.mcp.site import HttpServer, Site, sha_of, text_of, wait_until
+from front.mcp.site import HttpServer, Site, sha_of, text_of
 from spec.marks import requirement
 from surehold.text.rewrite import WriteText
 from surehold.workspace.proposal import Absent, Proposal
+from waiting import wait_until
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")

@@ -1,5 +1,4 @@
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,9 +8,8 @@ from surehold.errors import Cancelled, NotFound, PermissionRequired, SureholdErr
 from surehold.front.shared.approval_queue import ApprovalQueue, PendingApproval
 from surehold.workspace.access.permission import Approval, PermissionRequest
 from surehold.workspace.workspace import Workspace
+from waiting import HANG_SECONDS, wait_until
 from workspaces import real_workspace
-
-PATIENCE = 20.0
 
 
 @pytest.fixture
@@ -39,12 +37,7 @@ class Writer(threading.Thread):
 
 
 def asked(questions: ApprovalQueue) -> PendingApproval:
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        if found := questions.list_open():
-            return found[0]
-        time.sleep(0.01)
-    raise AssertionError("nobody asked")
+    return wait_until(questions.list_open, "nobody asked")[0]
 
 
 def content(workspace: Workspace) -> bytes:
@@ -58,7 +51,7 @@ def test_an_answer_ends_the_wait(workspace: Workspace) -> None:
     question = asked(questions)
     assert content(workspace) == b"old\n"
     questions.answer_question(question.id, Approval(allowed=True))
-    writer.join(PATIENCE)
+    writer.join(HANG_SECONDS)
 
     assert (writer.error, content(workspace), questions.list_open()) == (None, b"new\n", ())
 
@@ -66,7 +59,7 @@ def test_an_answer_ends_the_wait(workspace: Workspace) -> None:
 def test_a_question_that_nobody_answers_is_given_up(workspace: Workspace) -> None:
     questions = ApprovalQueue(seconds=0.3)
     writer = Writer(workspace, questions.ask)
-    writer.join(PATIENCE)
+    writer.join(HANG_SECONDS)
 
     assert isinstance(writer.error, PermissionRequired)
     assert writer.error.reason == "approval_timeout"
@@ -78,7 +71,7 @@ def test_a_server_that_ends_gives_up_what_waits(workspace: Workspace) -> None:
     writer = Writer(workspace, questions.ask)
     asked(questions)
     questions.close()
-    writer.join(PATIENCE)
+    writer.join(HANG_SECONDS)
 
     assert isinstance(writer.error, PermissionRequired)
     assert content(workspace) == b"old\n"
@@ -95,7 +88,7 @@ def test_a_cancelled_call_is_not_waited_for(workspace: Workspace) -> None:
     writer = Writer(workspace, ask)
     asked(questions)
     gone.set()
-    writer.join(PATIENCE)
+    writer.join(HANG_SECONDS)
 
     assert isinstance(writer.error, Cancelled)
     assert content(workspace) == b"old\n"
@@ -106,7 +99,7 @@ def test_a_question_is_answered_once(workspace: Workspace) -> None:
     writer = Writer(workspace, questions.ask)
     question = asked(questions)
     questions.answer_question(question.id, Approval(allowed=False))
-    writer.join(PATIENCE)
+    writer.join(HANG_SECONDS)
 
     with pytest.raises(NotFound):
         questions.answer_question(question.id, Approval(allowed=True))
@@ -122,7 +115,7 @@ def test_an_answer_that_comes_while_a_question_is_given_up_counts(workspace: Wor
         return True
 
     writer = Writer(workspace, lambda request: questions.ask(request, cancelled=answered_meanwhile))  # type: ignore[arg-type]
-    writer.join(PATIENCE)
+    writer.join(HANG_SECONDS)
 
     assert writer.error is None
     assert content(workspace) == b"new\n"
