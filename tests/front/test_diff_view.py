@@ -48,7 +48,8 @@ def test_nothing_counts_as_nothing() -> None:
     assert count_changed_lines("") == (0, 0)
     assert list(classify_rows("")) == []
     assert count_changed_lines("Binary files a and b differ\n") == (0, 0)
-    assert [format_line_counts(*pair) for pair in ((0, 0), (2, 0), (0, 3), (1, 1))] == ["", "+2", "-3", "+1 -1"]
+    diffs = ("", "@@ -0,0 +1,2 @@\n+a\n+b\n", "@@ -1,3 +0,0 @@\n-a\n-b\n-c\n", "@@ -1 +1 @@\n-a\n+b\n")
+    assert [format_line_counts(diff) for diff in diffs] == ["", "+2", "-3", "+1 -1"]
 
 
 def test_rows_have_their_colours() -> None:

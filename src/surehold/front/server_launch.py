@@ -6,8 +6,9 @@ It is above `mcp` and `review`: the only module that knows both.
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from surehold import __version__
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from surehold.app import Settings
     from surehold.front.mcp.adapter import Adapter
     from surehold.front.mcp.options import ServerOptions
+    from surehold.front.mcp.server import BoundServer
     from surehold.workspace.workspace import Workspace
 
 _CHANGE_WAIT_SECONDS = 30.0
@@ -67,49 +69,39 @@ def launch_server(order: ServerLaunch) -> int:
 
         tools = tools_of(order.tools) if order.tools else tools_of()
         adapter = Adapter(workspace=workspace, tools=tools, options=order.options, has_page=order.page)
-        if pipes is not None:
-            return _run_over_stdio(adapter, pipes, order)
-        return _run_over_http(adapter, order, workspace)
+        serve = _prepare_stdio(adapter, pipes, order) if pipes else _prepare_http(adapter, order, workspace)
+        from surehold.front.mcp.server import make_server
+
+        bound = make_server(adapter)
+        _finish_startup()
+        try:
+            return serve(bound)
+        finally:
+            bound.calls.wait_for_changes(_CHANGE_WAIT_SECONDS)
 
 
-def _run_over_stdio(adapter: "Adapter", pipes: StdioDescriptors, order: ServerLaunch) -> int:
+def _prepare_stdio(adapter: "Adapter", pipes: StdioDescriptors, order: ServerLaunch) -> "Callable[[BoundServer], int]":
     _print_to_stderr(f"{_startup_line(adapter, order)}; Ctrl-C ends it.")
-    from surehold.front.mcp.server import make_server
     from surehold.front.mcp.stdio import serve_stdio
 
-    bound = make_server(adapter)
-    _finish_startup()
-    try:
-        return serve_stdio(bound, pipes)
-    finally:
-        bound.calls.wait_for_changes(_CHANGE_WAIT_SECONDS)
+    return partial(serve_stdio, pipes=pipes)
 
 
-def _run_over_http(adapter: "Adapter", order: ServerLaunch, workspace: "Workspace") -> int:
+def _prepare_http(adapter: "Adapter", order: ServerLaunch, workspace: "Workspace") -> "Callable[[BoundServer], int]":
     from surehold.front.mcp.http import open_port, serve_http
-    from surehold.front.mcp.server import make_server
 
     listener, settings = open_port(order.http or HttpSettings())
     _print_to_stderr(f"{_startup_line(adapter, order)} at http://{settings.address}/mcp; Ctrl-C ends it.")
     if order.show_token:
         _print_to_stderr(_client_config_line(settings))
+    routes: Sequence[Route] = ()
     if order.page:
+        from surehold.front.review.site import ReviewPage
+
         secret = f"#{settings.token}" if order.show_token else ""
         _print_to_stderr(f"Review what agents do: http://{settings.address}/{secret}")
-    bound = make_server(adapter)
-    _finish_startup()
-    try:
-        return serve_http(bound, listener, settings, routes=_page_routes(adapter, order, workspace, settings.token))
-    finally:
-        bound.calls.wait_for_changes(_CHANGE_WAIT_SECONDS)
-
-
-def _page_routes(adapter: "Adapter", order: ServerLaunch, workspace: "Workspace", token: str) -> "Sequence[Route]":
-    if not order.page:
-        return ()
-    from surehold.front.review.site import ReviewPage
-
-    return ReviewPage(workspace, adapter.approvals, token=token).make_routes()
+        routes = ReviewPage(workspace, adapter.approvals, token=settings.token).make_routes()
+    return partial(serve_http, listener=listener, settings=settings, routes=routes)
 
 
 def _startup_line(adapter: "Adapter", order: ServerLaunch) -> str:

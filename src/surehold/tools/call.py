@@ -51,7 +51,7 @@ class ProgressListener(Protocol):
         ...
 
 
-def _ignore_progress(done: float, total: float | None = None, message: str = "") -> None:
+def ignore_progress(done: float, total: float | None = None, message: str = "") -> None:
     """Report nothing."""
 
 
@@ -71,7 +71,7 @@ class CallContext:
     """Names of arguments that are on their way out still work, with a warning."""
     gate: ReadGateSettings | None = None
     """What a session must have seen of a file before Write, Edit and NotebookEdit change it; None: as the workspace says."""
-    progress: ProgressListener = _ignore_progress
+    progress: ProgressListener = ignore_progress
     cancelled: Callable[[], bool] = _never_cancelled
 
     def raise_if_cancelled(self) -> None:

@@ -6,8 +6,8 @@ from pathlib import PurePath
 from typing import Any, cast
 
 from surehold.front.acp.events import FileLocation
-from surehold.text.escape import escape_text
-from surehold.tools.spec import Kind, Tool
+from surehold.text.escape import escape_text, preview_text
+from surehold.tools.spec import Tool
 from surehold.workspace.proposal import FileReceipt
 
 _FIRST_LINE_ARGUMENTS = ("startLine", "line", "offset")
@@ -34,17 +34,14 @@ def changed_locations(files: Iterable[FileReceipt], *, root: str) -> tuple[FileL
     """Return every path of a change, with the first line that differs."""
     found = list[FileLocation]()
     for one in files:
-        horizon = one.plan.horizon
-        found.append(
-            FileLocation(path=_absolute_path(one.path, root), line=horizon.must_refresh_from_line if horizon else None)
-        )
+        line = one.plan.horizon.must_refresh_from_line if one.plan.horizon else None
+        found.append(FileLocation(path=_absolute_path(one.path, root), line=line))
         if one.change.to_path:
             found.append(FileLocation(path=_absolute_path(one.change.to_path, root)))
     return tuple(found)
 
 
 def line_number(value: Any) -> int | None:
-    """Return the line that a caller sent, if it is one."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
@@ -54,28 +51,20 @@ def _absolute_path(path: str, root: str) -> str:
 
 
 _MAX_TITLE_CHARS = 160
-_KIND_VERBS: Mapping[Kind, str] = {
-    "read": "Read",
-    "edit": "Edit",
-    "delete": "Delete",
-    "move": "Move",
-    "search": "Search",
-    "other": "",
-}
 
 
 def call_title(tool: Tool[Any, Any], arguments: Mapping[str, Any], *, roots: tuple[str, ...]) -> str:
     """Say what a call is about to do, in one line that nothing can steer."""
     hints = tool.hints
     words = [
-        hints.verb or _KIND_VERBS[hints.kind] or tool.name,
+        hints.verb or (tool.name if hints.kind == "other" else hints.kind.capitalize()),
         _describe_subject(tool, arguments, roots) if hints.title_names_path else "",
         _count_text(arguments),
     ]
     title = escape_text(" ".join(word for word in words if word))
     if arguments.get("dryRun") or arguments.get("dry_run"):
         title += " (dry run)"
-    return title if len(title) <= _MAX_TITLE_CHARS else f"{title[: _MAX_TITLE_CHARS - 1]}…"
+    return preview_text(title, _MAX_TITLE_CHARS)
 
 
 def _describe_subject(tool: Tool[Any, Any], arguments: Mapping[str, Any], roots: tuple[str, ...]) -> str:
@@ -96,13 +85,10 @@ def _describe_subject(tool: Tool[Any, Any], arguments: Mapping[str, Any], roots:
 
 def _line_range_text(first: int | None, arguments: Mapping[str, Any]) -> str:
     """Return `:10-60` for the lines that are asked for; a `limit` says the same as the last one."""
-    last = line_number(arguments.get("endLine"))
-    limit = line_number(arguments.get("limit"))
-    if last is None and limit is not None:
+    last, limit = line_number(arguments.get("endLine")), line_number(arguments.get("limit"))
+    if not last and limit:
         last = (first or 1) + limit - 1
-    if first is None and last is None:
-        return ""
-    return f":{first or 1}-{last if last is not None else ''}"
+    return f":{first or 1}-{last or ''}" if first or last else ""
 
 
 def _count_text(arguments: Mapping[str, Any]) -> str:

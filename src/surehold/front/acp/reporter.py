@@ -78,7 +78,6 @@ class ReportedCall:
         )
 
     async def run_and_report(self, *, budget: AnswerBudget, unchecked: bool) -> Answer:
-        """Announce the call, run it, and report how it ended."""
         await self._client.send_event(self._begun)
         if self._tool.hints.read_only:
             self._report_running()

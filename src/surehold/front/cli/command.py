@@ -201,7 +201,6 @@ def quote_for_shell(text: str) -> str:
 
 
 def with_action(error: SureholdError, action: str) -> SureholdError:
-    """Give an error the advice that fits the command line."""
     error.action = action
     return error
 

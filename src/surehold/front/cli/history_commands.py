@@ -4,6 +4,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from surehold.errors import InvalidArgument, NotFound
@@ -57,8 +58,9 @@ def log_command(context: CommandContext, args: argparse.Namespace) -> int:
     if not context.has_history():
         return _print_empty_log(context)
     with context.open_history() as past:
-        limit: int = 0 if args.all else args.limit
-        entries, more = _newest_entries(past, _build_query(context, past, args), limit, failed_only=args.failed)
+        found = _iterate_entries(past, _build_query(context, past, args), failed_only=args.failed)
+        entries = list(islice(found, None if args.all else args.limit))
+        more = next(found, None) is not None
         undone = {name: past.undone_by(name) for name in {e.change_id for e in entries if e.ok}}
     if context.json:
         records = [entry_record(entry, undone_by=undone.get(entry.change_id, "")) for entry in entries]
@@ -99,23 +101,9 @@ def _build_query(context: CommandContext, past: "HistoryReader", args: argparse.
     return replace(query, under=target.key)
 
 
-def _newest_entries(
-    past: "HistoryReader", query: "LedgerQuery", limit: int, *, failed_only: bool
-) -> tuple[list["Entry"], bool]:
-    """Return the newest entries, and whether there are more; a limit of 0 returns all."""
-    found = list["Entry"]()
-    for entry in _iterate_entries(past, query):
-        if failed_only and entry.ok:
-            continue
-        if limit and len(found) == limit:
-            return found, True
-        found.append(entry)
-    return found, False
-
-
-def _iterate_entries(past: "HistoryReader", query: "LedgerQuery") -> Iterator["Entry"]:
+def _iterate_entries(past: "HistoryReader", query: "LedgerQuery", *, failed_only: bool) -> Iterator["Entry"]:
     while rows := past.log(query):
-        yield from rows
+        yield from (entry for entry in rows if not (failed_only and entry.ok))
         query = replace(query, before_seq=rows[-1].seq)
 
 

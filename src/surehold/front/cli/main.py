@@ -84,7 +84,6 @@ class CommandParser(argparse.ArgumentParser):
         return super().format_help()
 
     def error(self, message: str) -> NoReturn:
-        """Raise, so that `run` reports it."""
         unknown = _UNKNOWN_WORD.match(message)
         if unknown and self.prog == _PROGRAM:
             raise UsageError(f"`{unknown[1]}` is not a command.", hint=_suggest_command(unknown[1]))
@@ -112,7 +111,6 @@ def entry() -> NoReturn:
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run one command line and return its exit code."""
     wants_json, no_color = "--json" in argv, "--no-color" in argv
     out, err = (output_to(stream, no_color=no_color) for stream in (sys.stdout, sys.stderr))
     try:
@@ -178,7 +176,6 @@ def _parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command line."""
     top = CommandParser(prog=_PROGRAM, add_help=False)
     top.add_argument("-h", "--help", action="store_true", dest="wants_help")
     top.add_argument("--version", action="store_const", const=version_command.run, dest="run")
@@ -207,7 +204,6 @@ def _fill_parser(parser: argparse.ArgumentParser, command: Command) -> None:
 
 
 def overview_text() -> str:
-    """Return the help text of the whole program."""
     longest = max(len(command.name) for command in COMMANDS)
     parts = [_INTRODUCTION, "", "usage: surehold COMMAND [options]"]
     for title, commands in COMMAND_GROUPS.items():

@@ -185,13 +185,11 @@ class Output:
 
 
 def parse_timestamp(timestamp: str) -> datetime:
-    """Return a recorded time in UTC."""
     then = datetime.fromisoformat(timestamp)
     return then.astimezone(UTC) if then.tzinfo else then.replace(tzinfo=UTC)
 
 
 def output_to(stream: TextIO, *, no_color: bool) -> Output:
-    """Return the output for a stream, with the colour and the width that fit it."""
     is_terminal = stream.isatty()
     columns = _terminal_columns(stream) if is_terminal else 0
     colour = _wants_colour(no_color=no_color, is_terminal=is_terminal)

@@ -28,7 +28,6 @@ _ASKED_ABOUT = {"acceptEdits": "protected paths only", "default": "every change"
 
 
 def permission_arguments(usual: "Mode" = "acceptEdits") -> tuple[Argument, ...]:
-    """Return the options for the mode, the path rules, and what must be read before a change."""
     modes = f"{', '.join(MODES)} (default: {usual}, which asks about {_ASKED_ABOUT[usual]})"
     return (
         argument("--mode", "MODE", modes, choices=MODES, default=usual),

@@ -112,7 +112,6 @@ def _print_found(context: CommandContext, finder: "Finder", search: "Search", fo
 
 
 def _print_grouped(context: CommandContext, marks: "Highlights", found: "SearchResult") -> None:
-    """Print the lines below the name of their file, with coloured matches."""
     out, digits = context.out, len(str(max((row.line for row in found.rows), default=0)))
     for number, (path, rows) in enumerate(groupby(found.rows, key=lambda row: row.path)):
         if number:

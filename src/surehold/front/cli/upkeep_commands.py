@@ -220,7 +220,6 @@ def _state_of(finding: "ProbeResult") -> PromiseState:
 
 
 def judge_promises(findings: tuple["ProbeResult", ...]) -> tuple[Promise, ...]:
-    """Return whether each promise holds, given the findings."""
     named = {finding.name: finding for finding in findings}
     promises = list[Promise]()
     for promise, needs in _PROMISE_TRIALS:

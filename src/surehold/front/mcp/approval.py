@@ -26,7 +26,7 @@ from surehold.front.mcp.sessions import (
 )
 from surehold.front.shared.approval_queue import ApprovalQueue, Decision, PendingApproval, approval_for
 from surehold.front.shared.sanitize import ensure_utf8
-from surehold.text.escape import escape_lines, escape_text
+from surehold.text.escape import escape_lines, escape_text, preview_text
 from surehold.tools.spec import Json
 from surehold.workspace.access.permission import Approval, Approver, PermissionRequest
 
@@ -151,7 +151,7 @@ def _message_text(request: PermissionRequest) -> str:
     rows = [f"`{escape_text(call.tool)}` wants to change {len(files)} {'file' if len(files) == 1 else 'files'}."]
     rows.append(escape_text(request.why))
     if call.reason:
-        rows.append(f"Reason given by the agent: {escape_text(_cut_text(call.reason, _MAX_REASON_CHARS))}")
+        rows.append(f"Reason given by the agent: {escape_text(preview_text(call.reason, _MAX_REASON_CHARS))}")
     rows += [f"- {escape_text(one.summary)}" for one in files[:_MAX_LISTED_FILES]]
     if len(files) > _MAX_LISTED_FILES:
         rows.append(f"- and {len(files) - _MAX_LISTED_FILES} more")
@@ -161,10 +161,6 @@ def _message_text(request: PermissionRequest) -> str:
     if any(one.change.diff_truncated for one in files):
         rows.append("[The difference is longer than what can be shown.]")
     return "\n".join(rows)
-
-
-def _cut_text(text: str, length: int) -> str:
-    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def _is_editable(request: PermissionRequest) -> bool:

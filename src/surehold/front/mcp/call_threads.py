@@ -18,9 +18,8 @@ from typing import TypeVar
 
 import anyio
 
-from surehold.front.mcp.sessions import ignore_progress
 from surehold.front.shared.sanitize import ensure_utf8
-from surehold.tools.call import ProgressListener
+from surehold.tools.call import ProgressListener, ignore_progress
 
 T = TypeVar("T")
 Send = Callable[[float, float | None, str | None], Awaitable[None]]
@@ -60,7 +59,6 @@ class ProgressRelay:
             await self._sending
 
     def close(self) -> None:
-        """Send no more."""
         self._closed = True
         if self._sending:
             self._sending.cancel()
@@ -119,7 +117,6 @@ class CallThreads:
 
     @property
     def is_changing(self) -> bool:
-        """Whether a change is under way."""
         return self._changing > 0
 
     def _run_change(self, work: "Work[T]", progress: ProgressListener, cancelled: Callable[[], bool]) -> T:

@@ -68,7 +68,6 @@ class TokenCheck:
         self._protected = tuple(protected)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through with the name that its token identifies, or answer it."""
         if scope["type"] == "http" and str(scope["path"]).rstrip("/") in self._protected:
             if not self._is_valid_token(Headers(scope=scope).get("authorization", "")):
                 challenge = {"WWW-Authenticate": 'Bearer realm="surehold"'}

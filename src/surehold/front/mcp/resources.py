@@ -82,7 +82,6 @@ class FileResources(ResourceProvider):
         self._marks = dict[str, tuple[tuple[int, ...], str]]()
 
     def list_page(self, after: str) -> tuple[Sequence[Json], str]:
-        """Return the roots, and some of the files below them."""
         number, _, passed = after.partition("/")
         roots = self._workspace.roots
         at = int(number) if number.isascii() and number.isdigit() else 0
@@ -108,7 +107,6 @@ class FileResources(ResourceProvider):
         ]
 
     def read_resource(self, uri: str) -> Sequence[Json] | None:
-        """Return a file, or what is in a directory."""
         path = path_of(uri)
         if path is None:
             return None
@@ -154,7 +152,6 @@ class FileResources(ResourceProvider):
         return mark
 
     def complete_value(self, template: str, value: str) -> Sequence[str]:
-        """Return the entries of the directory that was typed so far."""
         if template != _FILE_URI_TEMPLATE:
             return ()
         directory, _, start = f"/{value.lstrip('/')}".rpartition("/")
@@ -227,7 +224,6 @@ class LedgerResources(ResourceProvider):
         return all(self._workspace.may_show_recorded(key) for key in keys)
 
     def content_mark(self, uri: str) -> str | None:
-        """Return the number of the newest entry."""
         if uri != LOG_URI:
             return None
         return str(next((entry.seq for entry in self._workspace.history.log(LedgerQuery(limit=1))), 0))
@@ -290,7 +286,6 @@ class ResourceWatcher:
             self._marks.pop(uri, None)
 
     async def run_forever(self) -> None:
-        """Check and notify, until cancelled."""
         while True:
             if not self._wanted:
                 self._wake = anyio.Event()

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from surehold.errors import InvalidArgument
-from surehold.tools.call import ProgressListener
+from surehold.tools.call import ProgressListener, ignore_progress
 from surehold.tools.spec import Json
 from surehold.workspace.access.permission import Approval
 from surehold.workspace.session import Session
@@ -70,10 +70,6 @@ class RoundInput:
     state: str = ""
     """The id of the question that an earlier call ended with."""
     replies: Mapping[str, ElicitationReply] = field(default_factory=dict[str, ElicitationReply])
-
-
-def ignore_progress(done: float, total: float | None = None, message: str = "") -> None:
-    """Report progress to no one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,7 +47,6 @@ def render_sign_in(*, wrong: bool = False) -> str:
 
 
 def render_overview(questions: Sequence[PendingApproval], views: Iterable[ChangeView], *, more: str = "") -> str:
-    """Return what waits for an answer, and what happened, newest first."""
     waiting = "".join(_render_question(one) for one in questions) or '<p class="quiet">Nothing waits for you.</p>'
     found = "".join(_render_row(view) for view in views)
     happened = (
@@ -64,7 +63,6 @@ def render_overview(questions: Sequence[PendingApproval], views: Iterable[Change
 
 
 def render_change(view: ChangeView, diff: str, *, cut: bool = False) -> str:
-    """Return one change with its difference, or with the beginning of it."""
     first = view.entries[0]
     facts = [
         ("When", f"{_format_time(first.timestamp)} UTC"),

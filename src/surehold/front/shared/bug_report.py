@@ -51,7 +51,6 @@ def answer_after_bug(tool: "AnyTool", error: Exception, record: "ChangeRecord", 
 
 
 def collect_versions() -> dict[str, str]:
-    """Return what one needs to know to repeat a problem."""
     import platform
     import sqlite3
 

@@ -35,7 +35,6 @@ def classify_rows(diff: str) -> Iterator[tuple[RowKind, str]]:
 
 
 def count_changed_lines(diff: str) -> tuple[int, int]:
-    """Return how many lines a diff adds and removes."""
     kinds = [kind for kind, _ in classify_rows(diff)]
     return kinds.count("added"), kinds.count("removed")
 
@@ -45,7 +44,6 @@ def format_move(path: str, to_path: str) -> str:
 
 
 def entry_record(entry: "Entry", *, undone_by: str = "") -> dict[str, Any]:
-    """Return everything the command line tells about an entry."""
     call, change = entry.call, entry.change
     added, removed = count_changed_lines(change.diff)
     return {
