@@ -171,10 +171,7 @@ class Command:
 def command(
     name: str, sentence: str, *arguments: Argument | tuple[Argument, ...], example: str, note: str = ""
 ) -> Callable[[CommandRunner], Command]:
-    def make_command(run: CommandRunner) -> Command:
-        return Command(name=name, help=sentence, note=note, example=example, arguments=arguments, run=run)
-
-    return make_command
+    return lambda run: Command(name=name, help=sentence, note=note, example=example, arguments=arguments, run=run)
 
 
 def parse_positive(text: str) -> int:

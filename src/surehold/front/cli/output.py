@@ -11,7 +11,7 @@ import sys
 import unicodedata
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Literal, TextIO
@@ -107,16 +107,17 @@ class OutputFailed(Exception):
     """The stream cannot be written to; the message says why."""
 
 
+@dataclass(frozen=True, slots=True)
 class Output:
     """Prints to one stream, with or without colour."""
 
-    def __init__(self, stream: TextIO, *, colour: bool, columns: int, now: datetime, is_terminal: bool) -> None:
-        self.stream = stream
-        self.colour = colour
-        self.columns = columns
-        """Width of the terminal; 0 for no limit."""
-        self.now = now
-        self.is_terminal = is_terminal
+    stream: TextIO
+    _: KW_ONLY
+    colour: bool
+    columns: int
+    """Width of the terminal; 0 for no limit."""
+    now: datetime
+    is_terminal: bool
 
     def print_line(self, text: str = "") -> None:
         with self.guard_stream() as stream:

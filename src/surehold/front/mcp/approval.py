@@ -15,15 +15,7 @@ from functools import partial
 
 from surehold.errors import PermissionRequired
 from surehold.front.mcp.results import KeepText, cut_text_to_fit
-from surehold.front.mcp.sessions import (
-    INVALID_PARAMS,
-    Caller,
-    CallerSession,
-    ElicitationForm,
-    ElicitationReply,
-    RpcError,
-    ShowForm,
-)
+from surehold.front.mcp.sessions import INVALID_PARAMS, Caller, CallerSession, ElicitationReply, RpcError, ShowForm
 from surehold.front.shared.approval_queue import ApprovalQueue, Decision, PendingApproval, approval_for
 from surehold.front.shared.sanitize import ensure_utf8
 from surehold.text.escape import escape_lines, escape_text, preview_text
@@ -42,16 +34,15 @@ _MAX_LISTED_FILES = 50
 class InputRequired(Exception):
     """A call needs a person's answer first; not an error, and nothing was written."""
 
-    def __init__(self, form: ElicitationForm, state: str) -> None:
+    def __init__(self, form: Json, state: str) -> None:
         super().__init__("A person must answer first.")
         self._form = form
         self._state = state
 
     def to_result(self) -> Json:
-        params: Json = {"mode": "form", "message": self._form.message, "requestedSchema": self._form.schema}
         return {
             "resultType": "input_required",
-            "inputRequests": {_PERMISSION_KEY: {"method": "elicitation/create", "params": params}},
+            "inputRequests": {_PERMISSION_KEY: {"method": "elicitation/create", "params": self._form}},
             "requestState": self._state,
         }
 
@@ -118,7 +109,8 @@ def _refuse_one_by_one(request: PermissionRequest) -> Approval:
     )
 
 
-def form_for_request(request: PermissionRequest, *, keep: KeepText) -> ElicitationForm:
+def form_for_request(request: PermissionRequest, *, keep: KeepText) -> Json:
+    """Return the question with a form to fill in, as the protocol spells it."""
     message = cut_text_to_fit(_message_text(request), _MAX_MESSAGE_CHARS, keep)
     properties: Json = {
         "decision": {"type": "string", "title": "Decision", "enum": [ONCE, ALWAYS, REFUSE]},
@@ -131,9 +123,8 @@ def form_for_request(request: PermissionRequest, *, keep: KeepText) -> Elicitati
             "title": "Other content",
             "description": "The whole file as you want it instead; leave it empty to take the change as it is.",
         }
-    return ElicitationForm(
-        message=ensure_utf8(message), schema={"type": "object", "properties": properties, "required": ["decision"]}
-    )
+    schema: Json = {"type": "object", "properties": properties, "required": ["decision"]}
+    return {"mode": "form", "message": ensure_utf8(message), "requestedSchema": schema}
 
 
 def approval_from_reply(reply: ElicitationReply, request: PermissionRequest) -> Approval:

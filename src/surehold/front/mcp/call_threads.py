@@ -11,10 +11,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
 
@@ -82,15 +81,16 @@ class CallThreads:
         self.under_way = 0
         """How many calls have not been answered yet."""
         self._pool = ThreadPoolExecutor(_MAX_THREADS, "call")
-        self._changing = 0
-        self._changed = threading.Condition()
+        self._changes = set[Future[Any]]()
 
     async def run_in_thread(self, work: "Work[T]", *, changes: bool, send: Send | None = None) -> T:
         """Run something in a thread; a change runs to its end even when its call is cancelled."""
         flag = threading.Event()
         relay = ProgressRelay(send) if send else None
-        run = partial(self._run_change, work) if changes else work
-        job = self._pool.submit(run, relay or ignore_progress, flag.is_set)
+        job = self._pool.submit(work, relay or ignore_progress, flag.is_set)
+        if changes:
+            self._changes.add(job)
+            job.add_done_callback(self._changes.discard)
         outcome = asyncio.wrap_future(job)
         self.under_way += 1
         try:
@@ -112,19 +112,8 @@ class CallThreads:
 
     def wait_for_changes(self, timeout: float) -> bool:
         """Wait until every change has ended; False when that takes too long."""
-        with self._changed:
-            return self._changed.wait_for(lambda: not self._changing, timeout)
+        return not wait(self._changes.copy(), timeout).not_done
 
     @property
     def is_changing(self) -> bool:
-        return self._changing > 0
-
-    def _run_change(self, work: "Work[T]", progress: ProgressListener, cancelled: Callable[[], bool]) -> T:
-        with self._changed:
-            self._changing += 1
-        try:
-            return work(progress, cancelled)
-        finally:
-            with self._changed:
-                self._changing -= 1
-                self._changed.notify_all()
+        return bool(self._changes)

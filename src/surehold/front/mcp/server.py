@@ -29,15 +29,7 @@ from surehold.front.mcp.adapter import Adapter
 from surehold.front.mcp.call_threads import CallThreads, Send, Work
 from surehold.front.mcp.resources import ResourceWatcher
 from surehold.front.mcp.results import REPAIRED_KEY, SESSION_KEY
-from surehold.front.mcp.sessions import (
-    Caller,
-    ElicitationForm,
-    ElicitationReply,
-    RoundInput,
-    RpcError,
-    ShowForm,
-    new_handle,
-)
+from surehold.front.mcp.sessions import Caller, ElicitationReply, RoundInput, RpcError, ShowForm, new_handle
 from surehold.front.shared.approval_queue import ApprovalQueue, client_gone_error, run_on_loop
 from surehold.tools.call import ProgressListener
 from surehold.tools.spec import Json
@@ -86,8 +78,8 @@ def make_form_channel(ctx: RequestContext) -> ShowForm:
     """Return the way to ask the client of a call while the call waits."""
     loop = asyncio.get_running_loop()
 
-    async def show_form(form: ElicitationForm, read: Callable[[ElicitationReply], Approval]) -> Approval:
-        params = types.ElicitRequestFormParams(message=form.message, requested_schema=form.schema)
+    async def show_form(form: Json, read: Callable[[ElicitationReply], Approval]) -> Approval:
+        params = types.ElicitRequestFormParams.model_validate(form)
         try:
             result = await ctx.session.send_request(
                 types.ElicitRequest(params=params),

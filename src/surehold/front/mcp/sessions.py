@@ -44,14 +44,6 @@ class RpcError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ElicitationForm:
-    """A message, and a form to fill in."""
-
-    message: str
-    schema: Json
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ElicitationReply:
     """What came back from the client."""
 
@@ -59,8 +51,8 @@ class ElicitationReply:
     content: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-ShowForm = Callable[[ElicitationForm, Callable[[ElicitationReply], Approval]], Future[Approval]]
-"""Shows a form at the client, from any thread; the function turns the reply into the answer."""
+ShowForm = Callable[[Json, Callable[[ElicitationReply], Approval]], Future[Approval]]
+"""Shows a form, as the protocol spells it, at the client, from any thread; the function turns the reply into the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
