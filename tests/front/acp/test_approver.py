@@ -2,15 +2,18 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from surehold.errors import Cancelled, PermissionRequired
-from surehold.front.acp.reporter import CancelToken
+from surehold.front.acp.reporter import CancelToken, Reporter
 from surehold.front.shared.approval_queue import ApprovalQueue, run_on_loop
 from surehold.stores.base import Call
+from surehold.tools.spec import Answer as ToolAnswer
 from surehold.workspace.access.permission import Approval, PermissionRequest
+from workspaces import real_workspace
 
 REQUEST = PermissionRequest(call=Call(tool="edit", operation="edit", writer="edit"), files=(), why="Because.")
 Answer = Callable[[], Coroutine[Any, Any, Approval]]
@@ -91,3 +94,24 @@ def test_a_loop_that_has_ended_is_no_approval() -> None:
     with pytest.raises(PermissionRequired) as refusal:
         ApprovalQueue().ask(REQUEST, show=lambda _: run_on_loop(yes(), loop))
     assert refusal.value.reason == "client_gone"
+
+
+class QuietClient:
+    """A client that takes every event and answers nothing."""
+
+    async def session_update(self, **_: object) -> None: ...
+
+
+@pytest.mark.parametrize("keyword", ["cancel", "halt"])
+def test_a_call_whose_token_is_cancelled_does_not_begin(tmp_path: Path, keyword: str) -> None:
+    token = CancelToken()
+    token.cancel()
+
+    async def call() -> ToolAnswer:
+        with real_workspace(tmp_path) as workspace:
+            reporter = Reporter(QuietClient(), "s", workspace.session())  # type: ignore[arg-type]
+            return await reporter.call("create_file", {"path": "a.txt", "content": "x"}, **{keyword: token})
+
+    answer = asyncio.run(call())
+    assert isinstance(answer.error, Cancelled)
+    assert not (tmp_path / "a.txt").exists()
