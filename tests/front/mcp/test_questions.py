@@ -215,15 +215,15 @@ def test_a_long_difference_is_kept_whole_and_the_question_says_where(workspace: 
     (request,) = requests_of(workspace, **{"long.txt": "0123456789\n" * 4_000})
     question = form_for_request(request, keep=keep)
 
-    assert len(question.message) <= 8_000
-    assert question.message.endswith("All of it is the resource surehold://answer/x]")
+    assert len(question["message"]) <= 8_000
+    assert question["message"].endswith("All of it is the resource surehold://answer/x]")
     assert kept[0].count("+0123456789") == 4_000
 
 
 def test_nothing_in_a_question_steers_what_shows_it(workspace: Workspace) -> None:
     name = "a\n\x1b[2J\u202e.txt"
     (request,) = requests_of(workspace, **{name: "\u2066hidden\x9b\n"})
-    message = form_for_request(request, keep=lambda text, kind: "").message
+    message = form_for_request(request, keep=lambda text, kind: "")["message"]
 
     assert not {"\x1b", "\u202e", "\u2066", "\x9b"} & set(message)
     assert "- create a\\n\\x1b[2J\\u202e.txt" in message.splitlines()
@@ -233,7 +233,8 @@ def test_other_content_is_offered_for_one_text_only(workspace: Workspace) -> Non
     (request,) = requests_of(workspace, **{"a.txt": "x\n"})
     many = PermissionRequest(call=request.call, files=request.files * 2, why=request.why)
     offered = [
-        "content" in form_for_request(one, keep=lambda text, kind: "").schema["properties"] for one in (request, many)
+        "content" in form_for_request(one, keep=lambda text, kind: "")["requestedSchema"]["properties"]
+        for one in (request, many)
     ]
     sneaked = approval_from_reply(
         ElicitationReply(action="accept", content={"decision": ONCE, "content": "mine\n"}), many
