@@ -168,7 +168,6 @@ class _RunFinder:
         self._patience = _PATIENCE_ALLOWANCE_PER_LINE * (len(xs) + len(ys))
 
     def find_runs(self) -> list[EqualRun]:
-        """Return the blocks in ascending order, some perhaps empty."""
         blocks: list[EqualRun] = []
         # A stack of our own: the depth depends on the text, and a text must not overflow Python's.
         stack = [TextRegion(0, len(self._xs), 0, len(self._ys))]
@@ -188,9 +187,7 @@ class _RunFinder:
                 stack += _regions_between(runs, region)
             else:
                 blocks += self._solve_leaf(region)
-        blocks = [block for block in blocks if block.size]
-        blocks.sort()
-        return blocks
+        return sorted(block for block in blocks if block.size)
 
     def _find_anchors(self, region: TextRegion) -> dict[int, int]:
         """Return items, or else starts of runs of items, that occur once on both sides, in the same order."""

@@ -207,7 +207,6 @@ class PatchLineIndex:
         return all(piece.has_cr == (lines.terminator(at + k) == crlf) for k, piece in enumerate(old) if piece.ended)
 
     def _find_by_rare_line(self, word: str, start: int) -> Iterator[int]:
-        """Look at every place of the word's rarest line."""
         rare = min(word, key=self._counts.__getitem__)
         offset = word.index(rare)
         at = self._text.find(rare, start + offset)

@@ -95,7 +95,6 @@ def _find_on_grid(text: bytes, needles: Collection[bytes], grid: _BlockGrid) -> 
 
 
 def _sample_rates(text: bytes, grid: _BlockGrid, rates: dict[int, int]) -> Mapping[int, int]:
-    """Count how often blocks occur in a sample of the text."""
     for _, blocks in grid.split_blocks(text):
         for key in filter(rates.__contains__, blocks[::_SAMPLE_EVERY_BLOCKS]):
             rates[key] += 1
