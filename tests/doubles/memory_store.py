@@ -152,11 +152,11 @@ class MemoryStore:
     ) -> Entry:
         """Write an entry for something that had no intent."""
         with self._lock:
-            entry = ledger_entries.draft_entry(
-                call,
-                change,
+            entry = Entry(
                 change_id=change_id,
                 timestamp=ledger_entries.utc_timestamp(self._clock()),
+                call=call,
+                change=change,
                 ok=ok,
                 error_kind=error_kind,
                 message=message,

@@ -101,9 +101,10 @@ class Intent:
 class Entry:
     """One line of the ledger: one change that happened, one call that was refused, or one outside edit."""
 
-    seq: int
+    seq: int = 0
+    """Position in the ledger; 0 as long as it has none."""
     change_id: str
-    index: int
+    index: int = 0
     """Position inside its call."""
     timestamp: str
     call: Call
@@ -288,7 +289,7 @@ class Store(Protocol):
         """Open an intent, or say why not.
 
         Notices outside edits: where a head differs from a change's `before`, an `external` entry is written first.
-        When that `before` is an older version of ours and the head is younger than `fence` seconds, it is `Fenced`.
+        When that `before` is an older version of ours and the head is younger than `fence` seconds, it is a `StaleRead`.
         """
         ...
 

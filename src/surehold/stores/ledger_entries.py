@@ -34,7 +34,6 @@ def seal_entry(tip: ChainTip, entry: Entry) -> tuple[Entry, str]:
 
 
 def chain_hash(previous: str, body: bytes) -> str:
-    """Return the hash of a body that follows `previous`."""
     return hashlib.sha256(b"%b\n%b" % (previous.encode("ascii", "replace"), body)).hexdigest()
 
 
@@ -65,55 +64,37 @@ def entry_to_json(entry: Entry) -> Json:
 
 
 def entry_from_json(data: Json, *, previous: str, hash: str) -> Entry:  # noqa: A002 - the field's own name
-    """Return the entry that `entry_to_json` took apart."""
-    parts: Json = data | {"call": call_from_json(data["call"]), "change": change_from_json(data["change"])}
+    parts: Json = data | {"call": Call(**data["call"]), "change": change_from_json(data["change"])}
     return Entry(**parts, previous=previous, hash=hash)
 
 
 def intent_to_json(intent: Intent) -> Json:
-    owner = intent.owner
     return {
         "id": intent.id,
         "call": call_to_json(intent.call),
         "changes": [change_to_json(change) for change in intent.changes],
-        "owner": {"host": owner.host, "boot": owner.boot, "pid": owner.pid, "started": owner.started},
+        "owner": _field_values(intent.owner),
         "began": intent.began,
     }
 
 
 def intent_from_json(data: Json) -> Intent:
-    """Return the intent that `intent_to_json` took apart."""
-    return Intent(
-        id=data["id"],
-        call=call_from_json(data["call"]),
-        changes=tuple(change_from_json(change) for change in data["changes"]),
-        owner=Owner(**data["owner"]),
-        began=data["began"],
-    )
+    call, owner = Call(**data["call"]), Owner(**data["owner"])
+    changes = tuple(change_from_json(change) for change in data["changes"])
+    return Intent(id=data["id"], call=call, changes=changes, owner=owner, began=data["began"])
 
 
 def call_to_json(call: Call) -> Json:
     return {name: value for name in _CALL_FIELDS if (value := getattr(call, name))}
 
 
-def call_from_json(data: Json) -> Call:
-    """Return the call that `call_to_json` took apart."""
-    return Call(**data)
-
-
 def change_to_json(change: Change) -> Json:
-    data: Json = {"path": change.path}
-    for name in _VERSION_FIELDS:
-        if (version := getattr(change, name)) is not None:
-            data[name] = version_to_json(version)
-    for name in _OTHER_CHANGE_FIELDS:
-        if value := getattr(change, name):
-            data[name] = value
-    return data
+    versions: Json = {name: version_to_json(each) for name in _VERSION_FIELDS if (each := getattr(change, name))}
+    others: Json = {name: value for name in _OTHER_CHANGE_FIELDS if (value := getattr(change, name))}
+    return {"path": change.path} | versions | others
 
 
 def change_from_json(data: Json) -> Change:
-    """Return the change that `change_to_json` took apart."""
     versions: Json = {name: version_from_json(data[name]) if name in data else None for name in _VERSION_FIELDS}
     return Change(**(data | versions))
 
@@ -122,23 +103,20 @@ def version_to_json(version: Version) -> Json:
     """Return a version as data; extended attributes, which are bytes, as hexadecimal digits."""
     data: Json = {"sha256": version.sha256, "size": version.size}
     if (meta := version.meta) is not None:
-        data["meta"] = {
-            "mode": meta.mode,
-            "uid": meta.uid,
-            "gid": meta.gid,
-            "mtime_ns": meta.mtime_ns,
-            "xattrs": [[name, value.hex()] for name, value in meta.xattrs],
-        }
+        data["meta"] = _field_values(meta) | {"xattrs": [[name, value.hex()] for name, value in meta.xattrs]}
     return data
 
 
 def version_from_json(data: Json) -> Version:
-    """Return the version that `version_to_json` took apart."""
-    meta: Json | None = data.get("meta")
-    if meta is None:
-        return Version(sha256=data["sha256"], size=data["size"])
-    facts: Json = meta | {"xattrs": tuple((name, bytes.fromhex(value)) for name, value in meta["xattrs"])}
-    return Version(sha256=data["sha256"], size=data["size"], meta=Meta(**facts))
+    meta = None
+    if facts := data.get("meta"):
+        xattrs = tuple((name, bytes.fromhex(value)) for name, value in facts["xattrs"])
+        meta = Meta(**(facts | {"xattrs": xattrs}))
+    return Version(sha256=data["sha256"], size=data["size"], meta=meta)
+
+
+def _field_values(value: Owner | Meta) -> Json:
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def to_key(text: str) -> bytes:
@@ -150,7 +128,6 @@ def to_key(text: str) -> bytes:
 
 
 def text_of(stored: bytes) -> str:
-    """Return the string that `key` was made from."""
     return stored.decode("utf-8", "surrogateescape")
 
 
@@ -160,7 +137,6 @@ def version_text(version: Version | None) -> str | None:
 
 
 def version_from_text(stored: str | None) -> Version | None:
-    """Return the version that `version_text` was made from."""
     return None if stored is None else version_from_json(from_json(stored))
 
 
@@ -231,41 +207,16 @@ def is_stale_read(surprise: OutsideEdit, *, now: datetime, fence: float, knows: 
     return age < fence and knows(surprise.head.path, surprise.found.sha256)
 
 
-def draft_entry(
-    call: Call,
-    change: Change,
-    *,
-    change_id: str,
-    timestamp: str,
-    index: int = 0,
-    ok: bool = True,
-    error_kind: str = "",
-    message: str = "",
-) -> Entry:
-    """Return an entry that has no place in the chain yet."""
-    return Entry(
-        seq=0,
-        change_id=change_id,
-        index=index,
-        timestamp=timestamp,
-        call=call,
-        change=change,
-        ok=ok,
-        error_kind=error_kind,
-        message=message,
-    )
-
-
 def entries_of(
     intent: Intent, *, timestamp: str, ok: bool = True, error_kind: str = "", message: str = ""
 ) -> Iterator[Entry]:
     for index, change in enumerate(intent.changes):
-        yield draft_entry(
-            intent.call,
-            change,
+        yield Entry(
             change_id=intent.id,
-            timestamp=timestamp,
             index=index,
+            timestamp=timestamp,
+            call=intent.call,
+            change=change,
             ok=ok,
             error_kind=error_kind,
             message=message,
@@ -276,15 +227,15 @@ def external_entries(intent: Intent, found: Sequence[OutsideEdit], *, timestamp:
     """Return an entry for every edit that was made outside of Surehold; its id is one that undo can name."""
     for number, surprise in enumerate(found):
         change = Change(path=surprise.head.path, before=surprise.head.version, after=surprise.found)
-        yield draft_entry(EXTERNAL, change, change_id=f"{intent.id}-x{number}", timestamp=timestamp)
+        yield Entry(change_id=f"{intent.id}-x{number}", timestamp=timestamp, call=EXTERNAL, change=change)
 
 
 def gc_entry(*, blobs: int, sightings: int, before: str, seq: int, timestamp: str) -> Entry:
-    return draft_entry(
-        Call(tool="gc", operation="gc", writer="gc"),
-        Change(path="", before=None, after=None),
+    return Entry(
         change_id=f"gc-{seq}",
         timestamp=timestamp,
+        call=Call(tool="gc", operation="gc", writer="gc"),
+        change=Change(path="", before=None, after=None),
         message=f"Removed {blobs} blobs and {sightings} sightings that only entries before {before} needed.",
     )
 
@@ -311,10 +262,8 @@ def trash_item(entry: Entry) -> TrashItem | None:
     )
 
 
-def version_hashes(change: Change) -> Iterator[str]:
-    for version in (change.before, change.after, change.displaced):
-        if version is not None:
-            yield version.sha256
+def version_hashes(change: Change) -> list[str]:
+    return [version.sha256 for version in (change.before, change.after, change.displaced) if version is not None]
 
 
 def _sha256_of(version: Version | None) -> str | None:

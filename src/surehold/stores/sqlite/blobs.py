@@ -31,29 +31,17 @@ class UnpackError(ValueError):
     """Packed bytes do not unpack to what was recorded of them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackedBlob:
-    """Packed bytes and what is needed to unpack them."""
-
-    data: bytes
-    base: str = ""
-    """The sha256 of the bytes that a delta needs; empty for a full one."""
+def pack_full(data: bytes) -> bytes:
+    return _FULL + _compress(data, None)
 
 
-def pack_full(data: bytes) -> PackedBlob:
-    import zstandard
-
-    level = 1 if len(data) > _LARGE_BYTES else 3
-    return PackedBlob(data=_FULL + zstandard.ZstdCompressor(level=level).compress(data))
-
-
-def pack_smallest(data: bytes, *, base: bytes, base_sha256: str) -> PackedBlob:
+def pack_smallest(data: bytes, *, base: bytes, base_sha256: str) -> bytes:
     """Pack bytes as a delta to `base`, or alone when that does not save half."""
     delta = _pack_delta(data, base=base, base_sha256=base_sha256)
-    if len(delta.data) * _OBVIOUS_RATIO < len(data):
+    if len(delta) * _OBVIOUS_RATIO < len(data):
         return delta
     full = pack_full(data)
-    return delta if len(delta.data) * 2 < len(full.data) else full
+    return delta if len(delta) * 2 < len(full) else full
 
 
 def base_of(packed: bytes) -> str:
@@ -67,7 +55,7 @@ def base_of(packed: bytes) -> str:
 
 
 def unpack_blob(packed: bytes, *, size: int, base: bytes = b"") -> bytes:
-    """Return the bytes again; `Damaged` when they are not of that size."""
+    """Return the bytes again; `UnpackError` when they are not of that size."""
     if not base_of(packed):
         return _decompress(packed[1:], size=size, dictionary=None)
     _, prefix, suffix = _HEADER.unpack_from(packed, 1)
@@ -79,12 +67,12 @@ def unpack_blob(packed: bytes, *, size: int, base: bytes = b"") -> bytes:
     return base[:prefix] + middle + base[tail:]
 
 
-def _pack_delta(data: bytes, *, base: bytes, base_sha256: str) -> PackedBlob:
+def _pack_delta(data: bytes, *, base: bytes, base_sha256: str) -> bytes:
     prefix, suffix = shared_ends(base, data)
     middle = data[prefix : len(data) - suffix]
     dictionary = _usable_dictionary(base[prefix : len(base) - suffix])
     header = _HEADER.pack(bytes.fromhex(base_sha256), prefix, suffix)
-    return PackedBlob(data=_DELTA + header + _compress(middle, dictionary), base=base_sha256)
+    return _DELTA + header + _compress(middle, dictionary)
 
 
 def _usable_dictionary(middle: bytes) -> bytes | None:
@@ -123,17 +111,13 @@ def _raw_dictionary(dictionary: bytes) -> Any:
     return zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
 
 
-ROW_LIMIT_BYTES = 64 * 1024
+_ROW_LIMIT_BYTES = 64 * 1024
 _CHECKED_BYTES = 1 << 20  # names of larger bytes are only checked when they are read: hashing is most of the work
 _DELTA_LIMIT_BYTES = 1024 * 1024  # a delta cannot be a file (2), and saves at least as much as it takes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedBlob:
-    """A blob, and its packing if it was not stored yet."""
-
-    blob: Blob
-    packed: PackedBlob | None = None
+PreparedBlob = tuple[Blob, bytes | None]
+"""A blob, and its packing if it was not stored yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,14 +125,6 @@ class _BlobState:
     depth: int
     whole: bool
     """Whether the file that the row names, if it names one, has the right size."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _BlobRow:
-    sha256: str
-    size: int
-    base: str | None
-    data: bytes | None
 
 
 class Blobs:
@@ -165,7 +141,7 @@ class Blobs:
         for blob in blobs:
             stored = self._blob_state(connection, blob.sha256)
             if stored is not None and stored.whole:
-                prepared.append(PreparedBlob(blob=blob))
+                prepared.append((blob, None))
                 continue
             if len(blob.data) <= _CHECKED_BYTES and hashlib.sha256(blob.data).hexdigest() != blob.sha256:
                 raise ValueError(f"These bytes are not {blob.sha256}.")
@@ -173,43 +149,35 @@ class Blobs:
             base = self._find_base(connection, blob, at_hand) if stored is None else None
             packed = _pack_blob(blob, base)
             if _needs_file(packed):
-                self._write_file(blob.sha256, packed.data)
-            prepared.append(PreparedBlob(blob=blob, packed=packed))
+                self._write_file(blob.sha256, packed)
+            prepared.append((blob, packed))
         return prepared
 
     def insert_blobs(self, connection: sqlite3.Connection, prepared: Sequence[PreparedBlob], *, stored: str) -> None:
         """Store prepared blobs inside the caller's write transaction."""
-        for item in prepared:
-            blob, packed = item.blob, item.packed
+        for blob, early in prepared:
             there = self._blob_state(connection, blob.sha256)
             if there is not None and there.whole:
                 continue
-            depth = 0
-            if packed is not None and packed.base:
-                base = self._blob_state(connection, packed.base)
+            packed, depth = early, 0
+            if packed is not None and base_of(packed):
+                base = self._blob_state(connection, base_of(packed))
                 depth = MAX_DEPTH + 1 if base is None else base.depth + 1
             if packed is None or depth > MAX_DEPTH or there is not None:
                 packed, depth = pack_full(blob.data), 0
             self.put_row(connection, blob.sha256, len(blob.data), packed, depth=depth, stored=stored)
 
     def put_row(
-        self,
-        connection: sqlite3.Connection,
-        sha256: str,
-        size: int,
-        packed: PackedBlob,
-        *,
-        depth: int,
-        stored: str,
+        self, connection: sqlite3.Connection, sha256: str, size: int, packed: bytes, *, depth: int, stored: str
     ) -> None:
         """Write the row of a packing, and its file if it needs one that is not there."""
         in_file = _needs_file(packed)
-        if in_file and not self._file_is(sha256, len(packed.data)):
-            self._write_file(sha256, packed.data)
+        if in_file and not self._file_is(sha256, len(packed)):
+            self._write_file(sha256, packed)
         connection.execute(
             "INSERT OR REPLACE INTO blobs (sha256, size, base, depth, packed, stored, data)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (sha256, size, packed.base or None, depth, len(packed.data), stored, None if in_file else packed.data),
+            (sha256, size, base_of(packed) or None, depth, len(packed), stored, None if in_file else packed),
         )
 
     def has_blob(self, connection: sqlite3.Connection, sha256: str) -> bool:
@@ -222,9 +190,9 @@ class Blobs:
         rows = self._row_chain(connection, sha256)
         data = b""
         try:
-            for row in reversed(rows):
-                packed = self._read_file(row.sha256) if row.data is None else row.data
-                data = unpack_blob(packed, size=row.size, base=data)
+            for name, size, stored in reversed(rows):
+                packed = self._read_file(name) if stored is None else stored
+                data = unpack_blob(packed, size=size, base=data)
         except UnpackError as error:
             raise blob_damaged_error(sha256, str(error)) from error
         if hashlib.sha256(data).hexdigest() != sha256:
@@ -234,9 +202,9 @@ class Blobs:
     def file_path(self, sha256: str) -> Path:
         return self.folder / sha256[:2] / sha256
 
-    def _row_chain(self, connection: sqlite3.Connection, sha256: str) -> list[_BlobRow]:
-        """Return the row and all bases below it; the last one unpacks alone."""
-        rows: list[_BlobRow] = []
+    def _row_chain(self, connection: sqlite3.Connection, sha256: str) -> list[tuple[str, int, bytes | None]]:
+        """Return the row and all bases below it, as (sha256, size, data); the last one unpacks alone."""
+        rows: list[tuple[str, int, bytes | None]] = []
         wanted: str | None = sha256
         while wanted is not None:
             found = connection.execute("SELECT size, base, data FROM blobs WHERE sha256 = ?", (wanted,)).fetchone()
@@ -245,7 +213,7 @@ class Blobs:
             if found is None or len(rows) > MAX_DEPTH:
                 raise blob_damaged_error(sha256, f"Its base {wanted} is missing.")
             size, base, data = found
-            rows.append(_BlobRow(sha256=wanted, size=size, base=base, data=data))
+            rows.append((wanted, size, data))
             wanted = base
         return rows
 
@@ -309,18 +277,16 @@ class Blobs:
                 os.fsync(place)
 
     def _sync_folders(self, folder: Path) -> None:
-        if not self._fsync:
-            return
-        for directory in (folder, self.folder, self.folder.parent):
+        for directory in (folder, self.folder, self.folder.parent) if self._fsync else ():
             sync_folder(directory)
 
 
-def _pack_blob(blob: Blob, base: bytes | None) -> PackedBlob:
+def _pack_blob(blob: Blob, base: bytes | None) -> bytes:
     if base is None:
         return pack_full(blob.data)
     packed = pack_smallest(blob.data, base=base, base_sha256=blob.base)
-    return packed if len(packed.data) <= _DELTA_LIMIT_BYTES or not packed.base else pack_full(blob.data)
+    return packed if len(packed) <= _DELTA_LIMIT_BYTES or not base_of(packed) else pack_full(blob.data)
 
 
-def _needs_file(packed: PackedBlob) -> bool:
-    return len(packed.data) > ROW_LIMIT_BYTES and not packed.base
+def _needs_file(packed: bytes) -> bool:
+    return len(packed) > _ROW_LIMIT_BYTES and not base_of(packed)

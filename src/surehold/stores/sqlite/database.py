@@ -21,6 +21,7 @@ Writers wait in a queue, a blocking lock in front of SQLite, whose own waiting i
 
 import os
 import sqlite3
+import sys
 import threading
 import time
 import weakref
@@ -33,10 +34,8 @@ from typing import Literal
 from surehold.errors import StateUnavailable
 from surehold.stores.sqlite import schema, state_errors
 
-try:
+if sys.platform != "win32":
     import fcntl
-except ImportError:  # not a POSIX system: SQLite's own waiting has to do
-    fcntl = None
 
 _MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.001, 0.02  # seconds between two attempts of a writer that may not block
 
@@ -44,7 +43,7 @@ _MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.001, 0.02  # seconds between two atte
 @contextmanager
 def hold_turn(lock: Path, *, database: Path, patience: float) -> Generator[None]:
     """Hold the line's first place while the body runs."""
-    if fcntl is None:
+    if sys.platform == "win32":  # SQLite's own waiting has to do
         yield
         return
     try:
@@ -69,7 +68,6 @@ class _QueueTicket:
         _open_tickets.add(self)
 
     def try_lock(self) -> bool:
-        assert fcntl is not None
         try:
             self._lock(fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -80,7 +78,6 @@ class _QueueTicket:
 
     def wait_for_lock(self) -> None:
         """Return when the lock is ours, however long that takes."""
-        assert fcntl is not None
         with suppress(OSError):
             self._lock(fcntl.LOCK_EX)
 
@@ -91,7 +88,6 @@ class _QueueTicket:
 
     def unlock_and_close(self) -> None:
         """Release the lock, for every duplicate, and close the file."""
-        assert fcntl is not None
         try:
             if self._number is not None:
                 fcntl.flock(self._number, fcntl.LOCK_UN)  # closing alone would wait for a child about to exec
@@ -110,7 +106,6 @@ class _QueueTicket:
         self.close()
 
     def _lock(self, operation: int) -> None:
-        assert fcntl is not None
         assert self._number is not None
         fcntl.flock(self._number, operation)
 
@@ -164,17 +159,6 @@ def _retry_until_deadline(place: _QueueTicket, patience: float) -> bool:
 
 
 _open_tickets: "weakref.WeakSet[_QueueTicket]" = weakref.WeakSet()
-
-
-def _close_in_child() -> None:
-    # A lock belongs to the open file, which a fork shares: a child that keeps it would keep a dead parent's lock,
-    # and one that released it would take it from a living one.
-    for place in tuple(_open_tickets):
-        place.close()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_close_in_child)
 
 
 Durability = Literal["full", "none"]
@@ -357,11 +341,10 @@ class Database:
                     self._create_file()
                 with self._lend_connection() as link:
                     schema.migrate(link.connection, self.path)
-        except OSError as error:
+        except BaseException as error:
             self.close()
-            raise state_errors.translate_os_error(error, state_dir) from error
-        except BaseException:
-            self.close()
+            if isinstance(error, OSError):
+                raise state_errors.translate_os_error(error, state_dir) from error
             raise
 
     def _make_folder(self, state_dir: Path) -> None:
@@ -392,6 +375,10 @@ def _roll_back(connection: sqlite3.Connection) -> None:
 
 
 def _forget_in_child() -> None:
+    # A lock belongs to the open file, which a fork shares: a child that keeps it would keep a dead parent's lock,
+    # and one that released it would take it from a living one.
+    for place in tuple(_open_tickets):
+        place.close()
     for database in tuple(_databases):
         database.forget_connections()
 

@@ -22,6 +22,10 @@ from surehold.stores.sqlite.tables import FORGOTTEN_AFTER
 
 _TEMPORARY_AFTER = timedelta(days=1)  # no write takes that long; the temporary file of a dead one may go
 
+_KEPT_VERSIONS = """
+    SELECT version FROM heads WHERE version IS NOT NULL
+    UNION ALL SELECT version FROM trash WHERE state = 'kept'
+"""
 _OLD_SESSIONS = """
     SELECT id FROM sessions WHERE used < :cutoff
     EXCEPT SELECT session FROM sightings WHERE shown >= :cutoff
@@ -79,20 +83,14 @@ class BlobPruner:
 
     def _find_unneeded(self, connection: sqlite3.Connection, cutoff: dict[str, str]) -> tuple[set[str], int]:
         needed = self._needed_hashes(connection, cutoff)
-        dead: set[str] = set()
-        size = 0
-        for sha256, packed in connection.execute("SELECT sha256, packed FROM blobs WHERE stored < ?", (self.before,)):
-            if sha256 not in needed:
-                dead.add(sha256)
-                size += packed
-        return dead, size
+        rows = connection.execute("SELECT sha256, packed FROM blobs WHERE stored < ?", (self.before,))
+        dead = {sha256: packed for sha256, packed in rows if sha256 not in needed}
+        return set(dead), sum(dead.values())
 
     def _needed_hashes(self, connection: sqlite3.Connection, cutoff: dict[str, str]) -> set[str]:
         needed = set(tables.hashes_since(connection, self.before))
-        for table, column in (("heads", "version"), ("trash", "version")):
-            condition = "state = 'kept'" if table == "trash" else "version IS NOT NULL"
-            rows = connection.execute(f"SELECT {column} FROM {table} WHERE {condition}")  # noqa: S608 - constants
-            needed.update(ledger_entries.from_json(version)["sha256"] for (version,) in rows)
+        versions = connection.execute(_KEPT_VERSIONS)
+        needed.update(ledger_entries.from_json(version)["sha256"] for (version,) in versions)
         for (body,) in connection.execute("SELECT body FROM intents"):
             for change in ledger_entries.intent_from_json(ledger_entries.from_json(body)).changes:
                 needed.update(ledger_entries.version_hashes(change))

@@ -16,7 +16,6 @@ from surehold.errors import (
 
 
 def blob_missing_error(sha256: str) -> NotFound:
-    """Say that the bytes are not there any more."""
     return NotFound(
         f"The bytes {sha256} are not stored any more.",
         reason="blob_missing",
@@ -26,7 +25,6 @@ def blob_missing_error(sha256: str) -> NotFound:
 
 
 def blob_damaged_error(sha256: str, cause: str) -> StateCorrupt:
-    """Say that the bytes are not those that their name promises."""
     return StateCorrupt(
         f"The stored bytes {sha256} are damaged.",
         action="Run `surehold verify` to see what else is affected, and take this version from a backup.",
@@ -65,7 +63,6 @@ _LOCKED_CODES = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.S
 
 
 def translate_sqlite_error(error: sqlite3.Error, database: Path) -> SureholdError:
-    """Say in our words what SQLite said."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _PRIMARY_CODE_MASK
     if code == sqlite3.SQLITE_FULL:
         return DiskFull("There is no room for the history.", path=str(database))
@@ -79,7 +76,6 @@ def translate_sqlite_error(error: sqlite3.Error, database: Path) -> SureholdErro
 
 
 def translate_os_error(error: OSError, path: Path) -> SureholdError:
-    """Say in our words what the operating system said of a file in the state directory."""
     cause = error.strerror or str(error)
     if error.errno in _NO_SPACE_ERRNOS:
         return DiskFull("There is no room in the state directory.", path=str(path))
@@ -89,12 +85,10 @@ def translate_os_error(error: OSError, path: Path) -> SureholdError:
 
 
 def history_locked_error(database: Path) -> LockTimeout:
-    """Say that another process writes to the history for longer than we wait."""
     return LockTimeout("Another process holds the history.", path=str(database), reason="state_locked")
 
 
 def history_replaced_error(database: Path) -> StateUnavailable:
-    """Say that the database we opened is not the one that is there now."""
     return StateUnavailable(
         "The history was removed or replaced while it was open.",
         path=str(database),
@@ -104,7 +98,6 @@ def history_replaced_error(database: Path) -> StateUnavailable:
 
 
 def history_corrupt_error(database: Path, *, cause: str) -> StateCorrupt:
-    """Say that the database is not what we left there."""
     return StateCorrupt(
         "The history is damaged.",
         path=str(database),

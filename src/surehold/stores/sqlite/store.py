@@ -8,7 +8,9 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from surehold.errors import NotFound, StateCorrupt
@@ -44,7 +46,7 @@ _PAGE_ROWS = 200
 
 
 class SqliteStore:
-    """The memory of a workspace, in a directory of its own."""
+    """The memory of a workspace, in a directory of its own; `Store` says what its methods promise."""
 
     def __init__(self, state_dir: Path, *, clock: Callable[[], datetime], durability: Durability = "full") -> None:
         self._clock = clock
@@ -56,22 +58,17 @@ class SqliteStore:
     def begin(
         self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float
     ) -> Begun | Replay | Busy | StaleRead:
-        """Open an intent, or say why not."""
         prepared = self._prepare_blobs(blobs)
         with self._database.write_transaction() as connection:
             now = self._clock()
             timestamp = ledger_entries.utc_timestamp(now)
-            refusal = _find_refusal(connection, intent, now=now)
-            if refusal is not None:
+            replay = _replay_of(connection, intent.call.idempotency_key)
+            if refusal := replay or tables.find_conflict(connection, intent, now=now):
                 return refusal
-            surprises = list(ledger_entries.find_outside_edits(intent, lambda path: tables.read_head(connection, path)))
+            surprises = list(ledger_entries.find_outside_edits(intent, partial(tables.read_head, connection)))
+            knows = partial(tables.knows_version, connection)
             for surprise in surprises:
-                if ledger_entries.is_stale_read(
-                    surprise,
-                    now=now,
-                    fence=fence,
-                    knows=lambda path, sha256: tables.knows_version(connection, path, sha256),
-                ):
+                if ledger_entries.is_stale_read(surprise, now=now, fence=fence, knows=knows):
                     return StaleRead(path=surprise.head.path, head=surprise.head)
             external = tuple(
                 tables.append_entry(connection, entry)
@@ -83,12 +80,10 @@ class SqliteStore:
         return Begun(external=external)
 
     def renew(self, intent_id: str, *, lease: float) -> bool:
-        """Extend the lease; False when the intent was settled by another process."""
         with self._database.write_transaction(durable=False) as connection:
             return tables.renew_lease(connection, intent_id, expires=self._clock().timestamp() + lease)
 
     def finish(self, intent_id: str, *, sightings: Sequence[Sighting] = ()) -> tuple[Entry, ...]:
-        """Turn the intent into ledger entries, heads, trash items and sightings."""
         with self._database.write_transaction() as connection:
             timestamp = ledger_entries.utc_timestamp(self._clock())
             intent = tables.take_intent(connection, intent_id, known=self._newest)
@@ -107,7 +102,6 @@ class SqliteStore:
             return entries
 
     def abort(self, intent_id: str, *, error_kind: str, message: str) -> tuple[Entry, ...]:
-        """Close the intent as failed and record that."""
         with self._database.write_transaction() as connection:
             timestamp = ledger_entries.utc_timestamp(self._clock())
             intent = tables.take_intent(connection, intent_id, known=self._newest)
@@ -117,7 +111,6 @@ class SqliteStore:
             return tuple(tables.append_entry(connection, entry) for entry in failed)
 
     def look(self, paths: Sequence[str], *, session: str = "", idempotency_key: str = "") -> StoreView:
-        """Return everything that a write of these paths must know first, in one transaction."""
         now = self._clock()
         with self._database.read_transaction() as connection:
             records = {
@@ -132,30 +125,26 @@ class SqliteStore:
             return StoreView(intents=tables.list_open(connection, now=now), earlier=earlier, records=records)
 
     def open_intents(self) -> tuple[Busy, ...]:
-        """List every open intent, oldest first, with whether its owner is dead."""
         with self._database.read_transaction() as connection:
             return tables.list_open(connection, now=self._clock())
 
     def head_of(self, path: str) -> Head | None:
-        """Return what the ledger last knew of a path."""
         with self._database.read_transaction() as connection:
             return tables.read_head(connection, path)
 
     def knows_version(self, path: str, sha256: str) -> bool:
-        """Tell whether these bytes were ever a version of this path."""
         with self._database.read_transaction() as connection:
             return tables.knows_version(connection, path, sha256)
 
     def record(
         self, call: Call, change: Change, *, change_id: str, ok: bool, error_kind: str = "", message: str = ""
     ) -> Entry:
-        """Write an entry for something that had no intent."""
         with self._database.write_transaction() as connection:
-            entry = ledger_entries.draft_entry(
-                call,
-                change,
+            entry = Entry(
                 change_id=change_id,
                 timestamp=ledger_entries.utc_timestamp(self._clock()),
+                call=call,
+                change=change,
                 ok=ok,
                 error_kind=error_kind,
                 message=message,
@@ -163,29 +152,21 @@ class SqliteStore:
             return tables.append_entry(connection, entry)
 
     def list_entries(self, query: LedgerQuery) -> tuple[Entry, ...]:
-        """List entries, newest first."""
         with self._database.read_transaction() as connection:
             return tables.find_entries(connection, query)
 
     def list_writers(self, key: str, *, after_seq: int = 0) -> tuple[WriterSpan, ...]:
-        """List who changed a path after an entry, each once, in the order of their first change."""
         with self._database.read_transaction() as connection:
             return tables.find_writers(connection, key, after_seq)
 
     def verify(self, *, blobs: bool = True) -> LedgerCheck:
-        """Check the whole chain, and every blob against its name."""
         with self._database.read_transaction() as connection:
             verdict = tables.verify_chain(connection)
         if not blobs:
             return verdict
         checked, broken = self._check_blobs()
-        return LedgerCheck(
-            entries=verdict.entries,
-            blobs=checked,
-            broken_seq=verdict.broken_seq,
-            broken_blobs=broken,
-            problem=verdict.problem or (f"{len(broken)} blobs are damaged." if broken else ""),
-        )
+        problem = verdict.problem or (f"{len(broken)} blobs are damaged." if broken else "")
+        return replace(verdict, blobs=checked, broken_blobs=broken, problem=problem)
 
     def keep_blob(self, blob: Blob) -> None:
         """Store bytes durably; storing them twice only makes them younger."""
@@ -205,12 +186,10 @@ class SqliteStore:
                 return self._blobs.load_blob(connection, sha256)
 
     def has_blob(self, sha256: str) -> bool:
-        """Tell whether these bytes are stored."""
         with self._database.read_transaction() as connection:
             return self._blobs.has_blob(connection, sha256)
 
     def prune(self, *, before: str, dry_run: bool = False) -> Pruned:
-        """Drop bytes that only entries older than `before` need."""
         from surehold.stores.sqlite.prune import BlobPruner
 
         sweep = BlobPruner(blobs=self._blobs, before=ledger_entries.normalize_timestamp(before), now=self._clock())
@@ -222,7 +201,6 @@ class SqliteStore:
         return pruned
 
     def list_trash(self, *, state: str = "kept") -> tuple[TrashItem, ...]:
-        """List trash items, newest first."""
         with self._database.read_transaction() as connection:
             rows = connection.execute(f"{_SELECT_TRASH} WHERE state = ? ORDER BY number DESC", (state,))
             return tuple(_trash_item_from_row(row) for row in rows)
@@ -233,7 +211,6 @@ class SqliteStore:
         return None if row is None else _trash_item_from_row(row)
 
     def empty_trash(self, trash_ids: Sequence[str]) -> int:
-        """Mark items as emptied, so that `prune` may drop their bytes; return how many there were."""
         update = "UPDATE trash SET state = 'emptied' WHERE id = ? AND state = 'kept'"
         with self._database.write_transaction() as connection:
             return sum(connection.execute(update, (to_key(trash_id),)).rowcount for trash_id in trash_ids)
@@ -241,15 +218,11 @@ class SqliteStore:
     def open_session(self, session: SessionRow) -> None:
         """Remember a session; opening it again only shows that it is in use."""
         with self._database.write_transaction(durable=False) as connection:
+            now = ledger_entries.utc_timestamp(self._clock())
             connection.execute(
                 "INSERT INTO sessions (id, agent, opened, used) VALUES (?, ?, ?, ?)"
                 " ON CONFLICT (id) DO UPDATE SET used = excluded.used",
-                (
-                    to_key(session.id),
-                    to_key(session.agent),
-                    session.opened,
-                    ledger_entries.utc_timestamp(self._clock()),
-                ),
+                (to_key(session.id), to_key(session.agent), session.opened, now),
             )
 
     def find_session(self, session_id: str) -> SessionRow | None:
@@ -267,12 +240,10 @@ class SqliteStore:
             tables.add_sightings(connection, sightings, seq=tables.read_tip(connection).seq, shown=now)
 
     def list_sightings(self, session: str, path: str) -> tuple[Sighting, ...]:
-        """List what a session was shown of a path, newest version first."""
         with self._database.read_transaction() as connection:
             return tables.sightings_of_path(connection, session, path)
 
     def close(self) -> None:
-        """Let go of files and connections."""
         self._database.close()
 
     def _prepare_blobs(self, blobs: Sequence[Blob]) -> list[PreparedBlob]:
@@ -300,10 +271,6 @@ class SqliteStore:
                 except StateCorrupt:
                     broken.append(last)
                 checked += 1
-
-
-def _find_refusal(connection: sqlite3.Connection, intent: Intent, *, now: datetime) -> Replay | Busy | None:
-    return _replay_of(connection, intent.call.idempotency_key) or tables.find_conflict(connection, intent, now=now)
 
 
 def _replay_of(connection: sqlite3.Connection, idempotency_key: str) -> Replay | None:

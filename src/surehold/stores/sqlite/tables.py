@@ -13,7 +13,6 @@ from surehold.stores.ledger_entries import entry_columns, to_key, version_from_t
 from surehold.stores.owner import is_dead
 from surehold.stores.sqlite.state_errors import intent_gone_error
 from surehold.text.lines import merge_ranges
-from surehold.text.snapshot import Version
 
 VERSIONS_PER_PATH = 8
 PATHS_PER_SESSION = 2_000
@@ -22,8 +21,7 @@ FORGOTTEN_AFTER = timedelta(days=30)
 
 def merge_sightings(known: Sighting | None, shown: Sighting, *, seq: int) -> Sighting:
     """Add what was shown now to what was known of the same version."""
-    if known is None:
-        return replace(shown, spans=merge_ranges(shown.spans), anchored=merge_ranges(shown.anchored), seq=seq)
+    known = known or shown
     return replace(
         shown,
         spans=merge_ranges((*known.spans, *shown.spans)),
@@ -35,11 +33,8 @@ def merge_sightings(known: Sighting | None, shown: Sighting, *, seq: int) -> Sig
 
 def versions_to_forget(versions: Sequence[Sighting]) -> list[str]:
     """Name the versions of one path that are too many; they come newest first."""
-    surplus = versions[VERSIONS_PER_PATH:]
-    if not surplus:
-        return []
-    best = max(versions, key=lambda one: (one.whole, sum(last - first + 1 for first, last in one.spans)))
-    return [one.sha256 for one in surplus if one is not best]
+    best = max(versions, key=lambda one: (one.whole, sum(last - first + 1 for first, last in one.spans)), default=None)
+    return [one.sha256 for one in versions[VERSIONS_PER_PATH:] if one is not best]
 
 
 _SELECT_SIGHTINGS = "SELECT sha256, spans, whole, anchored, seq FROM sightings WHERE session = ? AND path = ?"
@@ -63,7 +58,6 @@ def add_sightings(connection: sqlite3.Connection, sightings: Sequence[Sighting],
 
 
 def sightings_of_path(connection: sqlite3.Connection, session: str, path: str) -> tuple[Sighting, ...]:
-    """List what a session was shown of a path, newest version first."""
     rows = connection.execute(f"{_SELECT_SIGHTINGS} ORDER BY number DESC", (to_key(session), to_key(path)))
     return tuple(_sighting_from_row(session, path, row) for row in rows)
 
@@ -112,6 +106,12 @@ _SELECT_WRITERS = (
     " UNION SELECT seq FROM entries WHERE to_path = :path AND to_path != x'')"
     " GROUP BY writer ORDER BY first"
 )
+_PLAIN_CONDITIONS = {
+    "operation": "operation = :operation",
+    "before_seq": "seq < :before_seq",
+    "after_seq": "seq > :after_seq",
+    "ok_only": "ok = 1",
+}
 _PUT_HEAD = "INSERT OR REPLACE INTO heads (path, version, writer, seq, timestamp) VALUES (?, ?, ?, ?, ?)"
 _PUT_TRASH = (
     "INSERT OR REPLACE INTO trash (id, path, version, change_id, trashed, agent, session, state)"
@@ -136,7 +136,6 @@ def append_entry(connection: sqlite3.Connection, draft: Entry) -> Entry:
 
 
 def read_head(connection: sqlite3.Connection, path: str) -> Head | None:
-    """Return what the ledger last knew of a path."""
     row = connection.execute(
         "SELECT version, writer, seq, timestamp FROM heads WHERE path = ?", (to_key(path),)
     ).fetchone()
@@ -146,7 +145,6 @@ def read_head(connection: sqlite3.Connection, path: str) -> Head | None:
 
 
 def knows_version(connection: sqlite3.Connection, path: str, sha256: str) -> bool:
-    """Tell whether these bytes were ever a version of this path."""
     found = connection.execute("SELECT 1 FROM versions WHERE path = ? AND sha256 = ?", (to_key(path), sha256))
     return found.fetchone() is not None
 
@@ -160,7 +158,6 @@ def entries_of_change(connection: sqlite3.Connection, change_id: str) -> tuple[E
 
 
 def find_entries(connection: sqlite3.Connection, query: LedgerQuery) -> tuple[Entry, ...]:
-    """List entries, newest first."""
     where, values = _build_conditions(query)
     limit = max(query.limit, 0)
     newest = "ORDER BY seq DESC LIMIT :limit"
@@ -179,7 +176,6 @@ def find_entries(connection: sqlite3.Connection, query: LedgerQuery) -> tuple[En
 
 
 def find_writers(connection: sqlite3.Connection, key: str, after_seq: int) -> tuple[WriterSpan, ...]:
-    """List who changed a path after an entry, each once, in the order of their first change."""
     rows = connection.execute(_SELECT_WRITERS, {"path": to_key(key), "after": after_seq})
     return tuple(WriterSpan(writer=writer, first_seq=first, last_seq=last) for writer, first, last in rows)
 
@@ -193,18 +189,17 @@ def verify_chain(connection: sqlite3.Connection) -> LedgerCheck:
         if problem:
             return LedgerCheck(entries=at.seq, blobs=0, broken_seq=at.seq + 1, problem=problem)
         at = ledger_entries.ChainTip(seq=at.seq + 1, hash=row[-2])
+    broken, problem = 0, ""
     if at.seq < end.seq:
-        problem = f"Entry {at.seq + 1} is missing: the ledger had {end.seq} entries."
-        return LedgerCheck(entries=at.seq, blobs=0, broken_seq=at.seq + 1, problem=problem)
-    if at != end:
-        broken = min(at.seq, end.seq + 1) if at.seq > end.seq else at.seq
+        broken = at.seq + 1
+        problem = f"Entry {broken} is missing: the ledger had {end.seq} entries."
+    elif at != end:
+        broken = min(at.seq, end.seq + 1)
         problem = f"Entry {broken} is not the one that ended the ledger."
-        return LedgerCheck(entries=at.seq, blobs=0, broken_seq=broken, problem=problem)
-    return LedgerCheck(entries=at.seq, blobs=0)
+    return LedgerCheck(entries=at.seq, blobs=0, broken_seq=broken, problem=problem)
 
 
 def hashes_since(connection: sqlite3.Connection, before: str) -> Iterator[str]:
-    """List the versions that entries since a moment name."""
     for (body,) in connection.execute("SELECT body FROM entries WHERE timestamp >= ?", (before,)):
         yield from ledger_entries.version_hashes(
             ledger_entries.change_from_json(ledger_entries.from_json(body)["change"])
@@ -230,27 +225,18 @@ def _put_heads(connection: sqlite3.Connection, entry: Entry) -> None:
         stored = to_key(path)
         writer = entry.call.writer
         connection.execute(_PUT_HEAD, (stored, version_text(after), writer, entry.seq, entry.timestamp))
-        for version in (before, after):
-            _put_version(connection, stored, version)
-
-
-def _put_version(connection: sqlite3.Connection, path: bytes, version: Version | None) -> None:
-    if version is not None:
-        connection.execute("INSERT OR IGNORE INTO versions (path, sha256) VALUES (?, ?)", (path, version.sha256))
+        versions = [(stored, version.sha256) for version in (before, after) if version is not None]
+        connection.executemany("INSERT OR IGNORE INTO versions (path, sha256) VALUES (?, ?)", versions)
 
 
 def _put_trash(connection: sqlite3.Connection, entry: Entry) -> None:
     if item := ledger_entries.trash_item(entry):
         values = (to_key(item.id), to_key(item.path), version_text(item.version), to_key(item.change_id), item.trashed)
         connection.execute(_PUT_TRASH, (*values, to_key(item.agent), to_key(item.session), item.state))
-    if entry.call.undoes:
-        connection.execute(
-            "UPDATE trash SET state = 'restored' WHERE change_id = ? AND state = 'kept'", (to_key(entry.call.undoes),)
-        )
-    if entry.call.restores:
-        connection.execute(
-            "UPDATE trash SET state = 'restored' WHERE id = ? AND state = 'kept'", (to_key(entry.call.restores),)
-        )
+    for column, name in (("change_id", entry.call.undoes), ("id", entry.call.restores)):
+        if name:
+            update = f"UPDATE trash SET state = 'restored' WHERE {column} = ? AND state = 'kept'"  # noqa: S608 - constants
+            connection.execute(update, (to_key(name),))
 
 
 def _build_conditions(query: LedgerQuery) -> tuple[str, dict[str, object]]:
@@ -261,17 +247,10 @@ def _build_conditions(query: LedgerQuery) -> tuple[str, dict[str, object]]:
         if value := getattr(query, name):
             conditions.append(f"{name} = :{name} AND {name} != x''")
             values[name] = to_key(value)
-    if query.operation:
-        conditions.append("operation = :operation")
-        values["operation"] = query.operation
-    if query.before_seq:
-        conditions.append("seq < :before_seq")
-        values["before_seq"] = query.before_seq
-    if query.after_seq:
-        conditions.append("seq > :after_seq")
-        values["after_seq"] = query.after_seq
-    if query.ok_only:
-        conditions.append("ok = 1")
+    for name, condition in _PLAIN_CONDITIONS.items():
+        if value := getattr(query, name):
+            conditions.append(condition)
+            values[name] = value
     if query.under:
         conditions.append("(path >= :low AND path < :high OR to_path >= :low AND to_path < :high)")
         directory = to_key(query.under.rstrip("/"))
@@ -281,9 +260,6 @@ def _build_conditions(query: LedgerQuery) -> tuple[str, dict[str, object]]:
 
 def _entry_from_row(body: str | bytes, previous: str, own: str) -> Entry:
     return ledger_entries.entry_from_json(ledger_entries.from_json(body), previous=previous, hash=own)
-
-
-_SELECT_INTENTS = "SELECT body, expires FROM intents"
 
 
 def add_intent(connection: sqlite3.Connection, intent: Intent, *, expires: float) -> None:
@@ -324,43 +300,38 @@ def find_conflict(connection: sqlite3.Connection, intent: Intent, *, now: dateti
     """Find an open intent that has the same key, a path in common, or the same id."""
     if connection.execute("SELECT 1 FROM intents LIMIT 1").fetchone() is None:
         return None
-    same = find_by_key(connection, intent.call.idempotency_key, now)
-    if same is not None:
+    if same := find_by_key(connection, intent.call.idempotency_key, now):
         return same
     for path in ledger_entries.touched_paths(intent.changes):
-        row = connection.execute(
-            f"{_SELECT_INTENTS} WHERE id = (SELECT intent FROM locks WHERE path = ?)",  # noqa: S608 - constants
-            (to_key(path),),
-        ).fetchone()
-        if row is not None:
-            return _busy_from_row(row, now)
-    row = connection.execute(f"{_SELECT_INTENTS} WHERE id = ?", (to_key(intent.id),)).fetchone()
-    return None if row is None else _busy_from_row(row, now)
+        holders = _select_intents(connection, now, "id = (SELECT intent FROM locks WHERE path = ?)", to_key(path))
+        if holders:
+            return holders[0]
+    return next(iter(_select_intents(connection, now, "id = ?", to_key(intent.id))), None)
 
 
 def find_by_key(connection: sqlite3.Connection, idempotency_key: str, now: datetime) -> Busy | None:
     """Find the open intent of a call that may be repeated."""
     if not idempotency_key:
         return None
-    row = connection.execute(f"{_SELECT_INTENTS} WHERE idempotency_key = ?", (to_key(idempotency_key),)).fetchone()
-    return None if row is None else _busy_from_row(row, now)
+    return next(iter(_select_intents(connection, now, "idempotency_key = ?", to_key(idempotency_key))), None)
 
 
 def list_open(connection: sqlite3.Connection, *, now: datetime) -> tuple[Busy, ...]:
     """List all open intents, oldest first."""
-    return tuple(
-        _busy_from_row(row, now) for row in connection.execute(f"{_SELECT_INTENTS} ORDER BY number").fetchall()
-    )
+    return _select_intents(connection, now, "1")
 
 
 def _read_intent(connection: sqlite3.Connection, intent_id: str) -> Intent:
-    row = connection.execute(f"{_SELECT_INTENTS} WHERE id = ?", (to_key(intent_id),)).fetchone()
+    row = connection.execute("SELECT body FROM intents WHERE id = ?", (to_key(intent_id),)).fetchone()
     if row is None:
         raise intent_gone_error(intent_id)
     return ledger_entries.intent_from_json(ledger_entries.from_json(row[0]))
 
 
-def _busy_from_row(row: tuple[str, float], now: datetime) -> Busy:
-    body, expires = row
-    intent = ledger_entries.intent_from_json(ledger_entries.from_json(body))
-    return Busy(intent=intent, owner_is_dead=expires <= now.timestamp() or is_dead(intent.owner))
+def _select_intents(connection: sqlite3.Connection, now: datetime, where: str, *values: bytes) -> tuple[Busy, ...]:
+    query = f"SELECT body, expires FROM intents WHERE {where} ORDER BY number"  # noqa: S608 - constants
+    found = list[Busy]()
+    for body, expires in connection.execute(query, values).fetchall():
+        intent = ledger_entries.intent_from_json(ledger_entries.from_json(body))
+        found.append(Busy(intent=intent, owner_is_dead=expires <= now.timestamp() or is_dead(intent.owner)))
+    return tuple(found)
