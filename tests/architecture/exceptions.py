@@ -16,7 +16,6 @@ PATH_TEXT = {
     "disk/editor": "`resolve`, and the editor's own name of a buffer",
     "disk/errno_errors.py": "an error shows the path to a person",
     "disk/kernel.py": "a name for a system call, relative to an open directory; a directory of the machine",
-    "disk/listing.py": "an error shows the path to a person",
     "disk/local.py": "`resolve` turns text into a Target",
     "disk/paths.py": "`resolve` turns text into a Target",
     "disk/probe.py": "a directory of the machine, such as a root or the state",

@@ -15,9 +15,9 @@ from surehold.disk.errno_errors import (
     no_parent_error,
     not_a_directory_error,
     not_a_file_error,
+    not_listable_error,
     vanished_error,
 )
-from surehold.disk.listing import not_listable_error
 from surehold.disk.paths import check_spelling
 from surehold.disk.steps.staging import check_tag
 from surehold.disk.tree import split_path

@@ -110,6 +110,11 @@ class Rename:
 Step = Create | Replace | Remove | Rename
 
 
+def step_targets(step: Step) -> tuple[Target, ...]:
+    """Return every path that a step touches."""
+    return (step.source, step.target) if isinstance(step, Rename) else (step.target,)
+
+
 class DiskReader(Protocol):
     """Finds and reads files."""
 

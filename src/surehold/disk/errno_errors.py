@@ -10,6 +10,7 @@ from surehold.errors import (
     AlreadyExists,
     DiskFailed,
     DiskFull,
+    FileTooLarge,
     InvalidArgument,
     NotAFile,
     NotFound,
@@ -29,26 +30,25 @@ _FILE_KINDS = (
 )
 
 
+_FAILURE_REASONS = {
+    errno.EMFILE: "too_many_open_files",
+    errno.ENFILE: "too_many_open_files",
+    errno.ETXTBSY: "file_busy",
+    errno.EBUSY: "file_busy",
+    errno.EFBIG: "file_size_limit",
+}
+
+
 def as_surehold_error(error: OSError, path: str) -> SureholdError:
-    known = _ERRORS_BY_ERRNO.get(error.errno or 0)
-    return known(path) if known else _disk_failed_error(error, path)
-
-
-def _disk_failed_error(error: OSError, path: str) -> DiskFailed:
-    reasons = {
-        errno.EMFILE: "too_many_open_files",
-        errno.ENFILE: "too_many_open_files",
-        errno.ETXTBSY: "file_busy",
-        errno.EBUSY: "file_busy",
-        errno.EFBIG: "file_size_limit",
-    }
-    text = os.strerror(error.errno) if error.errno else str(error)
-    return DiskFailed(f"`{path}`: {text}.", path=path, reason=reasons.get(error.errno or 0), errno=error.errno)
+    code = error.errno or 0
+    if known := _ERRORS_BY_ERRNO.get(code):
+        return known(path)
+    text = os.strerror(code) if code else str(error)
+    return DiskFailed(f"`{path}`: {text}.", path=path, reason=_FAILURE_REASONS.get(code), errno=error.errno)
 
 
 @contextmanager
 def translate_os_errors(path: str) -> Generator[None]:
-    """Turn any `OSError` of the block into our error about `path`."""
     try:
         yield
     except OSError as error:
@@ -56,12 +56,10 @@ def translate_os_errors(path: str) -> Generator[None]:
 
 
 def not_a_directory_error(path: str) -> NotFound:
-    """Return the error for a path that goes on below a file."""
     return NotFound(f"A part of `{path}` is a file, not a directory.", path=path, reason="not_a_directory")
 
 
 def not_a_file_error(mode: int, path: str) -> NotAFile:
-    """Return the error for anything that is there but is not a regular file."""
     kind = next((name for test, name in _FILE_KINDS if test(mode)), "special file")
     reason = "is_a_directory" if kind == "directory" else "not_a_file"
     return NotAFile(f"`{path}` is a {kind}, not a regular file.", path=path, reason=reason, file_type=kind)
@@ -77,13 +75,21 @@ def symlink_escape_error(path: str) -> OutsideWorkspace:
 
 
 def no_parent_error(path: str) -> NotFound:
-    """Return the error for a new file whose directory is missing and must not be made."""
     return NotFound(
         f"The directory of `{path}` does not exist.",
         path=path,
         reason="no_such_parent",
         action="Allow parent directories to be created, or choose an existing directory.",
     )
+
+
+@contextmanager
+def translate_vanished(path: str, expected: str) -> Generator[None]:
+    """Say of a file that is missing in the block that it is gone."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise vanished_error(path, expected) from error
 
 
 def vanished_error(path: str, expected: str) -> StaleFile:
@@ -114,8 +120,17 @@ def name_taken_error(mode: int, path: str) -> AlreadyExists:
     return AlreadyExists(f"`{path}` already exists.", path=path)
 
 
-def _missing_error(path: str) -> NotFound:
+def missing_error(path: str) -> NotFound:
     return NotFound(f"There is no file `{path}`.", path=path)
+
+
+def not_listable_error(path: str) -> NotFound:
+    action = "Name a directory, or read the file."
+    return NotFound(f"`{path}` is not a directory.", path=path, reason="not_a_directory", action=action)
+
+
+def too_large_error(path: str, size: int, limit: int) -> FileTooLarge:
+    return FileTooLarge(f"`{path}` has {size} bytes, more than {limit}.", path=path, size=size, limit=limit)
 
 
 def _denied_error(path: str) -> PermissionDenied:
@@ -123,8 +138,8 @@ def _denied_error(path: str) -> PermissionDenied:
 
 
 _ERRORS_BY_ERRNO: dict[int, Callable[[str], SureholdError]] = {
-    errno.ENOENT: _missing_error,
-    errno.ESTALE: _missing_error,
+    errno.ENOENT: missing_error,
+    errno.ESTALE: missing_error,
     errno.ENOTDIR: not_a_directory_error,
     errno.EISDIR: lambda path: not_a_file_error(stat.S_IFDIR, path),
     errno.ENXIO: lambda path: not_a_file_error(stat.S_IFSOCK, path),

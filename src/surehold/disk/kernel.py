@@ -4,6 +4,8 @@ import ctypes
 import errno
 import os
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -91,6 +93,15 @@ class Kernel:
         _rename_with_flag(dir_fd, one, dir_fd, other, linux=_RENAME_EXCHANGE, darwin=_DARWIN_RENAME_SWAP)
 
 
+@contextmanager
+def close_after(fd: int) -> Generator[int]:
+    """Lend an open descriptor to a block, and close it when the block is left."""
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
 def sync(fd: int) -> None:
     """Return when the file or directory has reached the medium."""
     if sys.platform == "darwin":
@@ -132,16 +143,12 @@ def has_openat2() -> bool:
     """Try it once: old kernels say ENOSYS, some containers say EPERM."""
     if sys.platform != "linux":
         return False
+    flags = O_PATH | O_DIRECTORY | O_CLOEXEC
     try:
-        base = os.open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        os.close(_call_openat2(base, ".", O_PATH | O_DIRECTORY | O_CLOEXEC))
+        with close_after(os.open("/", flags)) as base:
+            os.close(_call_openat2(base, ".", flags))
     except (OSError, Unsupported):
         return False
-    finally:
-        os.close(base)
     return True
 
 
@@ -196,10 +203,11 @@ def filesystem_of(path: str, *, table: str = "/proc/self/mountinfo") -> str:
     except OSError:
         return ""
     try:
-        status = os.stat(path)  # noqa: PTH116  # the device number is all we want
+        number = os.stat(path).st_dev  # noqa: PTH116  # the device number is all we want
+        device = f"{os.major(number)}:{os.minor(number)}"
     except OSError:
-        return _find_filesystem(lines, path, "")
-    return _find_filesystem(lines, path, f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}")
+        device = ""
+    return _find_filesystem(lines, path, device)
 
 
 def _find_filesystem(lines: list[str], path: str, device: str) -> str:

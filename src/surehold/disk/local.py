@@ -1,26 +1,48 @@
 """The disk of this machine. The modules that write are loaded by the first write: most commands only read."""
 
-import errno
 import os
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
+from functools import cached_property, partial
 from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from surehold.disk import listing, paths
-from surehold.disk.base import DirectoryEntry, EntryStat, Step, StoredFile, Target
-from surehold.disk.errno_errors import as_surehold_error, not_a_file_error, translate_os_errors
-from surehold.disk.kernel import Kernel, is_coherent
+from surehold.disk.base import DirectoryEntry, EntryStat, EntryType, Step, StoredFile, Target
+from surehold.disk.errno_errors import (
+    as_surehold_error,
+    missing_error,
+    not_a_file_error,
+    not_listable_error,
+    too_large_error,
+    translate_os_errors,
+)
+from surehold.disk.kernel import O_CLOEXEC, Kernel, close_after, is_coherent
 from surehold.disk.locks import DirectoryLocks, lock_file
-from surehold.disk.tree import READ_FLAGS, Tree, is_regular, is_unchanged, meta_of, read_all, read_pieces
-from surehold.errors import FileTooLarge, LockTimeout, NotFound, StaleFile
+from surehold.disk.paths import resolve_path
+from surehold.disk.tree import (
+    DIRECTORY_FLAGS,
+    LISTED_DIRECTORY_FLAGS,
+    READ_FLAGS,
+    Tree,
+    is_regular,
+    is_unchanged,
+    meta_of,
+    read_all,
+    read_pieces,
+)
+from surehold.errors import LockTimeout, NotFound, StaleFile
 
 if TYPE_CHECKING:
     from surehold.disk.steps.staging import Durability
 
 _MAX_READ_ATTEMPTS = 3
 _LOCK_WAIT_SECONDS = 1.0
+_TYPE_BITS = 0o170000
+_make_entry: Callable[[tuple[str, EntryType]], DirectoryEntry] = partial(tuple.__new__, DirectoryEntry)  # pyright: ignore[reportUnknownMemberType]
+"""Makes an entry of a pair, without a call of ours: a directory may be large."""
+_TYPES: dict[int, EntryType] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
 
 
 class LocalDisk:
@@ -36,7 +58,6 @@ class LocalDisk:
     ) -> None:
         self._tree = Tree([os.fspath(root) for root in roots], kernel=kernel or Kernel())
         self._durability: Durability = durability
-        self._coherent: bool | None = None
         self._locks = DirectoryLocks(self._tree, fallback_dir=lock_dir)
 
     def close(self) -> None:
@@ -54,26 +75,21 @@ class LocalDisk:
     def roots(self) -> tuple[str, ...]:
         return tuple(root.path for root in self._tree.roots)
 
-    @property
+    @cached_property
     def is_coherent(self) -> bool:
         """Whether every root is on a file system of this machine alone."""
-        if self._coherent is None:
-            self._coherent = all(is_coherent(root) for root in self.roots)
-        return self._coherent
+        return all(is_coherent(root) for root in self.roots)
 
     def resolve(self, path: str) -> Target:
-        return paths.resolve_path(self._tree, path)
+        return resolve_path(self._tree, path)
 
     def read(self, target: Target, *, limit: int) -> StoredFile | None:
         for _ in range(_MAX_READ_ATTEMPTS):
             fd = self._open_file(target)
             if fd is None:
                 return None
-            try:
-                with translate_os_errors(target.key):
-                    stored = _read_once(fd, target, limit)
-            finally:
-                os.close(fd)
+            with close_after(fd), translate_os_errors(target.key):
+                stored = _read_once(fd, target, limit)
             if stored is not None:
                 return stored
         raise _unstable_error(target)
@@ -82,37 +98,63 @@ class LocalDisk:
         """Yield the file in pieces; `StaleFile` at the end when it changed during the read."""
         fd = self._open_file(target)
         if fd is None:
-            raise NotFound(f"There is no file `{target}`.", path=target.key)
-        try:
-            with translate_os_errors(target.key):
-                before = _regular_status(fd, target)
-                yield from read_pieces(fd)
-                if not is_unchanged(before, os.fstat(fd)):
-                    raise _unstable_error(target)
-        finally:
-            os.close(fd)
+            raise missing_error(target.key)
+        with close_after(fd), translate_os_errors(target.key):
+            before = _regular_status(fd, target)
+            yield from read_pieces(fd)
+            if not is_unchanged(before, os.fstat(fd)):
+                raise _unstable_error(target)
 
     def read_heads(self, directory: Target, names: Sequence[str], count: int) -> list[bytes | None]:
-        return listing.read_heads(self._tree, directory, names, count)
+        with self._open_listed(directory, DIRECTORY_FLAGS) as fd:
+            return [_read_head(fd, name, count) for name in names]
 
     def list_entries(self, directory: Target) -> list[DirectoryEntry]:
-        return listing.list_entries(self._tree, directory)
+        with self.open_directory(directory) as fd, translate_os_errors(directory.key), os.scandir(fd) as found:
+            facts: list[tuple[str, EntryType]] = [
+                (each.name, "file" if each.is_file(follow_symlinks=False) else _other_type(each)) for each in found
+            ]
+            return list(map(_make_entry, facts))
 
     def stat_entries(self, directory: Target, names: Sequence[str]) -> list[EntryStat | None]:
-        return listing.stat_entries(self._tree, directory, names)
+        found = list[EntryStat | None]()
+        look_at, types, add = os.stat, _TYPES, found.append  # one loop without calls of ours: a directory may be large
+        with self._open_listed(directory, DIRECTORY_FLAGS) as fd:
+            for name in names:
+                try:
+                    status = look_at(name, dir_fd=fd, follow_symlinks=False)
+                except OSError:
+                    add(None)
+                    continue
+                kind = types.get(status.st_mode & _TYPE_BITS, "other")
+                add(EntryStat(kind, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+        return found
 
     def target_below(self, directory: Target, names: Sequence[str]) -> Target:
-        return listing.target_below(self._tree, directory, names)
+        tree = self._tree
+        return tree.target_of((*tree.root_of(directory).names, *directory.parts, *names))
 
     def open_directory(self, directory: Target) -> AbstractContextManager[int]:
-        return listing.open_directory(self._tree, directory)
+        return self._open_listed(directory, LISTED_DIRECTORY_FLAGS)
+
+    def _open_listed(self, directory: Target, flags: int) -> AbstractContextManager[int]:
+        """Open a directory for a block. Its entries are opened through it, never by a path that could change."""
+        key = directory.key
+        try:
+            return close_after(self._tree.open_target(directory, flags))
+        except NotADirectoryError as error:
+            raise not_listable_error(key) from error
+        except FileNotFoundError as error:
+            raise NotFound(f"There is no directory `{key}`.", path=key, reason="no_such_directory") from error
+        except OSError as error:
+            raise as_surehold_error(error, key) from error
 
     def _open_file(self, target: Target) -> int | None:
         try:
             return self._tree.open_target(target, READ_FLAGS)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
         except OSError as error:
-            if error.errno in {errno.ENOENT, errno.ENOTDIR}:
-                return None
             raise as_surehold_error(error, target.key) from error
 
     def lock(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
@@ -165,8 +207,7 @@ def _read_once(fd: int, target: Target, limit: int) -> StoredFile | None:
     size = before.st_size
     data = read_all(fd, size=size, limit=limit) if size <= limit else b""
     if size > limit or len(data) > limit:
-        size = max(size, len(data))
-        raise FileTooLarge(f"`{target}` has {size} bytes, more than {limit}.", path=target.key, size=size, limit=limit)
+        raise too_large_error(target.key, max(size, len(data)), limit)
     meta = meta_of(fd, before)
     # The attributes are read before the second look, so they belong to the same moment.
     if not is_unchanged(before, os.fstat(fd)):
@@ -181,3 +222,17 @@ def _unstable_error(target: Target) -> StaleFile:
         reason="unstable_read",
         action="Read it again when the other program is done.",
     )
+
+
+def _read_head(dir_fd: int, name: str, count: int) -> bytes | None:
+    try:
+        with close_after(os.open(name, READ_FLAGS | O_CLOEXEC, dir_fd=dir_fd)) as fd:
+            return os.read(fd, count) if is_regular(os.fstat(fd)) else None
+    except OSError:
+        return None
+
+
+def _other_type(entry: "os.DirEntry[str]") -> EntryType:
+    if entry.is_dir(follow_symlinks=False):
+        return "directory"
+    return "symlink" if entry.is_symlink() else "other"

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from surehold.disk.base import Target
 from surehold.disk.errno_errors import as_surehold_error, translate_os_errors
-from surehold.disk.kernel import O_CLOEXEC, O_NOFOLLOW
-from surehold.disk.tree import DIRECTORY_FLAGS, LISTED_DIRECTORY_FLAGS, Tree
+from surehold.disk.kernel import O_CLOEXEC, O_NOFOLLOW, close_after
+from surehold.disk.tree import DIRECTORY_FLAGS, LISTED_DIRECTORY_FLAGS, Tree, file_identity
 from surehold.errors import DiskFailed, LockTimeout
 
 if sys.platform != "win32":
@@ -74,8 +74,7 @@ class DirectoryLocks:
         with translate_os_errors(target.key):
             fd = self._open_nearest(target)
             stack.callback(os.close, fd)
-            status = os.fstat(fd)
-        return (status.st_dev, status.st_ino), fd
+            return file_identity(os.fstat(fd)), fd
 
     def _open_nearest(self, target: Target) -> int:
         root = self._tree.root_of(target)
@@ -92,13 +91,8 @@ class DirectoryLocks:
                 return self._tree.open_parts(root, parts, DIRECTORY_FLAGS)
 
     def _current_identity(self, target: Target) -> Identity:
-        with translate_os_errors(target.key):
-            fd = self._open_nearest(target)
-            try:
-                status = os.fstat(fd)
-            finally:
-                os.close(fd)
-        return status.st_dev, status.st_ino
+        with translate_os_errors(target.key), close_after(self._open_nearest(target)) as fd:
+            return file_identity(os.fstat(fd))
 
     def _open_fallback(self, identity: Identity, stack: ExitStack) -> int:
         directory = Path(self._fallback_dir) if self._fallback_dir else _private_directory()

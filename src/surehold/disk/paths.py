@@ -15,9 +15,9 @@ from functools import cache
 
 from surehold.disk.base import Target
 from surehold.disk.errno_errors import as_surehold_error, not_a_directory_error, symlink_escape_error
-from surehold.disk.kernel import O_NOFOLLOW, Unsupported
+from surehold.disk.kernel import O_NOFOLLOW, Unsupported, close_after
 from surehold.disk.tree import DIRECTORY_FLAGS, DiskRoot, Tree, split_path
-from surehold.errors import InvalidArgument, NotFound, OutsideWorkspace, SureholdError
+from surehold.errors import InvalidArgument, NotFound, OutsideWorkspace
 
 _MAX_LINKS = 40
 _MAX_PATH_BYTES = 4096
@@ -33,7 +33,7 @@ def resolve_path(tree: Tree, path: str) -> Target:
         target = _resolve_plain(tree, root, names)
         if target is None:
             target = _PathWalk(tree, path).resolve_names(root, names)
-        if _says_directory(spelled) and target.parts:
+        if spelled.endswith(("/", "/.")) and target.parts:
             _check_directory(tree, target, path)
     except OSError as error:
         raise as_surehold_error(error, path) from error
@@ -92,28 +92,22 @@ def _resolve_plain(tree: Tree, root: DiskRoot, names: list[str]) -> Target | Non
         return tree.target_of(root.names)
     if ".." in names:
         return None
+    above = "/".join(names[:-1]) or "."
     try:
-        parent = tree.kernel.open_beneath(tree.root_fd(root), "/".join(names[:-1]) or ".", DIRECTORY_FLAGS)
+        with close_after(tree.kernel.open_beneath(tree.root_fd(root), above, DIRECTORY_FLAGS)) as parent:
+            leaf = os.stat(names[-1], dir_fd=parent, follow_symlinks=False)
     except Unsupported:
         return None
+    except FileNotFoundError:
+        pass  # no link came before what is missing, or the answer were ELOOP
     except OSError as error:
-        # ENOENT: no link came before what is missing, or the answer were ELOOP.
-        if error.errno == errno.ENOENT:
-            return tree.target_of((*root.names, *names))
         if error.errno == errno.ELOOP:
             return None
         raise
-    try:
-        leaf = os.stat(names[-1], dir_fd=parent, follow_symlinks=False)
-    except FileNotFoundError:
-        return tree.target_of((*root.names, *names))
-    finally:
-        os.close(parent)
-    return None if stat.S_ISLNK(leaf.st_mode) else tree.target_of((*root.names, *names))
-
-
-def _says_directory(spelled: str) -> bool:
-    return spelled.endswith(("/", "/."))
+    else:
+        if stat.S_ISLNK(leaf.st_mode):
+            return None
+    return tree.target_of((*root.names, *names))
 
 
 def _check_directory(tree: Tree, target: Target, path: str) -> None:
@@ -183,11 +177,8 @@ class _PathWalk:
     def _descend_into(self, name: str) -> None:
         try:
             below = os.open(name, DIRECTORY_FLAGS | O_NOFOLLOW, dir_fd=self.fd)
-        except (FileNotFoundError, NotADirectoryError):
-            self._retry_name(name)
-            return
         except OSError as error:
-            if error.errno != errno.ELOOP:
+            if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}:
                 raise
             self._retry_name(name)
             return
@@ -204,7 +195,7 @@ class _PathWalk:
     def _climb_up(self, *, from_link: bool) -> None:
         if self.parts:
             self.parts.pop()
-            self._switch_directory(self._open_here())
+            self._reopen_here()
         elif not from_link:
             raise OutsideWorkspace(
                 f"`..` in `{self.path}` leads out of the workspace.", path=self.path, reason="dotdot"
@@ -220,7 +211,12 @@ class _PathWalk:
     def _follow_link(self, name: str, status: os.stat_result) -> None:
         self.hops += 1
         if self.hops > _MAX_LINKS:
-            raise self._link_loop_error()
+            raise NotFound(
+                f"`{self.path}` passes through more than {_MAX_LINKS} symbolic links.",
+                path=self.path,
+                reason="symlink_loop",
+                action="Name the file itself.",
+            )
         if status.st_dev == _proc_device():
             raise symlink_escape_error(self.path)
         try:
@@ -244,22 +240,15 @@ class _PathWalk:
         self.parts = []
         self.pending = rest[::-1]
         self.typed = min(self.typed, len(rest))
-        self._switch_directory(self._open_here())
+        self._reopen_here()
 
     def _open_here(self) -> int:
         return self.tree.open_parts(self.root, tuple(self.parts), DIRECTORY_FLAGS)
 
-    def _switch_directory(self, fd: int) -> None:
+    def _reopen_here(self) -> None:
+        fd = self._open_here()
         os.close(self.fd)
         self.fd = fd
-
-    def _link_loop_error(self) -> SureholdError:
-        return NotFound(
-            f"`{self.path}` passes through more than {_MAX_LINKS} symbolic links.",
-            path=self.path,
-            reason="symlink_loop",
-            action="Name the file itself.",
-        )
 
 
 @cache

@@ -15,12 +15,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from surehold.disk.kernel import O_DIRECTORY, O_NOFOLLOW, Kernel, Unsupported, filesystem_of, is_coherent, sync
+from surehold.disk.kernel import (
+    O_DIRECTORY,
+    O_NOFOLLOW,
+    Kernel,
+    Unsupported,
+    close_after,
+    filesystem_of,
+    is_coherent,
+    sync,
+)
 from surehold.disk.tree import ACL
 
 PREFIX = ".surehold-doctor-"
@@ -133,13 +142,9 @@ def _try_no_replace(place: Path, kernel: Kernel) -> str:
 
 
 def _try_nameless_file(place: Path, kernel: Kernel) -> str:
-    with _open_directory(place) as fd:
-        new = kernel.open_nameless(fd, 0o600)
-        try:
-            os.write(new, b"1")
-            kernel.give_name(new, fd, "named")
-        finally:
-            os.close(new)
+    with _open_directory(place) as fd, close_after(kernel.open_nameless(fd, 0o600)) as new:
+        os.write(new, b"1")
+        kernel.give_name(new, fd, "named")
     _require(_read_files(place) == {"named": b"1"}, "the file did not get its name")
     return "a new file gets its name when it is complete"
 
@@ -256,7 +261,6 @@ def _try_space(place: Path, _: Kernel) -> str:
 
 def _try_database(place: Path, _: Kernel) -> str:
     import sqlite3
-    from contextlib import closing
 
     path = place / "trial.db"
     try:
@@ -273,13 +277,8 @@ def _try_database(place: Path, _: Kernel) -> str:
     return f"SQLite {sqlite3.sqlite_version} with a write-ahead log"
 
 
-@contextmanager
-def _open_directory(place: Path) -> Generator[int]:
-    fd = os.open(place, os.O_RDONLY | O_DIRECTORY)
-    try:
-        yield fd
-    finally:
-        os.close(fd)
+def _open_directory(place: Path) -> AbstractContextManager[int]:
+    return close_after(os.open(place, os.O_RDONLY | O_DIRECTORY))
 
 
 def _write_files(place: Path, **files: bytes) -> None:

@@ -6,18 +6,17 @@ Rules:
 3. A file below several roots has one name: its name below the first of them.
 """
 
-import contextlib
 import errno
 import hashlib
 import os
 import stat
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 from surehold.disk.base import Target
-from surehold.disk.errno_errors import as_surehold_error, symlink_escape_error
+from surehold.disk.errno_errors import symlink_escape_error, translate_os_errors
 from surehold.disk.kernel import O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_PATH, Kernel, Unsupported
 from surehold.errors import DiskFailed, InvalidArgument
 from surehold.text.snapshot import Meta
@@ -29,7 +28,6 @@ _HAS_XATTRS = hasattr(os, "listxattr")
 
 
 def meta_of(fd: int, status: os.stat_result) -> Meta:
-    """Return what the ledger remembers of an open file."""
     return Meta(
         mode=stat.S_IMODE(status.st_mode),
         uid=status.st_uid,
@@ -158,9 +156,8 @@ def write_at(fd: int, data: memoryview, offset: int) -> None:
 
 def hash_of(fd: int, *, size: int) -> str:
     """Return the sha256 of everything from the current position on."""
-    digest = hashlib.sha256()
     piece = os.read(fd, min(size + 1, PIECE_BYTES))
-    digest.update(piece)
+    digest = hashlib.sha256(piece)
     # One byte more was asked for than promised: getting exactly the promise means the end was seen.
     if len(piece) != size or size == 0:
         for further in read_pieces(fd):
@@ -179,8 +176,11 @@ def has_content(fd: int, data: bytes) -> bool:
 
 
 def is_unchanged(one: os.stat_result, other: os.stat_result) -> bool:
-    """Tell whether nothing happened to a file between two looks at it."""
     return (one.st_size, one.st_mtime_ns, one.st_ctime_ns) == (other.st_size, other.st_mtime_ns, other.st_ctime_ns)
+
+
+def file_identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
 
 
 def is_regular(status: os.stat_result) -> bool:
@@ -213,7 +213,7 @@ class Tree:
         if not roots:
             raise InvalidArgument("A workspace needs at least one root.", reason="no_root")
         self.kernel = kernel
-        with contextlib.ExitStack() as stack:
+        with ExitStack() as stack:
             self.roots = tuple(_open_root(os.fspath(root), stack) for root in roots)
             self._by_path = {root.path: root for root in reversed(self.roots)}
             self._finalizer = weakref.finalize(self, stack.pop_all().close)
@@ -290,12 +290,10 @@ def _open_by_walk(start: int, parts: tuple[str, ...], flags: int) -> int:
             os.close(here)
 
 
-def _open_root(given: str, stack: contextlib.ExitStack) -> DiskRoot:
+def _open_root(given: str, stack: ExitStack) -> DiskRoot:
     real = os.path.realpath(given)
-    try:
+    with translate_os_errors(given):
         fd = os.open(real, DIRECTORY_FLAGS)
-    except OSError as error:
-        raise as_surehold_error(error, given) from error
     stack.callback(os.close, fd)
     spelled = os.path.abspath(given)  # noqa: PTH100  # lexical on purpose: checked against the real one below
     names = split_path(real)

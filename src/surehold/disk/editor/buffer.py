@@ -169,7 +169,9 @@ class EditorWrite:
             self.files.write_text(self.path, self._old.text)
             now = self.look()
         if now is not None and now.data != self._old.data:
-            raise _moved_on_error(self.step.target.key)
+            key = self.step.target.key
+            message = f"`{key}` holds text in the editor that is not ours."
+            raise Unavailable(message, path=key, reason="editor_moved_on")
 
     def _check_read_back(self, before: BufferState, after: BufferState | None) -> None:
         key, wanted = self.step.target.key, self.step.data
@@ -190,7 +192,3 @@ class EditorWrite:
         if after.shown is not None and not after.shown.saved:
             said.append(_UNSAVED_CAUTION)
         self.caution = " ".join(said)
-
-
-def _moved_on_error(key: str) -> Unavailable:
-    return Unavailable(f"`{key}` holds text in the editor that is not ours.", path=key, reason="editor_moved_on")

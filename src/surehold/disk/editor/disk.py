@@ -21,21 +21,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import assert_never
 
-from surehold.disk.base import (
-    Create,
-    Disk,
-    EditorFiles,
-    Remove,
-    Rename,
-    Replace,
-    Step,
-    StoredFile,
-    Target,
-)
+from surehold.disk.base import Create, Disk, EditorFiles, Rename, Replace, Step, StoredFile, Target, step_targets
 from surehold.disk.editor.buffer import BufferState, EditorWrite, interpret_buffer, is_binary, is_plain, may_be_saved
-from surehold.errors import FileTooLarge, NotFound, RecoveryRequired, StaleFile, SureholdError, Unavailable
+from surehold.disk.errno_errors import missing_error, too_large_error
+from surehold.errors import FileTooLarge, RecoveryRequired, StaleFile, SureholdError, Unavailable
 from surehold.text.lines import sha256_hex
 
 MAX_EDITOR_BYTES = 4 << 20
@@ -84,9 +74,7 @@ class EditorDisk:
             return stored
         data = self._ask_editor(target, stored).data
         if len(data) > limit:
-            size = len(data)
-            message = f"`{target}` has {size} bytes, more than {limit}."
-            raise FileTooLarge(message, path=target.key, size=size, limit=limit)
+            raise too_large_error(target.key, len(data), limit)
         return replace(stored, data=data)
 
     def read_chunks(self, target: Target) -> Iterator[bytes]:
@@ -96,7 +84,7 @@ class EditorDisk:
             yield from self._disk.read_chunks(target)
             return
         if stored is None:
-            raise NotFound(f"There is no file `{target}`.", path=target.key)
+            raise missing_error(target.key)
         for start in range(0, len(stored.data), _PIECE_BYTES):
             yield stored.data[start : start + _PIECE_BYTES]
 
@@ -164,17 +152,16 @@ class EditorDisk:
         path, seen = _editor_path(step.target), self._current_state(step.target)
         if path is None or seen is None or seen.shown is None or len(step.data) > self._largest:
             return None
-        same_mode = step.mode in (None, seen.stored.meta.mode)
-        if not same_mode or seen.shown.text_for(step.data) is None:
+        if step.mode not in (None, seen.stored.meta.mode) or seen.shown.text_for(step.data) is None:
             return None
         look = partial(self._current_state, step.target)
         return EditorWrite(files=self._files, step=step, path=path, look=look, keep=keep)
 
     def _check_disk_step(self, step: Step) -> str:
         """Refuse to remove or replace a file on the disk while the editor has unsaved text; return a caution if unknown."""
-        target = _displaced_target(step)
-        if target is None:
+        if isinstance(step, Create):
             return ""
+        target = step.source if isinstance(step, Rename) else step.target
         try:
             stored = self._disk.read(target, limit=self._largest)
         except FileTooLarge:
@@ -268,17 +255,4 @@ def _file_key(target: Target) -> _FileKey:
 
 
 def _file_keys(step: Step) -> list[_FileKey]:
-    return [_file_key(step.target), *([_file_key(step.source)] if isinstance(step, Rename) else [])]
-
-
-def _displaced_target(step: Step) -> Target | None:
-    """Return the file whose bytes a step removes or replaces."""
-    match step:
-        case Create():
-            return None
-        case Replace() | Remove():
-            return step.target
-        case Rename():
-            return step.source
-        case _:
-            assert_never(step)
+    return [_file_key(target) for target in step_targets(step)]

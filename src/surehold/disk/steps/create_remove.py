@@ -21,6 +21,7 @@ from surehold.disk.errno_errors import (
     name_taken_error,
     no_parent_error,
     not_a_file_error,
+    translate_vanished,
     vanished_error,
 )
 from surehold.disk.kernel import Unsupported
@@ -28,11 +29,11 @@ from surehold.disk.steps.staging import (
     DirectorySlot,
     DisplacedFile,
     StepContext,
-    file_identity,
     hash_entry,
     open_temporary,
+    require_staged,
 )
-from surehold.disk.tree import restore_metadata, write_all
+from surehold.disk.tree import file_identity, restore_metadata, write_all
 from surehold.errors import StaleFile
 
 _MAX_NAMELESS_FILES = 64  # each holds a descriptor open until it is published
@@ -40,11 +41,6 @@ _MAX_NAMELESS_FILES = 64  # each holds a descriptor open until it is published
 
 class StepAction(Protocol):
     """One step of a change, while it is being applied."""
-
-    @property
-    def path_key(self) -> str:
-        """The path it is about."""
-        ...
 
     def stage(self) -> None:
         """Prepare it, invisibly."""
@@ -82,15 +78,11 @@ class CreateAction:
     _sha256: str = ""
     _begun: bool = False
 
-    @property
-    def path_key(self) -> str:
-        return self.target.key
-
     def stage(self) -> None:
         place = self._place = self._find_slot()
         status = place.read_status()
         if status is not None:
-            raise name_taken_error(status.st_mode, self.path_key)
+            raise name_taken_error(status.st_mode, self.target.key)
         try:
             if self.index >= _MAX_NAMELESS_FILES:
                 raise Unsupported  # noqa: TRY301  # the fallback is the same, whoever asks for it
@@ -108,7 +100,7 @@ class CreateAction:
                 os.close(fd)
 
     def publish(self) -> None:
-        place = _require_staged(self._place)
+        place = require_staged(self._place)
         self._begun = True
         try:
             if self._temp:
@@ -117,7 +109,7 @@ class CreateAction:
                 self.call.kernel.give_name(self._fd, place.fd, place.name)
         except FileExistsError as error:
             status = place.read_status()
-            raise name_taken_error(status.st_mode if status else stat.S_IFREG, self.path_key) from error
+            raise name_taken_error(status.st_mode if status else stat.S_IFREG, self.target.key) from error
         place.directory.dirty = True
         self._close_file()
 
@@ -135,12 +127,12 @@ class CreateAction:
         """Nothing was displaced."""
 
     def _find_slot(self) -> DirectorySlot:
-        if self.parents:
-            return self.call.directories.make_slot(self.target)
         try:
-            return self.call.directories.find_slot(self.target)
+            return self.call.directories.find_slot(self.target, make=self.parents)
         except FileNotFoundError as error:
-            raise no_parent_error(self.path_key) from error
+            if self.parents:
+                raise
+            raise no_parent_error(self.target.key) from error
 
     def _close_file(self) -> None:
         if self._fd >= 0:
@@ -149,7 +141,6 @@ class CreateAction:
 
 
 def create_action(call: StepContext, index: int, step: Create) -> CreateAction:
-
     def write_content(fd: int) -> str:
         sha256 = write_all(fd, (step.data,))
         if step.meta is not None:
@@ -169,40 +160,31 @@ class RemoveAction:
     index: int
     target: Target
     expected: str
-    _place: DirectorySlot | None = None
+    place: DirectorySlot | None = None
+    """Where the file is; found by `stage`."""
     _seen: DisplacedFile | None = None
 
-    @property
-    def path_key(self) -> str:
-        return self.target.key
-
     def stage(self) -> None:
-        self.stage_at(find_existing(self.call, self.target, self.expected))
-
-    def stage_at(self, place: DirectorySlot) -> None:
-        self._place = place
+        self.place = find_existing(self.call, self.target, self.expected)
 
     def publish(self) -> None:
-        place, old = _require_staged(self._place), self._old_name
-        try:
+        place, old = require_staged(self.place), self._old_name
+        with translate_vanished(self.target.key, self.expected):
             try:
                 self.call.kernel.rename_new(place.fd, place.name, place.fd, old)
             except Unsupported:
                 # No other program uses this name, so nothing can be overwritten.
                 os.rename(place.name, old, src_dir_fd=place.fd, dst_dir_fd=place.fd)
-        except FileNotFoundError as error:
-            raise vanished_error(self.path_key, self.expected) from error
         place.directory.dirty = True
         self._seen = hash_entry(place, old)
-        check_displaced(self._seen, self.expected, self.path_key)
+        check_displaced(self._seen, self.expected, self.target.key)
 
     def undo(self) -> None:
-        if self._place is None or self._place.read_status(self._old_name) is None:
-            return
-        put_back(self.call, self._place, self._old_name, self._place)
+        if self.place is not None and self.place.read_status(self._old_name) is not None:
+            put_back(self.call, self.place, self._old_name, self.place)
 
     def clean_up(self) -> None:
-        self.call.drop_file(_require_staged(self._place), self._old_name, self._seen)
+        self.call.drop_file(require_staged(self.place), self._old_name, self._seen)
 
     @property
     def _old_name(self) -> str:
@@ -211,11 +193,9 @@ class RemoveAction:
 
 def find_existing(call: StepContext, target: Target, expected: str) -> DirectorySlot:
     """Return the place of a regular file that must be there."""
-    try:
+    with translate_vanished(target.key, expected):
         place = call.directories.find_slot(target)
         status = place.read_status()
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise vanished_error(target.key, expected) from error
     if status is None:
         raise vanished_error(target.key, expected)
     if not stat.S_ISREG(status.st_mode):
@@ -244,8 +224,7 @@ def put_back(call: StepContext, source: DirectorySlot, name: str, place: Directo
 def remove_ours(call: StepContext, index: int, place: DirectorySlot, sha256: str) -> None:
     """Remove a file that this call made, unless another program wrote to it since."""
     target = Target(root="", parts=(place.name,), key=place.key)
-    ours = RemoveAction(call=call, index=index, target=target, expected=sha256)
-    ours.stage_at(place)
+    ours = RemoveAction(call=call, index=index, target=target, expected=sha256, place=place)
     try:
         ours.publish()
     except StaleFile:
@@ -255,8 +234,3 @@ def remove_ours(call: StepContext, index: int, place: DirectorySlot, sha256: str
         raise
     else:
         ours.clean_up()
-
-
-def _require_staged(place: DirectorySlot | None) -> DirectorySlot:
-    assert place is not None, "a step is staged before it is published"
-    return place

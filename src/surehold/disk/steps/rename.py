@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from surehold.disk.base import Rename
 from surehold.disk.errno_errors import displaced_error, name_taken_error, vanished_error
-from surehold.disk.kernel import Unsupported
+from surehold.disk.kernel import Unsupported, close_after
 from surehold.disk.steps.create_remove import CreateAction, RemoveAction, check_displaced, find_existing, put_back
-from surehold.disk.steps.staging import DirectorySlot, StepContext, file_identity, hash_entry, link_file
-from surehold.disk.tree import READ_FLAGS, meta_of, open_entry, read_pieces, restore_metadata, write_all
+from surehold.disk.steps.staging import DirectorySlot, StepContext, hash_entry, link_file, require_staged
+from surehold.disk.tree import READ_FLAGS, file_identity, meta_of, open_entry, read_pieces, restore_metadata, write_all
 
 
 @dataclass(slots=True, kw_only=True)
@@ -36,14 +36,9 @@ class RenameAction:
     _linked: tuple[int, int] | None = None
     """The file that has both names."""
 
-    @property
-    def path_key(self) -> str:
-        return self.step.target.key
-
     def stage(self) -> None:
-        self._source = find_existing(self.call, self.step.source, self.step.expected)
-        self._target = self.call.directories.make_slot(self.step.target)
-        source, target = self._staged_slots()
+        source = self._source = find_existing(self.call, self.step.source, self.step.expected)
+        target = self._target = self.call.directories.find_slot(self.step.target, make=True)
         status = source.read_status()
         if status is None:
             raise vanished_error(self.step.source.key, self.step.expected)
@@ -55,7 +50,7 @@ class RenameAction:
     def _check_free(self, source: DirectorySlot, target: DirectorySlot) -> None:
         there = target.read_status()
         if there is not None and not self._is_other_case(source, target, there):
-            raise name_taken_error(there.st_mode, self.path_key)
+            raise name_taken_error(there.st_mode, target.key)
 
     def _is_other_case(self, source: DirectorySlot, target: DirectorySlot, there: os.stat_result) -> bool:
         """Tell whether both names are one file because the file system does not know case."""
@@ -64,21 +59,18 @@ class RenameAction:
 
     def _stage_copy(self, source: DirectorySlot) -> None:
         def copy_content(fd: int) -> str:
-            original = open_entry(source.fd, source.name, READ_FLAGS)
-            try:
+            with close_after(open_entry(source.fd, source.name, READ_FLAGS)) as original:
                 sha256 = write_all(fd, read_pieces(original))
                 if sha256 != self.step.expected:
                     raise displaced_error(source.key, self.step.expected, sha256)
                 restore_metadata(fd, meta_of(original, os.fstat(original)), mode=None)
-            finally:
-                os.close(original)
             return sha256
 
         self._copy = CreateAction(call=self.call, index=self.index, target=self.step.target, fill=copy_content)
         self._copy.stage()
 
     def publish(self) -> None:
-        source, target = self._staged_slots()
+        source, target = require_staged(self._source), require_staged(self._target)
         if self._copy is not None:
             self._copy.publish()
             self._remove_source(source)
@@ -123,7 +115,7 @@ class RenameAction:
     def _change_case(self, source: DirectorySlot, target: DirectorySlot, error: FileExistsError) -> None:
         there = target.read_status()
         if there is None or not self._is_other_case(source, target, there):
-            raise name_taken_error(there.st_mode if there else 0, self.path_key) from error
+            raise name_taken_error(there.st_mode if there else 0, target.key) from error
         os.rename(source.name, target.name, src_dir_fd=source.fd, dst_dir_fd=target.fd)
 
     def _publish_copy(self, source: DirectorySlot) -> None:
@@ -132,9 +124,8 @@ class RenameAction:
 
     def _remove_source(self, source: DirectorySlot) -> None:
         self._removal = RemoveAction(
-            call=self.call, index=self.index, target=self.step.source, expected=self.step.expected
+            call=self.call, index=self.index, target=self.step.source, expected=self.step.expected, place=source
         )
-        self._removal.stage_at(source)
         self._removal.publish()
 
     def undo(self) -> None:
@@ -161,8 +152,3 @@ class RenameAction:
     def clean_up(self) -> None:
         if self._removal is not None:
             self._removal.clean_up()
-
-    def _staged_slots(self) -> tuple[DirectorySlot, DirectorySlot]:
-        assert self._source is not None, "a step is staged before it is published"
-        assert self._target is not None, "a step is staged before it is published"
-        return self._source, self._target

@@ -15,30 +15,31 @@ Rules:
 """
 
 import errno
-import hashlib
 import os
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
 
 from surehold.disk.base import Replace
-from surehold.disk.errno_errors import displaced_error, not_a_file_error, vanished_error
-from surehold.disk.kernel import Unsupported
+from surehold.disk.errno_errors import displaced_error, not_a_file_error, translate_vanished, vanished_error
+from surehold.disk.kernel import Unsupported, close_after
 from surehold.disk.locks import lock_file
-from surehold.disk.steps.create_remove import StepAction, check_displaced
+from surehold.disk.steps.create_remove import check_displaced
 from surehold.disk.steps.staging import (
+    UNLIMITED_BYTES,
     DirectorySlot,
     DisplacedFile,
     StepContext,
-    file_identity,
     hash_entry,
     link_file,
     open_temporary,
+    require_staged,
 )
 from surehold.disk.tree import (
     READ_FLAGS,
     can_give_owner,
     copy_metadata,
+    file_identity,
     hash_of,
     is_regular,
     open_entry,
@@ -51,7 +52,6 @@ from surehold.errors import PermissionDenied
 from surehold.text.lines import sha256_hex
 
 _WRITE_FLAGS = READ_FLAGS & ~os.O_RDONLY | os.O_RDWR
-_UNLIMITED_BYTES = 1 << 62
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,26 +67,18 @@ class OverwriteAction:
     _touched: bool = False
     _complete: bool = False
 
-    @property
-    def path_key(self) -> str:
-        return self.place.key
-
-    def stage(self) -> None:
-        """Nothing can be staged."""
-
     def publish(self) -> None:
-        try:
+        key = self.place.key
+        with translate_vanished(key, self.step.expected):
             fd = self._fd = open_entry(self.place.fd, self.place.name, _WRITE_FLAGS)
-        except FileNotFoundError as error:
-            raise vanished_error(self.path_key, self.step.expected) from error
-        lock_file(fd, self.path_key)
+        lock_file(fd, key)
         status = self._status = os.fstat(fd)
         if not is_regular(status):
-            raise not_a_file_error(status.st_mode, self.path_key)
-        self._old = read_all(fd, size=status.st_size, limit=_UNLIMITED_BYTES)
-        actual = hashlib.sha256(self._old).hexdigest()
+            raise not_a_file_error(status.st_mode, key)
+        self._old = read_all(fd, size=status.st_size, limit=UNLIMITED_BYTES)
+        actual = sha256_hex(self._old)
         if actual != self.step.expected:
-            raise displaced_error(self.path_key, self.step.expected, actual)
+            raise displaced_error(key, self.step.expected, actual)
         self._touched = True
         self._write_bytes(fd, self.step.data)
         mode = stat.S_IMODE(status.st_mode) if self.step.mode is None else self.step.mode
@@ -136,7 +128,7 @@ class OverwriteAction:
 
     def _is_ours(self, fd: int) -> bool:
         os.lseek(fd, 0, os.SEEK_SET)
-        return hash_of(fd, size=os.fstat(fd).st_size) == hashlib.sha256(self.step.data).hexdigest()
+        return hash_of(fd, size=os.fstat(fd).st_size) == sha256_hex(self.step.data)
 
     def clean_up(self) -> None:
         if self._fd >= 0:
@@ -156,7 +148,7 @@ class ReplaceAction:
     call: StepContext
     index: int
     step: Replace
-    _instead: StepAction | None = None
+    _instead: "OverwriteAction | RenameOverAction | None" = None
     """The other way of doing it, once it is known that swapping is not possible."""
     _place: DirectorySlot | None = None
     _temp: str = ""
@@ -164,26 +156,19 @@ class ReplaceAction:
     _begun: bool = False
     _seen: DisplacedFile | None = None
 
-    @property
-    def path_key(self) -> str:
-        return self.step.target.key
-
     def stage(self) -> None:
-        try:
+        key = self.step.target.key
+        with translate_vanished(key, self.step.expected):
             place = self._place = self.call.directories.find_slot(self.step.target)
             current = open_entry(place.fd, place.name, READ_FLAGS)
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise vanished_error(self.path_key, self.step.expected) from error
-        try:
+        with close_after(current):
             status = os.fstat(current)
             if not is_regular(status):
-                raise not_a_file_error(status.st_mode, self.path_key)
+                raise not_a_file_error(status.st_mode, key)
             if not os.access(place.name, os.W_OK, dir_fd=place.fd, effective_ids=_EFFECTIVE_IDS):
-                raise PermissionDenied(f"`{self.path_key}` is read-only.", path=self.path_key, reason="read_only_file")
+                raise PermissionDenied(f"`{key}` is read-only.", path=key, reason="read_only_file")
             if status.st_nlink > 1 or not can_give_owner(status) or not self._write_beside(place, current, status):
-                self._use_overwrite(place)
-        finally:
-            os.close(current)
+                self._instead = OverwriteAction(call=self.call, place=place, step=self.step)
 
     def _write_beside(self, place: DirectorySlot, current: int, status: os.stat_result) -> bool:
         """Write the new file under its temporary name; False when only the old file can take the bytes."""
@@ -193,7 +178,7 @@ class ReplaceAction:
         except PermissionError:
             return False
         self._temp = temp
-        try:
+        with close_after(fd):
             self._identity = file_identity(os.fstat(fd))
             write_at(fd, memoryview(self.step.data), 0)
             try:
@@ -205,26 +190,22 @@ class ReplaceAction:
                 self._temp = ""
                 return False
             self.call.sync_file(fd)
-        finally:
-            os.close(fd)
         return True
-
-    def _use_overwrite(self, place: DirectorySlot) -> None:
-        self._instead = OverwriteAction(call=self.call, place=place, step=self.step)
 
     def publish(self) -> None:
         if self._instead is not None:
             self._instead.publish()
             return
-        place = self._staged_slot()
+        place = require_staged(self._place)
         self._begun = True
         try:
             self.call.kernel.swap(place.fd, self._temp, place.name)
         except Unsupported:
-            self._publish_as(self._rename_over_action(place))
+            old = self.call.temp_name(self.index, "old")
+            self._publish_as(RenameOverAction(call=self.call, place=place, step=self.step, temp=self._temp, old=old))
             return
         except FileNotFoundError as error:
-            raise vanished_error(self.path_key, self.step.expected) from error
+            raise vanished_error(self.step.target.key, self.step.expected) from error
         except OSError as error:
             # A file that something is mounted on keeps its inode.
             if error.errno != errno.EBUSY:
@@ -233,19 +214,9 @@ class ReplaceAction:
             return
         place.directory.dirty = True
         self._seen = hash_entry(place, self._temp, awaited=(self.step.old, self.step.expected))
-        check_displaced(self._seen, self.step.expected, self.path_key)
+        check_displaced(self._seen, self.step.expected, self.step.target.key)
 
-    def _rename_over_action(self, place: DirectorySlot) -> "RenameOverAction":
-        return RenameOverAction(
-            call=self.call,
-            place=place,
-            temp=self._temp,
-            old=self.call.temp_name(self.index, "old"),
-            sha256=sha256_hex(self.step.data),
-            expected=self.step.expected,
-        )
-
-    def _publish_as(self, other: StepAction) -> None:
+    def _publish_as(self, other: "OverwriteAction | RenameOverAction") -> None:
         self._instead = other
         other.publish()
 
@@ -254,7 +225,7 @@ class ReplaceAction:
             self._instead.undo()
         if not self._temp:
             return
-        place = self._staged_slot()
+        place = require_staged(self._place)
         status = place.read_status(self._temp)
         if status is None:
             return
@@ -285,11 +256,7 @@ class ReplaceAction:
         if self._instead is not None:
             self._instead.clean_up()
         if self._temp:
-            self.call.drop_file(self._staged_slot(), self._temp, self._seen)
-
-    def _staged_slot(self) -> DirectorySlot:
-        assert self._place is not None, "a step is staged before it is published"
-        return self._place
+            self.call.drop_file(require_staged(self._place), self._temp, self._seen)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -298,32 +265,22 @@ class RenameOverAction:
 
     call: StepContext
     place: DirectorySlot
+    step: Replace
     temp: str
     old: str
-    sha256: str
-    expected: str
     _seen: DisplacedFile | None = None
 
-    @property
-    def path_key(self) -> str:
-        return self.place.key
-
-    def stage(self) -> None:
-        """Everything is staged."""
-
     def publish(self) -> None:
-        place = self.place
-        try:
+        place, expected = self.place, self.step.expected
+        with translate_vanished(place.key, expected):
             original = self._give_second_name()
             self._seen = hash_entry(place, self.old)
-            check_displaced(self._seen, self.expected, self.path_key)
+            check_displaced(self._seen, expected, place.key)
             current = place.read_status()
-        except FileNotFoundError as error:
-            raise vanished_error(self.path_key, self.expected) from error
         if current is None:
-            raise vanished_error(self.path_key, self.expected)
+            raise vanished_error(place.key, expected)
         if _file_stamp(current) != _file_stamp(original):
-            raise displaced_error(self.path_key, self.expected, hash_entry(place, place.name).sha256)
+            raise displaced_error(place.key, expected, hash_entry(place, place.name).sha256)
         os.replace(self.temp, place.name, src_dir_fd=place.fd, dst_dir_fd=place.fd)
         place.directory.dirty = True
 
@@ -335,19 +292,14 @@ class RenameOverAction:
             return os.stat(self.old, dir_fd=place.fd, follow_symlinks=False)
         except Unsupported:
             source = open_entry(place.fd, place.name, READ_FLAGS)
-        try:
+        with close_after(source):
             status = os.fstat(source)
-            copy = open_temporary(place, self.old, 0o600)
-            try:
+            with close_after(open_temporary(place, self.old, 0o600)) as copy:
                 write_all(copy, read_pieces(source))
                 copy_metadata(source, status, copy, mode=None)
                 os.utime(copy, ns=(status.st_atime_ns, status.st_mtime_ns))
                 self.call.sync_file(copy)
-            finally:
-                os.close(copy)
-            return status
-        finally:
-            os.close(source)
+        return status
 
     def undo(self) -> None:
         place = self.place
@@ -355,7 +307,7 @@ class RenameOverAction:
             return
         if place.read_status(self.temp) is None:
             current = place.read_status()
-            if current is not None and hash_entry(place, place.name).sha256 == self.sha256:
+            if current is not None and hash_entry(place, place.name).sha256 == sha256_hex(self.step.data):
                 os.replace(self.old, place.name, src_dir_fd=place.fd, dst_dir_fd=place.fd)
                 return
             self.call.keep_file(place, self.old)

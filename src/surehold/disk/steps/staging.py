@@ -16,11 +16,12 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from surehold.disk.base import Target
 from surehold.disk.errno_errors import not_a_file_error
-from surehold.disk.kernel import O_CLOEXEC, O_NOFOLLOW, Kernel, Unsupported, sync
+from surehold.disk.kernel import O_CLOEXEC, O_NOFOLLOW, Kernel, Unsupported, close_after, sync
 from surehold.disk.tree import (
     DIRECTORY_FLAGS,
     LISTED_DIRECTORY_FLAGS,
@@ -34,6 +35,8 @@ from surehold.disk.tree import (
     read_all,
 )
 from surehold.errors import DiskFailed, InvalidArgument
+
+_FolderKey = tuple[str, tuple[str, ...]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,20 +74,11 @@ class DirectoryPool:
     """The directories of one call."""
 
     tree: Tree
-    _open: dict[tuple[str, tuple[str, ...]], OpenDirectory] = field(
-        default_factory=dict[tuple[str, tuple[str, ...]], OpenDirectory]
-    )
+    _open: dict[_FolderKey, OpenDirectory] = field(default_factory=dict[_FolderKey, OpenDirectory])
     _made: list[tuple[OpenDirectory, str]] = field(default_factory=list[tuple[OpenDirectory, str]])
 
-    def find_slot(self, target: Target) -> DirectorySlot:
-        """Return where a target is; ENOENT when its directory is missing."""
-        return self._slot_for(target, make=False)
-
-    def make_slot(self, target: Target) -> DirectorySlot:
-        """Return where a target will be, making missing directories."""
-        return self._slot_for(target, make=True)
-
-    def _slot_for(self, target: Target, *, make: bool) -> DirectorySlot:
+    def find_slot(self, target: Target, *, make: bool = False) -> DirectorySlot:
+        """Return where a target is; when its directory is missing, make it, or ENOENT."""
         if not target.parts:
             raise not_a_file_error(0o040000, target.key)
         directory = self._find_directory(self.tree.root_of(target), target.parts[:-1], make=make)
@@ -95,20 +89,13 @@ class DirectoryPool:
         if known is not None:
             return known
         try:
-            directory = self._open_directory(root, parts)
+            directory = _open_syncable(partial(self.tree.open_parts, root, parts))
         except FileNotFoundError:
             if not make or not parts:
                 raise
             directory = self._make_directory(root, parts)
         self._open[root.path, parts] = directory
         return directory
-
-    def _open_directory(self, root: DiskRoot, parts: tuple[str, ...]) -> OpenDirectory:
-        try:
-            return OpenDirectory(fd=self.tree.open_parts(root, parts, LISTED_DIRECTORY_FLAGS))
-        except PermissionError:
-            # Writable but not readable: usable, only not to be synced.
-            return OpenDirectory(fd=self.tree.open_parts(root, parts, DIRECTORY_FLAGS), can_sync=False)
 
     def _make_directory(self, root: DiskRoot, parts: tuple[str, ...]) -> OpenDirectory:
         above = self._find_directory(root, parts[:-1], make=True)
@@ -119,10 +106,7 @@ class DirectoryPool:
         else:
             above.dirty = True
             self._made.append((above, parts[-1]))
-        try:
-            return OpenDirectory(fd=open_entry(above.fd, parts[-1], LISTED_DIRECTORY_FLAGS))
-        except PermissionError:
-            return OpenDirectory(fd=open_entry(above.fd, parts[-1], DIRECTORY_FLAGS), can_sync=False)
+        return _open_syncable(partial(open_entry, above.fd, parts[-1]))
 
     def sync_changed(self) -> None:
         """Make the changed names durable, each directory once."""
@@ -147,10 +131,18 @@ class DirectoryPool:
         self._open.clear()
 
 
+def _open_syncable(open_with: Callable[[int], int]) -> OpenDirectory:
+    try:
+        return OpenDirectory(fd=open_with(LISTED_DIRECTORY_FLAGS))
+    except PermissionError:
+        # Writable but not readable: usable, only not to be synced.
+        return OpenDirectory(fd=open_with(DIRECTORY_FLAGS), can_sync=False)
+
+
 Durability = Literal["full", "file", "none"]
 _TAG_PATTERN = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _NO_LINK_ERRNOS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV})
-_UNLIMITED_BYTES = 1 << 62
+UNLIMITED_BYTES = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,14 +180,12 @@ class StepContext:
         os.unlink(name, dir_fd=place.fd)
 
     def keep_file(self, place: DirectorySlot, name: str) -> None:
-        fd = open_entry(place.fd, name, READ_FLAGS)
-        try:
+        with close_after(open_entry(place.fd, name, READ_FLAGS)) as fd:
             status = os.fstat(fd)
-            data = read_all(fd, size=status.st_size, limit=_UNLIMITED_BYTES) if is_regular(status) else None
-        finally:
-            os.close(fd)
-        if data is not None:
-            self.keep(data)
+            if not is_regular(status):
+                return
+            data = read_all(fd, size=status.st_size, limit=UNLIMITED_BYTES)
+        self.keep(data)
 
     def move_new(self, source: DirectorySlot, name: str, place: DirectorySlot, new: str) -> None:
         """Rename to a name that nothing has, whatever the system offers for it."""
@@ -225,7 +215,7 @@ def hash_entry(place: DirectorySlot, name: str, *, awaited: tuple[bytes | None, 
         if error.errno not in {errno.ELOOP, errno.ENXIO, errno.ENODEV}:
             raise
         return DisplacedFile(sha256=None, status=os.stat(name, dir_fd=place.fd, follow_symlinks=False))
-    try:
+    with close_after(fd):
         status = os.fstat(fd)
         if not is_regular(status):
             return DisplacedFile(sha256=None, status=status)
@@ -234,8 +224,6 @@ def hash_entry(place: DirectorySlot, name: str, *, awaited: tuple[bytes | None, 
             return DisplacedFile(sha256=name_of_data, status=status)
         os.lseek(fd, 0, os.SEEK_SET)
         return DisplacedFile(sha256=hash_of(fd, size=status.st_size), status=status)
-    finally:
-        os.close(fd)
 
 
 def link_file(source_fd: int, name: str, dir_fd: int, new: str) -> None:
@@ -274,8 +262,9 @@ def is_temporary(name: str, tag: str) -> bool:
     return re.fullmatch(rf"\.surehold-{re.escape(tag)}-\d+\.(tmp|old)", name) is not None
 
 
-def file_identity(status: os.stat_result) -> tuple[int, int]:
-    return status.st_dev, status.st_ino
+def require_staged(place: DirectorySlot | None) -> DirectorySlot:
+    assert place is not None, "a step is staged before it is published"
+    return place
 
 
 def _was_written(one: os.stat_result, other: os.stat_result) -> bool:

@@ -11,11 +11,11 @@ Rules:
 
 import os
 import stat
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, contextmanager, suppress
 from typing import assert_never
 
-from surehold.disk.base import Create, Remove, Rename, Replace, Step, Target
+from surehold.disk.base import Create, Remove, Rename, Replace, Step, Target, step_targets
 from surehold.disk.errno_errors import as_surehold_error, translate_os_errors
 from surehold.disk.steps.create_remove import RemoveAction, StepAction, create_action
 from surehold.disk.steps.rename import RenameAction
@@ -23,6 +23,9 @@ from surehold.disk.steps.replace import ReplaceAction, must_overwrite
 from surehold.disk.steps.staging import DirectoryPool, DirectorySlot, Durability, StepContext, check_tag, is_temporary
 from surehold.disk.tree import Tree
 from surehold.errors import NotFound, RecoveryRequired, SureholdError
+
+_KeyedActions = Sequence[tuple[str, StepAction]]
+"""The steps of a call, each with the path that its errors name."""
 
 
 def apply_steps(
@@ -35,43 +38,47 @@ def apply_steps(
     durability: Durability,
 ) -> None:
     """Make all steps visible, or none and raise."""
-    directories = DirectoryPool(tree=tree)
-    call = StepContext(
-        kernel=tree.kernel, directories=directories, tag=check_tag(tag), keep=keep, durability=durability
-    )
-    actions = [_action_for(call, index, step) for index, step in enumerate(steps)]
-    try:
+    with _open_call(tree, tag=tag, keep=keep, durability=durability) as call:
+        actions = [(step.target.key, _action_for(call, index, step)) for index, step in enumerate(steps)]
         try:
             _stage_and_publish(actions, _dependent_indexes(steps), fence)
             if durability == "full":
-                with translate_os_errors(actions[0].path_key if actions else "."):
-                    directories.sync_changed()
+                with translate_os_errors(steps[0].target.key if steps else "."):
+                    call.directories.sync_changed()
         except BaseException as error:
             _undo_all(actions, call, error)
             raise
         _clean_up_all(actions)
-    finally:
-        directories.close()
 
 
-def _stage_and_publish(actions: Sequence[StepAction], dependent: frozenset[int], fence: Callable[[], None]) -> None:
-    for index, action in enumerate(actions):
+@contextmanager
+def _open_call(
+    tree: Tree, *, tag: str, keep: Callable[[bytes], None], durability: Durability
+) -> Generator[StepContext]:
+    with closing(DirectoryPool(tree=tree)) as directories:
+        yield StepContext(
+            kernel=tree.kernel, directories=directories, tag=check_tag(tag), keep=keep, durability=durability
+        )
+
+
+def _stage_and_publish(actions: _KeyedActions, dependent: frozenset[int], fence: Callable[[], None]) -> None:
+    for index, (key, action) in enumerate(actions):
         if index not in dependent:
-            with translate_os_errors(action.path_key):
+            with translate_os_errors(key):
                 action.stage()
     fence()
-    for index, action in enumerate(actions):
-        with translate_os_errors(action.path_key):
+    for index, (key, action) in enumerate(actions):
+        with translate_os_errors(key):
             if index in dependent:
                 action.stage()
             action.publish()
 
 
-def _undo_all(actions: Sequence[StepAction], call: StepContext, error: BaseException) -> None:
+def _undo_all(actions: _KeyedActions, call: StepContext, error: BaseException) -> None:
     broken: list[str] = []
-    for action in reversed(actions):
+    for key, action in reversed(actions):
         if not _try_twice(action.undo):
-            broken.append(action.path_key)
+            broken.append(key)
         # A new directory may be where an earlier step removed a file, which is restored next.
         call.directories.remove_made()
     if call.durability == "full":
@@ -83,10 +90,10 @@ def _undo_all(actions: Sequence[StepAction], call: StepContext, error: BaseExcep
         ) from error
 
 
-def _clean_up_all(actions: Sequence[StepAction]) -> None:
+def _clean_up_all(actions: _KeyedActions) -> None:
     """Drop what was displaced. The change has happened by now: what cannot be removed is litter, not a failure."""
     interrupt: BaseException | None = None
-    for action in actions:
+    for _, action in actions:
         try:
             _try_twice(action.clean_up)
         except BaseException as error:  # noqa: BLE001  # raised again below, when nothing is left lying about
@@ -124,7 +131,7 @@ def _dependent_indexes(steps: Sequence[Step]) -> frozenset[int]:
     touched: set[tuple[str, tuple[str, ...]]] = set()
     dependent: set[int] = set()
     for index, step in enumerate(steps):
-        targets = [step.source, step.target] if isinstance(step, Rename) else [step.target]
+        targets = step_targets(step)
         above = {(target.root, target.parts[:depth]) for target in targets for depth in range(1, len(target.parts) + 1)}
         if above & touched:
             dependent.add(index)
@@ -133,27 +140,18 @@ def _dependent_indexes(steps: Sequence[Step]) -> frozenset[int]:
 
 
 def replaces_in_place(tree: Tree, target: Target) -> bool:
-    directories = DirectoryPool(tree=tree)
     try:
-        with translate_os_errors(target.key):
+        with closing(DirectoryPool(tree=tree)) as directories, translate_os_errors(target.key):
             return must_overwrite(directories.find_slot(target))
     except NotFound:
         return False
-    finally:
-        directories.close()
 
 
 def remove_leftovers(tree: Tree, targets: Sequence[Target], *, tag: str, keep: Callable[[bytes], None]) -> None:
-    directories = DirectoryPool(tree=tree)
-    call = StepContext(kernel=tree.kernel, directories=directories, tag=check_tag(tag), keep=keep, durability="none")
-    seen: set[tuple[str, tuple[str, ...]]] = set()
-    try:
-        for target in targets:
-            if (target.root, target.parts[:-1]) not in seen:
-                seen.add((target.root, target.parts[:-1]))
-                _remove_beside(call, target)
-    finally:
-        directories.close()
+    by_directory = {(target.root, target.parts[:-1]): target for target in targets}
+    with _open_call(tree, tag=tag, keep=keep, durability="none") as call:
+        for target in by_directory.values():
+            _remove_beside(call, target)
 
 
 def _remove_beside(call: StepContext, target: Target) -> None:
