@@ -4,9 +4,8 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from functools import cached_property, partial
+from functools import partial
 from importlib import import_module
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from surehold.disk.base import DirectoryEntry, EntryStat, EntryType, Step, StoredFile, Target
@@ -58,6 +57,7 @@ class LocalDisk:
     ) -> None:
         self._tree = Tree([os.fspath(root) for root in roots], kernel=kernel or Kernel())
         self._durability: Durability = durability
+        self._coherent: bool | None = None
         self._locks = DirectoryLocks(self._tree, fallback_dir=lock_dir)
 
     def close(self) -> None:
@@ -66,19 +66,19 @@ class LocalDisk:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
     def roots(self) -> tuple[str, ...]:
         return tuple(root.path for root in self._tree.roots)
 
-    @cached_property
+    @property
     def is_coherent(self) -> bool:
         """Whether every root is on a file system of this machine alone."""
-        return all(is_coherent(root) for root in self.roots)
+        if self._coherent is None:
+            self._coherent = all(is_coherent(root) for root in self.roots)
+        return self._coherent
 
     def resolve(self, path: str) -> Target:
         return resolve_path(self._tree, path)
