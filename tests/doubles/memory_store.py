@@ -116,10 +116,10 @@ class MemoryStore:
         with self._lock:
             intent = self._take_intent(intent_id)
             timestamp = ledger_entries.utc_timestamp(self._clock())
-            failed = ledger_entries.entries_of(
-                intent, timestamp=timestamp, ok=False, error_kind=error_kind, message=message
+            return tuple(
+                self._append_entry(replace(entry, ok=False, error_kind=error_kind, message=message))
+                for entry in ledger_entries.entries_of(intent, timestamp=timestamp)
             )
-            return tuple(self._append_entry(entry) for entry in failed)
 
     def look(self, paths: Sequence[str], *, session: str = "", idempotency_key: str = "") -> StoreView:
         """Return everything that a write of these paths must know first."""

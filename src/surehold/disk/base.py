@@ -3,7 +3,7 @@
 Rules for every disk:
 1. A `Target` comes from `DiskReader.resolve` and contains no symbolic link. Nothing else creates one.
 2. No operation follows a link, leaves the roots, or touches anything but a regular file.
-3. `DiskWriter.apply` makes all of its steps visible, or none of them and raises.
+3. `Disk.apply` makes all of its steps visible, or none of them and raises.
 4. A step is applied only to the bytes it expects. Unexpected bytes are put back, or handed to `keep`.
 5. Whatever a dead process staged carries the tag of its call, so that `remove_leftovers` finds it.
 """
@@ -161,16 +161,12 @@ class DiskReader(Protocol):
         ...
 
 
-class DiskLocks(Protocol):
-    """Keeps other writers away."""
+class Disk(DiskReader, Protocol):
+    """Finds and reads files, keeps other writers away, and changes files."""
 
     def lock(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
         """Hold all targets, against other threads and processes; `LockTimeout` when it takes too long."""
         ...
-
-
-class DiskWriter(Protocol):
-    """Changes files."""
 
     def apply(
         self,
@@ -197,10 +193,6 @@ class DiskWriter(Protocol):
     def write_caution(self, target: Target) -> str:
         """Say how the last write to a path falls short of these rules; empty when it does not."""
         ...
-
-
-class Disk(DiskReader, DiskLocks, DiskWriter, Protocol):
-    """A reader, locks and a writer in one object."""
 
     def close(self) -> None:
         """Close everything that is open."""

@@ -15,10 +15,8 @@ _SYS_RENAMEAT2 = {"x86_64": 316, "aarch64": 276, "riscv64": 276}
 _RESOLVE_NO_MAGICLINKS = 0x02
 _RESOLVE_NO_SYMLINKS = 0x04
 _RESOLVE_BENEATH = 0x08
-_RENAME_NOREPLACE = 1
-_RENAME_EXCHANGE = 2
-_DARWIN_RENAME_SWAP = 2
-_DARWIN_RENAME_EXCL = 4
+_RENAME_NOREPLACE = ctypes.c_uint(1 if sys.platform == "linux" else 4)
+_RENAME_EXCHANGE = ctypes.c_uint(2)  # the same on Linux and macOS
 _DARWIN_F_FULLFSYNC = 51
 _MAX_RETRIES = 128
 # File systems without the flag answer with any of these.
@@ -84,13 +82,13 @@ class Kernel:
         """Rename to a name that nothing has; EEXIST when it is taken."""
         if not self.noreplace:
             raise Unsupported
-        _rename_with_flag(source_fd, source, dir_fd, name, linux=_RENAME_NOREPLACE, darwin=_DARWIN_RENAME_EXCL)
+        _rename_with_flag(source_fd, source, dir_fd, name, _RENAME_NOREPLACE)
 
     def swap(self, dir_fd: int, one: str, other: str) -> None:
         """Let two names of one directory trade places in one step; ENOENT when either is missing."""
         if not self.exchange:
             raise Unsupported
-        _rename_with_flag(dir_fd, one, dir_fd, other, linux=_RENAME_EXCHANGE, darwin=_DARWIN_RENAME_SWAP)
+        _rename_with_flag(dir_fd, one, dir_fd, other, _RENAME_EXCHANGE)
 
 
 @contextmanager
@@ -157,10 +155,10 @@ def _has_proc_fd() -> bool:
     return os.path.isdir("/proc/self/fd")  # noqa: PTH112  # no pathlib in the hot path
 
 
-def _rename_with_flag(source_fd: int, source: str, dir_fd: int, name: str, *, linux: int, darwin: int) -> None:
+def _rename_with_flag(source_fd: int, source: str, dir_fd: int, name: str, flag: ctypes.c_uint) -> None:
     old, new = os.fsencode(source), os.fsencode(name)
     for _ in range(_MAX_RETRIES):
-        if _call_rename(source_fd, old, dir_fd, new, linux=linux, darwin=darwin) == 0:
+        if _call_rename(source_fd, old, dir_fd, new, flag) == 0:
             return
         code = ctypes.get_errno()
         if code in _NO_FLAG_ERRNOS:
@@ -170,16 +168,16 @@ def _rename_with_flag(source_fd: int, source: str, dir_fd: int, name: str, *, li
     raise OSError(errno.EINTR, os.strerror(errno.EINTR), source, None, name)
 
 
-def _call_rename(source_fd: int, old: bytes, dir_fd: int, new: bytes, *, linux: int, darwin: int) -> int:
+def _call_rename(source_fd: int, old: bytes, dir_fd: int, new: bytes, flag: ctypes.c_uint) -> int:
     libc = _load_libc()
     if sys.platform == "linux":
         if hasattr(libc, "renameat2"):
-            return int(libc.renameat2(source_fd, old, dir_fd, new, ctypes.c_uint(linux)))
+            return int(libc.renameat2(source_fd, old, dir_fd, new, flag))
         number = _SYS_RENAMEAT2.get(os.uname().machine)
         if number is not None:
-            return int(libc.syscall(ctypes.c_long(number), source_fd, old, dir_fd, new, ctypes.c_uint(linux)))
+            return int(libc.syscall(ctypes.c_long(number), source_fd, old, dir_fd, new, flag))
     elif hasattr(libc, "renameatx_np"):
-        return int(libc.renameatx_np(source_fd, old, dir_fd, new, ctypes.c_uint(darwin)))
+        return int(libc.renameatx_np(source_fd, old, dir_fd, new, flag))
     raise Unsupported
 
 

@@ -59,8 +59,10 @@ class DirectoryLocks:
         """Lock everything; False when a path leads elsewhere by the time its lock is held."""
         wanted: dict[Identity, tuple[int, Target]] = {}
         for target in targets:
-            identity, fd = self._open_for_lock(target, stack)
-            wanted.setdefault(identity, (fd, target))
+            with translate_os_errors(target.key):
+                fd = self._open_nearest(target)
+                stack.callback(os.close, fd)
+                wanted.setdefault(file_identity(os.fstat(fd)), (fd, target))
         for identity in sorted(wanted):
             fd, target = wanted[identity]
             if not wait_for_lock(fd, target.key, timeout, deadline):
@@ -69,12 +71,6 @@ class DirectoryLocks:
             # Closing is not enough: a child forked in between has the descriptor, and so the lock, too.
             stack.callback(_release_lock, fd)
         return all(self._current_identity(target) in wanted for target in targets)
-
-    def _open_for_lock(self, target: Target, stack: ExitStack) -> tuple[Identity, int]:
-        with translate_os_errors(target.key):
-            fd = self._open_nearest(target)
-            stack.callback(os.close, fd)
-            return file_identity(os.fstat(fd)), fd
 
     def _open_nearest(self, target: Target) -> int:
         root = self._tree.root_of(target)

@@ -160,7 +160,6 @@ def _try_sync_directory(place: Path, _: Kernel) -> str:
 
 
 def _median_sync_ms(fd: int, change: Callable[[], object]) -> float:
-    """Return how long it takes until a change has reached the medium, in milliseconds."""
     rounds = list[float]()
     for _ in range(_SYNC_ROUNDS):
         change()
@@ -246,7 +245,6 @@ def _try_mount(place: Path, _: Kernel) -> str:
 
 
 def mount_kind(path: str, *, table: str = "/proc/self/mountinfo") -> str:
-    """Return the name of the file system that a path lies on, for people."""
     return filesystem_of(path, table=table) or "unknown file system"
 
 

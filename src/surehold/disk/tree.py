@@ -115,7 +115,6 @@ _MAX_READ_BYTES = 0x7FFF_F000  # what Linux gives in one call
 
 
 def read_pieces(fd: int) -> Iterator[bytes]:
-    """Yield everything from the current position on."""
     while piece := os.read(fd, PIECE_BYTES):
         yield piece
 
@@ -155,7 +154,6 @@ def write_at(fd: int, data: memoryview, offset: int) -> None:
 
 
 def hash_of(fd: int, *, size: int) -> str:
-    """Return the sha256 of everything from the current position on."""
     piece = os.read(fd, min(size + 1, PIECE_BYTES))
     digest = hashlib.sha256(piece)
     # One byte more was asked for than promised: getting exactly the promise means the end was seen.

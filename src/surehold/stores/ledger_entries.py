@@ -15,7 +15,7 @@ Json = dict[str, Any]
 _CALL_FIELDS = tuple(field.name for field in fields(Call))
 _VERSION_FIELDS = ("before", "after", "displaced")
 _OTHER_CHANGE_FIELDS = tuple(field.name for field in fields(Change) if field.name not in {"path", *_VERSION_FIELDS})
-_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+to_canonical_json = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,6 @@ class ChainTip:
 
 
 def seal_entry(tip: ChainTip, entry: Entry) -> tuple[Entry, str]:
-    """Return the entry as the next one of the chain, and its body."""
     seq = tip.seq + 1
     body = to_canonical_json(entry_to_json(entry) | {"seq": seq})
     return replace(entry, seq=seq, previous=tip.hash, hash=chain_hash(tip.hash, body.encode("ascii"))), body
@@ -35,10 +34,6 @@ def seal_entry(tip: ChainTip, entry: Entry) -> tuple[Entry, str]:
 
 def chain_hash(previous: str, body: bytes) -> str:
     return hashlib.sha256(b"%b\n%b" % (previous.encode("ascii", "replace"), body)).hexdigest()
-
-
-def to_canonical_json(data: Json) -> str:
-    return _encode(data)
 
 
 def from_json(text: str | bytes) -> Json:
@@ -179,7 +174,6 @@ def normalize_timestamp(text: str) -> str:
 
 
 def touched_paths(changes: Iterable[Change]) -> tuple[str, ...]:
-    """List every path that the changes touch, once each."""
     return tuple(dict.fromkeys(path for change in changes for path, _, _ in change.transitions()))
 
 
@@ -207,20 +201,9 @@ def is_stale_read(surprise: OutsideEdit, *, now: datetime, fence: float, knows: 
     return age < fence and knows(surprise.head.path, surprise.found.sha256)
 
 
-def entries_of(
-    intent: Intent, *, timestamp: str, ok: bool = True, error_kind: str = "", message: str = ""
-) -> Iterator[Entry]:
+def entries_of(intent: Intent, *, timestamp: str) -> Iterator[Entry]:
     for index, change in enumerate(intent.changes):
-        yield Entry(
-            change_id=intent.id,
-            index=index,
-            timestamp=timestamp,
-            call=intent.call,
-            change=change,
-            ok=ok,
-            error_kind=error_kind,
-            message=message,
-        )
+        yield Entry(change_id=intent.id, index=index, timestamp=timestamp, call=intent.call, change=change)
 
 
 def external_entries(intent: Intent, found: Sequence[OutsideEdit], *, timestamp: str) -> Iterator[Entry]:

@@ -145,7 +145,6 @@ class EditorWrite:
     """What was read back."""
 
     def publish(self) -> None:
-        """Compare, write, and read back."""
         key, wanted = self.step.target.key, self.step.data
         seen = self.look()
         if seen is None:

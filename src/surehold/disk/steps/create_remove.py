@@ -192,7 +192,6 @@ class RemoveAction:
 
 
 def find_existing(call: StepContext, target: Target, expected: str) -> DirectorySlot:
-    """Return the place of a regular file that must be there."""
     with translate_vanished(target.key, expected):
         place = call.directories.find_slot(target)
         status = place.read_status()

@@ -43,14 +43,11 @@ class RenameAction:
         if status is None:
             raise vanished_error(self.step.source.key, self.step.expected)
         self._identity = file_identity(status)
-        self._check_free(source, target)
-        if status.st_dev != os.fstat(target.fd).st_dev:
-            self._stage_copy(source)
-
-    def _check_free(self, source: DirectorySlot, target: DirectorySlot) -> None:
         there = target.read_status()
         if there is not None and not self._is_other_case(source, target, there):
             raise name_taken_error(there.st_mode, target.key)
+        if status.st_dev != os.fstat(target.fd).st_dev:
+            self._stage_copy(source)
 
     def _is_other_case(self, source: DirectorySlot, target: DirectorySlot, there: os.stat_result) -> bool:
         """Tell whether both names are one file because the file system does not know case."""

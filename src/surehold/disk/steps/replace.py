@@ -322,7 +322,6 @@ def _file_stamp(status: os.stat_result) -> tuple[int, int, int, int]:
 
 
 def must_overwrite(place: DirectorySlot) -> bool:
-    """Tell whether a new version can only be written into the same file."""
     status = place.read_status()
     if status is None or not is_regular(status):
         return False

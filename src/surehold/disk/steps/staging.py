@@ -237,7 +237,6 @@ def link_file(source_fd: int, name: str, dir_fd: int, new: str) -> None:
 
 
 def open_temporary(place: DirectorySlot, name: str, mode: int) -> int:
-    """Create a temporary file that only this call knows."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | O_NOFOLLOW | O_CLOEXEC
     try:
         return os.open(name, flags, mode, dir_fd=place.fd)
@@ -252,7 +251,6 @@ def open_temporary(place: DirectorySlot, name: str, mode: int) -> int:
 
 
 def check_tag(tag: str) -> str:
-    """Return a tag that can be part of a file name, or refuse it."""
     if not _TAG_PATTERN.fullmatch(tag):
         raise InvalidArgument(f"`{tag}` cannot be part of a file name.", reason="bad_tag")
     return tag

@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import assert_never
 
 from surehold.disk.base import Create, Remove, Rename, Replace, Step, Target, step_targets
-from surehold.disk.errno_errors import as_surehold_error, translate_os_errors
+from surehold.disk.errno_errors import translate_os_errors
 from surehold.disk.steps.create_remove import RemoveAction, StepAction, create_action
 from surehold.disk.steps.rename import RenameAction
 from surehold.disk.steps.replace import ReplaceAction, must_overwrite
@@ -37,7 +37,6 @@ def apply_steps(
     keep: Callable[[bytes], None],
     durability: Durability,
 ) -> None:
-    """Make all steps visible, or none and raise."""
     with _open_call(tree, tag=tag, keep=keep, durability=durability) as call:
         actions = [(step.target.key, _action_for(call, index, step)) for index, step in enumerate(steps)]
         try:
@@ -155,16 +154,14 @@ def remove_leftovers(tree: Tree, targets: Sequence[Target], *, tag: str, keep: C
 
 
 def _remove_beside(call: StepContext, target: Target) -> None:
-    try:
-        place = call.directories.find_slot(target)
-        names = os.listdir(place.fd)  # noqa: PTH208  # pathlib lists no descriptor
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except OSError as error:
-        raise as_surehold_error(error, target.key) from error
-    for name in names:
-        if is_temporary(name, call.tag):
-            with translate_os_errors(target.key):
+    with translate_os_errors(target.key):
+        try:
+            place = call.directories.find_slot(target)
+            names = os.listdir(place.fd)  # noqa: PTH208  # pathlib lists no descriptor
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        for name in names:
+            if is_temporary(name, call.tag):
                 _remove_leftover(call, place, name)
 
 

@@ -154,7 +154,6 @@ class Blobs:
         return prepared
 
     def insert_blobs(self, connection: sqlite3.Connection, prepared: Sequence[PreparedBlob], *, stored: str) -> None:
-        """Store prepared blobs inside the caller's write transaction."""
         for blob, early in prepared:
             there = self._blob_state(connection, blob.sha256)
             if there is not None and there.whole:
@@ -186,7 +185,6 @@ class Blobs:
         return stored is not None and stored.whole
 
     def load_blob(self, connection: sqlite3.Connection, sha256: str) -> bytes:
-        """Return stored bytes, checked against their name."""
         rows = self._row_chain(connection, sha256)
         data = b""
         try:

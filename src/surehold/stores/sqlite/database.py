@@ -42,7 +42,6 @@ _MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.001, 0.02  # seconds between two atte
 
 @contextmanager
 def hold_turn(lock: Path, *, database: Path, patience: float) -> Generator[None]:
-    """Hold the line's first place while the body runs."""
     if sys.platform == "win32":  # SQLite's own waiting has to do
         yield
         return

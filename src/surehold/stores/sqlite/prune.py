@@ -53,7 +53,8 @@ class BlobPruner:
             connection, "SELECT COUNT(*) FROM answers WHERE timestamp < :before", {"before": self.before}
         )
         dead, size = self._find_unneeded(connection, cutoff)
-        orphaned = [sha256 for sha256, base in _delta_bases(connection) if base in dead and sha256 not in dead]
+        deltas = connection.execute("SELECT sha256, base FROM blobs WHERE base IS NOT NULL")
+        orphaned = [sha256 for sha256, base in deltas if base in dead and sha256 not in dead]
         details = {"rebased": len(orphaned), "sessions": sessions, "answers": answers}
         pruned = Pruned(blobs=len(dead), bytes=size, sightings=sightings, details=details)
         if dry_run or not (dead or sightings or sessions or answers):
@@ -68,7 +69,6 @@ class BlobPruner:
         return pruned
 
     def drop_files(self, connection: sqlite3.Connection) -> None:
-        """Remove files that no row names, inside a write transaction."""
         abandoned = (self.now - _TEMPORARY_AFTER).timestamp()
         for path in self.blobs.folder.glob("??/*"):
             if path.suffix == ".tmp":
@@ -115,10 +115,6 @@ class BlobPruner:
             timestamp=ledger_entries.utc_timestamp(self.now),
         )
         tables.append_entry(connection, entry)
-
-
-def _delta_bases(connection: sqlite3.Connection) -> list[tuple[str, str]]:
-    return connection.execute("SELECT sha256, base FROM blobs WHERE base IS NOT NULL").fetchall()
 
 
 def _count_rows(connection: sqlite3.Connection, query: str, values: dict[str, str] | tuple[str, ...]) -> int:

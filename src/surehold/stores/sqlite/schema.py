@@ -41,14 +41,13 @@ def schema_version(connection: sqlite3.Connection) -> int:
 
 
 def is_current(connection: sqlite3.Connection, database: Path) -> bool:
-    """Tell whether there is nothing left to migrate."""
-    return schema_version(connection) == LATEST and _readme_path(database).exists()
+    return schema_version(connection) == LATEST and database.with_name("README").exists()
 
 
 def migrate(connection: sqlite3.Connection, database: Path) -> None:
     """Bring the database to our version. The caller holds the writers' turn."""
     version = schema_version(connection)
-    readme = _readme_path(database)
+    readme = database.with_name("README")
     if version == 0 and readme.exists():
         raise state_errors.history_corrupt_error(
             database, cause="The database is empty, but this directory had a history."
@@ -64,10 +63,6 @@ def migrate(connection: sqlite3.Connection, database: Path) -> None:
         _run_script(connection, MIGRATIONS[number], number + 1)
     if not readme.exists():
         _write_text(readme, _README)
-
-
-def _readme_path(database: Path) -> Path:
-    return database.parent / "README"
 
 
 def _run_script(connection: sqlite3.Connection, script: str, number: int) -> None:

@@ -105,10 +105,10 @@ class SqliteStore:
         with self._database.write_transaction() as connection:
             timestamp = ledger_entries.utc_timestamp(self._clock())
             intent = tables.take_intent(connection, intent_id, known=self._newest)
-            failed = ledger_entries.entries_of(
-                intent, timestamp=timestamp, error_kind=error_kind, message=message, ok=False
+            return tuple(
+                tables.append_entry(connection, replace(entry, ok=False, error_kind=error_kind, message=message))
+                for entry in ledger_entries.entries_of(intent, timestamp=timestamp)
             )
-            return tuple(tables.append_entry(connection, entry) for entry in failed)
 
     def look(self, paths: Sequence[str], *, session: str = "", idempotency_key: str = "") -> StoreView:
         now = self._clock()

@@ -20,7 +20,6 @@ FORGOTTEN_AFTER = timedelta(days=30)
 
 
 def merge_sightings(known: Sighting | None, shown: Sighting, *, seq: int) -> Sighting:
-    """Add what was shown now to what was known of the same version."""
     known = known or shown
     return replace(
         shown,
@@ -240,7 +239,6 @@ def _put_trash(connection: sqlite3.Connection, entry: Entry) -> None:
 
 
 def _build_conditions(query: LedgerQuery) -> tuple[str, dict[str, object]]:
-    """Return a condition and its values, without the exact path."""
     conditions = ["1"]
     values: dict[str, object] = {"path": to_key(query.path)}
     for name in ("session", "agent", "change_id", "undoes"):
@@ -263,7 +261,6 @@ def _entry_from_row(body: str | bytes, previous: str, own: str) -> Entry:
 
 
 def add_intent(connection: sqlite3.Connection, intent: Intent, *, expires: float) -> None:
-    """Open an intent and lock its paths."""
     connection.execute(
         "INSERT INTO intents (id, idempotency_key, expires, body) VALUES (?, ?, ?, ?)",
         (
@@ -310,7 +307,6 @@ def find_conflict(connection: sqlite3.Connection, intent: Intent, *, now: dateti
 
 
 def find_by_key(connection: sqlite3.Connection, idempotency_key: str, now: datetime) -> Busy | None:
-    """Find the open intent of a call that may be repeated."""
     if not idempotency_key:
         return None
     return next(iter(_select_intents(connection, now, "idempotency_key = ?", to_key(idempotency_key))), None)
