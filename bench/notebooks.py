@@ -83,11 +83,7 @@ def tried(data: bytes, tally: Tally) -> Iterator[str]:
     render_cells(Snapshot(data))
     for cell in notebook.cells[:MOST_CELLS]:
         tally["cells"] += 1
-        for problem in (
-            _replaced(data, notebook, cell),
-            _inserted(data, cell),
-            _deleted(data, notebook, cell),
-        ):
+        for problem in (_replaced(data, notebook, cell), _inserted(data, cell), _deleted(data, notebook, cell)):
             tally["edits"] += 1
             if problem:
                 yield f"{cell.name}: {problem}"

@@ -8,15 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from replay.change import Difference
-from replay.notations import (
-    Json,
-    anchors_of,
-    envelope_patch,
-    operations,
-    sequential_edits,
-    string_edits,
-    unified_patch,
-)
+from replay.notations import Json, anchors_of, envelope_patch, operations, sequential_edits, string_edits, unified_patch
 from replay.outcome import ANCHOR_TROUBLE, Outcome, Score
 from surehold import Settings, open_workspace
 from surehold.dialects.anchored.edit import edit

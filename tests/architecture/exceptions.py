@@ -6,9 +6,7 @@ SMALL_MODULES = {
 }
 """Modules below 60 lines with one importer that are not merged into it."""
 
-LONG_FILES = {
-    "errors.py": "one table: every deliberate error, drawn as a tree at the top",
-}
+LONG_FILES = {"errors.py": "one table: every deliberate error, drawn as a tree at the top"}
 """Files above 400 lines."""
 
 PATH_TEXT = {

@@ -10,12 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from architecture.exceptions import (
-    LONG_FILES,
-    PATH_STRINGS,
-    PATH_TEXT,
-    SMALL_MODULES,
-)
+from architecture.exceptions import LONG_FILES, PATH_STRINGS, PATH_TEXT, SMALL_MODULES
 from architecture.prose import idiom_in_source
 from architecture.source import FILES, SOURCE, classes, functions, importers, layer, line_count, nodes, short, tree_of
 from spec.marks import requirement
@@ -185,12 +180,7 @@ def test_the_source_is_written_in_plain_english(folder: str) -> None:
 
 
 def test_every_exception_names_a_file_that_exists() -> None:
-    lists = (
-        SMALL_MODULES,
-        LONG_FILES,
-        PATH_STRINGS,
-        PATH_TEXT,
-    )
+    lists = (SMALL_MODULES, LONG_FILES, PATH_STRINGS, PATH_TEXT)
     named: set[str] = {name for one in lists for name in one}
 
     assert {name for name in named if not Path(SOURCE, name).exists()} == set()

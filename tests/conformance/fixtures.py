@@ -161,10 +161,7 @@ TOOLS = (
         content=(_IMAGE, _embedded("test://mixed-content-resource", "application/json", '{"test":"data","value":123}')),
     ),
     _tool(
-        "test_error_handling",
-        "Always fails.",
-        text="This tool intentionally returns an error for testing",
-        fails=True,
+        "test_error_handling", "Always fails.", text="This tool intentionally returns an error for testing", fails=True
     ),
     _tool("test_tool_with_progress", "Reports progress.", text="Done.", steps=(0, 50, 100)),
     _tool("test_logging_tool", "Could log; we log to standard error only.", text="Done."),

@@ -27,12 +27,7 @@ def body(checks: list[Check], shown: Mapping[str, list[Shown]]) -> str:
 
 
 def _counts(checks: list[Check]) -> list[str]:
-    rows = [
-        "## Results",
-        "",
-        "| with | passed | expected failures | not scored | failed |",
-        "|---|--:|--:|--:|--:|",
-    ]
+    rows = ["## Results", "", "| with | passed | expected failures | not scored | failed |", "|---|--:|--:|--:|--:|"]
     for part, counts in summary(checks).items():
         figures = [counts.get(one, 0) for one in ("passed", "expected failure", "not scored", "failed")]
         rows.append(f"| {part} | {' | '.join(map(str, figures))} |")

@@ -429,8 +429,7 @@ def test_what_was_typed_into_our_text_stays_and_is_reported(scene: Scene) -> Non
 
     with pytest.raises(RecoveryRequired) as refused:
         scene.world.apply(
-            scene.world.replace("a", b"new a\n", expected=b"a\n"),
-            scene.world.replace("b", b"new b\n", expected=b"b\n"),
+            scene.world.replace("a", b"new a\n", expected=b"a\n"), scene.world.replace("b", b"new b\n", expected=b"b\n")
         )
 
     assert (refused.value.details["paths"], scene.editor.text(a)) == (["a"], "typed\n")

@@ -18,14 +18,7 @@ from spec.marks import requirement
 from surehold.disk.base import Create, Disk, Remove, Rename, Replace, Step
 from surehold.disk.local import LocalDisk
 from surehold.disk.steps.staging import Durability
-from surehold.errors import (
-    AlreadyExists,
-    DiskFailed,
-    NotAFile,
-    OutsideWorkspace,
-    StaleFile,
-    SureholdError,
-)
+from surehold.errors import AlreadyExists, DiskFailed, NotAFile, OutsideWorkspace, StaleFile, SureholdError
 from surehold.text.snapshot import Meta
 from waiting import HANG_SECONDS
 

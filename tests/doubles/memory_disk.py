@@ -219,12 +219,7 @@ class MemoryDisk:
                 self._freed.notify_all()
 
     def apply(
-        self,
-        steps: Sequence[Step],
-        *,
-        tag: str,
-        fence: Callable[[], None],
-        keep: Callable[[bytes], None],
+        self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: Callable[[bytes], None]
     ) -> None:
         """Apply all steps to a copy of the tree, then make the copy the tree."""
         check_tag(tag)

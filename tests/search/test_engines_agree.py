@@ -149,10 +149,7 @@ def test_any_tree_with_any_rules(
     hidden: bool,
     ignore: bool,
 ) -> None:
-    _compare(
-        {**files, **rules},
-        Search(query="needle", include=include, exclude=exclude, hidden=hidden, ignore=ignore),
-    )
+    _compare({**files, **rules}, Search(query="needle", include=include, exclude=exclude, hidden=hidden, ignore=ignore))
 
 
 @pytest.mark.parametrize("root", [".", "d", "d/e"])

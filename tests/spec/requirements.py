@@ -21,19 +21,7 @@ from spec.areas.text import TEXT
 from spec.divergences import DIVERGENCES
 from spec.model import Requirement
 
-_SENTENCES = (
-    *PROMISE,
-    *TEXT,
-    *ANCHORED,
-    *FILES,
-    *MULTI_EDIT,
-    *CLAUDE,
-    *HOST,
-    *SESSION,
-    *FRONT,
-    *ENGINE,
-    *STORES,
-)
+_SENTENCES = (*PROMISE, *TEXT, *ANCHORED, *FILES, *MULTI_EDIT, *CLAUDE, *HOST, *SESSION, *FRONT, *ENGINE, *STORES)
 
 REQUIREMENTS: tuple[Requirement, ...] = tuple(replace(r, divergence=DIVERGENCES.get(r.id, "")) for r in _SENTENCES)
 IDS = frozenset(r.id for r in REQUIREMENTS)

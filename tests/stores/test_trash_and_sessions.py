@@ -18,13 +18,7 @@ def test_a_deleted_file_waits_in_the_trash(store: Store, author: Author, clock: 
     author.delete("a", trash_id="t1", agent="ada", session="s")
 
     item = TrashItem(
-        id="t1",
-        path="a",
-        version=version(b"one"),
-        change_id="change-2",
-        trashed=clock.text,
-        agent="ada",
-        session="s",
+        id="t1", path="a", version=version(b"one"), change_id="change-2", trashed=clock.text, agent="ada", session="s"
     )
     assert store.list_trash() == (item,)
     assert store.trash_item("t1") == item

@@ -11,14 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spec.marks import requirement
-from surehold.text.diff import (
-    Hunk,
-    UnifiedDiff,
-    find_hunks,
-    render_hunks,
-    split_lines,
-    walk_hunks,
-)
+from surehold.text.diff import Hunk, UnifiedDiff, find_hunks, render_hunks, split_lines, walk_hunks
 from surehold.text.encoding import Encoding
 from surehold.text.plan import Span, diff_of_plan, splice_spans
 from surehold.text.snapshot import Snapshot
@@ -280,8 +273,7 @@ def test_an_insertion_among_equal_lines_keeps_its_context_on_both_sides() -> Non
 
 
 @pytest.mark.parametrize(
-    ("data", "expected"),
-    [(b"", []), (b"a", [b"a"]), (b"a\n", [b"a\n"]), (b"\n\r\nb\rc", [b"\n", b"\r\n", b"b\rc"])],
+    ("data", "expected"), [(b"", []), (b"a", [b"a"]), (b"a\n", [b"a\n"]), (b"\n\r\nb\rc", [b"\n", b"\r\n", b"b\rc"])]
 )
 def test_lines_are_split_after_lf_only(data: bytes, expected: list[bytes]) -> None:
     assert split_lines(data) == expected

@@ -48,8 +48,7 @@ def test_a_member_knows_its_key_and_its_value() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["{", "{}}", '{"a"}', '{"a":}', '{"a":1,}', '{"a":1 "b":2}', "{a:1}", '{"a":1', "{,}", '{"a\n":1}', "[", ""],
+    "text", ["{", "{}}", '{"a"}', '{"a":}', '{"a":1,}', '{"a":1 "b":2}', "{a:1}", '{"a":1', "{,}", '{"a\n":1}', "[", ""]
 )
 def test_what_json_refuses_is_refused(text: str) -> None:
     with pytest.raises(JSONDecodeError):

@@ -282,8 +282,7 @@ def test_a_range_from_791_to_17_is_swapped_with_the_sentence_of_the_seed(op: str
     assert plan.after.data == joined(raw[:16], b"x\n" if op == "replace_range" else b"", raw[791:])
     assert plan.corrections == (
         Correction(
-            type="range_order_swapped",
-            detail="start_line (791) was after end_line (17). Swapped automatically.",
+            type="range_order_swapped", detail="start_line (791) was after end_line (17). Swapped automatically."
         ),
     )
     assert (plan.resolutions[0].start_line, plan.resolutions[0].end_line) == (17, 791)
@@ -391,11 +390,7 @@ def test_the_edges_of_the_file_anchor_inserts(kind: type[InsertAfter | InsertBef
 @requirement("anchored:virtual:ends")
 @pytest.mark.parametrize(
     "sent",
-    [
-        DeleteLine(hash="EOF"),
-        ReplaceLine(hash="BOF", content="x"),
-        DeleteRange(start_hash="BOF", end_hash=TEN.hash(3)),
-    ],
+    [DeleteLine(hash="EOF"), ReplaceLine(hash="BOF", content="x"), DeleteRange(start_hash="BOF", end_hash=TEN.hash(3))],
     ids=["delete", "replace", "range"],
 )
 def test_the_edges_of_the_file_are_no_lines(sent: Operation) -> None:

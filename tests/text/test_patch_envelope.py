@@ -137,14 +137,7 @@ def test_two_hunks_may_share_their_context() -> None:
     assert applied(b"a\nb\nc\nd\n", "@@", "-a", "+A", " b", " c", "@@", " b", " c", "-d", "+D") == b"A\nb\nc\nD\n"
 
 
-@pytest.mark.parametrize(
-    "second",
-    [
-        ("@@", " a", " b", "-c"),
-        ("@@", "-b", "+X"),
-        ("@@", " a", "+X", " b", " c"),
-    ],
-)
+@pytest.mark.parametrize("second", [("@@", " a", " b", "-c"), ("@@", "-b", "+X"), ("@@", " a", "+X", " b", " c")])
 def test_a_hunk_may_not_show_lines_that_another_one_changes(second: tuple[str, ...]) -> None:
     error = refused(b"a\nb\nc\nd\n", "@@", " a", "-b", "+B", " c", *second)
 
@@ -317,11 +310,7 @@ def test_content_that_looks_like_a_marker_is_content() -> None:
         (["*** Move File: a -> b", "*** Delete File: b", "*** End Patch"], "duplicate_path", 3),
         (["*** Move File: a -> a", "*** End Patch"], "duplicate_path", 2),
         (["*** End Patch"], "empty", 3),
-        (
-            ["*** Update File: f", "-a", r"\ No newline at end of file", "-b", "*** End Patch"],
-            "rows_after_end",
-            3,
-        ),
+        (["*** Update File: f", "-a", r"\ No newline at end of file", "-b", "*** End Patch"], "rows_after_end", 3),
     ],
 )
 def test_an_envelope_that_cannot_be_read_names_the_line(rows: list[str], reason: str, line: int) -> None:

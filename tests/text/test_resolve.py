@@ -145,10 +145,7 @@ def test_an_exact_copied_line_number_decides_between_equal_lines() -> None:
 @requirement("anchored:resolution:line_number")
 @pytest.mark.parametrize("number", [1, 3, 5, 7, 900])
 def test_a_line_number_never_decides_by_being_near(number: int) -> None:
-    for operation in (
-        DeleteLine(hash=f"{number}#{TWINS.hash(6)}"),
-        DeleteLine(hash=TWINS.hash(6), line=number),
-    ):
+    for operation in (DeleteLine(hash=f"{number}#{TWINS.hash(6)}"), DeleteLine(hash=TWINS.hash(6), line=number)):
         assert isinstance(TWINS.refuse(operation), AnchorAmbiguous)
 
 

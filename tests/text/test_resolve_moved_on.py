@@ -332,8 +332,7 @@ def test_ends_that_were_shown_in_different_versions_are_never_stretched_over_uns
     new = File(old.data.replace(b"line number 15\n", b"changed\n"))
 
     error = new.refuse(
-        DeleteRange(start_hash=old.anchor(10), end_hash=new.anchor(20)),
-        shown=(new.shown((18, 30)), old.shown((1, 12))),
+        DeleteRange(start_hash=old.anchor(10), end_hash=new.anchor(20)), shown=(new.shown((18, 30)), old.shown((1, 12)))
     )
 
     assert isinstance(error, RangeUnseen)

@@ -192,11 +192,7 @@ def test_a_thousand_needles_in_much_text_have_the_places_that_a_search_finds() -
 
     found = find_needles(text, [*long, *short, *rare, b"x"])
 
-    assert found == {
-        **{needle: (text.index(needle),) for needle in (*long, *short, rare[0])},
-        rare[1]: (),
-        b"x": (),
-    }
+    assert found == {**{needle: (text.index(needle),) for needle in (*long, *short, rare[0])}, rare[1]: (), b"x": ()}
 
 
 def test_the_places_of_a_needle_that_occurs_very_often_are_not_listed() -> None:

@@ -181,10 +181,7 @@ def test_schemas_are_slim_and_say_what_each_argument_is() -> None:
                         "additionalProperties": False,
                         "properties": {
                             "text": {"description": "What to look for.", "type": "string"},
-                            "title": {
-                                "description": "Whether it begins with a capital.",
-                                "type": "boolean",
-                            },
+                            "title": {"description": "Whether it begins with a capital.", "type": "boolean"},
                         },
                         "required": ["text"],
                         "type": "object",

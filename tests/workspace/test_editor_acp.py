@@ -183,10 +183,7 @@ def test_any_other_refusal_says_what_the_client_said(line: Line, refusal: Reques
     line.host.refusal = refusal
     files = line.files()
 
-    for ask, what in (
-        (lambda: files.read_text("/x"), "read"),
-        (lambda: files.write_text("/x", "text"), "write"),
-    ):
+    for ask, what in ((lambda: files.read_text("/x"), "read"), (lambda: files.write_text("/x", "text"), "write")):
         with pytest.raises(Unavailable) as refused:
             ask()
         assert (refused.value.reason, refused.value.path) == ("editor_refused", "/x")

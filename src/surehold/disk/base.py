@@ -111,7 +111,6 @@ Step = Create | Replace | Remove | Rename
 
 
 def step_targets(step: Step) -> tuple[Target, ...]:
-    """Return every path that a step touches."""
     return (step.source, step.target) if isinstance(step, Rename) else (step.target,)
 
 
@@ -169,12 +168,7 @@ class Disk(DiskReader, Protocol):
         ...
 
     def apply(
-        self,
-        steps: Sequence[Step],
-        *,
-        tag: str,
-        fence: Callable[[], None],
-        keep: Callable[[bytes], None],
+        self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: Callable[[bytes], None]
     ) -> None:
         """Stage every step, call `fence` (which may raise), then make all of them visible, or none.
 

@@ -68,9 +68,7 @@ def not_a_file_error(mode: int, path: str) -> NotAFile:
 def symlink_escape_error(path: str) -> OutsideWorkspace:
     """Return the error for a link that leads, or could lead, out of the roots."""
     return OutsideWorkspace(
-        f"`{path}` passes through a symbolic link that leads out of the workspace.",
-        path=path,
-        reason="symlink_escape",
+        f"`{path}` passes through a symbolic link that leads out of the workspace.", path=path, reason="symlink_escape"
     )
 
 

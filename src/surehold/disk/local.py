@@ -163,12 +163,7 @@ class LocalDisk:
         return self._locks.lock(targets, timeout=timeout)
 
     def apply(
-        self,
-        steps: Sequence[Step],
-        *,
-        tag: str,
-        fence: Callable[[], None],
-        keep: Callable[[bytes], None],
+        self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: Callable[[bytes], None]
     ) -> None:
         from surehold.disk.steps import writer
 

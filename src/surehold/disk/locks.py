@@ -36,8 +36,6 @@ Identity = tuple[int, int]
 
 
 class DirectoryLocks:
-    """Locks on the directories of a tree."""
-
     def __init__(self, tree: Tree, *, fallback_dir: str | None = None) -> None:
         self._tree = tree
         self._fallback_dir = fallback_dir

@@ -54,8 +54,6 @@ _REFUSED_LOCK = 7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeResult:
-    """What one trial found."""
-
     name: str
     ok: bool
     detail: str

@@ -59,7 +59,6 @@ def restore_metadata(fd: int, meta: Meta, *, mode: int | None) -> None:
 
 
 def can_give_owner(status: os.stat_result) -> bool:
-    """Tell whether we may make another file with the same owner and group."""
     euid = os.geteuid()
     if euid == 0:
         return True

@@ -99,7 +99,6 @@ def _answer_safely(requests: DecodeRequests, request: Json, data: bytes) -> Iter
 
 
 def main() -> None:
-    """Serve the process that started this one."""
     limit_process()
     with open(os.dup(0), "rb") as source, open(os.dup(1), "wb") as drain, suppress(BrokenPipeError):  # noqa: PTH123 - descriptors
         serve_requests(source, drain)

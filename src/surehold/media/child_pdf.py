@@ -27,8 +27,6 @@ _HYPHENS = str.maketrans({"\ufffe": "-", "\x02": "-", "\r": None, "\0": None})
 
 
 class OpenPdf:
-    """An open document."""
-
     def __init__(self, data: bytes) -> None:
         try:
             self._pdf: Any = PdfDocument(data)

@@ -100,8 +100,6 @@ class DocumentFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """Some pages of a document."""
-
     facts: DocumentFacts
     pages: tuple[DocumentPage, ...] = ()
     unfinished: tuple[int, ...] = ()
@@ -182,7 +180,6 @@ def _parse_facts(head: dict[str, Any]) -> DocumentFacts:
 
 @contextmanager
 def _explain_failures(path: str) -> Generator[None]:
-    """Turn a failure of the decoder into an error about the document."""
     try:
         yield
     except DecodeRefusal as refused:

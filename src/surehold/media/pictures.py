@@ -24,8 +24,6 @@ class PictureSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """An image to show."""
-
     data: bytes
     mime: str
     original: PictureSize

@@ -201,7 +201,6 @@ class WorkerPool:
             self._seats.release()
 
     def close(self) -> None:
-        """End all idle processes."""
         with self._lock:
             idle, self._idle = self._idle, []
         for worker in idle:

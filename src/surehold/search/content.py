@@ -242,7 +242,6 @@ class _TreeSearch:
         return True
 
     def _check_unchanged(self, files: dict[str, Snapshot]) -> list[bool]:
-        """Tell which files of one directory have the bytes that the engine searched."""
         marks = self.found.marks
         marked = {name: marks[name] == hash(files[name].data) for name in files if name in marks}
         if len(marked) == len(files):
@@ -252,7 +251,6 @@ class _TreeSearch:
         return [marked.get(name, has_rested) for name, has_rested in zip(files, rested, strict=True)]
 
     def _find_positions(self, name: str, snapshot: Snapshot, *, same: bool) -> list[MatchPosition]:
-        """Return where the matches are in just these bytes."""
         if same and b"\n" in snapshot.data:  # without one, lines may end in a way that only we know
             places = self.found.positions_in(name)
             if not places or places[-1][0] <= snapshot.line_count:

@@ -86,8 +86,6 @@ MatchPosition = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """What an engine searches."""
-
     disk: DiskReader
     directory: Target
     search: Search
@@ -101,8 +99,6 @@ class Scope:
 
 
 class FileMatches(NamedTuple):
-    """What matches in one file."""
-
     places: list[MatchPosition]
     """The first match of each matching line, or every match."""
     matches: int
@@ -165,7 +161,6 @@ class Engine(Protocol):
 
 
 def searched_bytes(data: bytes) -> bytes:
-    """Return a file's bytes as engines search them."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16", "replace").encode("utf-8", "replace")
     return data.removeprefix(codecs.BOM_UTF8)

@@ -116,7 +116,6 @@ class Glob:
         return self.accepts_states(reduce(self.step_states, parts, self.start_states))
 
     def matches_part_of(self, parts: Iterable[str]) -> bool:
-        """Tell whether a path or a directory above it matches."""
         reached = accumulate(parts, self.step_states, initial=self.start_states)
         return any(map(self.accepts_states, islice(reached, 1, None)))
 
@@ -134,7 +133,6 @@ def _suffix_test(paths: tuple[GlobPath, ...], states: tuple[int, ...]) -> Callab
 
 @lru_cache(maxsize=256)
 def anchored_glob(pattern: str) -> Glob:
-    """Parse a pattern relative to the root."""
     if not pattern.strip("/"):
         raise _invalid_glob(pattern, "it is empty")
     if len(pattern) > _MAX_PATTERN_CHARS:

@@ -123,7 +123,6 @@ class IgnoreStack:
         return False
 
     def with_rules_from(self, disk: DiskReader, directory: Target, names: Iterable[str]) -> "IgnoreStack":
-        """Add the rules of the directory's own ignore files."""
         present = _RULE_SOURCES.intersection(names)
         if not present:
             return self

@@ -132,8 +132,6 @@ class NewestResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One match."""
-
     path: str
     line: int | None = None
     """None if the path itself is the match."""

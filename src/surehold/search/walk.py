@@ -26,8 +26,6 @@ _BY_NAME = itemgetter(0)
 
 @dataclass
 class SkipTally:
-    """What a walk left out."""
-
     denied: int = 0
     ignored: int = 0
     hidden: int = 0
@@ -45,8 +43,6 @@ class SkipTally:
 
 
 class WalkEntry(NamedTuple):
-    """One entry of a walk."""
-
     directory: Target
     parents: tuple[str, ...]
     """The names from the start of the walk to the directory."""
@@ -91,7 +87,6 @@ class WalkGuide:
         return states if parts[-1] not in self._closed and self._filters.enters_directory(parts) else None
 
     def shows_hidden(self, states: tuple[int, ...]) -> bool:
-        """Tell whether hidden entries of this directory can match."""
         del states
         return False
 
@@ -199,7 +194,6 @@ class TreeWalk:
 
 
 def key_prefix(directory: Target) -> str:
-    """Return what precedes a name of this directory in the paths of the workspace."""
     return "" if directory.key == "." else directory.key + "/"
 
 

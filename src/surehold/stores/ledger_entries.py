@@ -224,7 +224,6 @@ def gc_entry(*, blobs: int, sightings: int, before: str, seq: int, timestamp: st
 
 
 def makes_heads(entry: Entry) -> bool:
-    """Tell whether the entry says something about what is at its paths now."""
     return entry.ok and entry.call.operation != "gc"
 
 

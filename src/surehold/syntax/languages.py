@@ -93,7 +93,6 @@ def read_json_with_comments(source: bytes) -> SyntaxFlaw | None:
 
 
 def read_json_lines(source: bytes) -> SyntaxFlaw | None:
-    """Parse one JSON value per line."""
     for number, row in enumerate(source.split(b"\n"), start=1):
         if row.strip() and (flaw := read_json(row)) is not None:
             return SyntaxFlaw(line=number, message=flaw.message)

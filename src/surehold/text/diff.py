@@ -57,12 +57,7 @@ def find_hunks(a: Sequence[bytes], b: Sequence[bytes], *, context: int = 3) -> l
 
 
 def render_hunks(
-    found: Iterable[Hunk],
-    *,
-    from_name: str,
-    to_name: str,
-    decode: Callable[[bytes], str],
-    limit: int | None = None,
+    found: Iterable[Hunk], *, from_name: str, to_name: str, decode: Callable[[bytes], str], limit: int | None = None
 ) -> UnifiedDiff:
     """Return hunks as a unified diff, cut after a whole row if it would exceed `limit` bytes of UTF-8."""
     texts: list[str] = []

@@ -76,7 +76,6 @@ class Encoding:
         raise NotEncodable(message, characters=names, encoding=self.name)
 
     def can_encode(self, text: str) -> bool:
-        """Tell whether there are bytes for all of these characters."""
         return self._encode_exactly(text) is not None
 
     def encode_newline(self, sign: str) -> bytes:

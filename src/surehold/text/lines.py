@@ -101,7 +101,6 @@ class Lines:
 
     @property
     def final_newline(self) -> bool:
-        """Whether the last line is terminated."""
         begin = len(self._encoding.bom)
         return len(self._data) > begin and self._data.endswith(self.breaker, begin)
 
@@ -133,7 +132,6 @@ class Lines:
 
     @cached_property
     def style(self) -> NewlineStyle:
-        """Which terminators the file uses."""
         if self.breaker == self._cr:
             return "cr"
         if self._encoding.width == 1 and b"\r" not in self._data:  # the usual case needs no counting

@@ -51,8 +51,6 @@ class LineSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditOutcome:
-    """What one edit of a call did."""
-
     index: int
     occurrences: int
     ranges: tuple[LineSpan, ...]
@@ -302,7 +300,6 @@ def diff_between(
 
 
 def spans_between(before: Snapshot, after: Snapshot) -> tuple[Span, ...]:
-    """Return the whole-line spans that turn one version into another."""
     old, new = before.lines, Snapshot(after.data, encoding=before.encoding).lines
     begin = len(before.encoding.bom)
     return tuple(

@@ -140,8 +140,6 @@ class _Arguments(BaseModel):
 
 
 class Params(_Arguments):
-    """The arguments of a tool."""
-
     POSITIONAL: ClassVar[tuple[str, ...]] = ()
     """Optional arguments that the method of a session takes by position too; it does so for all that are required."""
 
@@ -222,7 +220,6 @@ def _describe_problem(params: type[Params], error: ErrorDetails) -> str:
 
 
 def _allowed_keys_at(schema: Json, location: tuple[int | str, ...]) -> list[str]:
-    """Return the keys that an object at this place of the arguments may have."""
     for step in location:
         inner = schema.get("items") if isinstance(step, int) else schema.get("properties", {}).get(step)
         if not isinstance(inner, dict):

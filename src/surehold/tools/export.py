@@ -52,7 +52,6 @@ def _numbered_steps(ways: Sequence[str]) -> list[str]:
 
 
 def mcp_tool(tool: AnyTool) -> Json:
-    """Return a tool as the Model Context Protocol lists it."""
     hints = tool.hints
     entry: Json = {
         "name": tool.name,

@@ -20,13 +20,7 @@ from pydantic import BaseModel
 
 from surehold.errors import RecoveryRequired, SureholdError
 from surehold.stores.base import Operation
-from surehold.tools.call import (
-    MODEL_CONFIG,
-    AnswerBudget,
-    CallContext,
-    P,
-    parse_arguments,
-)
+from surehold.tools.call import MODEL_CONFIG, AnswerBudget, CallContext, P, parse_arguments
 from surehold.tools.schema import Json as Json  # noqa: PLC0414 - tools and front ends take it from here
 from surehold.tools.schema import params_schema, result_schema
 
@@ -36,8 +30,6 @@ _MEANINGFUL_WHEN_FALSE = "editsStillApply"
 
 
 class ResultPart(BaseModel):
-    """A part of a result."""
-
     model_config = MODEL_CONFIG
 
     MAY_BE_UNKNOWN: ClassVar[frozenset[str]] = frozenset()
@@ -51,8 +43,6 @@ class ResultPart(BaseModel):
 
 
 class Result(ResultPart):
-    """What a tool returns when it succeeds."""
-
     @abstractmethod
     def text(self, budget: AnswerBudget) -> str:
         """Say it to a model, within the budget; what does not fit is named, with the call that shows it."""
@@ -118,7 +108,6 @@ class Wire(ABC):
         return error.kind
 
     def details_of(self, error: SureholdError) -> Json:
-        """Return the details of an error under the family's names."""
         return error.details
 
     def detail_rows(self, details: Json) -> list[str]:

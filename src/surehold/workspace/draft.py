@@ -148,7 +148,6 @@ def _version_after(plan: EditPlan, proposal: Proposal) -> Version | None:
 
 
 def disk_steps(draft: Draft) -> tuple[Step, ...]:
-    """Return what a draft changes on the disk."""
     place, plan, proposal = draft.place, draft.plan, draft.place.proposal
     target, to = place.target, place.to
     before, after = plan.before, plan.after

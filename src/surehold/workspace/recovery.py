@@ -181,7 +181,6 @@ class Recovery:
         return any(busy.intent.id == change_id for busy in self._store.open_intents())
 
     def keep_blob(self, data: bytes) -> None:
-        """Store bytes that would be lost otherwise."""
         self._store.keep_blob(Blob(data=data, sha256=sha256_hex(data)))
 
 

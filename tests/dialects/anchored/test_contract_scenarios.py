@@ -89,10 +89,7 @@ def test_replace_range_with_reversed_hashes_auto_corrected(lines: Lines) -> None
     )
 
     assert answer.data["auto_corrections"] == [
-        {
-            "type": "range_order_swapped",
-            "detail": "start_line (791) was after end_line (17). Swapped automatically.",
-        }
+        {"type": "range_order_swapped", "detail": "start_line (791) was after end_line (17). Swapped automatically."}
     ]
     kept = numbered(800).splitlines()
     assert lines.get().splitlines() == [*kept[:16], "one line", *kept[791:]]
@@ -440,10 +437,7 @@ def test_edit_called_with_deprecated_file_path(lines: Lines) -> None:
 
     lines.put(TEN)
     anchors = lines.read()
-    call = {
-        "file_path": lines.place.path(lines.name),
-        "operations": [{"op": "delete_line", "hash": anchors[1]}],
-    }
+    call = {"file_path": lines.place.path(lines.name), "operations": [{"op": "delete_line", "hash": anchors[1]}]}
 
     answer = Edited(lines.place.client.call("edit", call))
 

@@ -80,10 +80,7 @@ def test_count_counts_matches_per_file_and_the_totals_are_those_of_everything(th
         ({"_B": 1}, ["-2-two", ":3:needle", "--", "-6-six", ":7:needle"]),
         ({"_C": 1}, ["-2-two", ":3:needle", "-4-four", "--", "-6-six", ":7:needle", "-8-eight"]),
         ({"context": 1, "_A": 0}, ["-2-two", ":3:needle", "--", "-6-six", ":7:needle"]),
-        (
-            {"_C": 2},
-            ["-1-one", "-2-two", ":3:needle", "-4-four", "-5-five", "-6-six", ":7:needle", "-8-eight"],
-        ),
+        ({"_C": 2}, ["-1-one", "-2-two", ":3:needle", "-4-four", "-5-five", "-6-six", ":7:needle", "-8-eight"]),
     ],
 )
 def test_context_is_merged_and_groups_are_set_apart(there: Searcher, options: dict[str, Any], lines: list[str]) -> None:

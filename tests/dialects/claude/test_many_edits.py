@@ -18,8 +18,7 @@ def test_12_twenty_edits_at_once_in_one_server_are_all_there(desk: Desk) -> None
 
     calls = [
         client.start_call(
-            "Edit",
-            {"file_path": desk.path("file.txt"), "old_string": f"line {n}\n", "new_string": f"edited {n}\n"},
+            "Edit", {"file_path": desk.path("file.txt"), "old_string": f"line {n}\n", "new_string": f"edited {n}\n"}
         )
         for n in range(1, EDITS + 1)
     ]
@@ -39,11 +38,7 @@ def test_12_two_servers_refuse_each_other_with_what_changed_and_a_plain_retry_wo
     def work(client: StdioClient, first: int) -> None:
         client.call("Read", {"file_path": "file.txt"})
         for number in range(first, 2 * EDITS + 1, 2):
-            arguments = {
-                "file_path": "file.txt",
-                "old_string": f"line {number}\n",
-                "new_string": f"edited {number}\n",
-            }
+            arguments = {"file_path": "file.txt", "old_string": f"line {number}\n", "new_string": f"edited {number}\n"}
             while not (told := Told(client.call("Edit", arguments))).ok:
                 refused.append(told.kind)
 

@@ -15,12 +15,7 @@ YES_NO: Row = {"type": "boolean"}
 CONTRACT: dict[str, tuple[set[str], dict[str, Row]]] = {
     "Read": (
         {"file_path"},
-        {
-            "file_path": TEXT,
-            "offset": {**WHOLE, "default": 1},
-            "limit": {**WHOLE, "default": 2000},
-            "pages": TEXT,
-        },
+        {"file_path": TEXT, "offset": {**WHOLE, "default": 1}, "limit": {**WHOLE, "default": 2000}, "pages": TEXT},
     ),
     "Write": ({"file_path", "content"}, {"file_path": TEXT, "content": TEXT}),
     "Edit": (

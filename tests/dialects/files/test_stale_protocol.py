@@ -18,10 +18,7 @@ def test_read_write_stale_read_again_and_write(place: Place) -> None:
     stale = place.on("write_file", "server.ts", content="PORT = 5000\n", expectedSha256=wrote.data["afterSha256"])
     again = place.on("read_file", "server.ts").data
     second = place.on(
-        "write_file",
-        "server.ts",
-        content=again["content"].replace("4000", "5000"),
-        expectedSha256=again["sha256"],
+        "write_file", "server.ts", content=again["content"].replace("4000", "5000"), expectedSha256=again["sha256"]
     )
 
     assert (stale.ok, stale.error["kind"]) == (False, "stale_file")

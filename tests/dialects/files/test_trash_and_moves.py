@@ -112,12 +112,7 @@ def test_a_file_is_moved_but_never_over_another(place: Place) -> None:
 @requirement("files:move_file:overwrite", "promise:refusal:one_retry")
 def test_an_overwritten_destination_is_proven_and_goes_to_the_trash(place: Place) -> None:
     digest, other = place.put("a.txt", b"one\n"), place.put("b.txt", b"two\n")
-    move = {
-        "fromPath": place.path("a.txt"),
-        "toPath": place.path("b.txt"),
-        "expectedSha256": digest,
-        "overwrite": True,
-    }
+    move = {"fromPath": place.path("a.txt"), "toPath": place.path("b.txt"), "expectedSha256": digest, "overwrite": True}
 
     unproven = place.call("move_file", **move)
     wrong = place.call("move_file", **move, expectedDestSha256="0" * 64)

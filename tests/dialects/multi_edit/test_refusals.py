@@ -222,10 +222,7 @@ def test_text_that_overlaps_itself_stands_twice(desk: Desk) -> None:
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
-    [
-        ("", "x", "Edit 0: old_string cannot be empty"),
-        ("x", "x", "Edit 0: old_string and new_string are identical"),
-    ],
+    [("", "x", "Edit 0: old_string cannot be empty"), ("x", "x", "Edit 0: old_string and new_string are identical")],
 )
 def test_edits_that_say_nothing_are_invalid_requests(desk: Desk, old: str, new: str, message: str) -> None:
     desk.put("file.txt", "x")

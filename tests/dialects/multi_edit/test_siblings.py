@@ -71,10 +71,7 @@ def test_what_cannot_be_read_has_the_codes_of_the_contract(desk: Desk) -> None:
 
     assert desk.on("read_text_file", "no.txt").told == (-32001, f"File not found: {desk.path('no.txt')}")
     assert desk.on("read_text_file", ".").told == (-32003, f"{desk.path('.')} is not a file")
-    assert desk.on("read_text_file", "image.png").told == (
-        -32004,
-        f"Cannot read binary file: {desk.path('image.png')}",
-    )
+    assert desk.on("read_text_file", "image.png").told == (-32004, f"Cannot read binary file: {desk.path('image.png')}")
     assert desk.on("read_text_file", "a.txt", line=0).told == (-32600, "Line number must be >= 1: 0")
     assert desk.on("read_text_file", "a.txt", limit=0).told == (-32600, "Limit must be >= 1: 0")
     assert desk.way.call("read_text_file", {"path": "a.txt"}).told == (-32600, "Path must be absolute: a.txt")

@@ -64,10 +64,7 @@ def test_several_calls_keep_their_order(prompt: str) -> None:
                 "multi_edit_text_file",
                 {
                     "path": "/project/a.py",
-                    "edits": [
-                        {"old_string": "x = 1", "new_string": "x = 2"},
-                        {"old_string": "y", "new_string": "z"},
-                    ],
+                    "edits": [{"old_string": "x = 1", "new_string": "x = 2"}, {"old_string": "y", "new_string": "z"}],
                 },
             ),
         ),

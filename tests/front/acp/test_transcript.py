@@ -52,10 +52,7 @@ async def converse(place: Place, *options: str, answer: str = "allow_once") -> E
 
 
 @requirement(
-    "multi_edit:acp:pending",
-    "multi_edit:acp:permission",
-    "multi_edit:acp:in_progress",
-    "multi_edit:acp:completed",
+    "multi_edit:acp:pending", "multi_edit:acp:permission", "multi_edit:acp:in_progress", "multi_edit:acp:completed"
 )
 def test_an_edit_that_is_asked_about_passes_as_recorded(place: Place) -> None:
     async def scenario() -> None:

@@ -27,11 +27,7 @@ class Site:
     state: Path
 
     def start(
-        self,
-        *flags: str,
-        version: Version = "2025-11-25",
-        client: str = "raw-test",
-        capabilities: Json | None = None,
+        self, *flags: str, version: Version = "2025-11-25", client: str = "raw-test", capabilities: Json | None = None
     ) -> StdioClient:
         """Start the real program on this workspace."""
         command = surehold("mcp", self.root, "--state-dir", self.state, *flags)

@@ -252,10 +252,7 @@ def every_change(site: Site) -> dict[str, list[tuple[str, Json]]]:
             ("multi_edit_text_file", {"path": whole.get("multi_edit_text_file"), "edits": [strings]})
         ],
         "write_text_file": [("write_text_file", {"path": whole.get("write_text_file"), "content": "x\n"})],
-        "Edit": [
-            ("Read", {"file_path": whole.get("Edit")}),
-            ("Edit", {"file_path": whole.get("Edit"), **strings}),
-        ],
+        "Edit": [("Read", {"file_path": whole.get("Edit")}), ("Edit", {"file_path": whole.get("Edit"), **strings})],
         "Write": [
             ("Read", {"file_path": whole.get("Write")}),
             ("Write", {"file_path": whole.get("Write"), "content": "x\n"}),

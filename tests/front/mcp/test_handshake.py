@@ -47,11 +47,7 @@ def test_a_stateless_client_discovers_and_lists_the_tools(modern: StdioClient) -
 @requirement("front:mcp:eras")
 def test_an_initialize_after_a_discovery_names_the_version_that_is_served(site: Site) -> None:
     with site.start(version="2026-07-28") as client:
-        request = {
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": {"name": "late", "version": "1"},
-        }
+        request = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "late", "version": "1"}}
         client.send({"jsonrpc": "2.0", "id": 99, "method": "initialize", "params": request})
         with pytest.raises(RpcFailed) as refused:
             client.answer(99)

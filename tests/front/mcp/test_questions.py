@@ -60,11 +60,7 @@ def test_a_client_that_leaves_while_it_is_asked_keeps_nothing_open(site: Site) -
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [
-        {"error": {"code": -32601, "message": "Method not found"}},
-        {"result": {"action": "perhaps"}},
-    ],
+    "answer", [{"error": {"code": -32601, "message": "Method not found"}}, {"result": {"action": "perhaps"}}]
 )
 def test_a_client_that_says_it_can_ask_and_cannot_is_like_one_that_cannot(site: Site, answer: Json) -> None:
     with site.start("--mode", "default", capabilities=FORMS) as client:

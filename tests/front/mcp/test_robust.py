@@ -107,8 +107,7 @@ def test_a_bug_in_a_tool_is_an_error_result_and_the_server_goes_on(odd: StdioCli
 
 @requirement("front:mcp:robust")
 @pytest.mark.parametrize(
-    "line",
-    [b"", b"junk", b"{", b"\xff\xfe\x00", b"[1, 2]", b"42", b'{"jsonrpc": "2.0"}', b'{"id": 5}', b"[" * 100_000],
+    "line", [b"", b"junk", b"{", b"\xff\xfe\x00", b"[1, 2]", b"42", b'{"jsonrpc": "2.0"}', b'{"id": 5}', b"[" * 100_000]
 )
 def test_junk_is_passed_over(server: StdioClient, line: bytes) -> None:
     server.send_line(line)

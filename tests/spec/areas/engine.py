@@ -182,15 +182,4 @@ _BAD_INPUT = section(
     },
 )
 
-ENGINE = (
-    *_ERRORS,
-    *_DISK,
-    *_LOCKS,
-    *_WRITE,
-    *_HISTORY,
-    *_RECOVERY,
-    *_VIEWS,
-    *_STATE,
-    *_TOOL,
-    *_BAD_INPUT,
-)
+ENGINE = (*_ERRORS, *_DISK, *_LOCKS, *_WRITE, *_HISTORY, *_RECOVERY, *_VIEWS, *_STATE, *_TOOL, *_BAD_INPUT)

@@ -38,7 +38,7 @@ PROMISE = (
         "Words",
         "product contract",
         {
-            "promise:words:one_meaning": "No word of the glossary in ARCHITECTURE.md names two classes, and names that say nothing (utils, helper, manager) are not used.",
+            "promise:words:one_meaning": "No word of the glossary in ARCHITECTURE.md names two classes, and names that say nothing (utils, helper, manager) are not used."
         },
     ),
     *section(

@@ -39,8 +39,6 @@ _FIELD_TO_USE_INSTEAD = {
 
 
 class LineOperation(NestedParams):
-    """One operation on lines."""
-
     ALIASES: ClassVar = {"operation": "op", "text": "content", "new_content": "content", "anchor": "hash"}
 
     op: Literal["replace_line", "insert_after", "insert_before", "delete_line", "replace_range", "delete_range"]
@@ -88,8 +86,6 @@ _MAX_ROWS = 100
 
 
 class LineEditParams(Params):
-    """What to edit."""
-
     DEPRECATED: ClassVar = {"file_path": "path"}
 
     path: SubjectPath

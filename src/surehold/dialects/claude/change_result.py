@@ -87,8 +87,6 @@ _MAX_REPEATED_CHARS = 1_000
 
 
 class FileChangeResult(CamelResult):
-    """What every change returns."""
-
     file_path: str
     structured_patch: tuple[StructuredHunk, ...]
     structured_patch_truncated: bool = False
@@ -142,7 +140,6 @@ class FileChangeResult(CamelResult):
 
 
 def lines_shown_by_patch(budget: AnswerBudget, plan: EditPlan) -> LineRanges:
-    """Return which lines of the new version the answer shows."""
     return new_line_spans(hunks_that_fit(structured_patch_of(plan)[0], budget.page_characters // 2))
 
 

@@ -28,13 +28,7 @@ _MAX_LISTED_LINES = 10
 
 
 class FileEditParams(GatedParams):
-    """What to replace."""
-
-    ALIASES: ClassVar = {
-        **FILE_PATH_ALIASES,
-        **quote_aliases("old_string", "new_string"),
-        "replaceAll": "replace_all",
-    }
+    ALIASES: ClassVar = {**FILE_PATH_ALIASES, **quote_aliases("old_string", "new_string"), "replaceAll": "replace_all"}
 
     old_string: str
     """Exactly as it is in the file, without the line numbers of Read."""
@@ -45,8 +39,6 @@ class FileEditParams(GatedParams):
 
 
 class FileEditResult(FileChangeResult):
-    """What was replaced."""
-
     REPEATED: ClassVar = ("old_string", "new_string")
 
     old_string: str

@@ -23,8 +23,6 @@ _MAX_FILES = 10_000
 
 
 class ClaudeGlobParams(Params):
-    """What to match."""
-
     ALIASES: ClassVar = {"directory": "path", "root": "path"}
     POSITIONAL: ClassVar = ("path",)
 

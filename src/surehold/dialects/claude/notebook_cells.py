@@ -186,8 +186,6 @@ _CELL_OVERHEAD_CHARS = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownCell:
-    """One cell."""
-
     id: str
     """The name by which NotebookEdit finds it."""
     index: int
@@ -220,8 +218,6 @@ class ShownCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownNotebook:
-    """Some cells of one version of a notebook."""
-
     cells: tuple[ShownCell, ...]
     offset: int
     cell_count: int
@@ -233,7 +229,6 @@ class ShownNotebook:
 
     @property
     def notice(self) -> str | None:
-        """What a caller should know beside the cells."""
         if not self.cell_count:
             return "the notebook has no cells"
         if not self.cells:

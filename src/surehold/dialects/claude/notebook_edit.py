@@ -53,8 +53,6 @@ class NotebookEditParams(GatedParams):
 
 
 class NotebookEditResult(Result):
-    """What became of the cell."""
-
     notebook_path: str
     cell_id: str
     """How the cell is called now."""
@@ -233,7 +231,6 @@ def _source_as_approved(after: Snapshot, change: CellChange) -> str | None:
 
 
 def _changed_only_source(edit: CellEdit, plan: EditPlan, new_source: str | None) -> bool:
-    """Tell whether the person changed nothing but the source that was asked for."""
     if new_source is None:
         return False
     with suppress(SureholdError):  # a person may write what no call could

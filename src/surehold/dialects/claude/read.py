@@ -19,8 +19,6 @@ _IMAGE_NAMES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff
 
 
 class FileReadParams(Params):
-    """What to read."""
-
     ALIASES: ClassVar = {"path": "file_path", "filePath": "file_path"}
 
     file_path: SubjectPath

@@ -37,8 +37,6 @@ class ImagePart(CamelResultPart):
 
 
 class PagePart(CamelResultPart):
-    """One page of a document."""
-
     page: int
     text: str
     image: ImagePart | None = None

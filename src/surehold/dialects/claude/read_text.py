@@ -217,8 +217,6 @@ _BYTES_PER_CHARACTER = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedRange:
-    """Which part of a text is asked for."""
-
     offset: int
     limit: int
     limited: bool

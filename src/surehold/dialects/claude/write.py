@@ -30,8 +30,6 @@ _NO_FILE_YET = EntryStat("other", 0, 0, 0)
 
 
 class FileWriteParams(GatedParams):
-    """What to write."""
-
     ALIASES: ClassVar = {**FILE_PATH_ALIASES, **CONTENT_ALIASES, "contents": "content"}
 
     content: str

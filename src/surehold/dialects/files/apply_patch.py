@@ -52,8 +52,6 @@ class PatchParams(ChangeParams):
 
 
 class ChangedFile(CamelResultPart):
-    """What became of one file."""
-
     path: str
     operation: Operation
     to_path: str | None = None
@@ -69,15 +67,11 @@ class ChangedFile(CamelResultPart):
 
 
 class FailedFile(CamelResultPart):
-    """A file that stayed as it was."""
-
     path: str
     error: Json
 
 
 class PatchResult(ChangeResult):
-    """Every file of the patch."""
-
     format: Literal["envelope", "unified", "git"]
     hunk_count: int
     changed_files: tuple[ChangedFile, ...]

@@ -29,8 +29,6 @@ _MAX_RANGES = 100
 
 
 class TextEdit(CamelPart):
-    """One replacement."""
-
     ALIASES: ClassVar = quote_aliases("oldText", "newText")
 
     old_text: str
@@ -52,8 +50,6 @@ class TextEdit(CamelPart):
 
 
 class EditParams(CheckedParams):
-    """What to edit."""
-
     ALIASES: ClassVar = PATH_ALIASES
 
     path: SubjectPath
@@ -71,8 +67,6 @@ class EditedRange(CamelResultPart):
 
 
 class AppliedTextEdit(CamelResultPart):
-    """What one edit did."""
-
     edit_index: int
     occurrences: int
     ranges: tuple[EditedRange, ...]

@@ -19,8 +19,6 @@ from surehold.tools.spec import Hints, tool
 
 
 class GlobParams(CamelParams):
-    """What to match."""
-
     ALIASES: ClassVar = {"path": "root", "exclude": "excludeGlobs"}
 
     pattern: str
@@ -44,8 +42,6 @@ class GlobMatch(CamelResultPart):
 
 
 class FilesGlobResult(CamelResult):
-    """What matches."""
-
     pattern: str
     root: str
     matches: tuple[GlobMatch, ...]

@@ -5,13 +5,7 @@ from typing import ClassVar
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
-from surehold.dialects.shared.listing_text import (
-    entry_line,
-    mtime_text,
-    page_text,
-    skipped_counts,
-    skipped_text,
-)
+from surehold.dialects.shared.listing_text import entry_line, mtime_text, page_text, skipped_counts, skipped_text
 from surehold.dialects.shared.params import CamelParams, CamelResult
 from surehold.dialects.shared.wire import WIRE
 from surehold.search.query import ListedEntry
@@ -21,8 +15,6 @@ from surehold.tools.spec import Hints, tool
 
 
 class ListParams(CamelParams):
-    """What to list."""
-
     ALIASES: ClassVar = {"directory": "path", "dir": "path"}
     POSITIONAL: ClassVar = ("path",)
 
@@ -51,8 +43,6 @@ class ListedFile(TypedDict):
 
 
 class ListResult(CamelResult):
-    """One page of a directory."""
-
     path: str
     entries: tuple[ListedFile, ...]
     truncated: bool

@@ -23,8 +23,6 @@ from surehold.workspace.proposal import Proof, Proposal, Unproven
 
 
 class MoveParams(CheckedParams):
-    """What to move."""
-
     ALIASES: ClassVar = {"source": "fromPath", "destination": "toPath", "path": "fromPath"}
 
     from_path: SubjectPath
@@ -36,8 +34,6 @@ class MoveParams(CheckedParams):
 
 
 class MoveResult(ChangeResult):
-    """The file at its new place."""
-
     moved: bool
     from_path: str
     to_path: str
@@ -61,10 +57,7 @@ class _ExpectedDestination:
             return
         if self.proof is None:
             raise AlreadyExists(
-                f"`{path}` exists already.",
-                path=path,
-                action=self.action,
-                actual_sha256=current.sha256,
+                f"`{path}` exists already.", path=path, action=self.action, actual_sha256=current.sha256
             )
         try:
             self.proof.check(file)

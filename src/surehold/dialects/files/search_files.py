@@ -41,8 +41,6 @@ class SearchParams(CamelParams):
 
 
 class SearchMatch(CamelResultPart):
-    """One match."""
-
     path: str
     line: int | None = None
     column: int | None = None
@@ -61,16 +59,12 @@ class SearchMatch(CamelResultPart):
 
 
 class MatchedFile(CamelResultPart):
-    """One file with matches."""
-
     path: str
     sha256: str
     match_count: int
 
 
 class SearchFilesResult(CamelResult):
-    """One page of matches."""
-
     mode: str
     query: str
     root: str

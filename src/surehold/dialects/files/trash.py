@@ -32,8 +32,6 @@ def trash_name(receipt: Receipt, one: FileReceipt) -> str | None:
 
 
 class DeleteParams(CheckedParams):
-    """What to delete."""
-
     ALIASES: ClassVar = PATH_ALIASES
 
     path: SubjectPath
@@ -70,8 +68,6 @@ def delete_file(context: CallContext, params: DeleteParams) -> DeleteResult:
 
 
 class RestoreParams(ChangeParams):
-    """What to restore."""
-
     ALIASES: ClassVar = {"trashedTo": "trashedPath", "path": "targetPath"}
     POSITIONAL: ClassVar = ("trash_id",)
 
@@ -84,8 +80,6 @@ class RestoreParams(ChangeParams):
 
 
 class RestoreResult(ChangeResult):
-    """The file that is back."""
-
     restored: bool
     path: str
     sha256: str

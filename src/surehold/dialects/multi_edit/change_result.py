@@ -35,8 +35,6 @@ class TextChangeMeta(ResultPart):
 
 
 class TextChangeResult(Result):
-    """What all changes return."""
-
     success: bool = True
     meta: TextChangeMeta | None = Field(default=None, serialization_alias="_meta")
 
@@ -58,8 +56,6 @@ class TextChangeResult(Result):
 
 
 class TextDiffResult(TextChangeResult):
-    """A change with its diff."""
-
     diff: str = ""
     """One unified diff from the original to the final text."""
 

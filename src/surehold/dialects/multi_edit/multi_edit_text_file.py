@@ -21,8 +21,6 @@ from surehold.workspace.proposal import Proposal
 
 
 class EditOp(NestedParams):
-    """One replacement."""
-
     ALIASES: ClassVar = OLD_AND_NEW_ALIASES
 
     old_string: str
@@ -36,8 +34,6 @@ class EditOp(NestedParams):
 
 
 class MultiEditParams(TextChangeParams):
-    """What to edit."""
-
     path: SubjectPath
     """Absolute path to the file."""
     edits: list[EditOp] = Field(max_length=10_000)

@@ -32,8 +32,6 @@ _MAX_BYTES_PER_CHAR = 4
 
 
 class ReadTextParams(Params):
-    """What to read."""
-
     ALIASES: ClassVar = PATH_ALIASES
 
     path: SubjectPath
@@ -134,8 +132,6 @@ class _NewOrSeen:
 
 
 class WriteTextParams(TextChangeParams):
-    """What to write."""
-
     ALIASES: ClassVar = {**TextChangeParams.ALIASES, **CONTENT_ALIASES}
 
     path: SubjectPath
@@ -145,8 +141,6 @@ class WriteTextParams(TextChangeParams):
 
 
 class WriteTextResult(TextChangeResult):
-    """What was written."""
-
     bytes_written: int
     created: bool
 
@@ -181,8 +175,6 @@ def write_text_file(context: CallContext, params: WriteTextParams) -> WriteTextR
 
 
 class EditTextParams(TextChangeParams):
-    """What to edit."""
-
     ALIASES: ClassVar = {**TextChangeParams.ALIASES, **OLD_AND_NEW_ALIASES}
 
     path: SubjectPath
@@ -211,11 +203,7 @@ class EditTextResult(TextDiffResult):
         return f"1 edit applied: {where}."
 
 
-@tool(
-    "edit_text_file",
-    hints=Hints(kind="edit", title="Edit a file", destructive=True, operation="edit"),
-    wire=WIRE,
-)
+@tool("edit_text_file", hints=Hints(kind="edit", title="Edit a file", destructive=True, operation="edit"), wire=WIRE)
 def edit_text_file(context: CallContext, params: EditTextParams) -> EditTextResult:
     """Replace one text that occurs exactly once in a file; everything else stays as it is, byte by byte.
 

@@ -76,8 +76,6 @@ class ContractMessage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContractMessages:
-    """The words for one call."""
-
     path: str
     verb: Literal["read", "write", "edit"]
     old_strings: Sequence[str] = ()
@@ -198,7 +196,6 @@ class ContractWire(Wire):
     in_message = frozenset({"edit_index", "prior_index", "old_string", "count"})
 
     def with_warnings(self, data: Json, warnings: Sequence[str]) -> Json:
-        """Add warnings where the contract has room for them."""
         return {**data, "_meta": super().with_warnings(data["_meta"], warnings)} if "_meta" in data else data
 
     def change_made(self, change_ids: Sequence[str], warning: str) -> Json:

@@ -30,14 +30,10 @@ class CamelPart(NestedParams):
 
 
 class CamelResult(Result):
-    """A result in camelCase."""
-
     model_config = CAMEL_CONFIG
 
 
 class CamelResultPart(ResultPart):
-    """A part of such a result."""
-
     model_config = CAMEL_CONFIG
 
 
@@ -66,8 +62,6 @@ SHORT_DIFF_CHARS = 4_096
 
 
 class ChangeParams(CamelParams):
-    """The arguments that all changes have."""
-
     dry_run: bool = False
     reason: str = Field(default="", max_length=2_000)
     """Note for the audit log."""
@@ -83,8 +77,6 @@ class CheckedParams(ChangeParams):
 
 
 class ChangeResult(CamelResult):
-    """What all changes return."""
-
     change_id: str = ""
     """For `surehold undo`; empty when nothing had to be written."""
     diff: str = ""

@@ -19,8 +19,6 @@ _NO_END_LINE = 1 << 40
 
 
 class ReadParams(CamelParams):
-    """What to read."""
-
     ALIASES: ClassVar = PATH_ALIASES
 
     path: SubjectPath

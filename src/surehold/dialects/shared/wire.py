@@ -48,11 +48,7 @@ class OkWire(Wire):
         """Return a schema that both forms fit: only `ok` is always there."""
         return {
             "type": "object",
-            "properties": {
-                "ok": {"type": "boolean"},
-                "data": result_schema(result),
-                "error": {"type": "object"},
-            },
+            "properties": {"ok": {"type": "boolean"}, "data": result_schema(result), "error": {"type": "object"}},
             "required": ["ok"],
         }
 

@@ -23,8 +23,6 @@ from surehold.workspace.proposal import Absent, Proposal
 
 
 class CreateParams(ChangeParams):
-    """What to create."""
-
     ALIASES: ClassVar = {**PATH_ALIASES, **CONTENT_ALIASES, "createParents": "createParentDirectories"}
 
     path: SubjectPath
@@ -34,8 +32,6 @@ class CreateParams(ChangeParams):
 
 
 class CreateResult(ChangeResult):
-    """The new file."""
-
     created: bool
     path: str
     sha256: str
@@ -57,8 +53,6 @@ def create_file(context: CallContext, params: CreateParams) -> CreateResult:
 
 
 class WriteParams(CheckedParams):
-    """What to write."""
-
     ALIASES: ClassVar = {**PATH_ALIASES, **CONTENT_ALIASES}
 
     path: SubjectPath
@@ -67,8 +61,6 @@ class WriteParams(CheckedParams):
 
 
 class WriteResult(ChangeResult):
-    """Both versions of the file."""
-
     path: str
     before_sha256: str
     after_sha256: str

@@ -104,12 +104,7 @@ class EditorDisk:
         return self._cautions.get(_file_key(target), "")
 
     def apply(
-        self,
-        steps: Sequence[Step],
-        *,
-        tag: str,
-        fence: Callable[[], None],
-        keep: Callable[[bytes], None],
+        self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: Callable[[bytes], None]
     ) -> None:
         """Stage the steps of the disk, call `fence`, write through the editor, then make the rest visible; or none."""
         writes, others, cautions = self._split_steps(steps, keep)

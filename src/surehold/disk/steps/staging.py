@@ -41,8 +41,6 @@ _FolderKey = tuple[str, tuple[str, ...]]
 
 @dataclass(slots=True, kw_only=True)
 class OpenDirectory:
-    """An open directory."""
-
     fd: int
     can_sync: bool = True
     dirty: bool = False
@@ -51,8 +49,6 @@ class OpenDirectory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectorySlot:
-    """A name in an open directory."""
-
     directory: OpenDirectory
     name: str
     key: str
@@ -71,8 +67,6 @@ class DirectorySlot:
 
 @dataclass(slots=True, kw_only=True)
 class DirectoryPool:
-    """The directories of one call."""
-
     tree: Tree
     _open: dict[_FolderKey, OpenDirectory] = field(default_factory=dict[_FolderKey, OpenDirectory])
     _made: list[tuple[OpenDirectory, str]] = field(default_factory=list[tuple[OpenDirectory, str]])

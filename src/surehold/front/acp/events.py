@@ -109,7 +109,6 @@ def to_acp_update(event: ToolEvent) -> Json:
 
 
 def to_contract_update(event: ToolEvent) -> Json:
-    """Spell an event letter by letter as the contract shows it."""
     if event.status == "pending":
         begin: Json = {
             "type": "toolCall",

@@ -91,8 +91,6 @@ TableCell = tuple[str, TextStyle]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableColumn:
-    """One column of a table."""
-
     title: str
     align: Literal["left", "right"] = "left"
     keep: Literal["start", "end"] = "start"

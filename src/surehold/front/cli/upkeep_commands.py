@@ -170,8 +170,6 @@ _STATE_MARKS: dict[PromiseState, TableCell] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """Whether one promise holds here."""
-
     name: str
     state: PromiseState
     because: tuple[str, ...] = ()

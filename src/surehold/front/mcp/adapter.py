@@ -27,7 +27,7 @@ from surehold.workspace.workspace import Workspace
 
 _BUDGETS_BY_CLIENT: Mapping[str, AnswerBudget] = {
     # Codex removes the middle of anything above 12,000 characters; a page leaves room for the text around it.
-    "codex": AnswerBudget(characters=11_000, tokens=3_000),
+    "codex": AnswerBudget(characters=11_000, tokens=3_000)
 }
 """Budgets of hosts that cut earlier than ours, by a word in the name they give themselves."""
 

@@ -38,8 +38,6 @@ ASK_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
-    """How a server behaves."""
-
     lean: bool = False
     """Say things in as few words as possible."""
     read_only: bool = False

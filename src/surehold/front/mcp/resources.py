@@ -47,7 +47,6 @@ class ResourceProvider:
         return None
 
     def complete_value(self, template: str, value: str) -> Sequence[str]:  # noqa: ARG002 - it has no templates
-        """Return how a value of one of its templates could go on."""
         return ()
 
 
@@ -219,7 +218,6 @@ class LedgerResources(ResourceProvider):
         return [{"uri": uri, "mimeType": "application/json", "text": json.dumps({"entries": rows}, indent=1)}]
 
     def _may_show(self, entry: Entry) -> bool:
-        """Tell whether the rules let agents know of the files in an entry."""
         keys = filter(None, (entry.change.path, entry.change.to_path))
         return all(self._workspace.may_show_recorded(key) for key in keys)
 

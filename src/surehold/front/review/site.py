@@ -138,7 +138,6 @@ class ReviewPage:
         return _plain_response(await self._state_mark())
 
     async def _state_mark(self) -> str:
-        """Return a text that differs whenever the page does."""
         newest = await run_in_threadpool(self._workspace.history.log, LedgerQuery(limit=1))
         return f"{newest[0].seq if newest else 0} {' '.join(one.id for one in self._questions.list_open())}".strip()
 

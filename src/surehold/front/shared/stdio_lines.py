@@ -85,7 +85,6 @@ class StdioLines:
 
     @property
     def has_reader(self) -> bool:
-        """Whether the other side can still read what is written."""
         poll = select.poll()
         poll.register(self._outgoing, 0)
         return not any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))

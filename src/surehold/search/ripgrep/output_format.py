@@ -198,7 +198,6 @@ def _add_events(found: TreeMatches, output: bytes) -> None:
 
 
 def parse_spans(output: bytes) -> list[Span]:
-    """Read the matches in the one file that was searched."""
     matches = (data for kind, data in _read_events(output) if kind == "match")
     return [span for data in matches for span in _spans_in_event(data, data["absolute_offset"])]
 

@@ -66,8 +66,6 @@ _POLL_SECONDS = 0.025
 
 @dataclass(frozen=True, kw_only=True)
 class CompletedRun:
-    """The output of a program."""
-
     code: int
     output: bytes
     errors: str

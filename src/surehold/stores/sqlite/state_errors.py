@@ -4,15 +4,7 @@ import errno
 import sqlite3
 from pathlib import Path
 
-from surehold.errors import (
-    DiskFailed,
-    DiskFull,
-    LockTimeout,
-    NotFound,
-    StateCorrupt,
-    StateUnavailable,
-    SureholdError,
-)
+from surehold.errors import DiskFailed, DiskFull, LockTimeout, NotFound, StateCorrupt, StateUnavailable, SureholdError
 
 
 def blob_missing_error(sha256: str) -> NotFound:

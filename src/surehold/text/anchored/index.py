@@ -98,7 +98,6 @@ class IndexedVersion:
         return _has_line(self._seen, line)
 
     def shows_anchor(self, line: int) -> bool:
-        """Tell whether this line was shown with the number and occurrence that it has in this version."""
         return _has_line(self._anchored, line)
 
     def line_text(self, line: int) -> str:

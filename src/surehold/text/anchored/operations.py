@@ -16,8 +16,6 @@ from surehold.text.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SentOperation:
-    """Any operation."""
-
     op: ClassVar[str]
 
     def as_sent(self, **instead: Any) -> dict[str, Any]:
@@ -28,8 +26,6 @@ class _SentOperation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SingleLineBase(_SentOperation):
-    """An operation that points at one line."""
-
     hash: str
     occurrence: int | None = None
     line: int | None = None
@@ -61,8 +57,6 @@ class InsertBefore(_SingleLineBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteLine(_SingleLineBase):
-    """One line goes."""
-
     op = "delete_line"
 
 
@@ -107,7 +101,6 @@ def split_rows(text: str, *, lone_cr_breaks: bool) -> list[str]:
 
 
 def copied_hashes(rows: Iterable[str]) -> list[str]:
-    """Return the hash of every row that looks as if it began with a copied anchor."""
     return [match[1].lower() for row in rows if (match := _COPIED_ANCHOR.match(row))]
 
 

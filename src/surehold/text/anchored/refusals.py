@@ -224,7 +224,6 @@ def reversed_range(op: RangeOperation, found: FoundLines) -> OperationProblem:
 
 
 def overlapping_changes(one: LineChange, other: LineChange) -> OperationProblem:
-    """Tell of two operations that want the same lines."""
     lines = [max(one.start, other.start) + 1, min(one.end, max(other.end, other.start + 1))]
     wants = "goes into the middle of" if other.is_gap else "wants the same lines as"
     return OperationProblem(

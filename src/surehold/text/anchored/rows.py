@@ -21,7 +21,6 @@ _WORD = re.compile(r"[^\W\d_]{3}")
 
 
 def judge_quality(content: str, occurrences: int) -> Quality:
-    """Judge a line by what it says and how often the file says it."""
     if _LOW_QUALITY.fullmatch(content):
         return "low"
     if occurrences > _MAX_HIGH_OCCURRENCES or not _WORD.search(content):
@@ -39,8 +38,6 @@ _QUALITY_MARKS: dict[Quality, str] = {"low": "!", "med": "~", "high": ""}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnchoredLine:
-    """One line with its anchor."""
-
     line: int
     hash: str
     occurrence: int | None
@@ -50,7 +47,6 @@ class AnchoredLine:
 
     @property
     def anchor(self) -> str:
-        """What a caller copies to point at this line."""
         return f"{self.line}#{self.hash}" + (f".{self.occurrence}" if self.occurrence else "")
 
     @property
@@ -185,7 +181,6 @@ def anchored_diff(plan: EditPlan, *, limit: int) -> AnchoredDiff:
 
 
 def _numbered_signs(hunk: Hunk) -> Iterator[tuple[int, str]]:
-    """Yield the number in the new version and the sign of every row that is there afterwards."""
     number = hunk.new_start
     for line in hunk.lines:
         sign = chr(line[0])

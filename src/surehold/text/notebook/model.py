@@ -59,8 +59,6 @@ class NotebookCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notebook:
-    """One version of a notebook."""
-
     text: str
     """Without a byte order mark."""
     mark: int

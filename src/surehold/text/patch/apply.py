@@ -142,8 +142,6 @@ PatchFormat = Literal["envelope", "unified", "git"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilePatch:
-    """One file of a patch."""
-
     operation: Literal["add", "update", "delete", "move"]
     path: str
     line: int
@@ -157,7 +155,6 @@ class FilePatch:
 
     @property
     def edit(self) -> Edit:
-        """The recipe for the file's bytes."""
         if self.operation == "add":
             text = "".join(row.text + "\n" * row.ended for hunk in self.hunks for row in hunk.rows)
             return PatchAddition(path=self.path, text=text)

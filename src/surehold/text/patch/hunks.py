@@ -18,8 +18,6 @@ LINE_SIGNS: dict[str, LineSign] = {" ": " ", "-": "-", "+": "+"}
 
 
 class PatchLine(NamedTuple):
-    """One line of a hunk."""
-
     sign: LineSign
     text: str
     """Without the line feed; a CR before it is still there."""
@@ -68,8 +66,6 @@ class EncodedLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedHunk:
-    """A hunk in the encoding of the file."""
-
     index: int
     hunk: ParsedHunk
     pieces: tuple[EncodedLine, ...]

@@ -48,7 +48,6 @@ class PatchSource:
             self.at += 1
 
     def skip_empty(self) -> None:
-        """Read on to the next row that has any character."""
         while self.at < len(self.rows) and not self.rows[self.at].removesuffix("\r"):
             self.at += 1
 

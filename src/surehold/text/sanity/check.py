@@ -46,7 +46,6 @@ _LIST_ITEM = re.compile(rb"\s*[\w.:]+,\s*")
 
 
 def find_repeated_neighbours(changed: Sequence[SanityRegion]) -> Iterator[SanityFinding]:
-    """Find the edges at which a new line repeats its neighbour."""
     for region in changed:
         if not region.new or _is_one_more_item(region):
             continue
@@ -161,8 +160,6 @@ def no_parser(_path: str, _source: bytes, /) -> Sequence[SyntaxParser]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SanityReport:
-    """What the checks found."""
-
     status: SanityStatus
     findings: tuple[SanityFinding, ...] = ()
 

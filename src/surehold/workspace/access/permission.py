@@ -183,8 +183,6 @@ class Permission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovedProposals:
-    """Proposals that a person approved."""
-
     proposals: tuple[Proposal, ...]
     note: str = ""
     """A message for the model."""
@@ -234,7 +232,6 @@ class ApprovedDestination:
     """Empty when nothing was there."""
 
     def check(self, file: KnownFile) -> None:
-        """Refuse when something else is there by now."""
         if file.current.sha256 != self.sha256:
             raise StaleFile(
                 f"`{file.path}` changed while waiting for approval to overwrite it.",

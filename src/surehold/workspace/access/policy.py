@@ -44,8 +44,6 @@ PROTECTED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathRules:
-    """What the rules say about writing one path."""
-
     path: str
     protected_by: str = ""
     """The rule that protects it."""

@@ -129,7 +129,6 @@ class KnownFile:
 
     @property
     def spans(self) -> LineRanges:
-        """Lines that were shown of this very version."""
         if self.shown is None:
             return ()
         return self.all_lines if self.shown.whole else self.shown.spans
