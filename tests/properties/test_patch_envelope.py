@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from spec.marks import requirement
 from surehold.errors import NotEncodable, PatchApplyError, PatchParseError
-from surehold.text.patch.parse import Patch, parse_patch
+from surehold.text.patch.apply import Patch
+from surehold.text.patch.parse import parse_patch
 from surehold.text.snapshot import Snapshot
 
 contents = st.sampled_from(["a", "b", "c", "d", "", " x", "-y", "+z", "@@", "*** End Patch", "ü", "\ty", "\\ w"])
