@@ -81,7 +81,7 @@ def test_a_diff_in_a_pipe_is_applied_by_patch(shell: Shell) -> None:
 def test_gc_removes_what_is_old_says_so_and_records_it(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     path = shell.write("a.txt", "one\n")
     with monkeypatch.context() as patch:
-        patch.setattr("surehold.workspace.settings.utc_now", lambda: datetime.now(UTC) - timedelta(days=40))
+        patch.setattr("surehold.app.utc_now", lambda: datetime.now(UTC) - timedelta(days=40))
         with open_workspace(shell.root) as workspace:
             old = workspace.session().edit("a.txt", ("one", "two")).change_id
     new = shell.edit("a.txt", "two", "three")
