@@ -205,14 +205,6 @@ class _PathWalk:
             self._enter_absolute((*above, *self.pending[::-1]))
 
     def _follow_link(self, name: str, status: os.stat_result) -> None:
-        self.hops += 1
-        if self.hops > _MAX_LINKS:
-            raise NotFound(
-                f"`{self.path}` passes through more than {_MAX_LINKS} symbolic links.",
-                path=self.path,
-                reason="symlink_loop",
-                action="Name the file itself.",
-            )
         if status.st_dev == _proc_device():
             raise symlink_escape_error(self.path)
         try:
@@ -222,6 +214,14 @@ class _PathWalk:
                 raise
             self._retry_name(name)
             return
+        self.hops += 1  # a link that vanished before it was read is a race, not a hop
+        if self.hops > _MAX_LINKS:
+            raise NotFound(
+                f"`{self.path}` passes through more than {_MAX_LINKS} symbolic links.",
+                path=self.path,
+                reason="symlink_loop",
+                action="Name the file itself.",
+            )
         names = split_path(goal)
         if goal.startswith("/"):
             self._enter_absolute((*names, *self.pending[::-1]))
