@@ -155,3 +155,14 @@ def test_how_much_of_a_large_file_was_compared_is_said(line: bytes, told: int) -
     error = refused("nothing like it", data=line * (told + 1) + b"nothing like this\n")
 
     assert error.message == f"`old_string` is not in the file: nothing like it is among its first {told:,} lines."
+
+
+@requirement("claude:edit:not_found")
+def test_a_long_text_that_differs_in_a_word_is_not_said_to_differ_in_blanks() -> None:
+    lines = [f"value_{number} = compute({number}, width={number * 7})" for number in range(400)]
+    sent = [*lines[:390], lines[390].replace("compute", "computed"), *lines[391:]]
+
+    error = refused("\n".join(sent), data=("\n".join(lines) + "\n").encode())
+
+    assert error.reason == "no_match"
+    assert "the closest lines begin at line 1" in error.message

@@ -265,7 +265,7 @@ def _similarity_cause(near: tuple[SimilarLines, ...], old: str, snapshot: Snapsh
     best, line = near[0], near[0].line
     rows, quoted = best.text.split("\n"), old.split("\n")
     same_words = all(one.strip(" \t\r") == other.strip(" \t\r") for one, other in zip(rows, quoted, strict=False))
-    if not best.differing and same_words:
+    if not best.differing and same_words and rows != quoted[: len(rows)]:  # a long text is compared only in part
         why = f"line {line} differs in blanks only{_describe_tabs(rows, quoted)}"
         return NearMiss(reason="blanks", why=why, action=_COPY)
     if signs := _describe_look_alikes(rows, quoted):
