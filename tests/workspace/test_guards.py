@@ -121,3 +121,12 @@ def test_settings_that_mean_nothing_are_refused(root: Path) -> None:
         open_workspace("a\0b")
     with open_workspace(os.fsencode(root).decode(), settings=Settings(state_dir=root.parent / "s")) as workspace:
         workspace.write(Proposal(path="a", edit=Keep(), proof=Exact()), call=call())
+
+
+def test_a_target_of_the_disk_is_read_only_if_the_rules_allow_it(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "secret").write_bytes(b"hidden\n")
+    settings = Settings(state_dir=tmp_path / "state", deny=("/secret",))
+    with open_workspace(root, settings=settings) as workspace, pytest.raises(PermissionDenied):
+        workspace.read(workspace.disk.resolve("secret"))

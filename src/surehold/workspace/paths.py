@@ -25,10 +25,10 @@ class PathResolver:
         self.disk, self.policy = disk, policy
 
     def resolve_readable(self, path: AnyPath) -> Target:
-        """Resolve a path that may be read; a target stays what it is."""
-        if isinstance(path, Target):
+        """Resolve a path that may be read; a target that was resolved here stays what it is."""
+        if isinstance(path, Target) and path.asked:
             return path
-        target = replace(self._resolve_path(path), asked=path)
+        target = path if isinstance(path, Target) else replace(self._resolve_path(path), asked=path)
         self.policy.check_read(self._path_below_root(target), "/".join(target.parts), key=target.key)
         return target
 
