@@ -120,6 +120,8 @@ class ApprovalQueue:
         question = self._add_question(PendingApproval(request=request, is_listed=show is None))
         try:
             if show is not None:
+                if cancelled():
+                    raise _cancelled_error()
                 question = replace(question, answer=show(request))
             approval = self._wait_for_answer(question, cancelled)
         finally:
