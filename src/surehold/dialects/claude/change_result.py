@@ -1,5 +1,6 @@
 """Results that Write and Edit share, and their `structuredPatch`: the change as hunks for programs and models."""
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any, ClassVar, Self
@@ -102,8 +103,9 @@ class FileChangeResult(CamelResult):
     REPEATED: ClassVar[tuple[str, ...]] = ()
     """Fields that hold what the caller sent or has read."""
 
+    @abstractmethod
     def headline(self) -> str:
-        raise NotImplementedError
+        """Say what was done, in one line."""
 
     def extra_notes(self) -> Iterator[str]:
         yield from ()
