@@ -14,8 +14,7 @@ from spec.marks import requirement
 from surehold.disk.kernel import Kernel
 from surehold.disk.locks import lock_file
 from surehold.disk.steps import replace as replacing
-from surehold.disk.steps.create_remove import check_displaced
-from surehold.disk.steps.staging import DisplacedFile
+from surehold.disk.steps.staging import DisplacedFile, check_displaced
 from surehold.errors import LockTimeout, StaleFile
 
 Turn = Callable[[], object]

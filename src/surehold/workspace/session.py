@@ -1,7 +1,6 @@
 """One agent's session in a workspace: what it was shown, and what it changes."""
 
 from collections.abc import Iterable
-from copy import copy
 from typing import TYPE_CHECKING, Self
 
 from surehold.errors import InvalidArgument, SureholdError
@@ -52,8 +51,8 @@ class Session:
         return self._with_permission(self.permission.with_record(record))
 
     def _with_permission(self, permission: Permission) -> Self:
-        other = copy(self)  # which shares everything else, and is the same session to the store
-        other.permission = permission
+        other = object.__new__(type(self))
+        vars(other).update(vars(self), permission=permission)  # the same session to the store
         return other
 
     @property

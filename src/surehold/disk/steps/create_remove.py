@@ -17,7 +17,6 @@ from typing import Protocol
 
 from surehold.disk.base import Create, Target
 from surehold.disk.errno_errors import (
-    displaced_error,
     name_taken_error,
     no_parent_error,
     not_a_file_error,
@@ -29,6 +28,7 @@ from surehold.disk.steps.staging import (
     DirectorySlot,
     DisplacedFile,
     StepContext,
+    check_displaced,
     hash_entry,
     open_temporary,
     require_staged,
@@ -200,13 +200,6 @@ def find_existing(call: StepContext, target: Target, expected: str) -> Directory
     if not stat.S_ISREG(status.st_mode):
         raise not_a_file_error(status.st_mode, target.key)
     return place
-
-
-def check_displaced(seen: DisplacedFile, expected: str, key: str) -> None:
-    if seen.sha256 is None:
-        raise not_a_file_error(seen.status.st_mode, key)
-    if seen.sha256 != expected:
-        raise displaced_error(key, expected, seen.sha256)
 
 
 def put_back(call: StepContext, source: DirectorySlot, name: str, place: DirectorySlot) -> None:

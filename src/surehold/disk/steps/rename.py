@@ -14,8 +14,15 @@ from dataclasses import dataclass
 from surehold.disk.base import Rename
 from surehold.disk.errno_errors import displaced_error, name_taken_error, vanished_error
 from surehold.disk.kernel import Unsupported, close_after
-from surehold.disk.steps.create_remove import CreateAction, RemoveAction, check_displaced, find_existing, put_back
-from surehold.disk.steps.staging import DirectorySlot, StepContext, hash_entry, link_file, require_staged
+from surehold.disk.steps.create_remove import CreateAction, RemoveAction, find_existing, put_back
+from surehold.disk.steps.staging import (
+    DirectorySlot,
+    StepContext,
+    check_displaced,
+    hash_entry,
+    link_file,
+    require_staged,
+)
 from surehold.disk.tree import READ_FLAGS, file_identity, meta_of, open_entry, read_pieces, restore_metadata, write_all
 
 

@@ -24,12 +24,12 @@ from surehold.disk.base import Replace
 from surehold.disk.errno_errors import displaced_error, not_a_file_error, translate_vanished, vanished_error
 from surehold.disk.kernel import Unsupported, close_after
 from surehold.disk.locks import lock_file
-from surehold.disk.steps.create_remove import check_displaced
 from surehold.disk.steps.staging import (
     UNLIMITED_BYTES,
     DirectorySlot,
     DisplacedFile,
     StepContext,
+    check_displaced,
     hash_entry,
     link_file,
     open_temporary,

@@ -20,7 +20,7 @@ from functools import partial
 from typing import Literal
 
 from surehold.disk.base import Target
-from surehold.disk.errno_errors import not_a_file_error
+from surehold.disk.errno_errors import displaced_error, not_a_file_error
 from surehold.disk.kernel import O_CLOEXEC, O_NOFOLLOW, Kernel, Unsupported, close_after, sync
 from surehold.disk.tree import (
     DIRECTORY_FLAGS,
@@ -218,6 +218,13 @@ def hash_entry(place: DirectorySlot, name: str, *, awaited: tuple[bytes | None, 
             return DisplacedFile(sha256=name_of_data, status=status)
         os.lseek(fd, 0, os.SEEK_SET)
         return DisplacedFile(sha256=hash_of(fd, size=status.st_size), status=status)
+
+
+def check_displaced(seen: DisplacedFile, expected: str, key: str) -> None:
+    if seen.sha256 is None:
+        raise not_a_file_error(seen.status.st_mode, key)
+    if seen.sha256 != expected:
+        raise displaced_error(key, expected, seen.sha256)
 
 
 def link_file(source_fd: int, name: str, dir_fd: int, new: str) -> None:
