@@ -11,6 +11,9 @@ import pytest
 from dialects.place import Place, sha256
 from front.mcp.client import ServerEnded, StdioClient, surehold
 from spec.marks import requirement
+from surehold import Settings, open_workspace
+from surehold.dialects.files.apply_patch import apply_patch
+from surehold.tools.call import CallContext
 from waiting import wait_until
 
 GIT = """\
@@ -384,3 +387,23 @@ def test_a_directory_where_a_file_is_to_be_exists_already(place: Place, tool: st
     error = place.call(tool, **calls[tool]).error
 
     assert (error["kind"], error["reason"]) == ("already_exists", "directory")
+
+
+def test_a_call_that_is_cancelled_between_its_files_says_what_was_changed(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    for name in ("a", "b", "c"):
+        (root / name).write_text("old\n")
+    patch = envelope(*(r for name in ("a", "b", "c") for r in (f"*** Update File: {name}", "@@", "-old", "+new")))
+    settings = Settings(state_dir=tmp_path / "state", durability="none")
+    with open_workspace(root, settings=settings) as workspace:
+        context = CallContext(session=workspace.session(), cancelled=lambda: (root / "a").read_text() == "new\n")
+        answer = apply_patch.call(context, {"patch": patch, "atomic": False})
+
+    assert answer.ok is False
+    assert [row["path"] for row in answer.data["data"]["changedFiles"]] == ["a"]
+    assert [(row["path"], row["error"]["reason"]) for row in answer.data["data"]["failedFiles"]] == [
+        ("b", "cancelled"),
+        ("c", "cancelled"),
+    ]
+    assert [(root / name).read_text() for name in ("a", "b", "c")] == ["new\n", "old\n", "old\n"]

@@ -170,8 +170,8 @@ def _apply_one_by_one(
 ) -> PatchResult:
     changed, failed, receipts = list[ChangedFile](), list[FailedFile](), list[Receipt]()
     for number, (file, proposal) in enumerate(zip(patch.files, proposals, strict=True), start=1):
-        context.raise_if_cancelled()
         try:
+            context.raise_if_cancelled()  # what was changed before stays, and is in the result
             receipt = submit_change(context, params, proposal, tool="apply_patch", operation="patch")
         except SureholdError as error:
             failed.append(FailedFile(path=file.path, error=WIRE.failure(error)["error"]))
