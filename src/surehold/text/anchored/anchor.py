@@ -15,7 +15,7 @@ context id replaces all of them.
 
 import re
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal
 
 from surehold.errors import SchemaInvalid
 from surehold.text.anchored.index import IndexedVersion
@@ -108,7 +108,7 @@ def _guess_anchor(text: str) -> str | None:
 
 
 ResolutionLevel = Literal["edge", "occurrence", "hash", "longer_hash", "line", "sighting", "context"]
-RESOLUTION_LEVELS: tuple[ResolutionLevel, ...] = get_args(ResolutionLevel)
+"""What told which line is meant, from the surest on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,19 +184,15 @@ def _pick_line(
         # A caller who counted may mean a line that was not shown among others that were.
         counted = pointer.number is None and any(version.shows_anchor(line) for line in displayed)
         return found if counted else None
-    number = None if pointer.number is None else pointer.number - 1
-    if (
-        number is not None
-        and version.line_has_hash(number, hash_, tail)
-        and (not shown_only or version.shows_anchor(number))
-    ):
-        return _make_meaning(number, _hash_level(version, hash_) if len(lines) == 1 else "line", placed=True)
+    at = None if pointer.number is None else pointer.number - 1
+    if at is not None and version.line_has_hash(at, hash_, tail) and (not shown_only or version.shows_anchor(at)):
+        return _make_meaning(at, _hash_level(version, hash_) if len(lines) == 1 else "line", placed=True)
     if len(lines) == 1:
-        return _make_meaning(lines[0], _hash_level(version, hash_), exact=number is None)
+        return _make_meaning(lines[0], _hash_level(version, hash_), exact=at is None)
     if pointer.anchor.line is not None:
         return None
     if shown_only and len(displayed) == 1:
-        return _make_meaning(displayed[0], "sighting", exact=number is None)
+        return _make_meaning(displayed[0], "sighting", exact=at is None)
     return "unclear" if shown_only and pointer.is_bare else None
 
 
@@ -224,11 +220,8 @@ def _pick_by_occurrence(version: IndexedVersion, pointer: LinePointer, lines: li
 
 
 def _hash_level(version: IndexedVersion, hash_: str) -> ResolutionLevel:
-    return (
-        "longer_hash"
-        if len(hash_) > SHORT_HASH_DIGITS and len(version.lines_with_hash(hash_[:SHORT_HASH_DIGITS])) > 1
-        else "hash"
-    )
+    is_longer = len(hash_) > SHORT_HASH_DIGITS and len(version.lines_with_hash(hash_[:SHORT_HASH_DIGITS])) > 1
+    return "longer_hash" if is_longer else "hash"
 
 
 def _make_meaning(line: int, level: ResolutionLevel, *, exact: bool = True, placed: bool = False) -> AnchorMeaning:

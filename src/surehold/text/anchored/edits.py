@@ -33,7 +33,6 @@ from surehold.text.anchored.operations import (
 from surehold.text.anchored.refusals import OperationProblem
 from surehold.text.anchored.resolve import AnchorResolver, FoundLines, Resolution, UnclearLine
 from surehold.text.anchored.rows import judge_quality
-from surehold.text.encoding import declaration_warnings
 from surehold.text.plan import Correction, EditOutcome, EditPlan, LineSpan, ResolvedOperation, splice_spans
 from surehold.text.snapshot import Snapshot
 
@@ -69,10 +68,8 @@ class LineEditCall:
     """The operations of one call, and the file that they are for."""
 
     def __init__(self, edits: AnchoredEdits, before: Snapshot) -> None:
-        self._edits = edits
-        self._before = before
-        self._problems = list[OperationProblem]()
-        self._corrections = list[Correction]()
+        self._edits, self._before = edits, before
+        self._problems, self._corrections = list[OperationProblem](), list[Correction]()
 
     def build_plan(self) -> EditPlan:
         """Find all lines, check them, and splice; or refuse with all problems."""
@@ -123,9 +120,8 @@ class LineEditCall:
         try:
             anchor = parse_anchor(text, field=field)
         except SchemaInvalid as error:
-            self._note_problem(
-                index, refusals.unfit_value(error.message.rstrip(".?"), error.action, error.details, error.reason)
-            )
+            message = error.message.rstrip(".?")
+            self._note_problem(index, refusals.unfit_value(message, error.action, error.details, error.reason))
             return None
         if anchor.edge and not isinstance(op, (InsertAfter, InsertBefore)):
             message = f"`{anchor.edge}` is not a line, so it cannot be in `{field}` of {op.op}"
@@ -137,12 +133,8 @@ class LineEditCall:
             facts = {"field": "occurrence", "given": nth}
             self._note_problem(index, refusals.unfit_value(message, "Send one of the two.", facts))
             return None
-        return LinePointer(
-            field=field,
-            anchor=anchor,
-            occurrence=anchor.occurrence if nth is None else nth,
-            number=line if anchor.line is None else anchor.line,
-        )
+        nth, number = anchor.occurrence if nth is None else nth, line if anchor.line is None else anchor.line
+        return LinePointer(field=field, anchor=anchor, occurrence=nth, number=number)
 
     def _clean_content(self, request: ParsedOperation, resolver: AnchorResolver) -> ParsedOperation:
         """Cut off anchors that were copied along with the text; tell of text where that is not certain."""
@@ -213,14 +205,8 @@ class LineEditCall:
         places = new_places(changes)
         in_call_order = sorted(changes, key=lambda change: change.index)
         resolutions = tuple(_resolved_operation(each, places[each.index]) for each in in_call_order)
-        plan = splice_spans(before, spans)
-        return replace(
-            plan,
-            applied=tuple(_applied_operation(each) for each in resolutions),
-            corrections=tuple(self._corrections),
-            warnings=declaration_warnings(before.data, plan.after.data, before.encoding),
-            resolutions=resolutions,
-        )
+        plan = splice_spans(before, spans, corrections=tuple(self._corrections), resolutions=resolutions)
+        return plan.with_outcomes(_applied_operation(each) for each in resolutions)
 
 
 def _anchored_fields(op: Operation) -> tuple[_AnchorField, ...]:
@@ -267,10 +253,7 @@ def _resolved_operation(done: LineChange, place: tuple[int, int]) -> ResolvedOpe
 
 
 def _applied_operation(resolved: ResolvedOperation) -> EditOutcome:
-    lines = LineSpan(
-        start_line=resolved.start_line,
-        end_line=resolved.end_line,
-        new_start_line=resolved.new_start_line,
-        new_end_line=max(resolved.new_start_line, resolved.new_end_line),
-    )
+    start, end, new_start = resolved.start_line, resolved.end_line, resolved.new_start_line
+    new_end = max(new_start, resolved.new_end_line)
+    lines = LineSpan(start_line=start, end_line=end, new_start_line=new_start, new_end_line=new_end)
     return EditOutcome(index=resolved.index, occurrences=1, ranges=(lines,), tier=resolved.resolution_level)

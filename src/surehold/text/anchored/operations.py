@@ -33,24 +33,18 @@ class _SingleLineBase(_SentOperation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaceLine(_SingleLineBase):
-    """One line becomes the content."""
-
     op = "replace_line"
     content: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InsertAfter(_SingleLineBase):
-    """The content goes below a line."""
-
     op = "insert_after"
     content: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InsertBefore(_SingleLineBase):
-    """The content goes above a line."""
-
     op = "insert_before"
     content: str
 
@@ -62,7 +56,7 @@ class DeleteLine(_SingleLineBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LineRangeBase(_SentOperation):
-    """An operation that points at the first and the last of several lines."""
+    """An operation on several lines, from the first to the last, both included."""
 
     start_hash: str
     end_hash: str
@@ -72,16 +66,12 @@ class _LineRangeBase(_SentOperation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaceRange(_LineRangeBase):
-    """Both lines and all between become the content."""
-
     op = "replace_range"
     content: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRange(_LineRangeBase):
-    """Both lines and all between go."""
-
     op = "delete_range"
 
 
@@ -165,8 +155,7 @@ def find_overlaps(changes: Sequence[LineChange]) -> list[tuple[LineChange, LineC
 
 def byte_spans(before: Snapshot, changes: Sequence[LineChange]) -> list[Span]:
     """Return the bytes that change; the changes are in order and do not overlap."""
-    spans = (_region_span(before, region) for region in _group_touching(changes))
-    return [span for span in spans if span is not None]
+    return [span for region in _group_touching(changes) if (span := _region_span(before, region)) is not None]
 
 
 def new_places(changes: Sequence[LineChange]) -> dict[int, tuple[int, int]]:
@@ -214,9 +203,8 @@ def _appended_span(lines: Lines, rows: list[tuple[bytes, bytes]]) -> Span | None
         return None
     at = lines.starts[len(lines)]
     endings = [rows[0][1], *(ending for _, ending in rows[:-1])]
-    return Span(
-        start=at, end=at, new=b"".join(ending + content for ending, (content, _) in zip(endings, rows, strict=True))
-    )
+    new = b"".join(ending + content for ending, (content, _) in zip(endings, rows, strict=True))
+    return Span(start=at, end=at, new=new)
 
 
 def _terminate_rows(before: Snapshot, region: Sequence[LineChange]) -> list[tuple[bytes, bytes]]:
@@ -227,8 +215,7 @@ def _terminate_rows(before: Snapshot, region: Sequence[LineChange]) -> list[tupl
     out = list[tuple[bytes, bytes]]()
     for change in region:
         for replaced, row in enumerate(_encode_rows(before, change), start=change.start):
-            own = lines.terminator(replaced) if replaced < change.end else b""
-            last = own or last
+            last = (lines.terminator(replaced) if replaced < change.end else b"") or last
             out.append((row, last))
     return out
 

@@ -170,9 +170,7 @@ def low_entropy(
     """Tell of a bare hash that names a line such as `}`, with better lines near it."""
     line, more = lines[0], len(lines) - 1
     text = _shorten_text(live.line_text(line))
-    every = f", and {more} more lines are the same" if more else ""
-    if more == 1:
-        every = ", and 1 more line is the same"
+    every = ", and 1 more line is the same" if more == 1 else f", and {more} more lines are the same" if more else ""
     return OperationProblem(
         error=AnchorLowEntropy,
         message=f"`{pointer.anchor.hash}` names {_describe_line(live, line)}, which is too common to be named by its hash alone{every}",
@@ -186,12 +184,9 @@ def low_entropy(
 def unseen_lines(lines: Sequence[int]) -> OperationProblem:
     """Tell of lines that were never shown, and show them."""
     count = f"{len(lines)} lines that were" if len(lines) > 1 else "a line that was"
-    return OperationProblem(
-        error=RangeUnseen,
-        message=f"the range covers {count} never shown in this session, from line {lines[0] + 1} on",
-        facts={"unseen": _group_lines(lines), "unseen_count": len(lines)},
-        fresh=lines[:_MAX_UNSEEN_LINES],
-    )
+    message = f"the range covers {count} never shown in this session, from line {lines[0] + 1} on"
+    facts = {"unseen": _group_lines(lines), "unseen_count": len(lines)}
+    return OperationProblem(error=RangeUnseen, message=message, facts=facts, fresh=lines[:_MAX_UNSEEN_LINES])
 
 
 def same_line(op: RangeOperation, line: int) -> OperationProblem:
@@ -211,27 +206,24 @@ def reversed_range(op: RangeOperation, found: FoundLines) -> OperationProblem:
     """Tell of a range from bottom to top that must not be turned around."""
     start, end = (target + 1 for target in found.targets)
     why = "the file changed since it was read" if found.carried else "`strict_order` is set"
+    ends = {"start_hash": op.end_hash, "end_hash": op.start_hash, "start_line": op.end_line, "end_line": op.start_line}
     return OperationProblem(
         error=InvalidRangeOrder,
         message=f"start_line ({start}) is after end_line ({end}), and {why}",
         reason="reversed",
         action="Swap the two hashes if you mean the lines between them.",
         facts={"start_line": start, "end_line": end},
-        operation=op.as_sent(
-            start_hash=op.end_hash, end_hash=op.start_hash, start_line=op.end_line, end_line=op.start_line
-        ),
+        operation=op.as_sent(**ends),
     )
 
 
 def overlapping_changes(one: LineChange, other: LineChange) -> OperationProblem:
     lines = [max(one.start, other.start) + 1, min(one.end, max(other.end, other.start + 1))]
     wants = "goes into the middle of" if other.is_gap else "wants the same lines as"
-    return OperationProblem(
-        error=OverlappingOperations,
-        message=f"it {wants} operation {one.index}, at line {lines[0]}",
-        reason="inside" if other.is_gap else "same_lines",
-        facts={"operation_indices": sorted((one.index, other.index)), "lines": lines},
-    )
+    message = f"it {wants} operation {one.index}, at line {lines[0]}"
+    reason = "inside" if other.is_gap else "same_lines"
+    facts = {"operation_indices": sorted((one.index, other.index)), "lines": lines}
+    return OperationProblem(error=OverlappingOperations, message=message, reason=reason, facts=facts)
 
 
 def _line_facts(version: IndexedVersion, line: int) -> dict[str, Any]:
@@ -369,16 +361,12 @@ class _RefusalDetails:
     def _describe_candidates(self, problem: OperationProblem, offered: Sequence[int]) -> list[dict[str, Any]]:
         nth = {line + 1: number for number, line in enumerate(problem.candidates, start=1)}
         self.shown.update(offered)
-        return [
-            {
-                "occurrence": nth.get(number),
-                "line": number,
-                "anchor": self.rows[number].anchor,
-                "context": self.live.context_id(number - 1),
-                "preview": _shorten_text(self.rows[number].text),
-            }
-            for number in offered
-        ]
+        candidates = list[dict[str, Any]]()
+        for line in offered:
+            anchor, preview = self.rows[line].anchor, _shorten_text(self.rows[line].text)
+            facts = {"anchor": anchor, "context": self.live.context_id(line - 1), "preview": preview}
+            candidates.append({"occurrence": nth.get(line), "line": line, **facts})
+        return candidates
 
     def _take_fresh_rows(self, lines: Sequence[int]) -> Iterator[str]:
         for line in lines:

@@ -10,16 +10,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Literal
+from typing import Literal, get_args
 
-from surehold.text.anchored.anchor import (
-    RESOLUTION_LEVELS,
-    AnchorMeaning,
-    LinePointer,
-    ResolutionLevel,
-    named_lines,
-    read_pointer,
-)
+from surehold.text.anchored.anchor import AnchorMeaning, LinePointer, ResolutionLevel, named_lines, read_pointer
 from surehold.text.anchored.index import IndexedVersion, ShownVersion
 from surehold.text.plan import RebaseEvidence
 from surehold.text.relocate import LineBlock, LostLines, MovedLines, relocate_lines
@@ -224,7 +217,7 @@ class AnchorResolver:
             several = len(named_lines(self.live, pointer)) > 1
             by_context = home.version is not self.live and several and not reading.placed
             levels.append("context" if by_context else reading.level)
-        return max(levels, key=RESOLUTION_LEVELS.index)
+        return max(levels, key=get_args(ResolutionLevel).index)
 
     def _explain_failures(self, pointers: tuple[LinePointer, ...]) -> tuple[UnclearLine, ...]:
         to_blame = [each for each in pointers if len(pointers) == 1 or self._find_home((each,)) is None]

@@ -87,15 +87,8 @@ def _anchor_numbered_lines(
     spelled, out = _shortest_hashes({*shown, *totals}), list[AnchoredLine]()
     for number, content, digest in zip(numbers, contents, shown, strict=True):
         text, total = encoding.decode(content), totals.get(digest, 1)
-        out.append(
-            AnchoredLine(
-                line=number,
-                hash=spelled[digest],
-                occurrence=occurrences.get(number) if total > 1 else None,
-                quality=judge_quality(text, total),
-                text=text,
-            )
-        )
+        nth, quality = occurrences.get(number) if total > 1 else None, judge_quality(text, total)
+        out.append(AnchoredLine(line=number, hash=spelled[digest], occurrence=nth, quality=quality, text=text))
     return tuple(out)
 
 
@@ -122,10 +115,9 @@ def render_sparse(found: Iterable[AnchoredLine]) -> Iterator[str]:
     """
     last: AnchoredLine | None = None
     for row in found:
-        if last is None or (
-            row.line - last.line >= _SPARSE_STRIDE_LINES and row.quality == "high" and row.occurrence is None
-        ):
-            last = row if row.quality == "high" and row.occurrence is None else None
+        is_good = row.quality == "high" and row.occurrence is None
+        if last is None or (is_good and row.line - last.line >= _SPARSE_STRIDE_LINES):
+            last = row if is_good else None
             yield str(row)
         else:
             yield f"+{row.line - last.line}|{row.text}"
@@ -171,13 +163,9 @@ def anchored_diff(plan: EditPlan, *, limit: int) -> AnchoredDiff:
         lines.append(line)
         if number:
             shown.append(number)
-    complete = len(lines) == sum(len(hunk.lines) + 1 for hunk in found)
-    return AnchoredDiff(
-        text="\n".join(lines),
-        truncated=not complete,
-        shown=tuple(shown),
-        new=tuple(rows[number] for number in shown if signs[number] == "+"),
-    )
+    cut = len(lines) < sum(len(hunk.lines) + 1 for hunk in found)
+    new = tuple(rows[number] for number in shown if signs[number] == "+")
+    return AnchoredDiff(text="\n".join(lines), truncated=cut, shown=tuple(shown), new=new)
 
 
 def _numbered_signs(hunk: Hunk) -> Iterator[tuple[int, str]]:
