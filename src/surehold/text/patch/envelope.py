@@ -52,9 +52,8 @@ def _read_section(source: PatchSource, marker: str | None) -> FilePatch:
     if marker is None:
         raise source.build_refusal(f"`{END}`", "truncated")
     if kind is None:
-        raise source.build_refusal(
-            f"one of {_KNOWN_MARKERS}", reason="unknown_header" if marker.startswith("***") else "bad_line"
-        )
+        reason = "unknown_header" if marker.startswith("***") else "bad_line"
+        raise source.build_refusal(f"one of {_KNOWN_MARKERS}", reason)
     path = _path_after(source, marker, kind)
     source.at += 1
     if kind == _ADD:
@@ -153,10 +152,6 @@ def _path_after(source: PatchSource, marker: str, kind: str) -> str:
 def _split_move(source: PatchSource, text: str, line: int) -> tuple[str, str]:
     pair = [part.strip() for part in text.split(" -> ")]
     if len(pair) != 2 or not all(pair):  # noqa: PLR2004 - from and to
-        raise source.build_refusal(
-            "`*** Move File: from -> to`",
-            line=line,
-            reason="no_path",
-            action="When a path itself holds an arrow, write `*** Update File:` with `*** Move to:`.",
-        )
+        action = "When a path itself holds an arrow, write `*** Update File:` with `*** Move to:`."
+        raise source.build_refusal("`*** Move File: from -> to`", "no_path", line=line, action=action)
     return pair[0], pair[1]

@@ -126,12 +126,9 @@ def read_git_header(source: PatchSource) -> GitHeader:
 def _apply_rename(source: PatchSource, header: GitHeader, moved: dict[str, str]) -> GitHeader:
     if not moved:
         if header.old != header.new:
-            raise source.build_refusal(
-                "the same path twice, or `rename from` and `rename to`",
-                line=header.line,
-                reason="two_names",
-                said=f"`diff --git` names two files, `{header.old}` and `{header.new}`, and no rename follows",
-            )
+            wanted = "the same path twice, or `rename from` and `rename to`"
+            said = f"`diff --git` names two files, `{header.old}` and `{header.new}`, and no rename follows"
+            raise source.build_refusal(wanted, "two_names", line=header.line, said=said)
         return header
     if set(moved) != {"from", "to"}:
         raise source.build_refusal("both `rename from` and `rename to`", "half_rename")

@@ -168,11 +168,8 @@ class PatchLineIndex:
         word = self._encode_word(lines)
         if not word or "\0" in word:
             return
-        step = (
-            self._find_by_rare_line
-            if min(self._counts[sign] for sign in word) <= _RARE_LINE_PLACES
-            else self._find_by_start
-        )
+        has_rare_line = min(self._counts[sign] for sign in word) <= _RARE_LINE_PLACES
+        step = self._find_by_rare_line if has_rare_line else self._find_by_start
         yield from (at for at in step(word, start) if self.contents[at : at + len(lines)] == lines)
 
     def fits_at(self, block: EncodedHunk, at: int) -> bool:

@@ -24,11 +24,8 @@ def parse_patch(text: str, *, format: Literal["auto", "envelope", "unified", "gi
     # A git diff is a unified diff too.
     if found is not None and format not in {"auto", found} and (found, format) != ("git", "unified"):
         source.skip_blank()
-        raise source.build_refusal(
-            f"a patch in the {format} notation",
-            reason="other_format",
-            said=f"this is the {found} notation, not {format}",
-        )
+        said = f"this is the {found} notation, not {format}"
+        raise source.build_refusal(f"a patch in the {format} notation", "other_format", said=said)
     if found is None:
         source.skip_blank()
         reason = "empty" if source.next_row is None else "unknown_notation"

@@ -21,8 +21,7 @@ class HunkPlacement:
     """Finds the places of all hunks of one file."""
 
     def __init__(self, index: PatchLineIndex, trouble: PatchRefusals) -> None:
-        self._index = index
-        self._trouble = trouble
+        self._index, self._trouble = index, trouble
         self._stripped: dict[str, list[int]] = {}
         self._reach: dict[int, int] = {}
         """How far the block of code that an anchor opens was followed."""

@@ -27,8 +27,7 @@ class PatchRefusals:
     """Builds the errors about one file."""
 
     def __init__(self, path: str, index: PatchLineIndex) -> None:
-        self._path = path
-        self._index = index
+        self._path, self._index = path, index
 
     def not_found(self, block: EncodedHunk, start: int = 0) -> PatchApplyError:
         if (at := next(self._index.find_lines(block.old, start), None)) is not None:
@@ -50,10 +49,8 @@ class PatchRefusals:
             facts = {"already_applied": True, "line": found[0] + 1, "closest": closest}
             return self._build_error(block, why, "already_applied", action, **facts)
         repair = "Copy the lines from `closest[0].fresh`, which are those of the file now, and send the patch again."
-        facts = {"already_applied": False, "closest": closest}
-        return self._build_error(
-            block, _describe_difference(closest), "context_not_found", repair if closest else None, **facts
-        )
+        why, action = _describe_difference(closest), repair if closest else None
+        return self._build_error(block, why, "context_not_found", action, already_applied=False, closest=closest)
 
     def context_ambiguous(self, block: EncodedHunk, places: Sequence[int]) -> PatchApplyError:
         lines, more = [at + 1 for at in places[:MAX_LISTED_PLACES]], len(places) > MAX_LISTED_PLACES
@@ -144,15 +141,10 @@ class PatchRefusals:
     def _build_error(
         self, block: EncodedHunk, why: str, reason: str, action: str | None = None, **details: Any
     ) -> PatchApplyError:
-        return PatchApplyError(
-            f"Hunk {block.index} of `{self._path}` (line {block.hunk.line} of the patch) does not apply: {why}.",
-            path=self._path,
-            reason=reason,
-            action=action,
-            hunk=block.index,
-            hunk_line=block.hunk.line,
-            **details,
-        )
+        hunk, line = block.index, block.hunk.line
+        message = f"Hunk {hunk} of `{self._path}` (line {line} of the patch) does not apply: {why}."
+        facts: dict[str, Any] = {"hunk": hunk, "hunk_line": line, **details}
+        return PatchApplyError(message, path=self._path, reason=reason, action=action, **facts)
 
     def _closest_candidates(self, block: EncodedHunk) -> list[Candidate]:
         """Return the places that fit best: where most lines are right, else where they differ in blanks only."""
@@ -190,9 +182,8 @@ class PatchRefusals:
             k, found = differing[0], here[differing[0]]
             expected, actual = self._line_text(block.old[k]), None if found is None else self._line_text(found)
             candidate["differs"] = {"line": at + k + 1, "expected": expected, "found": actual}
-            candidate["whitespace_only"] = all(
-                self._without_blanks(block.old[k]) == self._without_blanks(here[k] or b"") for k in differing
-            )
+            bare = ((self._without_blanks(block.old[k]), self._without_blanks(here[k] or b"")) for k in differing)
+            candidate["whitespace_only"] = all(wanted == there for wanted, there in bare)
         candidate["fresh"] = self._lines_around(at, total)
         return candidate
 

@@ -31,8 +31,7 @@ class PatchSource:
     @property
     def next_header(self) -> str | None:
         """The next row as a header: without the CR that an editor may have left there."""
-        row = self.next_row
-        return None if row is None else row.removesuffix("\r")
+        return self.next_row and self.next_row.removesuffix("\r")
 
     @property
     def row_after_next(self) -> str:
@@ -63,35 +62,21 @@ class PatchSource:
             said = "a row of this hunk follows `\\ No newline at end of file`, where the file ends"
             raise self.build_refusal("the end of the hunk after that note", "rows_after_end", line=hunk.line, said=said)
         if [row[1:] for row in hunk.old] == [row[1:] for row in hunk.new]:
+            wanted = "a row with `-` or `+` that changes a line"
             said = "this hunk changes nothing: both of its sides are the same"
-            raise self.build_refusal(
-                "a row with `-` or `+` that changes a line", "no_change", line=hunk.line, said=said
-            )
+            raise self.build_refusal(wanted, "no_change", line=hunk.line, said=said)
         return hunk
 
     def build_refusal(
-        self,
-        expected: str,
-        reason: str = "bad_line",
-        *,
-        line: int | None = None,
-        said: str = "",
-        action: str | None = None,
+        self, expected: str, reason: str = "bad_line", *, line: int = 0, said: str = "", action: str | None = None
     ) -> PatchParseError:
         """Return the error for a row, by default the next one: what was expected there, and what was found."""
-        number = self.line_number if line is None else line
+        number = line or self.line_number
         is_row = number <= len(self.rows)
         found = self.rows[number - 1].removesuffix("\r") if is_row else ""
         quoted = f"`{preview_text(found, _PREVIEW_CHARS)}`" if is_row else "the end of the patch"
-        message = said or f"expected {expected}, found {quoted}"
-        return PatchParseError(
-            f"Line {number} of the patch: {message}.",
-            reason=reason,
-            action=action,
-            line=number,
-            expected=expected,
-            found=found,
-        )
+        message = f"Line {number} of the patch: {said or f'expected {expected}, found {quoted}'}."
+        return PatchParseError(message, reason=reason, action=action, line=number, expected=expected, found=found)
 
 
 def _unwrap_rows(rows: list[str]) -> tuple[int, int]:

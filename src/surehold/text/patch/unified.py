@@ -113,13 +113,9 @@ def _with_names(source: PatchSource, header: GitHeader, names: _HeaderNames | No
         _require_same_names(source, header, names)
         return header
     if DEV_NULL not in {old, new} and old != new:
-        raise source.build_refusal(
-            "the same path on both sides",
-            line=line,
-            reason="two_names",
-            said=f"the header names two files, `{old}` and `{new}`",
-            action="Write the file's own path on both sides, or a git diff with `rename from` and `rename to`.",
-        )
+        said = f"the header names two files, `{old}` and `{new}`"
+        action = "Write the file's own path on both sides, or a git diff with `rename from` and `rename to`."
+        raise source.build_refusal("the same path on both sides", "two_names", line=line, said=said, action=action)
     return header._replace(old=old, new=new)
 
 
@@ -128,12 +124,8 @@ def _require_same_names(source: PatchSource, header: GitHeader, names: _HeaderNa
     given = (DEV_NULL if header.adds else header.old, DEV_NULL if header.deletes else header.new)
     for name, expected, row in zip(names.raw, given, (names.line, names.line + 1), strict=True):
         if name != expected and (name[1:2] != "/" or name[2:] != expected or expected == DEV_NULL):
-            raise source.build_refusal(
-                f"`{expected}`, as in the rows above",
-                line=row,
-                reason="names_disagree",
-                said=f"this name (`{name}`) is not that of the rows above (`{expected}`)",
-            )
+            said = f"this name (`{name}`) is not that of the rows above (`{expected}`)"
+            raise source.build_refusal(f"`{expected}`, as in the rows above", "names_disagree", line=row, said=said)
 
 
 def _build_file_patch(source: PatchSource, header: GitHeader, hunks: tuple[ParsedHunk, ...]) -> FilePatch:
@@ -195,21 +187,17 @@ def _read_rows(source: PatchSource, said: tuple[int, int]) -> list[PatchLine] | 
 
 
 def _has_uncounted_rows(source: PatchSource) -> bool:
-    row = source.next_row
-    if row is None or row[:1] not in {*LINE_SIGNS, "\\"} or is_header(row, source.row_after_next):
-        return False
-    return not _is_signature(source)
+    row = source.next_row or ""
+    is_row = row[:1] in {*LINE_SIGNS, "\\"} and not is_header(row, source.row_after_next)
+    return is_row and not _is_signature(source)
 
 
 def _is_signature(source: PatchSource) -> bool:
     """Tell whether a mail ends here; a removed line that begins with `- ` looks alike, but rows follow it."""
     below = source.rows[source.at + 1 : source.at + 3]
-    is_version = bool(below and below[0].strip())
-    return (
-        source.next_header == _MAIL_SIGNATURE
-        and is_version
-        and not any(row[:1] in {*LINE_SIGNS, "\\", "@"} for row in below)
-    )
+    if source.next_header != _MAIL_SIGNATURE or not (below and below[0].strip()):
+        return False
+    return not any(row[:1] in {*LINE_SIGNS, "\\", "@"} for row in below)
 
 
 def _miscount_refusal(source: PatchSource, line: int, said: tuple[int, int]) -> PatchParseError:
@@ -227,23 +215,15 @@ def _miscount_refusal(source: PatchSource, line: int, said: tuple[int, int]) -> 
     stop, row = "", source.next_row
     if row and not row.startswith("@@") and not is_header(row, source.row_after_next):
         stop = f", then comes line {source.line_number}, which is not a row of a hunk"
-    error = source.build_refusal(
-        expected,
-        line=line,
-        reason="wrong_count",
-        said=f"the header of this hunk counts {expected}, but {old} old and {new} new lines follow{stop}",
-        action="Correct the counts, or complete the rows; every row begins with a blank, `-` or `+`.",
-    )
+    told = f"the header of this hunk counts {expected}, but {old} old and {new} new lines follow{stop}"
+    action = "Correct the counts, or complete the rows; every row begins with a blank, `-` or `+`."
+    error = source.build_refusal(expected, "wrong_count", line=line, said=told, action=action)
     error.details.update(old_lines=said[0], new_lines=said[1], old_rows=old, new_rows=new)
     return error
 
 
 def _refuse_binary(source: PatchSource) -> None:
-    if not (source.next_row or "").startswith(("GIT binary patch", "Binary files ")):
-        return
-    raise source.build_refusal(
-        "a text patch",
-        reason="binary_patch",
-        said="this is a binary patch, which cannot be applied here",
-        action="Leave that file out of the patch and copy it instead.",
-    )
+    if (source.next_row or "").startswith(("GIT binary patch", "Binary files ")):
+        said = "this is a binary patch, which cannot be applied here"
+        action = "Leave that file out of the patch and copy it instead."
+        raise source.build_refusal("a text patch", "binary_patch", said=said, action=action)
