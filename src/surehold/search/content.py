@@ -9,35 +9,16 @@
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from surehold.disk.base import StoredFile, Target
-from surehold.errors import (
-    BinaryFile,
-    Cancelled,
-    FileTooLarge,
-    InvalidPattern,
-    NotFound,
-    OutsideWorkspace,
-    SearchTimeout,
-    StaleFile,
-    SureholdError,
-)
-from surehold.search.engine import (
-    Deadline,
-    Engine,
-    FileMatches,
-    MatchPosition,
-    Scope,
-    TreeMatches,
-    UnchangedFiles,
-    to_searchable,
-)
-from surehold.search.query import FileHits, ResultWindow, Search, SearchResult, Skipped, left_out_note, name_some
-from surehold.search.result_page import ResultPage, path_sort_key
-from surehold.search.walk import key_prefix
+from surehold.disk.base import DiskReader, StoredFile, Target
+from surehold.errors import BinaryFile, Cancelled, FileTooLarge, InvalidPattern, SearchTimeout, StaleFile, SureholdError
+from surehold.search.engine import Deadline, Engine, FileMatches, MatchPosition, Scope, TreeMatches, to_searchable
+from surehold.search.query import FileHits, ResultWindow, Search, SearchResult, Skipped, name_some
+from surehold.search.result_page import ResultPage, left_out_note, path_sort_key
+from surehold.search.walk import VANISHED_ERRORS, key_prefix
 from surehold.text.snapshot import Snapshot
 
 _GRACE_SECONDS = 2.0
@@ -263,7 +244,7 @@ class _TreeSearch:
         try:
             stored = self.scope.disk.read(target, limit=self.scope.max_file_bytes)
             snapshot = self.snapshot_of(target, stored) if stored else None
-        except (NotFound, OutsideWorkspace):  # it was removed, or replaced by a link
+        except VANISHED_ERRORS:
             return None
         except FileTooLarge:
             self.too_large.append(target.key)
@@ -333,3 +314,42 @@ class _TreeSearch:
             yield _TOO_MANY_MATCHES
         if self.scope.search.look_around:
             yield "The pattern needs look-around or backreferences: it was matched with PCRE2."
+
+
+_MARGIN_NS = 50_000_000
+"""How much older than the search a file must be to count as unchanged: clocks of file systems are coarse."""
+
+
+@dataclass(kw_only=True)
+class UnchangedFiles:
+    """Tells which files below a directory have not changed since a moment, nor the directories on the way to them."""
+
+    disk: DiskReader
+    directory: Target
+    began: int
+    """The moment, in nanoseconds."""
+    older: dict[tuple[str, ...], bool] = field(default_factory=dict[tuple[str, ...], bool])
+    """Which directories have not changed since."""
+
+    def check_each(self, directory: Target, names: Sequence[str]) -> list[bool]:
+        """Tell it of several files of one directory, all of them just read."""
+        depths = range(len(self.directory.parts), len(directory.parts) + 1)
+        if not self.disk.is_coherent or not all(self._is_older_directory(directory, depth) for depth in depths):
+            return [False] * len(names)
+        return self._are_older(directory, names)
+
+    def _is_older_directory(self, below: Target, depth: int) -> bool:
+        """Tell whether no name in a directory has changed: a link, or another directory, could have been there."""
+        parts = below.parts[:depth]
+        older = self.older.get(parts)
+        if older is None:
+            older = self.older[parts] = self._are_older(replace(below, parts=parts, key=""), (".",))[0]
+        return older
+
+    def _are_older(self, directory: Target, names: Sequence[str]) -> list[bool]:
+        try:
+            looks = self.disk.stat_entries(directory, names)
+        except SureholdError:  # the whole directory is gone
+            return [False] * len(names)
+        latest = self.began - _MARGIN_NS
+        return [look is not None and max(look.ctime_ns, look.mtime_ns) < latest for look in looks]

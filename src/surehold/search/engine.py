@@ -5,18 +5,17 @@
 2. What a caller sees is read by us, through the disk, after the engine is done. A misled engine can at most report a
    position that has no match.
 3. A file that rules deny is not read by an engine.
-4. `UnchangedFiles` tells whether a file that is read now still has the bytes that the engine searched.
 """
 
 import codecs
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, NoReturn, Protocol
 
 from surehold.disk.base import DiskReader, Target
-from surehold.errors import Cancelled, SearchTimeout, SureholdError
+from surehold.errors import Cancelled, SearchTimeout
 from surehold.search.glob import GlobFilter
 from surehold.search.query import EngineName, Search, Want
 from surehold.search.walk import Allowed
@@ -197,9 +196,8 @@ def positions_of_lines(text: bytes, spans: Iterable[Span]) -> list[MatchPosition
 
 
 def positions_of_matches(text: bytes, spans: Iterable[Span]) -> list[MatchPosition]:
-    return drop_empty_matches(
-        (number, start - begin, start == stop) for number, begin, _, (start, stop) in _with_lines(text, spans)
-    )
+    matches = _with_lines(text, spans)
+    return drop_empty_matches((line, start - begin, start == stop) for line, begin, _, (start, stop) in matches)
 
 
 def drop_empty_matches(matches: Iterable[tuple[int, int, bool]]) -> list[MatchPosition]:
@@ -229,42 +227,3 @@ def _with_lines(text: bytes, spans: Iterable[Span]) -> Iterator[tuple[int, int, 
 def _find_line_end(text: bytes, begin: int) -> int:
     end = text.find(b"\n", begin)
     return len(text) if end < 0 else end
-
-
-_MARGIN_NS = 50_000_000
-"""How much older than the search a file must be to count as unchanged: clocks of file systems are coarse."""
-
-
-@dataclass(kw_only=True)
-class UnchangedFiles:
-    """Tells which files below a directory have not changed since a moment, nor the directories on the way to them."""
-
-    disk: DiskReader
-    directory: Target
-    began: int
-    """The moment, in nanoseconds."""
-    older: dict[Parts, bool] = field(default_factory=dict[Parts, bool])
-    """Which directories have not changed since."""
-
-    def check_each(self, directory: Target, names: Sequence[str]) -> list[bool]:
-        """Tell it of several files of one directory, all of them just read."""
-        depths = range(len(self.directory.parts), len(directory.parts) + 1)
-        if not self.disk.is_coherent or not all(self._is_older_directory(directory, depth) for depth in depths):
-            return [False] * len(names)
-        return self._are_older(directory, names)
-
-    def _is_older_directory(self, below: Target, depth: int) -> bool:
-        """Tell whether no name in a directory has changed: a link, or another directory, could have been there."""
-        parts = below.parts[:depth]
-        older = self.older.get(parts)
-        if older is None:
-            older = self.older[parts] = self._are_older(replace(below, parts=parts, key=""), (".",))[0]
-        return older
-
-    def _are_older(self, directory: Target, names: Sequence[str]) -> list[bool]:
-        try:
-            looks = self.disk.stat_entries(directory, names)
-        except SureholdError:  # the whole directory is gone
-            return [False] * len(names)
-        latest = self.began - _MARGIN_NS
-        return [look is not None and max(look.ctime_ns, look.mtime_ns) < latest for look in looks]

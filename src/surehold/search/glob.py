@@ -89,20 +89,14 @@ class Glob:
 
     def step_states(self, states: tuple[int, ...], name: str) -> tuple[int, ...]:
         """Advance over one name of a path; all zero if nothing below it can match."""
-        return tuple(
-            path.step_bits(state, name) if state else 0 for path, state in zip(self.paths, states, strict=True)
-        )
+        return tuple(one.step_bits(state, name) if state else 0 for one, state in zip(self.paths, states, strict=True))
 
     def accepts_states(self, states: tuple[int, ...]) -> bool:
         return any(state & path.end_bit for path, state in zip(self.paths, states, strict=True))
 
     def entry_matcher(self, states: tuple[int, ...]) -> Callable[[str], object]:
         """Return a test for the entries of the directory that a walk has reached."""
-        last = [
-            path.matchers[-1]
-            for path, state in zip(self.paths, states, strict=True)
-            if state >> len(path.names) - 1 & 1
-        ]
+        last = [path.matchers[-1] for path, state in zip(self.paths, states, strict=True) if state & path.end_bit >> 1]
         plain = {matcher for matcher in last if isinstance(matcher, str)}
         others = [matcher.match for matcher in last if isinstance(matcher, re.Pattern)]
         if len(others) == 1 and not plain:
@@ -126,7 +120,7 @@ class Glob:
 
 def _suffix_test(paths: tuple[GlobPath, ...], states: tuple[int, ...]) -> Callable[[str], object] | None:
     """Return a faster test for patterns such as `*.py`; None for any other."""
-    (name,) = [path.names[-1] for path, state in zip(paths, states, strict=True) if state >> len(path.names) - 1 & 1]
+    (name,) = [path.names[-1] for path, state in zip(paths, states, strict=True) if state & path.end_bit >> 1]
     suffix = name[1:]
     return methodcaller("endswith", suffix) if name[0] == "*" and suffix and not _SPECIAL_CHARS.search(suffix) else None
 

@@ -95,9 +95,8 @@ class IgnoreLevel:
         if not self._states:
             return self
         stepped = ((rule, rule.path.step_bits(state, name)) for rule, state in self._states)
-        return IgnoreLevel(
-            self._rules, tuple((rule, state) for rule, state in stepped if state & (rule.path.end_bit - 1))
-        )
+        states = tuple((rule, state) for rule, state in stepped if state & (rule.path.end_bit - 1))
+        return IgnoreLevel(self._rules, states)
 
 
 IgnoreLevels = tuple[tuple[IgnoreLevel, ...], ...]

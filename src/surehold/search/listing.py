@@ -10,28 +10,9 @@ from surehold.disk.base import DirectoryEntry, Target
 from surehold.errors import SearchTimeout, SureholdError
 from surehold.search.engine import Deadline, Parts
 from surehold.search.glob import Glob, GlobFilter, anchored_glob, floating_glob, is_glob
-from surehold.search.query import (
-    GlobResult,
-    Hit,
-    Listing,
-    NewestFile,
-    NewestResult,
-    ResultWindow,
-    Search,
-    SearchResult,
-    left_out_note,
-)
-from surehold.search.result_page import decode_cursor, encode_cursor
-from surehold.search.walk import (
-    SkipTally,
-    TreeWalk,
-    VisitedDirectory,
-    WalkEntry,
-    WalkGuide,
-    key_prefix,
-    stat_names,
-    stat_walk_entries,
-)
+from surehold.search.query import GlobResult, Hit, Listing, NewestFile, NewestResult, ResultWindow, Search, SearchResult
+from surehold.search.result_page import decode_cursor, encode_cursor, left_out_note
+from surehold.search.walk import TreeWalk, VisitedDirectory, WalkEntry, WalkGuide, key_prefix, stat_names, stat_steps
 
 _SIZE_CHARS = 8
 """Characters for the size after a name."""
@@ -47,7 +28,7 @@ def list_directory(walk: TreeWalk, *, recursive: bool, max_depth: int, limit: in
         lengths = (sum(map(len, step.path_parts)) + len(step.path_parts) for step in steps)
         shown = steps[: min(limit, _count_fitting(lengths, room))]
         further = len(steps) > len(shown)
-        entries, last = stat_walk_entries(walk.disk, shown), shown[-1].path_parts if further else ()
+        entries, last = stat_steps(walk.disk, shown), shown[-1].path_parts if further else ()
         total = None if further or passed else len(shown)
     else:
         names = [name for name, _ in next(walk.visit_directories()).entries]
@@ -84,13 +65,13 @@ def find_glob(walk: TreeWalk, pattern: str, *, exclude: Sequence[str], limit: in
     matching = _match_entries(walk, glob, filters, deadline)
     notes = list(walk.tally.build_notes())
     if not matching:
-        if wider := _wider_walk(walk):
+        if wider := walk.widened():
             notes += _explain_no_entries([s.path_parts for s in _match_entries(wider, glob, filters, deadline)])
         if "/" not in pattern:
             notes.append(f"`{pattern}` looks only in the directory itself; `**/{pattern}` looks below it too.")
     return GlobResult(
         directory=walk.start.key,
-        matches=tuple(stat_walk_entries(walk.disk, matching[:limit])),
+        matches=tuple(stat_steps(walk.disk, matching[:limit])),
         truncated=len(matching) > limit,
         total=len(matching),
         skipped=walk.tally.count_skipped(),
@@ -101,8 +82,8 @@ def find_glob(walk: TreeWalk, pattern: str, *, exclude: Sequence[str], limit: in
 def _match_entries(walk: TreeWalk, glob: Glob, filters: GlobFilter, deadline: Deadline) -> list[WalkEntry]:
     found = [
         WalkEntry(visited.directory, visited.parents, name, kind)
-        for visited, entries in _visit_matching(walk, GlobGuide(glob, filters, hidden=walk.hidden), deadline)
-        for name, kind in entries
+        for visited in _visit_matching(walk, GlobGuide(glob, filters, hidden=walk.hidden), deadline)
+        for name, kind in visited.entries
         if filters.enters_directory((*visited.parents, name))
     ]
     found.sort(key=lambda step: step.path_parts)
@@ -140,21 +121,14 @@ class GlobGuide(WalkGuide):
         return states if self._hidden else self._glob.dotted_states(states)
 
 
-def _visit_matching(
-    walk: TreeWalk, guide: GlobGuide, deadline: Deadline
-) -> Iterator[tuple[VisitedDirectory, list[DirectoryEntry]]]:
+def _visit_matching(walk: TreeWalk, guide: GlobGuide, deadline: Deadline) -> Iterator[VisitedDirectory]:
+    """Yield the directories that have matching entries, with no other entries."""
     number = 0
     for visited in replace(walk, guide=guide).visit_directories():
         deadline.check(number, None, "entries looked at")
         number += len(visited.entries)
         if entries := guide.matching_entries(visited):
-            yield visited, entries
-
-
-def _wider_walk(walk: TreeWalk) -> TreeWalk | None:
-    """Return the same walk through ignored and hidden entries too; None if it leaves out none of them."""
-    leaves_out = walk.ignore or not walk.hidden
-    return replace(walk, ignore=False, hidden=True, tally=SkipTally()) if leaves_out else None
+            yield visited._replace(entries=entries)
 
 
 def _explain_no_entries(found: Sequence[Parts]) -> list[str]:
@@ -174,7 +148,7 @@ def search_paths(walk: TreeWalk, search: Search, window: ResultWindow, *, deadli
     shown = shown[: _count_fitting((len(hit.path) for hit in shown), window.room)]
     further = len(shown) < len(wanted)
     notes = list(walk.tally.build_notes())
-    if not found and (wider := _wider_walk(walk)):
+    if not found and (wider := walk.widened()):
         notes += _explain_no_entries(_match_paths(wider, matches, filters, deadline)[0])
     return SearchResult(
         want="matches",
@@ -221,14 +195,14 @@ def find_newest(walk: TreeWalk, pattern: str, *, closed: Sequence[str], limit: i
         deadline.raise_timeout(0, "files were found so far")
     found.sort()
     elsewhere = below = None
-    notes = list(walk.tally.build_notes())
+    skipped, notes = walk.tally.count_skipped(), list(walk.tally.build_notes())
     if not complete:
         notes.append(f"Time was up after {deadline.seconds:g} s: this is what was found until then, not all there is.")
-    if not found and (wider := _wider_walk(walk)):
+    if not found and (wider := walk.widened()):
         elsewhere = _count_matching(wider, glob, closed, deadline)
         notes += [left_out_note(elsewhere, _LEFT_OUT, ("file", "files"), ())] if elsewhere else []
     if not found and "/" not in pattern:
-        below = _count_matching(replace(walk, tally=SkipTally()), anchored_glob(f"**/{pattern}"), closed, deadline)
+        below = _count_matching(walk, anchored_glob(f"**/{pattern}"), closed, deadline)
         if below is not None:
             notes.append(f"`{pattern}` looks only in the directory itself; `**/{pattern}` matches {below}.")
     return NewestResult(
@@ -236,7 +210,7 @@ def find_newest(walk: TreeWalk, pattern: str, *, closed: Sequence[str], limit: i
         files=tuple(NewestFile(-time, key) for time, key in found[:limit]),
         total=len(found),
         complete=complete,
-        skipped=walk.tally.count_skipped(),
+        skipped=skipped,
         elsewhere=elsewhere,
         below=below,
         notes=tuple(notes),
@@ -255,8 +229,8 @@ def _match_files_by_age(
     """Return the files that match, each with its age, and whether there was time for all of them."""
     guide, found = GlobGuide(glob, hidden=walk.hidden, closed=closed), list[tuple[int, str]]()
     try:
-        for visited, entries in _visit_matching(walk, guide, deadline):
-            if names := [name for name, kind in entries if kind == "file"]:
+        for visited in _visit_matching(walk, guide, deadline):
+            if names := [name for name, kind in visited.entries if kind == "file"]:
                 found += _with_ages(walk, visited.directory, names)
     except SearchTimeout:
         return found, False

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from surehold.disk.base import Target
-from surehold.errors import FileTooLarge, InvalidPattern, NotFound, OutsideWorkspace, SearchTimeout, SureholdError
+from surehold.errors import FileTooLarge, InvalidPattern, SearchTimeout, SureholdError
 from surehold.search.engine import Deadline, FileMatches, Scope, Span, TreeMatches, matches_of_spans, searched_bytes
 from surehold.search.file_types import type_globs
 from surehold.search.glob import GlobFilter
 from surehold.search.query import EngineName, Search, Want
-from surehold.search.walk import SkipTally, TreeWalk, WalkGuide
+from surehold.search.walk import VANISHED_ERRORS, SkipTally, TreeWalk, WalkGuide
 from surehold.text.encoding import SNIFF_BYTES
 
 _MAX_PLACES = 500_000
@@ -70,9 +70,8 @@ class LiteralEngine:
 
     def _compile(self, search: Search) -> Callable[[bytes], list[Span]]:
         if search.mode == "regex" and _REGEX_SIGNS.search(search.query):
-            raise InvalidPattern(
-                f"Regular expressions cannot be used here: {self.why}.", reason="needs_ripgrep", action=self.way_out
-            )
+            message = f"Regular expressions cannot be used here: {self.why}."
+            raise InvalidPattern(message, reason="needs_ripgrep", action=self.way_out)
         if search.case_sensitive:
             pattern = re.compile(escape_lines(search.query).encode())
             return lambda data: [match.span() for match in pattern.finditer(searched_bytes(data))]
@@ -127,7 +126,7 @@ def _read_file(scope: Scope, target: Target, found: TreeMatches) -> bytes | None
         stored = scope.disk.read(target, limit=scope.max_file_bytes)
     except FileTooLarge:
         found.too_large += 1
-    except (NotFound, OutsideWorkspace):  # it was removed, or replaced by a link
+    except VANISHED_ERRORS:
         pass
     except SureholdError:
         found.unreadable.append(target.key)

@@ -220,11 +220,3 @@ class SearchResult:
 
 def name_some(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMES_IN_NOTE]) + (" …" if len(names) > _NAMES_IN_NOTE else "")
-
-
-def left_out_note(count: int, kinds: Sequence[str], nouns: tuple[str, str], names: Sequence[str]) -> str:
-    """Return the note of a search without matches: how many entries that were left out would match."""
-    *first, last = kinds
-    which = f"{', '.join(first)} or {last}" if first else last
-    noun, verb = (nouns[0], "matches") if count == 1 else (nouns[1], "match")
-    return f"0 matches; {count} {which} {noun} {verb}" + (f": {name_some(names)}." if names else ".")

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from surehold.errors import InvalidArgument, InvalidPattern
 from surehold.search.engine import Deadline, Engine, MatchPosition, searched_bytes
-from surehold.search.query import Hit, MatchedLine, ResultWindow, Search
+from surehold.search.query import Hit, MatchedLine, ResultWindow, Search, name_some
 from surehold.text.encoding import UTF8
 from surehold.text.snapshot import Snapshot
 
@@ -104,10 +104,8 @@ class ResultPage:
             order = path_sort_key(name)
             return all(self._take_hit(view, name, place) for place in places if (order, *place) > self._last)
         matching = dict(places)
-        return all(
-            self._take_row(view, number, matching.get(number))
-            for number in _line_numbers(matching, self._window, view.line_count)
-        )
+        numbers = _line_numbers(matching, self._window, view.line_count)
+        return all(self._take_row(view, number, matching.get(number)) for number in numbers)
 
     def _take_row(self, view: "_SearchedFile", line: int, begins: int | None) -> bool:
         if self.to_skip:  # there may be very many, so they are not even looked at
@@ -174,11 +172,9 @@ class _SearchedFile:
         line, begins = place
         column = self._count_chars(line, begins) + 1
         preview = cut_around(self._decode_line(line), column - 1)
-        numbers = (
-            range(max(1, line - window.before), line),
-            range(line + 1, min(self.line_count, line + window.after) + 1),
-        )
-        before, after = (tuple(cut_around(self._decode_line(each), 0) for each in group) for group in numbers)
+        first, last = max(1, line - window.before), min(self.line_count, line + window.after)
+        around = range(first, line), range(line + 1, last + 1)
+        before, after = (tuple(cut_around(self._decode_line(each), 0) for each in group) for group in around)
         return Hit(path=self._key, line=line, column=column, preview=preview, before=before, after=after)
 
     def _count_chars(self, line: int, size: int) -> int:
@@ -198,6 +194,14 @@ def cut_around(text: str, at: int) -> str:
     end = begin + LINE_CHARS
     left, right = _ELLIPSIS if begin else "", _ELLIPSIS if end < len(text) else ""
     return left + text[begin + len(left) : end - len(right)] + right
+
+
+def left_out_note(count: int, kinds: Sequence[str], nouns: tuple[str, str], names: Sequence[str]) -> str:
+    """Return the note of a search without matches: how many entries that were left out would match."""
+    *first, last = kinds
+    which = f"{', '.join(first)} or {last}" if first else last
+    noun, verb = (nouns[0], "matches") if count == 1 else (nouns[1], "match")
+    return f"0 matches; {count} {which} {noun} {verb}" + (f": {name_some(names)}." if names else ".")
 
 
 Highlights = dict[tuple[str, int], list[tuple[int, int]]]

@@ -8,7 +8,7 @@
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
@@ -21,6 +21,8 @@ from surehold.search.query import ListedEntry, Skipped, name_some
 
 Allowed = Callable[[Target, bool], bool]
 """Tells whether a target may be seen; the second argument tells whether it is a directory."""
+VANISHED_ERRORS = (NotFound, OutsideWorkspace)
+"""What the disk raises for an entry that was removed, or replaced by a link, since it was listed."""
 _BY_NAME = itemgetter(0)
 
 
@@ -129,6 +131,11 @@ class TreeWalk:
                 if kind == "directory":
                     pending += self._pending_below(visit, rules, name)
 
+    def widened(self) -> "TreeWalk | None":
+        """Return the same walk through ignored and hidden entries too; None if it leaves out none of them."""
+        leaves_out = self.ignore or not self.hidden
+        return replace(self, ignore=False, hidden=True, tally=SkipTally()) if leaves_out else None
+
     def _pending_start(self) -> list[_PendingDirectory]:
         rules = initial_rules(inherited_rules(self.disk, self.start) if self.ignore else ())
         return [_PendingDirectory(self.start, (), rules, self.guide.initial_states())]
@@ -155,9 +162,8 @@ class TreeWalk:
             return
         states = self.guide.enter_directory(visit.states, parts)
         if states is not None:
-            yield _PendingDirectory(
-                self.disk.target_below(visit.target, (name,)), parts, rules.for_subdirectory(name), states
-            )
+            target = self.disk.target_below(visit.target, (name,))
+            yield _PendingDirectory(target, parts, rules.for_subdirectory(name), states)
 
     def _visible_entries(self, visit: _PendingDirectory) -> tuple[list[DirectoryEntry], IgnoreStack]:
         """Return the visible entries of a directory, sorted, and the ignore rules in it."""
@@ -188,7 +194,7 @@ class TreeWalk:
         except SureholdError as error:
             if not visit.parents:
                 raise
-            if not isinstance(error, NotFound | OutsideWorkspace):  # unless it was removed, or replaced by a link
+            if not isinstance(error, VANISHED_ERRORS):
                 self.tally.unreadable.append(visit.target.key)
             return []
 
@@ -197,7 +203,7 @@ def key_prefix(directory: Target) -> str:
     return "" if directory.key == "." else directory.key + "/"
 
 
-def stat_walk_entries(disk: DiskReader, steps: Iterable[WalkEntry]) -> list[ListedEntry]:
+def stat_steps(disk: DiskReader, steps: Iterable[WalkEntry]) -> list[ListedEntry]:
     """Return the entries of a walk with size and time; those that are gone are left out."""
     groups = groupby(steps, key=lambda step: (step.directory, step.parents))
     return [
@@ -207,9 +213,7 @@ def stat_walk_entries(disk: DiskReader, steps: Iterable[WalkEntry]) -> list[List
     ]
 
 
-def stat_names(
-    disk: DiskReader, directory: Target, parents: tuple[str, ...], names: Sequence[str]
-) -> list[ListedEntry]:
+def stat_names(disk: DiskReader, directory: Target, parents: tuple[str, ...], names: list[str]) -> list[ListedEntry]:
     try:
         looks = disk.stat_entries(directory, names)
     except SureholdError:  # the whole directory is gone

@@ -175,9 +175,8 @@ def _parse_line_positions(records: bytes) -> list[MatchPosition]:
 
 
 def _parse_match_positions(records: bytes) -> list[MatchPosition]:
-    return drop_empty_matches(
-        (int(line), int(column or 1) - 1, not (column and text)) for line, column, text in _RECORD.findall(records)
-    )
+    rows = _RECORD.findall(records)
+    return drop_empty_matches((int(line), int(column or 1) - 1, not (column and text)) for line, column, text in rows)
 
 
 def _add_events(found: TreeMatches, output: bytes) -> None:

@@ -96,9 +96,8 @@ def run_program(
                 pass_fds=files,
             )
         except OSError as error:
-            raise DiskFailed(
-                f"Could not start the search program: {error.strerror}.", reason="search_failed"
-            ) from error
+            message = f"Could not start the search program: {error.strerror}."
+            raise DiskFailed(message, reason="search_failed") from error
         try:
             timed_out = not _wait_for_exit(child, output, deadline, max_output)
         finally:
