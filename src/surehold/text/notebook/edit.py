@@ -13,15 +13,7 @@ from surehold.errors import InvalidArgument, NotebookInvalid
 from surehold.text.encoding import UTF8
 from surehold.text.notebook.json_spans import JsonText
 from surehold.text.notebook.model import Notebook, NotebookCell, cell_lines, cell_names, read_notebook
-from surehold.text.notebook.style import (
-    JsonSpelling,
-    NotebookLayout,
-    key_position,
-    learn_layout,
-    learn_spelling,
-    order_keys,
-    split_source,
-)
+from surehold.text.notebook.style import NotebookLayout, key_position, learn_layout, order_keys, split_source
 from surehold.text.plan import EditOutcome, EditPlan, LineSpan, Span, splice_spans
 from surehold.text.snapshot import Snapshot
 
@@ -60,24 +52,22 @@ def removal_piece(notebook: Notebook, cell: NotebookCell) -> CellPiece:
     return CellPiece(cell.place.start, cells[1].place.start, "")
 
 
-def source_text(
-    notebook: Notebook, cell: NotebookCell, source: str, layout: NotebookLayout, spelling: JsonSpelling
-) -> str:
+def source_text(notebook: Notebook, cell: NotebookCell, source: str, layout: NotebookLayout) -> str:
     """Write a source as the cell's own was; lines that stay are copied as they are spelled."""
     if not cell.listed:
-        return spelling.json_string(source)
+        return layout.spelling.json_string(source)
     json = JsonText(notebook.text)
     rows = json.read_items(cell.source_member.start).members
     known = {json.read_value(row.start)[0]: notebook.text[row.start : row.end] for row in reversed(rows)}
-    return rows_text(source, known, layout, spelling)
+    return rows_text(source, known, layout)
 
 
-def rows_text(source: str, known: Mapping[str, str], layout: NotebookLayout, spelling: JsonSpelling) -> str:
+def rows_text(source: str, known: Mapping[str, str], layout: NotebookLayout) -> str:
     """Write a source as a list of lines; known lines as they are spelled already."""
     rows, gaps = split_source(source), layout.rows
     if not rows:
         return "[]"
-    written = gaps.between.join(known.get(row) or spelling.json_string(row) for row in rows)
+    written = gaps.between.join(known.get(row) or layout.spelling.json_string(row) for row in rows)
     return f"[{gaps.opening}{written}{gaps.closing}]"
 
 
@@ -103,19 +93,16 @@ def remove_code_keys(cell: NotebookCell) -> list[CellPiece]:
     return pieces
 
 
-def add_code_keys(cell: NotebookCell, layout: NotebookLayout, spelling: JsonSpelling) -> list[CellPiece]:
+def add_code_keys(cell: NotebookCell, layout: NotebookLayout) -> list[CellPiece]:
     members, gaps = cell.place.members, layout.members
     keys, added = [one.key for one in members], dict[int, str]()
     for key, value in CODE_ONLY_KEYS.items():
         if key in keys:
             continue
-        place, member = key_position(key, keys), f"{spelling.json_string(key)}{layout.colon}{value}"
+        place, member = key_position(key, keys), layout.write_member(key, value)
         added[place] = added.get(place, "") + (gaps.between + member if place else member + gaps.between)
-    return [
-        CellPiece(at, at, new)
-        for place, new in added.items()
-        for at in [members[place - 1].end if place else members[0].at]
-    ]
+    at = {place: members[place - 1].end if place else members[0].at for place in added}
+    return [CellPiece(at[place], at[place], new) for place, new in added.items()]
 
 
 def pieces_to_spans(notebook: Notebook, pieces: list[CellPiece]) -> tuple[Span, ...]:
@@ -243,15 +230,15 @@ class CellEdit:
 def _replace_cell(notebook: Notebook, cell: NotebookCell, request: CellRequest) -> CellChange:
     kind, source = request.kind or cell.kind, request.source
     pieces, cleared, notices = list[CellPiece](), False, ()
-    layout, spelling = learn_layout(notebook, cell.index), learn_spelling(notebook, cell.index, new=source)
+    layout = learn_layout(notebook, cell.index, new=source)
     if source != cell.source:
-        pieces.append(member_piece(cell, "source", source_text(notebook, cell, source, layout, spelling)))
+        pieces.append(member_piece(cell, "source", source_text(notebook, cell, source, layout)))
     if kind != cell.kind:
-        pieces.append(member_piece(cell, "cell_type", spelling.json_string(kind)))
+        pieces.append(member_piece(cell, "cell_type", layout.spelling.json_string(kind)))
     if pieces:
         changed = clear_run_results(notebook, cell) if kind == "code" else remove_code_keys(cell)
         cleared = bool(changed)
-        pieces += changed + (add_code_keys(cell, layout, spelling) if kind == "code" else [])
+        pieces += changed + (add_code_keys(cell, layout) if kind == "code" else [])
         check_cell(apply_pieces(notebook.text, pieces, cell), source=source, kind=kind)
     if kind == "code" and cell.kind != "code" and cell.place.find_member("attachments"):
         notices = ("The cell keeps its attachments, which code cells do not have; Jupyter may complain about them.",)
@@ -263,18 +250,18 @@ def _insert_cell(notebook: Notebook, request: CellRequest) -> CellChange:
     cells, kind = notebook.cells, request.kind or "code"
     at, notices = _insertion_index(notebook, request)
     near = min(max(at - 1, 0), len(cells) - 1)
-    layout, spelling = learn_layout(notebook, near), learn_spelling(notebook, near, new=request.source)
+    layout = learn_layout(notebook, near, new=request.source)
     new_id = _free_id(notebook, request.seed) if notebook.has_ids else ""
     listed = cells[near].listed if cells else True
     parts = {
-        "cell_type": spelling.json_string(kind),
+        "cell_type": layout.spelling.json_string(kind),
         "metadata": "{}",
-        "source": rows_text(request.source, {}, layout, spelling) if listed else spelling.json_string(request.source),
-        **({"id": spelling.json_string(new_id)} if new_id else {}),
+        "source": rows_text(request.source, {}, layout) if listed else layout.spelling.json_string(request.source),
+        **({"id": layout.spelling.json_string(new_id)} if new_id else {}),
         **(CODE_ONLY_KEYS if kind == "code" else {}),
     }
     gaps = layout.members
-    members = [f"{spelling.json_string(key)}{layout.colon}{parts[key]}" for key in order_keys(list(parts), cells, kind)]
+    members = [layout.write_member(key, parts[key]) for key in order_keys(list(parts), cells, kind)]
     text = "{" + gaps.opening + gaps.between.join(members) + gaps.closing + "}"
     check_cell(text, source=request.source, kind=kind)
     ids = [cell.id for cell in cells]
@@ -316,21 +303,16 @@ def _change_of(notebook: Notebook, cell: NotebookCell, mode: EditMode, pieces: l
 def _check_request(request: CellRequest) -> None:
     UTF8.encode(request.source)  # half of a character cannot be saved
     if request.mode != "insert" and not request.name:
-        raise InvalidArgument(
-            f"`cell_id` is missing: {request.mode} needs to know which cell.",
-            reason="no_cell",
-            action="Send the id of the cell as reading the notebook shows it.",
-        )
+        message = f"`cell_id` is missing: {request.mode} needs to know which cell."
+        action = "Send the id of the cell as reading the notebook shows it."
+        raise InvalidArgument(message, reason="no_cell", action=action)
     if request.mode != "insert" and request.position:
         raise InvalidArgument(f"`position` is not allowed with edit_mode={request.mode}.", reason="bad_position")
     if request.position in ("after", "before") and not request.name:
         raise InvalidArgument(f"`position` is {request.position}, but `cell_id` is missing.", reason="bad_position")
     if request.position in ("start", "end") and request.name:
-        raise InvalidArgument(
-            f"`cell_id` is not allowed with position={request.position}.",
-            reason="bad_position",
-            action="Leave one of them out.",
-        )
+        message = f"`cell_id` is not allowed with position={request.position}."
+        raise InvalidArgument(message, reason="bad_position", action="Leave one of them out.")
 
 
 def _insertion_index(notebook: Notebook, request: CellRequest) -> tuple[int, tuple[str, ...]]:

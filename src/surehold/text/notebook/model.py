@@ -80,7 +80,7 @@ class Notebook:
         try:
             return JsonText(self.text).read_value(member.start)[0] if member else None
         except RecursionError:
-            raise _invalid_notebook("The notebook is nested too deeply.", reason="too_deep") from None
+            raise NotebookInvalid("The notebook is nested too deeply.", reason="too_deep") from None
 
     def byte_offsets(self, places: Sequence[int]) -> list[int]:
         """Return where characters are in the bytes of the file; the places grow."""
@@ -106,11 +106,10 @@ class Notebook:
             )
         match = _PLACE_NAME.fullmatch(name)
         at = int(match[1]) if match else len(self.cells)
+        own = escape_text(self.cells[at].name) if at < len(self.cells) else ""
         raise CellNotFound(
             f"No cell is called `{escape_text(name[:80])}`.",
-            action=f"The cell at {at} has an id: call it `{escape_text(self.cells[at].name)}`."
-            if at < len(self.cells)
-            else None,
+            action=f"The cell at {at} has an id: call it `{own}`." if own else None,
             cells=[_cell_summary(cell) for cell in self.cells[:_MAX_LISTED_CELLS]],
             cell_count=len(self.cells),
         )
@@ -128,14 +127,13 @@ def read_notebook(data: bytes) -> Notebook:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        raise NotebookInvalid(
-            f"The notebook is not UTF-8: byte {error.start} fits no character.", reason="not_utf8"
-        ) from None
+        message = f"The notebook is not UTF-8: byte {error.start} fits no character."
+        raise NotebookInvalid(message, reason="not_utf8") from None
     body = text.removeprefix(_BOM)
     try:
         return _parse_notebook(body, len(_BOM.encode()) if body is not text else 0)
     except RecursionError:
-        raise _invalid_notebook("The notebook is nested too deeply.", reason="too_deep") from None
+        raise NotebookInvalid("The notebook is nested too deeply.", reason="too_deep") from None
     except ValueError as error:
         raise _invalid_json(body, error) from None
 
@@ -167,7 +165,7 @@ class _CellCollector:
 
         if not self.json.text.startswith("{", at):
             self.json.read_value(at)  # no value at all is another problem
-            raise _invalid_notebook(f"Cell {len(self.found)} is not an object.")
+            raise NotebookInvalid(f"Cell {len(self.found)} is not an object.", reason="malformed")
         place = self.json.read_object(at, read_member)
         self.found.append((place, facts))
         return place.end
@@ -179,24 +177,21 @@ def _parse_notebook(text: str, mark: int) -> Notebook:
     begin = json.skip_blanks(0)
     if begin < len(text) and not text.startswith("{", begin):
         json.expect_end(json.read_value(begin)[1])
-        raise _invalid_notebook("The file is JSON, but not a notebook.")
+        raise NotebookInvalid("The file is JSON, but not a notebook.", reason="malformed")
     place = json.read_object(begin, cells.read_top_member)
     json.expect_end(place.end)
     minor = _minor_version(cells.facts)
     _check_keys(place, "the notebook")
     if cells.array is None:
-        raise _invalid_notebook("The notebook has no list of cells.")
+        raise NotebookInvalid("The notebook has no list of cells.", reason="malformed")
     names = cell_names([_text_or_empty(facts.get("id")) for _, facts in cells.found])
-    found = tuple(
-        _build_cell(index, name, *one) for index, (name, one) in enumerate(zip(names, cells.found, strict=True))
-    )
+    found = tuple(_build_cell(at, name, *one) for at, (name, one) in enumerate(zip(names, cells.found, strict=True)))
     language = _code_language(cells.facts.get("metadata"))
     return Notebook(text=text, mark=mark, place=place, array=cells.array, cells=found, minor=minor, language=language)
 
 
 def _check_keys(place: JsonBlock, name: str) -> None:
-    key = place.repeated_key
-    if key is not None:
+    if (key := place.repeated_key) is not None:
         raise NotebookInvalid(f"The key `{escape_text(key)}` occurs twice in {name}.", reason="duplicate_key")
 
 
@@ -204,10 +199,10 @@ def _build_cell(index: int, name: str, place: JsonBlock, facts: dict[str, Any]) 
     _check_keys(place, f"cell {index}")
     kind, source, count = facts.get("cell_type"), facts.get("source"), facts.get("execution_count")
     if not isinstance(kind, str):
-        raise _invalid_notebook(f"Cell {index} does not say its type.")
+        raise NotebookInvalid(f"Cell {index} does not say its type.", reason="malformed")
     rows: list[Any] = cast("list[Any]", source) if isinstance(source, list) else [source]
     if not all(isinstance(row, str) for row in rows):
-        raise _invalid_notebook(f"The source of cell {index} is neither a text nor a list of texts.")
+        raise NotebookInvalid(f"The source of cell {index} is neither a text nor a list of texts.", reason="malformed")
     return NotebookCell(
         index=index,
         name=name,
@@ -231,21 +226,15 @@ def _cells_meant(name: str, ids: Sequence[str]) -> list[int]:
 def _minor_version(facts: dict[str, Any]) -> int:
     major, minor = facts.get("nbformat"), facts.get("nbformat_minor", 0)
     if not isinstance(major, int) or not isinstance(minor, int):
-        raise _invalid_notebook("The file does not say which notebook format it has.", reason="no_format")
+        raise NotebookInvalid("The file does not say which notebook format it has.", reason="no_format")
     if major < _SUPPORTED_MAJOR:
-        raise NotebookInvalid(
-            f"The notebook has format {major}, which keeps its cells elsewhere.",
-            reason="old_format",
-            action="Convert it first: `jupyter nbconvert --to notebook --inplace FILE`.",
-            nbformat=major,
-        )
+        message = f"The notebook has format {major}, which keeps its cells elsewhere."
+        action = "Convert it first: `jupyter nbconvert --to notebook --inplace FILE`."
+        raise NotebookInvalid(message, reason="old_format", action=action, nbformat=major)
     if major > _SUPPORTED_MAJOR:
-        raise NotebookInvalid(
-            f"The notebook has format {major}, which is not known here.",
-            reason="new_format",
-            action="Save it as format 4, or change it in the program that wrote it.",
-            nbformat=major,
-        )
+        message = f"The notebook has format {major}, which is not known here."
+        action = "Save it as format 4, or change it in the program that wrote it."
+        raise NotebookInvalid(message, reason="new_format", action=action, nbformat=major)
     return minor
 
 
@@ -270,28 +259,18 @@ def _cell_summary(cell: NotebookCell) -> str:
     return f"{escape_text(cell.name)} | {escape_text(cell.kind)} at {cell.index} | {shown}"
 
 
-def _invalid_notebook(message: str, *, reason: str = "malformed") -> NotebookInvalid:
-    return NotebookInvalid(message, reason=reason)
-
-
 def _invalid_json(text: str, error: ValueError) -> NotebookInvalid:
     if _CONFLICT.search(text):
-        return NotebookInvalid(
-            "The notebook holds the markers of an unfinished merge.",
-            reason="conflict_markers",
-            action="Finish the merge first, for example with `nbdime` or by taking one side.",
-        )
+        message = "The notebook holds the markers of an unfinished merge."
+        action = "Finish the merge first, for example with `nbdime` or by taking one side."
+        return NotebookInvalid(message, reason="conflict_markers", action=action)
     if not text.strip():
         return NotebookInvalid("The notebook is an empty file.", reason="empty", action="Create it in Jupyter first.")
     if not isinstance(error, JSONDecodeError):
         return NotebookInvalid("The notebook holds a number that is too long.", reason="not_json")
-    return NotebookInvalid(
-        f"The notebook is not valid JSON: {error.msg} in line {error.lineno}, column {error.colno}.",
-        reason="not_json",
-        action="Correct it there, or open an earlier version of it.",
-        line=error.lineno,
-        column=error.colno,
-    )
+    message = f"The notebook is not valid JSON: {error.msg} in line {error.lineno}, column {error.colno}."
+    action = "Correct it there, or open an earlier version of it."
+    return NotebookInvalid(message, reason="not_json", action=action, line=error.lineno, column=error.colno)
 
 
 CellLines = tuple[int, int]

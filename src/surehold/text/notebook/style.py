@@ -38,7 +38,7 @@ class JsonSpelling:
         return spelled
 
 
-def learn_spelling(notebook: Notebook, near: int, *, new: str) -> JsonSpelling:
+def _learn_spelling(notebook: Notebook, near: int, *, new: str) -> JsonSpelling:
     """Learn how to spell a new text from the sources, the nearest cell first, and if need be from all of the file."""
     known, raw, wide = dict[str, str](), set[str](), False
     for sample in _source_samples(notebook, near):
@@ -93,8 +93,9 @@ class JsonGaps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotebookLayout:
-    """Where blanks and line ends are."""
+    """Where blanks and line ends are, and how strings are spelled."""
 
+    spelling: JsonSpelling
     colon: str
     """From a key to its value."""
     cells: JsonGaps
@@ -103,9 +104,12 @@ class NotebookLayout:
     rows: JsonGaps
     """Of a source that is a list."""
 
+    def write_member(self, key: str, value: str) -> str:
+        return f"{self.spelling.json_string(key)}{self.colon}{value}"
 
-def learn_layout(notebook: Notebook, near: int) -> NotebookLayout:
-    """Copy the layout of the nearest cell; what no cell shows is derived from the members of the notebook itself."""
+
+def learn_layout(notebook: Notebook, near: int, *, new: str) -> NotebookLayout:
+    """Copy the layout of the nearest cell, for a new text; what no cell shows is derived from the notebook's members."""
     text, top, array = notebook.text, notebook.place, notebook.array
     outer = _read_gaps(text, top) or JsonGaps(opening="", between=", ", closing="")
     near_first = sorted(notebook.cells, key=lambda one: abs(one.index - near))
@@ -114,6 +118,7 @@ def learn_layout(notebook: Notebook, near: int) -> NotebookLayout:
     listed = (JsonText(text).read_items(cell.source_member.start) for cell in near_first if cell.listed)
     rows = next((gaps for one in listed if (gaps := _read_gaps(text, one))), None)
     return NotebookLayout(
+        spelling=_learn_spelling(notebook, near, new=new),
         colon=text[sample.key_end : sample.start],
         cells=_fill_gaps(_read_gaps(text, array), outer, depth=2),
         members=_fill_gaps(_read_gaps(text, nearest) if nearest else None, outer, depth=3),
