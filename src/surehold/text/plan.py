@@ -1,6 +1,6 @@
 """What an edit would do: the plan of spans, computed before anything is written, and its diff."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import tee
@@ -241,20 +241,27 @@ class Keep:
 def _convert_to_utf8(plan: EditPlan) -> EditPlan | None:
     """Return the same plan for the same text in UTF-8; None where it has no spans, or its lines would be others."""
     data, encoding = plan.before.data, plan.before.encoding
-    at, size, pieces, spans = len(encoding.bom), 0, list[bytes](), list[Span]()
-    if not plan.spans or plan.spans[0].start < at or plan.after.encoding != encoding:
+    begin, name = len(encoding.bom), encoding.name
+    if not plan.spans or plan.spans[0].start < begin or plan.after.encoding != encoding:
         return None
     try:
-        for span in plan.spans:
-            parts = data[at : span.start], data[span.start : span.end], span.new
-            kept, old, new = (part.decode(encoding.name).encode() for part in parts)
-            spans.append(Span(start=size + len(kept), end=size + len(kept) + len(old), new=new))
-            pieces += (kept, old)
-            at, size = span.end, spans[-1].end
-        pieces.append(data[at:].decode(encoding.name).encode())
+        text, spans = convert_parts(data, plan.spans, lambda part: part.decode(name).encode(), begin=begin)
     except UnicodeError:
         return None
-    return splice_spans(Snapshot(b"".join(pieces), encoding=UTF8), spans)
+    return splice_spans(Snapshot(text, encoding=UTF8), spans)
+
+
+def convert_parts(
+    data: bytes, spans: Sequence[Span], convert: Callable[[bytes], bytes], *, begin: int = 0
+) -> tuple[bytes, list[Span]]:
+    """Convert a text and what its spans make of it, each part by itself; return it with the spans that it has then."""
+    at, size, pieces, moved = begin, 0, list[bytes](), list[Span]()
+    for span in spans:
+        kept, old, new = map(convert, (data[at : span.start], data[span.start : span.end], span.new))
+        moved.append(Span(start=size + len(kept), end=size + len(kept) + len(old), new=new))
+        pieces += (kept, old)
+        at, size = span.end, moved[-1].end
+    return b"".join((*pieces, convert(data[at:]))), moved
 
 
 def _spans_tell_lines(plan: EditPlan) -> bool:

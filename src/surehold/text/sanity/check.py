@@ -64,11 +64,8 @@ def find_repeated_lines(changed: Sequence[SanityRegion]) -> Iterator[SanityFindi
     if row is None:
         return
     lines = [r.line + i for r in changed for i, text in enumerate(r.new) if text == row]
-    yield SanityFinding(
-        kind="duplicate_lines",
-        fault=f"lines {lines[0]} and {lines[1]} of the new text are equal: `{preview_line(row)}`",
-        line=lines[1],
-    )
+    fault = f"lines {lines[0]} and {lines[1]} of the new text are equal: `{preview_line(row)}`"
+    yield SanityFinding(kind="duplicate_lines", fault=fault, line=lines[1])
 
 
 def preview_line(row: bytes) -> str:
@@ -77,18 +74,12 @@ def preview_line(row: bytes) -> str:
 
 def _repeats_neighbour(row: bytes, surviving: Sequence[bytes], earlier: Sequence[bytes]) -> bool:
     """Tell whether a new line equals the surviving one that it touches, which did not touch its like before."""
-    touched = surviving[:1] == (row,)
-    already = row in (*earlier[:1], *surviving[1:])
-    return touched and not already and _has_content(row)
+    return surviving[:1] == (row,) and row not in (*earlier[:1], *surviving[1:]) and _has_content(row)
 
 
 def _repeat_finding(row: bytes, line: int, side: str) -> SanityFinding:
-    return SanityFinding(
-        kind="seam_duplicate",
-        fault=f"line {line} repeats the line {side} it, which was already there: `{preview_line(row)}`",
-        line=line,
-        suspicious=True,
-    )
+    fault = f"line {line} repeats the line {side} it, which was already there: `{preview_line(row)}`"
+    return SanityFinding(kind="seam_duplicate", fault=fault, line=line, suspicious=True)
 
 
 def _is_one_more_item(region: SanityRegion) -> bool:
@@ -134,12 +125,10 @@ def _introduced_lines(
     known = Counter(row for region in changed for row in region.old if pattern.match(row))
     for region in changed:
         for index, row in enumerate(region.new):
-            if not pattern.match(row):
-                continue
-            if known[row]:
+            if pattern.match(row):
                 known[row] -= 1
-                continue
-            yield region, index
+                if known[row] < 0:
+                    yield region, index
 
 
 def _underlines_title(region: SanityRegion, index: int) -> bool:
@@ -223,12 +212,8 @@ def _operation_of(plan: EditPlan, span: int, line: int) -> int | None:
     if len(plan.applied) == 1:
         return plan.applied[0].index
     place = plan.line_spans()[span] if plan.spans else None
-    exact = (applied.index for applied in plan.applied if place in applied.ranges)
-    around = (
-        applied.index
-        for applied in plan.applied
-        if any(r.new_start_line <= line <= r.new_end_line for r in applied.ranges)
-    )
+    exact = (one.index for one in plan.applied if place in one.ranges)
+    around = (one.index for one in plan.applied if any(r.new_start_line <= line <= r.new_end_line for r in one.ranges))
     return next(exact, next(around, None))
 
 

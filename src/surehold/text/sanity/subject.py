@@ -1,13 +1,14 @@
 """What the sanity checks examine (both sides of a plan, and the lines that changed) and what they report."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from typing import Any, Literal, Protocol
 
 from surehold.text.align import shared_ends
 from surehold.text.encoding import Encoding
-from surehold.text.plan import EditPlan, Span, splice_spans
+from surehold.text.plan import EditPlan, Span, convert_parts, splice_spans
 from surehold.text.snapshot import Snapshot
 
 FindingKind = Literal[
@@ -126,23 +127,11 @@ def subject_from_plan(plan: EditPlan) -> SanitySubject:
     if same and b"\r" not in before.data and b"\r" not in after.data:
         return SanitySubject(before=before.data, after=after.data, spans=spans)
     lone_cr = before.data != b"" and before.lines.style == "cr"
-    at, grown, moved, pieces = 0, 0, list[Span](), list[bytes]()
-    for span in spans:
-        gap, old, new = (
-            _convert_to_utf8(part, encoding, lone_cr=lone_cr)
-            for part in (before.data[at : span.start], before.data[span.start : span.end], span.new)
-        )
-        grown += len(gap)
-        moved.append(Span(start=grown, end=grown + len(old), new=new))
-        grown += len(old)
-        pieces += (gap, old)
-        at = span.end
-    text = b"".join((*pieces, _convert_to_utf8(before.data[at:], encoding, lone_cr=lone_cr)))
-    subject = SanitySubject(before=text, after=b"", spans=tuple(moved))
-    return replace(subject, after=subject.with_spans(moved))
+    text, moved = convert_parts(before.data, spans, partial(_convert_to_utf8, encoding=encoding, lone_cr=lone_cr))
+    return SanitySubject(before=text, after=splice_spans(Snapshot(text), moved).after.data, spans=tuple(moved))
 
 
-def _convert_to_utf8(data: bytes, encoding: Encoding, *, lone_cr: bool) -> bytes:
+def _convert_to_utf8(data: bytes, *, encoding: Encoding, lone_cr: bool) -> bytes:
     if encoding.bom and data.startswith(encoding.bom):
         data = data[len(encoding.bom) :]
     if encoding.name not in ("utf-8", "ascii", "bytes"):
@@ -223,10 +212,7 @@ def _trimmed_region(subject: SanitySubject, extent: _LineExtent, line: int) -> S
 
 
 def _split_lines(data: bytes) -> list[bytes]:
-    rows = data.split(b"\n")
-    if not rows[-1]:
-        rows.pop()
-    return [row.removesuffix(b"\r") for row in rows]
+    return [row.removesuffix(b"\r") for row in data.removesuffix(b"\n").split(b"\n")] if data else []
 
 
 def _nearest_two(*rows: Iterable[bytes]) -> tuple[bytes, ...]:

@@ -54,10 +54,8 @@ _LISP = LexicalRules(comments=(r";[^\n]*", r"#\|.*?(?:\|#|\Z)"), strings=(r"\\."
 _PROSE = LexicalRules(is_prose=True)
 
 _FAMILIES: tuple[tuple[LexicalRules, str], ...] = (
-    (
-        _C_LIKE,
-        "c h cc cpp cxx hpp hh hxx java cs rs kt kts scala swift zig glsl hlsl wgsl vert frag metal cu sol d v vala m mm",
-    ),
+    (_C_LIKE, "c h cc cpp cxx hpp hh hxx java cs rs kt kts scala swift zig d v vala m mm"),
+    (_C_LIKE, "glsl hlsl wgsl vert frag metal cu sol"),
     (_TICKED, "js mjs cjs jsx ts mts cts tsx go"),
     (_QUOTED, "css php dart groovy gradle proto thrift json5 jsonnet libsonnet qml hx as"),
     (_SHEET, "scss less"),
@@ -66,10 +64,8 @@ _FAMILIES: tuple[tuple[LexicalRules, str], ...] = (
     (_DASHES, "hs elm purs"),
     (_LUA, "lua"),
     (_LISP, "lisp cl el clj cljs cljc edn scm ss rkt"),
-    (
-        _PROSE,
-        "md mdx markdown rst txt text adoc asciidoc org tex bib log csv tsv diff patch po pot srt vtt ics eml mbox",
-    ),
+    (_PROSE, "md mdx markdown rst txt text adoc asciidoc org tex bib log csv tsv diff patch po pot srt vtt"),
+    (_PROSE, "ics eml mbox"),
     (_PROSE, "ini cfg conf cnf env properties desktop service in am ac m4 mk lock sum mod out snap sed awk zsh fish"),
     (_PROSE, "j2 jinja jinja2 tmpl tpl tmp erb ejs hbs mustache liquid vue svelte astro pl pm t pod bat cmd ps1 vim"),
 )
@@ -155,9 +151,8 @@ def syntax_finding(
     if not subject.before.strip():
         return None
     if max(len(subject.before), len(subject.after)) > MAX_CHECKED_BYTES:
-        return _unchecked_finding(
-            f"the file is larger than {MAX_CHECKED_BYTES >> 20} MB, so its syntax was not checked"
-        )
+        size = MAX_CHECKED_BYTES >> 20
+        return _unchecked_finding(f"the file is larger than {size} MB, so its syntax was not checked")
     if not readings:
         return _balance_finding(subject, lexis)
     return _parse_finding(subject, readings, lexis)
