@@ -29,6 +29,7 @@ _DEFAULT_PORT = 8765
 _HIGHEST_PORT = 65_535
 _TOKEN_VARIABLE = "SUREHOLD_TOKEN"  # noqa: S105 - the name of a variable, not a secret
 _ANSWER_WAIT_SECONDS = 600.0
+_ANSWER_WAIT_HELP = f"how long to wait for an answer (default: {_ANSWER_WAIT_SECONDS:g})"
 
 _UNCHECKED_FLAG = flag("--allow-unchecked", "accept changes without expectedSha256")
 _FAMILIES_OPTION = argument("--tools", "LIST", "tool families, such as anchored,files; or all")
@@ -181,13 +182,7 @@ def _positive_seconds(text: str) -> float:
     argument("--tools", "LIST", "tool families: anchored, files, … or all (default: all)", default="all"),
     *permission_arguments(usual="default"),  # an editor can ask, so it is asked
     _UNCHECKED_FLAG,
-    argument(
-        "--ask-seconds",
-        "N",
-        f"how long to wait for an answer (default: {_ANSWER_WAIT_SECONDS:g})",
-        type=_positive_seconds,
-        default=_ANSWER_WAIT_SECONDS,
-    ),
+    argument("--ask-seconds", "N", _ANSWER_WAIT_HELP, type=_positive_seconds, default=_ANSWER_WAIT_SECONDS),
     choice("--dialect", ("v1", "contract"), "event format (default: v1, which editors understand)"),
     example="surehold acp\n  surehold acp ~/project --mode acceptEdits",
 )
@@ -201,11 +196,9 @@ def acp_command(context: CommandContext, args: argparse.Namespace) -> int:
     except ModuleNotFoundError as missing:
         if missing.name != "surehold_acp_agent":
             raise
-        raise Unavailable(
-            "The example agent `surehold_acp_agent` is not installed.",
-            reason="example_missing",
-            action="Install Surehold again; in a checkout, run `make`. Its files are in `examples/`.",
-        ) from None
+        message = "The example agent `surehold_acp_agent` is not installed."
+        action = "Install Surehold again; in a checkout, run `make`. Its files are in `examples/`."
+        raise Unavailable(message, reason="example_missing", action=action) from None
 
     profile = AgentOptions(
         roots=roots,
@@ -252,9 +245,8 @@ def _parse_tool_arguments(text: str) -> dict[str, Any]:
     try:
         arguments = json.loads(source)
     except ValueError as error:
-        raise InvalidArgument(
-            f"The arguments are not JSON: {error}.", reason="bad_json", action='Quote them: --json \'{"path": "a.py"}\''
-        ) from None
+        action = 'Quote them: --json \'{"path": "a.py"}\''
+        raise InvalidArgument(f"The arguments are not JSON: {error}.", reason="bad_json", action=action) from None
     if not isinstance(arguments, dict):
         raise InvalidArgument("The arguments must be one JSON object.", reason="bad_json")
     return cast("dict[str, Any]", arguments)
@@ -267,12 +259,11 @@ def _parse_tool_arguments(text: str) -> dict[str, Any]:
     _FAMILIES_OPTION,
     example="surehold schema --format openai",
 )
-def schema_command(context: CommandContext, args: argparse.Namespace) -> int:
+def schema_command(context: CommandContext, args: argparse.Namespace) -> None:
     from surehold.library.families import DEFAULT_FAMILIES, tools_of
     from surehold.tools.export import export_tools
 
     context.out.print_json(export_tools(tools_of(args.tools or DEFAULT_FAMILIES), args.format))
-    return 0
 
 
 @command(
@@ -282,10 +273,9 @@ def schema_command(context: CommandContext, args: argparse.Namespace) -> int:
     flag("--lean", "the short version"),
     example="surehold prompt --lean",
 )
-def prompt_command(context: CommandContext, args: argparse.Namespace) -> int:
+def prompt_command(context: CommandContext, args: argparse.Namespace) -> None:
     from surehold.library.families import DEFAULT_FAMILIES, tools_of
     from surehold.tools.export import build_guidance
 
     text = build_guidance(tools_of(args.tools or DEFAULT_FAMILIES), lean=args.lean)
     context.print_outcome(text, prompt=text)
-    return 0

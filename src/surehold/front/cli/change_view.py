@@ -46,8 +46,8 @@ def paint_diff(out: Output, diff: str, *, header: TextStyle = "bold") -> None:
         out.print_line(out.paint(escape_text(text, keep="\t"), styles.get(kind, "plain")))
 
 
-def print_receipt(context: CommandContext, receipt: "Receipt", verb: str) -> int:
-    """Print what a call did to which files, and how to undo it; return the exit code."""
+def print_receipt(context: CommandContext, receipt: "Receipt", verb: str) -> None:
+    """Print what a call did to which files, and how to undo it."""
     out = context.out
     if context.json:
         out.print_json(receipt_record(receipt))
@@ -64,7 +64,6 @@ def print_receipt(context: CommandContext, receipt: "Receipt", verb: str) -> int
         for warning in receipt.warnings:
             out.print_labelled("  Warning", warning, "yellow")
         context.print_hint(f"To reverse this: {_reverse_command(receipt)}")
-    return 0
 
 
 def _reverse_command(receipt: "Receipt") -> str:

@@ -56,13 +56,9 @@ class CommandContext:
         """Open a workspace that has a history; refuse one that has none, without creating anything."""
         if self.has_history():
             return self.open_workspace()
-        raise NotFound(
-            "There is no history here yet.",
-            path=self.root,
-            reason="no_history",
-            action=self.parent_history_hint()
-            or "Change a file through Surehold first, for example: surehold edit PATH --old A --new B",
-        )
+        first = "Change a file through Surehold first, for example: surehold edit PATH --old A --new B"
+        action = self.parent_history_hint() or first
+        raise NotFound("There is no history here yet.", path=self.root, reason="no_history", action=action)
 
     def begin_session(self, workspace: "Workspace") -> "Session":
         from surehold.workspace.session import Session
@@ -75,12 +71,8 @@ class CommandContext:
 
     def check_root(self) -> None:
         if not as_path(self.root).is_dir():
-            raise NotFound(
-                f"`{self.root}` is not a directory.",
-                path=self.root,
-                reason="no_such_root",
-                action="Name a directory with --root.",
-            )
+            message, action = f"`{self.root}` is not a directory.", "Name a directory with --root."
+            raise NotFound(message, path=self.root, reason="no_such_root", action=action)
 
     @property
     def state_directory(self) -> "Path":
@@ -149,7 +141,8 @@ def choice(name: str, values: tuple[str, ...], text: str) -> Argument:
 FILE_ARGUMENT = argument("path", "PATH", "the file")
 DRY_RUN_FLAG = flag("--dry-run", "show what would change without changing anything")
 
-CommandRunner = Callable[[CommandContext, argparse.Namespace], int]
+CommandRunner = Callable[[CommandContext, argparse.Namespace], int | None]
+"""Returns the exit code; None when it is done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

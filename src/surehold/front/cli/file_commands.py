@@ -49,16 +49,13 @@ def _parse_line_range(text: str) -> tuple[int, int | None]:
     flag("--hashes", "show each line with its anchor, for `edit --operations`"),
     example="surehold read src/app.py --lines 10:40",
 )
-def read_command(context: CommandContext, args: argparse.Namespace) -> int:
+def read_command(context: CommandContext, args: argparse.Namespace) -> None:
     with context.open_workspace() as workspace:
         snapshot = workspace.read(args.path)
     start, end = args.lines or (1, None)
     if args.lines and start > max(snapshot.line_count, 1):
-        raise InvalidArgument(
-            f"Line {start} is after the end: `{args.path}` has {format_count(snapshot.line_count, 'line')}.",
-            path=args.path,
-            reason="line_out_of_range",
-        )
+        message = f"Line {start} is after the end: `{args.path}` has {format_count(snapshot.line_count, 'line')}."
+        raise InvalidArgument(message, path=args.path, reason="line_out_of_range")
     if args.hashes:
         _print_anchored(context, args.path, snapshot, start, end)
     elif context.json:
@@ -67,15 +64,13 @@ def read_command(context: CommandContext, args: argparse.Namespace) -> int:
         _print_numbered(context, args.path, snapshot, start, end)
     else:
         context.out.write_bytes(b"".join(snapshot.lines.raw[start - 1 : end]) if args.lines else snapshot.data)
-    return 0
 
 
 def _print_anchored(context: CommandContext, path: str, snapshot: "Snapshot", start: int, end: int | None) -> None:
     from surehold.text.anchored.rows import anchor_lines
 
-    found = anchor_lines(
-        snapshot.lines.contents[start - 1 : end], [snapshot.digests], start=start, encoding=snapshot.encoding
-    )
+    contents = snapshot.lines.contents[start - 1 : end]
+    found = anchor_lines(contents, [snapshot.digests], start=start, encoding=snapshot.encoding)
     if context.json:
         lines = [{"line": row.line, "anchor": row.anchor, "quality": row.quality, "text": row.text} for row in found]
         context.out.print_json({"path": path, "sha256": snapshot.sha256, "lines": lines})
@@ -122,15 +117,14 @@ def _print_numbered(context: CommandContext, path: str, snapshot: "Snapshot", st
     DRY_RUN_FLAG,
     example="surehold edit README.md --old colour --new color",
 )
-def edit_command(context: CommandContext, args: argparse.Namespace) -> int:
+def edit_command(context: CommandContext, args: argparse.Namespace) -> int | None:
     from surehold.text.quoted.edits import StringEdit
 
     if args.operations is not None:
         return _edit_lines(context, args)
     if args.old is None or args.new is None:
-        raise InvalidArgument(
-            "There is nothing to do.", reason="nothing_to_do", action="Give --old and --new, or --operations FILE."
-        )
+        action = "Give --old and --new, or --operations FILE."
+        raise InvalidArgument("There is nothing to do.", reason="nothing_to_do", action=action)
     edit = StringEdit(old=args.old, new=args.new, replace_all=args.all)
     with context.open_workspace() as workspace:
         session = context.begin_session(workspace)
@@ -182,7 +176,7 @@ def _edit_lines(context: CommandContext, args: argparse.Namespace) -> int:
     DRY_RUN_FLAG,
     example="date | surehold write notes/today.txt",
 )
-def write_command(context: CommandContext, args: argparse.Namespace) -> int:
+def write_command(context: CommandContext, args: argparse.Namespace) -> None:
     from surehold.stores.base import Call
     from surehold.workspace.proposal import Absent, Proposal, Sha256, Unproven
 
@@ -202,15 +196,14 @@ def write_command(context: CommandContext, args: argparse.Namespace) -> int:
             raise with_action(error, advice) from None
         except StaleFile as error:
             raise with_action(error, f"Read it again: surehold read {quote_for_shell(args.path)}") from None
-    return print_receipt(context, receipt, "Overwritten" if exists else "Created")
+    print_receipt(context, receipt, "Overwritten" if exists else "Created")
 
 
 def _read_standard_input(context: CommandContext) -> bytes:
     stdin: TextIO | None = sys.stdin
     if stdin is None:
-        raise InvalidArgument(
-            "Standard input is closed.", reason="no_input", action="Pipe the content in: … | surehold write PATH"
-        )
+        action = "Pipe the content in: … | surehold write PATH"
+        raise InvalidArgument("Standard input is closed.", reason="no_input", action=action)
     if stdin.isatty():
         context.print_note("Type the content; end it with Ctrl-D on a line of its own.")
     return stdin.buffer.read()
@@ -229,13 +222,13 @@ def _content_edit(data: bytes) -> "WriteText | WriteBytes":
 @command(
     "delete", "Move a file to the trash.", FILE_ARGUMENT, _SHA256_OPTION, example="surehold delete notes/today.txt"
 )
-def delete_command(context: CommandContext, args: argparse.Namespace) -> int:
+def delete_command(context: CommandContext, args: argparse.Namespace) -> None:
     with context.open_workspace() as workspace:
         session = context.begin_session(workspace)
         if not args.sha256:
             session.read(args.path)
         receipt = session.delete(args.path, expected_sha256=args.sha256)
-    return print_receipt(context, receipt, "Deleted")
+    print_receipt(context, receipt, "Deleted")
 
 
 @command(
@@ -245,7 +238,7 @@ def delete_command(context: CommandContext, args: argparse.Namespace) -> int:
     argument("target", "TO", "its new path, or a directory to move it into"),
     example="surehold move draft.md docs/guide.md",
 )
-def move_command(context: CommandContext, args: argparse.Namespace) -> int:
+def move_command(context: CommandContext, args: argparse.Namespace) -> None:
     with context.open_workspace() as workspace:
         target = workspace.target(args.target)
         to = args.target
@@ -256,4 +249,4 @@ def move_command(context: CommandContext, args: argparse.Namespace) -> int:
         except AlreadyExists as error:
             advice = f"Choose another path, or delete it first: surehold delete {quote_for_shell(to)}"
             raise with_action(error, advice) from None
-    return print_receipt(context, receipt, "Moved")
+    print_receipt(context, receipt, "Moved")

@@ -5,12 +5,13 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from surehold.errors import InvalidArgument, NotFound
 from surehold.front.cli.change_view import format_line_counts, paint_diff, print_diff, print_receipt
 from surehold.front.cli.command import (
     DRY_RUN_FLAG,
+    Command,
     CommandContext,
     argument,
     as_path,
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 _PAGE_ENTRIES = 500
 _FULL_ID_CHARS = 26
+_DIFF_SUBJECT_HELP = (
+    "a change: what it did; a file: how it differs from the last recorded change (default: the newest change)"
+)
 
 _LOG_COLUMNS = (
     TableColumn(title="when", rank=2),
@@ -54,9 +58,10 @@ _LOG_COLUMNS = (
     flag("--failed", "only what was refused"),
     example="surehold log src --agent claude --limit 50",
 )
-def log_command(context: CommandContext, args: argparse.Namespace) -> int:
+def log_command(context: CommandContext, args: argparse.Namespace) -> None:
     if not context.has_history():
-        return _print_empty_log(context)
+        _print_empty_log(context)
+        return
     with context.open_history() as past:
         found = _iterate_entries(past, _build_query(context, past, args), failed_only=args.failed)
         entries = list(islice(found, None if args.all else args.limit))
@@ -73,16 +78,14 @@ def log_command(context: CommandContext, args: argparse.Namespace) -> int:
         context.out.print_table(_LOG_COLUMNS, rows)
         if more:
             context.print_hint("There is more: surehold log --all")
-    return 0
 
 
-def _print_empty_log(context: CommandContext) -> int:
+def _print_empty_log(context: CommandContext) -> None:
     root = escape_text(os.path.realpath(context.root))
     context.print_outcome(f"Nothing has been changed through Surehold in {root} yet.", entries=[], more=False)
     if not context.json:
         hint = escape_text(context.parent_history_hint())
         context.out.print_line(hint or "Try it: surehold edit PATH --old 'one text' --new 'another'")
-    return 0
 
 
 def _build_query(context: CommandContext, past: "HistoryReader", args: argparse.Namespace) -> "LedgerQuery":
@@ -147,7 +150,7 @@ def _mode_change(entry: "Entry") -> str:
     argument("change", "CHANGE", "a change id, or at least 4 characters of its beginning or end"),
     example="surehold show 7k2m9qxr",
 )
-def show_command(context: CommandContext, args: argparse.Namespace) -> int:
+def show_command(context: CommandContext, args: argparse.Namespace) -> None:
     with context.open_recorded_workspace() as workspace:
         view = _find_change(workspace, args.change)
         diff = workspace.history.diff(view.id)
@@ -155,13 +158,12 @@ def show_command(context: CommandContext, args: argparse.Namespace) -> int:
         entries = [entry_record(entry, undone_by=view.undone_by) for entry in view.entries]
         facts = {"change_id": view.id, "undone_by": view.undone_by or None}
         context.out.print_json({**facts, "entries": entries, "diff": diff})
-        return 0
+        return
     for label, text in _change_facts(context, view):
         context.out.print_line(f"{context.out.paint(f'{label:<8}', 'dim')} {text}")
     if diff:
         context.out.print_line()
         paint_diff(context.out, diff)
-    return 0
 
 
 def _change_facts(context: CommandContext, view: "ChangeView") -> Iterator[tuple[str, str]]:
@@ -218,19 +220,15 @@ def _find_change(workspace: "Workspace", reference: str) -> "ChangeView":
 @command(
     "diff",
     "Show what a change did, or how a file differs from its last change.",
-    argument(
-        "subject",
-        "CHANGE|PATH",
-        "a change: what it did; a file: how it differs from the last recorded change (default: the newest change)",
-        nargs="?",
-    ),
+    argument("subject", "CHANGE|PATH", _DIFF_SUBJECT_HELP, nargs="?"),
     example="surehold diff src/app.py",
 )
-def diff_command(context: CommandContext, args: argparse.Namespace) -> int:
+def diff_command(context: CommandContext, args: argparse.Namespace) -> None:
     with context.open_recorded_workspace() as workspace:
         path = _recorded_path(workspace, args.subject or "")
         if path:
-            return _diff_of_file(context, workspace, path)
+            _diff_of_file(context, workspace, path)
+            return
         view = _find_change(workspace, args.subject) if args.subject else _newest_change(workspace)
         diff = workspace.history.diff(view.id)
     if context.json:
@@ -239,7 +237,6 @@ def diff_command(context: CommandContext, args: argparse.Namespace) -> int:
         print_diff(context.out, diff)
     else:
         context.out.print_line(f"Change {short_id(view.id)} did not change any content.")
-    return 0
 
 
 def _recorded_path(workspace: "Workspace", subject: str) -> str:
@@ -251,18 +248,14 @@ def _recorded_path(workspace: "Workspace", subject: str) -> str:
     return target.key if known or os.path.lexists(as_path(target.root, *target.parts)) else ""
 
 
-def _diff_of_file(context: CommandContext, workspace: "Workspace", path: str) -> int:
+def _diff_of_file(context: CommandContext, workspace: "Workspace", path: str) -> None:
     from surehold.text.plan import diff_between
     from surehold.text.snapshot import ABSENT
 
     before = workspace.history.last_recorded(path)
     if before is None:
-        raise NotFound(
-            f"`{path}` is not in the history.",
-            path=path,
-            reason="no_history",
-            action="A file is in the history from its first change through Surehold on.",
-        )
+        action = "A file is in the history from its first change through Surehold on."
+        raise NotFound(f"`{path}` is not in the history.", path=path, reason="no_history", action=action)
     try:
         after = workspace.read(path)
     except NotFound:
@@ -275,7 +268,6 @@ def _diff_of_file(context: CommandContext, workspace: "Workspace", path: str) ->
         context.out.print_line(f"{escape_text(path)} is unchanged since its last recorded change.")
     else:
         print_diff(context.out, diff)
-    return 0
 
 
 def _newest_change(workspace: "Workspace") -> "ChangeView":
@@ -283,38 +275,31 @@ def _newest_change(workspace: "Workspace") -> "ChangeView":
 
     newest = workspace.history.log(LedgerQuery(ok_only=True, limit=1))
     if not newest:
-        raise NotFound(
-            "The history has no change that was applied.", reason="no_such_change", action="Look at `surehold log`."
-        )
+        message = "The history has no change that was applied."
+        raise NotFound(message, reason="no_such_change", action="Look at `surehold log`.")
     return workspace.history.show(newest[0].change_id)
 
 
-@command(
+def _reversal_command(name: Literal["undo", "redo"], sentence: str, default: str, example: str) -> Command:
+    reference = argument("change", "CHANGE", f"default: {default}", nargs="?", default="")
+
+    @command(name, sentence, reference, DRY_RUN_FLAG, example=example)
+    def run_reversal(context: CommandContext, args: argparse.Namespace) -> None:
+        with context.open_recorded_workspace() as workspace:
+            act = workspace.history.undo if name == "undo" else workspace.history.redo
+            change_id = _find_change(workspace, args.change).id if args.change else ""
+            receipt = act(change_id, agent=person_name(), dry_run=args.dry_run)
+        print_receipt(context, receipt, "Undone" if name == "undo" else "Redone")
+
+    return run_reversal
+
+
+undo_command = _reversal_command(
     "undo",
     "Undo one change; later changes stay.",
-    argument("change", "CHANGE", "default: the newest change that is not undone", nargs="?", default=""),
-    DRY_RUN_FLAG,
-    example="surehold undo 7k2m9qxr --dry-run",
+    "the newest change that is not undone",
+    "surehold undo 7k2m9qxr --dry-run",
 )
-def undo_command(context: CommandContext, args: argparse.Namespace) -> int:
-    with context.open_recorded_workspace() as workspace:
-        receipt = workspace.history.undo(**_chosen_change(workspace, args))
-    return print_receipt(context, receipt, "Undone")
-
-
-def _chosen_change(workspace: "Workspace", args: argparse.Namespace) -> dict[str, Any]:
-    reference = _find_change(workspace, args.change).id if args.change else ""
-    return {"reference": reference, "agent": person_name(), "dry_run": args.dry_run}
-
-
-@command(
-    "redo",
-    "Redo a change that was undone.",
-    argument("change", "CHANGE", "default: the change that was undone last", nargs="?", default=""),
-    DRY_RUN_FLAG,
-    example="surehold redo",
+redo_command = _reversal_command(
+    "redo", "Redo a change that was undone.", "the change that was undone last", "surehold redo"
 )
-def redo_command(context: CommandContext, args: argparse.Namespace) -> int:
-    with context.open_recorded_workspace() as workspace:
-        receipt = workspace.history.redo(**_chosen_change(workspace, args))
-    return print_receipt(context, receipt, "Redone")

@@ -135,7 +135,7 @@ def _run_command(argv: Sequence[str], out: Output, err: Output, *, wants_json: b
         context = CommandContext(
             root=_resolve_root(args.root), state_dir=args.state_dir, json=bool(args.json), out=out, err=err
         )
-        return args.run(context, args)
+        return args.run(context, args) or DONE
     except UsageError as error:
         return _report_wrong_usage(error, out, err, wants_json=wants_json)
     except SureholdError as error:
@@ -157,11 +157,8 @@ def _resolve_root(given: str) -> str:
         try:
             os.getcwd()  # noqa: PTH109 - neither here
         except FileNotFoundError:
-            raise NotFound(
-                "The current directory no longer exists.",
-                reason="no_such_root",
-                action="Change to a directory that exists, or name one with --root.",
-            ) from None
+            action = "Change to a directory that exists, or name one with --root."
+            raise NotFound("The current directory no longer exists.", reason="no_such_root", action=action) from None
     return root
 
 

@@ -43,7 +43,7 @@ def _parse_context_lines(text: str) -> int:
     note=_EXIT_CODE_NOTE,
     example="surehold grep 'def \\w+_path' src --type py -C 2",
 )
-def grep_command(context: CommandContext, args: argparse.Namespace) -> int:
+def grep_command(context: CommandContext, args: argparse.Namespace) -> None:
     from surehold.search.query import ResultWindow
 
     window = ResultWindow(want=args.want or "lines", before=args.context, after=args.context)
@@ -58,7 +58,6 @@ def grep_command(context: CommandContext, args: argparse.Namespace) -> int:
                 _print_found(context, workspace.finder, search, found)
     if context.json:
         context.out.print_json(documents[0] if len(documents) == 1 else documents)
-    return 0
 
 
 def _build_search(args: argparse.Namespace, path: str) -> "Search":
@@ -159,17 +158,16 @@ def _summary_text(found: "SearchResult") -> str:
     note=_EXIT_CODE_NOTE,
     example="surehold glob 'src/**/*.py'",
 )
-def glob_command(context: CommandContext, args: argparse.Namespace) -> int:
+def glob_command(context: CommandContext, args: argparse.Namespace) -> None:
     with context.open_workspace() as workspace:
         found = workspace.finder.glob_newest(args.pattern, root=args.path, limit=1 << 40, ignore=not args.ignored)
     if context.json:
         facts = {"total": found.total, "complete": found.complete, "ignored": found.skipped.ignored}
         context.out.print_json({"files": [file.key for file in found.files], **facts, "notes": list(found.notes)})
-        return 0
+        return
     for file in found.files:
         context.out.print_line(context.out.paint(escape_text(file.key), "cyan"))
     skipped = f"; {format_count(found.skipped.ignored, 'entry', 'entries')} ignored" if found.skipped.ignored else ""
     summary = f"{format_count(found.total, 'file')}{skipped}." if found.total else f"Nothing found{skipped}."
     for note in (summary, *found.notes):
         context.print_note(note)
-    return 0

@@ -25,17 +25,17 @@ _TRASH_COLUMNS = (
 
 
 @command("list", "List deleted files, newest first (the default).", example="surehold trash list")
-def list_trash_command(context: CommandContext, _: argparse.Namespace) -> int:
+def list_trash_command(context: CommandContext, _: argparse.Namespace) -> None:
     if not context.has_history():
         context.print_outcome("The trash is empty.", items=[])
         if hint := context.parent_history_hint():
             context.print_hint(hint)
-        return 0
+        return
     with context.open_workspace() as workspace:
         items = workspace.history.trash()
     if context.json or not items:
         context.print_outcome("The trash is empty.", items=[trash_record(item) for item in items])
-        return 0
+        return
     out = context.out
     out.print_table(
         _TRASH_COLUMNS,
@@ -51,7 +51,6 @@ def list_trash_command(context: CommandContext, _: argparse.Namespace) -> int:
         ],
     )
     context.print_hint(f"To restore one: surehold restore {short_id(items[0].id)}")
-    return 0
 
 
 @command(
@@ -61,14 +60,14 @@ def list_trash_command(context: CommandContext, _: argparse.Namespace) -> int:
     argument("--to", "PATH", "restore it to this path instead"),
     example="surehold restore notes/today.txt --to notes/yesterday.txt",
 )
-def restore_command(context: CommandContext, args: argparse.Namespace) -> int:
+def restore_command(context: CommandContext, args: argparse.Namespace) -> None:
     with context.open_recorded_workspace() as workspace:
         name = _trash_id(workspace, args.item)
         try:
             receipt = workspace.history.restore(name, to_path=args.to, agent=person_name())
         except AlreadyExists as error:
             raise with_action(error, f"Use another path: surehold restore {short_id(name)} --to PATH") from None
-    return print_receipt(context, receipt, "Restored")
+    print_receipt(context, receipt, "Restored")
 
 
 def _trash_id(workspace: "Workspace", item: str) -> str:
@@ -88,7 +87,7 @@ def _trash_id(workspace: "Workspace", item: str) -> str:
     flag("--yes", "do not ask for confirmation"),
     example="surehold trash empty",
 )
-def empty_trash_command(context: CommandContext, args: argparse.Namespace) -> int:
+def empty_trash_command(context: CommandContext, args: argparse.Namespace) -> None:
     with context.open_recorded_workspace() as workspace:
         number = len(args.ids) or len(workspace.history.trash())
         if number and not args.yes:
@@ -98,7 +97,6 @@ def empty_trash_command(context: CommandContext, args: argparse.Namespace) -> in
     context.print_outcome(removed if emptied else "The trash is empty.", emptied=emptied)
     if emptied:
         context.print_hint("The space is freed by the next: surehold gc --keep 30d")
-    return 0
 
 
 def _confirm_emptying(context: CommandContext, number: int) -> None:
@@ -109,11 +107,8 @@ def _confirm_emptying(context: CommandContext, number: int) -> None:
         context.err.stream.flush()
         answer = sys.stdin.readline().strip().lower()
     if answer not in {"y", "yes"}:
-        raise InvalidArgument(
-            f"Permanently removing {files} requires confirmation; nothing was removed.",
-            reason="not_confirmed",
-            action="Confirm with --yes.",
-        )
+        message = f"Permanently removing {files} requires confirmation; nothing was removed."
+        raise InvalidArgument(message, reason="not_confirmed", action="Confirm with --yes.")
 
 
 trash_command = replace(

@@ -27,9 +27,8 @@ _MAX_LISTED_BLOBS = 5
 @command("verify", "Check that the history and the stored versions were not altered.", example="surehold verify")
 def verify_command(context: CommandContext, _: argparse.Namespace) -> int:
     if not context.has_history():
-        context.print_outcome(
-            "There is no history here yet, so there is nothing to check.", ok=True, entries=0, blobs=0
-        )
+        sentence = "There is no history here yet, so there is nothing to check."
+        context.print_outcome(sentence, ok=True, entries=0, blobs=0)
         return 0
     with context.open_workspace() as workspace:
         verdict = workspace.history.verify()
@@ -103,28 +102,25 @@ def parse_duration(text: str) -> timedelta:
     flag("--dry-run", "show what would be removed without removing it"),
     example="surehold gc --keep 30d --dry-run",
 )
-def gc_command(context: CommandContext, args: argparse.Namespace) -> int:
+def gc_command(context: CommandContext, args: argparse.Namespace) -> None:
     if not context.has_history():
         context.print_outcome("There is no history here yet.", blobs=0, bytes=0, sightings=0, dry_run=args.dry_run)
-        return 0
+        return
     with context.open_workspace() as workspace:
         pruned = workspace.history.gc(keep=args.keep, dry_run=args.dry_run)
     removed = f"{format_count(pruned.blobs, 'stored version')} ({format_size(pruned.bytes)})."
-    sentence = f"Would remove {removed}" if args.dry_run else f"Removed {removed}"
-    context.print_outcome(
-        sentence if pruned.blobs else "No stored version is that old.", **asdict(pruned), dry_run=args.dry_run
-    )
-    return 0
+    done = f"Would remove {removed}" if args.dry_run else f"Removed {removed}"
+    sentence = done if pruned.blobs else "No stored version is that old."
+    context.print_outcome(sentence, **asdict(pruned), dry_run=args.dry_run)
 
 
 @command("version", "Print the versions of Surehold, Python and SQLite.", example="surehold version --json")
-def version_command(context: CommandContext, _: argparse.Namespace) -> int:
+def version_command(context: CommandContext, _: argparse.Namespace) -> None:
     from surehold.front.shared.bug_report import collect_versions
 
     found = collect_versions()
     rest = f"Python {found['python']}, SQLite {found['sqlite']}, {found['system']}"
     context.print_outcome(f"surehold {found['surehold']} ({rest})", **found)
-    return 0
 
 
 PromiseState = Literal["holds", "holds with a fallback", "does not hold"]
@@ -206,11 +202,9 @@ def _examine_disk(root: "Path", state_dir: "Path") -> tuple["ProbeResult", ...]:
     try:
         return (*probe_directory(root), *probe_state(state_dir))
     except OSError as error:
-        raise PermissionDenied(
-            f"The disk cannot be tested: {error.strerror}.",
-            path=error.filename if isinstance(error.filename, str) else str(root),
-            action="Allow new directories there, or name other directories with --root and --state-dir.",
-        ) from error
+        path = error.filename if isinstance(error.filename, str) else str(root)
+        action = "Allow new directories there, or name other directories with --root and --state-dir."
+        raise PermissionDenied(f"The disk cannot be tested: {error.strerror}.", path=path, action=action) from error
 
 
 def _state_of(finding: "ProbeResult") -> PromiseState:

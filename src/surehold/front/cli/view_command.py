@@ -32,7 +32,7 @@ _NO_LIMIT = 1 << 30
     argument("--pages", "LIST", "pages of a PDF, such as 1-5 or 1,4,7-9; at most 20"),
     example="surehold view report.pdf --pages 1-3",
 )
-def view_command(context: CommandContext, args: argparse.Namespace) -> int:
+def view_command(context: CommandContext, args: argparse.Namespace) -> None:
     from surehold.media.magic import HEAD_BYTES, kind_of
 
     try:
@@ -51,17 +51,13 @@ def view_command(context: CommandContext, args: argparse.Namespace) -> int:
     elif not (args.path.casefold().endswith(".ipynb") and _view_notebook(context, args.path, snapshot)):
         _refuse_binary(args.path, snapshot, kind)
         _view_text(context, args.path, snapshot)
-    return 0
 
 
 def _refuse_binary(path: str, snapshot: "Snapshot", kind: "FileKind | None") -> None:
     if not snapshot.is_text or (kind and kind.certain):
         what = f" ({kind.name})" if kind else ""
-        raise BinaryFile(
-            f"`{path}` is a binary file{what}, not a text, an image or a PDF document.",
-            path=path,
-            action="Open it with a program that supports its format.",
-        )
+        message = f"`{path}` is a binary file{what}, not a text, an image or a PDF document."
+        raise BinaryFile(message, path=path, action="Open it with a program that supports its format.")
 
 
 def _file_record(path: str, kind: str, snapshot: "Snapshot", **facts: Any) -> dict[str, Any]:
@@ -129,9 +125,8 @@ def _view_document(context: CommandContext, path: str, snapshot: "Snapshot", pag
     if context.json:
         outline = [{"title": one.title, "level": one.level, "page": one.page} for one in facts.outline]
         texts = [{"page": page.number, "text": page.text} for page in found.pages]
-        out.print_json(
-            _file_record(path, "pdf", snapshot, pages=facts.count, title=facts.title, outline=outline, text=texts)
-        )
+        record = {"pages": facts.count, "title": facts.title, "outline": outline, "text": texts}
+        out.print_json(_file_record(path, "pdf", snapshot, **record))
         return
     out.print_line(f"{escape_text(path)}: PDF, {format_count(facts.count, 'page')}, {format_size(snapshot.size)}")
     if facts.title:
@@ -174,9 +169,8 @@ def _view_notebook(context: CommandContext, path: str, snapshot: "Snapshot") -> 
 
 def _print_cells(context: CommandContext, path: str, found: "ShownNotebook") -> None:
     out = context.out
-    out.print_line(
-        f"{escape_text(path)}: notebook, {format_count(found.cell_count, 'cell')}, {escape_text(found.language)}"
-    )
+    cells = format_count(found.cell_count, "cell")
+    out.print_line(f"{escape_text(path)}: notebook, {cells}, {escape_text(found.language)}")
     for cell in found.cells:
         heading, _, body = cell.text_for_model().partition("\n")
         out.print_line(out.paint(escape_text(heading), "cyan"))
@@ -194,14 +188,12 @@ def _view_text(context: CommandContext, path: str, snapshot: "Snapshot") -> None
         }
         out.print_json(_file_record(path, "text", snapshot, **facts, shown=rows))
         return
-    out.print_line(
-        f"{escape_text(path)}: text, {format_count(snapshot.line_count, 'line')}, {format_size(snapshot.size)}"
-    )
+    lines = format_count(snapshot.line_count, "line")
+    out.print_line(f"{escape_text(path)}: text, {lines}, {format_size(snapshot.size)}")
     out.print_numbered([_cut_row(out, row) for row in rows], start=1, last=len(rows))
     if snapshot.line_count > len(rows):
-        out.print_line(
-            f"{format_count(snapshot.line_count - len(rows), 'more line')}: surehold read {quote_for_shell(path)}"
-        )
+        rest = format_count(snapshot.line_count - len(rows), "more line")
+        out.print_line(f"{rest}: surehold read {quote_for_shell(path)}")
 
 
 def _cut_row(out: Output, row: str) -> str:
