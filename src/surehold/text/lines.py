@@ -31,10 +31,8 @@ def digest_text(digest: int) -> str:
 def _without_trailing_blanks(contents: list[bytes], encoding: Encoding) -> Iterable[bytes]:
     if encoding.width == 1:
         return map(bytes.rstrip, contents, repeat(b" \t"))
-    return (
-        line.decode(encoding.name, "surrogatepass").rstrip(" \t").encode(encoding.name, "surrogatepass")
-        for line in contents
-    )
+    codec = encoding.name, "surrogatepass"
+    return (line.decode(*codec).rstrip(" \t").encode(*codec) for line in contents)
 
 
 LineRanges = tuple[tuple[int, int], ...]
@@ -54,14 +52,18 @@ def merge_ranges(spans: Iterable[tuple[int, int]]) -> LineRanges:
 NewlineStyle = Literal["lf", "crlf", "cr", "mixed", "none"]
 
 
+def newline_style(lf: int, crlf: int) -> NewlineStyle:
+    if not crlf:
+        return "lf" if lf else "none"
+    return "mixed" if lf else "crlf"
+
+
 class Lines:
     """The line table of some bytes, computed in one linear pass when it is first needed."""
 
     def __init__(self, data: bytes, encoding: Encoding) -> None:
-        self._data = data
-        self._encoding = encoding
-        self._lf = encoding.encode_newline("\n")
-        self._cr = encoding.encode_newline("\r")
+        self._data, self._encoding = data, encoding
+        self._lf, self._cr = encoding.encode_newline("\n"), encoding.encode_newline("\r")
 
     @cached_property
     def breaker(self) -> bytes:
@@ -83,8 +85,7 @@ class Lines:
     @cached_property
     def starts(self) -> list[int]:
         """The offset of every line, and at the end the offset after the last one."""
-        step = len(self.breaker)
-        begin = len(self._encoding.bom)
+        step, begin = len(self.breaker), len(self._encoding.bom)
         starts = list(accumulate(map(step.__add__, map(len, self.pieces)), initial=begin))
         starts[-1] = len(self._data)  # the last line may have no terminator
         return starts
@@ -136,10 +137,7 @@ class Lines:
             return "cr"
         if self._encoding.width == 1 and b"\r" not in self._data:  # the usual case needs no counting
             return "lf" if b"\n" in self._data else "none"
-        lf, crlf = self._terminator_counts
-        if not lf and not crlf:
-            return "none"
-        return "mixed" if lf and crlf else ("crlf" if crlf else "lf")
+        return newline_style(*self._terminator_counts)
 
     @cached_property
     def dominant(self) -> bytes:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from surehold.text.encoding import SNIFF_BYTES, UTF8, Encoding, detect_encoding
-from surehold.text.lines import NewlineStyle
+from surehold.text.lines import NewlineStyle, newline_style
 from surehold.text.snapshot import Snapshot
 
 
@@ -99,12 +99,12 @@ class _PageWindow:
         self.parts.append(piece)
         self.kept += len(piece)
         if ended:
-            self.rows.append(b"".join(self.parts))
-            self.parts = []
+            self.close_row()
 
-    def close_last_row(self) -> None:
+    def close_row(self) -> None:
         if self.parts:
             self.rows.append(b"".join(self.parts))
+            self.parts = []
 
 
 def _end_of_line(line: int, body: bytes, breaker: bytes) -> int:
@@ -138,20 +138,20 @@ def read_page(
             crlf += body.count(b"\r\n") + (last == b"\r" and body.startswith(b"\n"))
         last = body[-1:] or last
         window.feed_bytes(body)
-    window.close_last_row()
-    found = bodies.encoding
+    window.close_row()
+    found, breaks = bodies.encoding, window.line - 1
     return FilePage(
         start=start,
         rows=tuple(window.rows),
         cut=window.cut,
-        line_count=window.line - 1 + window.open_line,
+        line_count=breaks + window.open_line,
         size=size,
         sha256=digest.hexdigest(),
-        style=_newline_style(window.line - 1, crlf, breaker),
+        style="cr" if breaks and breaker == b"\r" else newline_style(breaks - crlf, crlf),
         final_newline=last == breaker,
         encoding=Encoding(name="utf-8", bom=found.bom) if found.width > 1 else found,
         file_encoding=found,
-        ends_lines_with_cr=has_cr and breaker == b"\n" and window.line == 1,
+        ends_lines_with_cr=has_cr and breaker == b"\n" and not breaks,
     )
 
 
@@ -207,11 +207,3 @@ def _sniff_encoding(first: bytes, decide: Callable[[bytes], Encoding]) -> Encodi
         return decide(first)
     head = first[: max(first.rfind(b"\n") + 1, SNIFF_BYTES)]
     return decide(head if len(head) % 4 == 0 or b"\0" not in head[:SNIFF_BYTES] else first[: len(first) // 4 * 4])
-
-
-def _newline_style(breaks: int, crlf: int, breaker: bytes) -> NewlineStyle:
-    if not breaks:
-        return "none"
-    if breaker == b"\r":
-        return "cr"
-    return "lf" if not crlf else ("crlf" if crlf == breaks else "mixed")
