@@ -1,17 +1,11 @@
 """Escapes control and direction characters, so that text cannot steer a terminal or mislead a reader."""
 
+import re
 import unicodedata
 from functools import cache
 
 # Reorder or hide their neighbours: marks, embeddings and isolates, separators, the byte order mark, tags.
-_DECEPTIVE_RANGES = (
-    (0x061C, 0x061C),
-    (0x200E, 0x200F),
-    (0x2028, 0x202E),
-    (0x2066, 0x2069),
-    (0xFEFF, 0xFEFF),
-    (0xE0000, 0xE007F),
-)
+_DECEPTIVE = re.compile(r"[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
 _SURROGATE_BYTES = (0xDC80, 0xDCFF)  # how Python spells the bytes of a file name that is not UTF-8
 
 
@@ -43,7 +37,5 @@ def _escape_character(character: str) -> str:
     code = ord(character)
     if _SURROGATE_BYTES[0] <= code <= _SURROGATE_BYTES[1]:
         return f"\\x{code - 0xDC00:02x}"
-    tricky = unicodedata.category(character) in {"Cc", "Cs"} or any(
-        low <= code <= high for low, high in _DECEPTIVE_RANGES
-    )
+    tricky = unicodedata.category(character) in {"Cc", "Cs"} or _DECEPTIVE.match(character)
     return character.encode("unicode_escape").decode() if tricky else character
