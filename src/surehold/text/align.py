@@ -162,8 +162,7 @@ class _RunFinder:
     """One alignment of two sequences of numbers, within a work allowance."""
 
     def __init__(self, xs: list[int], ys: list[int]) -> None:
-        self._xs = xs
-        self._ys = ys
+        self._xs, self._ys = xs, ys
         self._myers = _MYERS_ALLOWANCE
         self._patience = _PATIENCE_ALLOWANCE_PER_LINE * (len(xs) + len(ys))
 
@@ -225,8 +224,7 @@ class _RunFinder:
     def _solve_leaf(self, region: TextRegion) -> Iterator[EqualRun]:
         """Yield the exact answer while the allowance lasts, then a fair one."""
         kept = _SharedItems(self._xs[region.a : region.a_end], self._ys[region.b : region.b_end])
-        blocks: list[EqualRun] = []
-        i = j = 0
+        blocks, i, j = list[EqualRun](), 0, 0
         while i < len(kept.xs) and j < len(kept.ys):
             path = _search_greedily(kept.xs, kept.ys, i, j, max(self._myers, 0))
             self._myers -= path.cost
@@ -257,16 +255,13 @@ def _longest_increasing(places_x: list[int], places_y: list[int]) -> dict[int, i
     """Return a longest choice of the pairs that ascends in the second numbers; the first ones do already."""
     if places_y == sorted(places_y):
         return dict(zip(places_x, places_y, strict=True))
-    tops: list[int] = []
-    top_index: list[int] = []
-    previous: list[int] = []
+    tops, top_index, previous = list[int](), list[int](), list[int]()
     for index, y in enumerate(places_y):
         pile = bisect_left(tops, y) if tops and y < tops[-1] else len(tops)
         previous.append(top_index[pile - 1] if pile else -1)
         tops[pile : pile + 1] = [y]
         top_index[pile : pile + 1] = [index]
-    chosen: list[int] = []
-    index = top_index[-1]
+    chosen, index = list[int](), top_index[-1]
     while index >= 0:
         chosen.append(index)
         index = previous[index]
@@ -299,8 +294,7 @@ def _search_greedily(xs: list[int], ys: list[int], i: int, j: int, allowance: in
     zero = limit + 2
     furthest = [-1] * (2 * zero + 1)
     furthest[zero + 1] = 0
-    trace: list[list[int]] = []
-    cost = 0
+    trace, cost = list[list[int]](), 0
     for d in range(limit + 1):
         for k in range(-d, d + 1, 2):
             left, right = furthest[zero + k - 1], furthest[zero + k + 1]

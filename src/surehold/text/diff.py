@@ -139,8 +139,7 @@ def _build_hunk(
     below = min(context, len(a) - group[-1].a_end)
     a_start, a_end = group[0].a - above, group[-1].a_end + below
     b_start, b_end = group[0].b - above, group[-1].b_end + below
-    rows: list[bytes] = []
-    here = a_start
+    rows, here = list[bytes](), a_start
     for change in group:
         rows += (b" " + line for line in a[here : change.a])
         rows += (b"-" + line for line in a[change.a : change.a_end])
@@ -221,8 +220,7 @@ def _cluster_spans(
     before: bytes, spans: Iterable[SpanOffsets], context: int, begin: int
 ) -> Iterator[tuple[int, list[TextRegion], int]]:
     """Yield stretches whose contexts touch together, with where these contexts begin and end."""
-    cluster: list[TextRegion] = []
-    start = reach = 0
+    cluster, start, reach = list[TextRegion](), 0, 0
     for core in _touched_lines(before, spans, begin):
         above = _line_start_above(before, core.a, context, begin)
         if cluster and above > reach:

@@ -34,9 +34,7 @@ _BOM_OF = {name: bom for bom, name in _BOMS}
 _EXACT_CODECS = frozenset({"utf-8", "ascii", "iso8859-1", "bytes", *_BOM_OF})
 """What these codecs encode, they decode to the same characters."""
 _UNIT_BYTES = {"utf-16-le": 2, "utf-16-be": 2, "utf-32-le": 4, "utf-32-be": 4}
-_STATEFUL = re.compile(
-    r"utf[-_]?7|hz|iso2022|iso-2022|escape|punycode|idna|cp65000|unicode_internal|undefined|mbcs|oem"
-)
+_STATEFUL = re.compile(r"utf[-_]?7|hz|iso-?2022|escape|punycode|idna|cp65000|unicode_internal|undefined|mbcs|oem")
 _MIN_UTF16_BYTES = 16
 """Fewer bytes are not evidence of UTF-16."""
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
@@ -104,9 +102,8 @@ def encoding_named(name: str) -> Encoding:
     if canonical in _UNIT_BYTES:
         return Encoding(name=canonical, width=_UNIT_BYTES[canonical])
     if _STATEFUL.search(canonical) or not _extends_ascii(codecs.lookup(canonical)):
-        raise InvalidArgument(
-            f"Text in `{name}` cannot be edited byte by byte.", action="Convert the file to UTF-8 first."
-        )
+        message = f"Text in `{name}` cannot be edited byte by byte."
+        raise InvalidArgument(message, action="Convert the file to UTF-8 first.")
     return Encoding(name=canonical)
 
 
@@ -125,10 +122,8 @@ def detect_encoding(
     if requested is not None:
         encoding = encoding_named(requested)
         if not _can_decode(data, encoding.name):
-            raise InvalidArgument(
-                f"The file's bytes are not valid {encoding.name}.",
-                action="Leave the encoding out, or name another one.",
-            )
+            message = f"The file's bytes are not valid {encoding.name}."
+            raise InvalidArgument(message, action="Leave the encoding out, or name another one.")
         return replace(encoding, chosen=requested)
     has_zeros = b"\0" in data[:SNIFF_BYTES]
     encoding = _configured_encoding(data, configured)

@@ -169,7 +169,8 @@ class _VersionPair:
         self.current = _IndexedLines([ids.setdefault(line, len(ids)) for line in current])
         self._blocks = align_lines(base, current)
         self.forward = _AlignmentMap([(a, b, size) for a, b, size in self._blocks])
-        self.from_below = _AlignmentMap(_align_from_below(base, current))
+        below = reversed(align_lines(base[::-1], current[::-1]))
+        self.from_below = _AlignmentMap([(len(base) - a - n, len(current) - b - n, n) for a, b, n in below])
         self.backward = _AlignmentMap([(b, a, size) for a, b, size in self._blocks])
 
     def says_enough(self, start: int, end: int) -> bool:
@@ -196,11 +197,6 @@ class _VersionPair:
             if self.base.ids[place] in once
         ]
         return [old for old, _ in pairs], [new for _, new in pairs]
-
-
-def _align_from_below(base: Sequence[bytes], current: Sequence[bytes]) -> list[tuple[int, int, int]]:
-    blocks = align_lines(base[::-1], current[::-1])
-    return [(len(base) - a - size, len(current) - b - size, size) for a, b, size in reversed(blocks)]
 
 
 @dataclass(frozen=True, kw_only=True)
