@@ -2,26 +2,8 @@
 
 from typing import get_args
 
-from surehold.errors import (
-    AlreadyExists,
-    BinaryFile,
-    FileTooLarge,
-    InvalidArgument,
-    InvalidPattern,
-    MultipleMatches,
-    NotAFile,
-    NotEncodable,
-    NotFound,
-    OldTextNotFound,
-    OutsideWorkspace,
-    OverlappingEdits,
-    PermissionDenied,
-    PermissionRequired,
-    ProtectedPath,
-    SearchTimeout,
-    StaleFile,
-    SureholdError,
-)
+from surehold import errors
+from surehold.errors import SureholdError
 from surehold.tools.schema import Json
 from surehold.tools.spec import Result, Wire
 
@@ -51,23 +33,23 @@ _BY_REASON = {
 """Where the reason says it more finely than the kind."""
 
 _BY_CLASS: tuple[tuple[type[SureholdError], str], ...] = (
-    (InvalidPattern, "bad_pattern"),
-    (InvalidArgument, "invalid_arguments"),
-    (OverlappingEdits, "invalid_arguments"),
-    (NotEncodable, "encoding_unencodable"),
-    (NotAFile, "not_regular_file"),
-    (NotFound, "file_not_found"),
-    (AlreadyExists, "stale"),
-    (StaleFile, "stale"),
-    (OldTextNotFound, "not_found"),
-    (MultipleMatches, "not_unique"),
-    (PermissionRequired, "permission_required"),
-    (ProtectedPath, "protected_path"),
-    (PermissionDenied, "permission_denied"),
-    (OutsideWorkspace, "outside_roots"),
-    (BinaryFile, "binary_file"),
-    (FileTooLarge, "file_too_large"),
-    (SearchTimeout, "timeout_partial"),
+    (errors.InvalidPattern, "bad_pattern"),
+    (errors.InvalidArgument, "invalid_arguments"),
+    (errors.OverlappingEdits, "invalid_arguments"),
+    (errors.NotEncodable, "encoding_unencodable"),
+    (errors.NotAFile, "not_regular_file"),
+    (errors.NotFound, "file_not_found"),
+    (errors.AlreadyExists, "stale"),
+    (errors.StaleFile, "stale"),
+    (errors.OldTextNotFound, "not_found"),
+    (errors.MultipleMatches, "not_unique"),
+    (errors.PermissionRequired, "permission_required"),
+    (errors.ProtectedPath, "protected_path"),
+    (errors.PermissionDenied, "permission_denied"),
+    (errors.OutsideWorkspace, "outside_roots"),
+    (errors.BinaryFile, "binary_file"),
+    (errors.FileTooLarge, "file_too_large"),
+    (errors.SearchTimeout, "timeout_partial"),
 )
 """The first class that fits; every other error keeps its own kind."""
 

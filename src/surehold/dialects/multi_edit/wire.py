@@ -9,20 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from surehold.errors import (
-    BinaryFile,
-    DiskFull,
-    InvalidArgument,
-    MultipleMatches,
-    NotAFile,
-    NotFound,
-    OldTextNotFound,
-    OutsideWorkspace,
-    OverlappingEdits,
-    PermissionDenied,
-    StaleFile,
-    SureholdError,
-)
+from surehold import errors
+from surehold.errors import SureholdError
 from surehold.text.escape import preview_text
 from surehold.tools.schema import Json
 from surehold.tools.spec import Result, Wire
@@ -47,10 +35,15 @@ _QUOTED_CHARS = 200
 _MAX_PATH_CHARS = 4_096
 _MAX_DETAIL_CHARS = 20_000
 """How many characters of it the data holds."""
-_RELATIVE_PATH_REASON = "relative_path"
 _NO_DIRECTORY_REASONS = ("no_such_parent", "not_a_directory")
-_STRING_ERRORS = (OldTextNotFound, MultipleMatches, OverlappingEdits)
-_EXPLAINED_ERRORS = (OldTextNotFound, OverlappingEdits, OutsideWorkspace, PermissionDenied, DiskFull)
+_STRING_ERRORS = (errors.OldTextNotFound, errors.MultipleMatches, errors.OverlappingEdits)
+_EXPLAINED_ERRORS = (
+    errors.OldTextNotFound,
+    errors.OverlappingEdits,
+    errors.OutsideWorkspace,
+    errors.PermissionDenied,
+    errors.DiskFull,
+)
 """Errors whose own message says more than the contract's."""
 _STALE_MESSAGES = {
     "not_read": (
@@ -94,9 +87,8 @@ class ContractMessages:
         """Let every refusal inside speak the contract's words."""
         if not self.path.startswith("/"):
             action = "Send the whole path, beginning with `/`."
-            raise self._translate_error(
-                InvalidArgument("The path is relative.", reason=_RELATIVE_PATH_REASON, action=action)
-            ) from None
+            error = errors.InvalidArgument("The path is relative.", reason="relative_path", action=action)
+            raise self._translate_error(error)
         try:
             yield
         except SureholdError as error:
@@ -126,21 +118,21 @@ class ContractMessages:
 
     def _message_for(self, error: SureholdError) -> ContractMessage | None:
         match error:
-            case OldTextNotFound() | MultipleMatches() | OverlappingEdits():
+            case errors.OldTextNotFound() | errors.MultipleMatches() | errors.OverlappingEdits():
                 return self._about_strings(error)
-            case InvalidArgument():
+            case errors.InvalidArgument():
                 return self._about_arguments(error)
-            case NotFound():
+            case errors.NotFound():
                 return self._about_missing(error)
-            case OutsideWorkspace() | PermissionDenied():
+            case errors.OutsideWorkspace() | errors.PermissionDenied():
                 return self._about_permission(error)
-            case BinaryFile():
+            case errors.BinaryFile():
                 verb = "read" if self.verb == "read" else "edit"
                 return ContractMessage(f"Cannot {verb} binary file: {self.shown_path}", "Leave it to another program.")
-            case StaleFile():
+            case errors.StaleFile():
                 message, action = _STALE_MESSAGES.get(error.reason, ("File changed since it was read: {path}", None))
                 return ContractMessage(message.format(path=self.shown_path), action)
-            case DiskFull():
+            case errors.DiskFull():
                 what = f"cannot write {self.size} bytes to" if self.size is not None else "cannot write to"
                 return ContractMessage(f"Disk full: {what} {self.shown_path}")
             case _:
@@ -149,9 +141,9 @@ class ContractMessages:
     def _about_strings(self, error: SureholdError) -> ContractMessage:
         index, old = error.details.get("edit_index", 0), preview_text(self._old_string(error), _QUOTED_CHARS + 1)
         edit = f"Edit {index}: " if self.numbered else ""
-        if isinstance(error, OverlappingEdits):
+        if isinstance(error, errors.OverlappingEdits):
             return ContractMessage(f"Edit {index} conflicts with edit {error.details.get('prior_index')}")
-        if isinstance(error, OldTextNotFound):
+        if isinstance(error, errors.OldTextNotFound):
             return ContractMessage(f"{edit}String not found{'' if edit else ' in file'}: {old}")
         must = "" if edit else " (must be unique)"
         more = "Include more of the lines around it in old_string, so that it occurs only once."
@@ -160,7 +152,7 @@ class ContractMessages:
     def _about_arguments(self, error: SureholdError) -> ContractMessage | None:
         edit = f"Edit {error.details.get('edit_index')}: " if self.numbered else ""
         messages = {
-            _RELATIVE_PATH_REASON: f"Path must be absolute: {self.shown_path}",
+            "relative_path": f"Path must be absolute: {self.shown_path}",
             "no_edits": "Edits array cannot be empty",
             "same_text": f"{edit}old_string and new_string are identical",
             "empty_old_text": f"{edit}old_string cannot be empty",
@@ -171,7 +163,7 @@ class ContractMessages:
         return None if message is None else ContractMessage(message, code=_INVALID_REQUEST)
 
     def _about_missing(self, error: SureholdError) -> ContractMessage:
-        if isinstance(error, NotAFile):
+        if isinstance(error, errors.NotAFile):
             is_directory = error.reason == "is_a_directory" and self.verb != "read"
             return ContractMessage(f"{self.shown_path} is {'a directory' if is_directory else 'not a file'}")
         if self.verb == "write" and error.reason in _NO_DIRECTORY_REASONS:
@@ -184,7 +176,7 @@ class ContractMessages:
     def _about_permission(self, error: SureholdError) -> ContractMessage:
         if self.verb == "write" and error.reason == "read_only_fs":
             return ContractMessage(f"Read-only filesystem: {self.shown_path}")
-        return ContractMessage(f"Permission denied: {self.shown_path}", code=PermissionDenied.code)
+        return ContractMessage(f"Permission denied: {self.shown_path}", code=errors.PermissionDenied.code)
 
     def _old_string(self, error: SureholdError) -> str:
         return self.old_strings[int(error.details.get("edit_index", 0))]
