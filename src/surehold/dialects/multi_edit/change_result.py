@@ -1,7 +1,7 @@
 """Arguments and results that the changing tools of the multi_edit family share."""
 
 from abc import abstractmethod
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
@@ -12,7 +12,7 @@ from surehold.tools.call import AnswerBudget, Params
 from surehold.tools.spec import Result, ResultPart
 from surehold.workspace.proposal import Receipt
 
-OLD_AND_NEW_ALIASES = quote_aliases("old_string", "new_string")
+QUOTE_ALIASES = quote_aliases("old_string", "new_string")
 
 
 class TextChangeParams(Params):
@@ -84,10 +84,11 @@ def meta_of(receipt: Receipt) -> TextChangeMeta:
     )
 
 
-def diff_by_name(receipt: Receipt, path: str) -> str:
-    """Return the whole diff of a change, under the bare name of its file."""
+def diff_fields(receipt: Receipt, path: str) -> dict[str, Any]:
+    """Return the whole diff of a change, under the bare name of its file, and its meta."""
     one, name = receipt.files[0], path.rstrip("/").rpartition("/")[2]
     if one.change.diff_truncated or not one.change.diff:
-        return diff_of_plan(one.plan, from_name=name, to_name=name, limit=None).text
-    header, shown = f"--- {quote_name(name)}\n+++ {quote_name(name)}\n", one.change.diff
-    return header + shown.split("\n", 2)[2]
+        diff = diff_of_plan(one.plan, from_name=name, to_name=name, limit=None).text
+    else:
+        diff = f"--- {quote_name(name)}\n+++ {quote_name(name)}\n" + one.change.diff.split("\n", 2)[2]
+    return {"diff": diff, "meta": meta_of(receipt)}

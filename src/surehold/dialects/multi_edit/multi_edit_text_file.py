@@ -4,13 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from surehold.dialects.multi_edit.change_result import (
-    OLD_AND_NEW_ALIASES,
-    TextChangeParams,
-    TextDiffResult,
-    diff_by_name,
-    meta_of,
-)
+from surehold.dialects.multi_edit.change_result import QUOTE_ALIASES, TextChangeParams, TextDiffResult, diff_fields
 from surehold.dialects.multi_edit.wire import BRIEF, GUIDE, WIRE, ContractMessages
 from surehold.dialects.shared.params import check_text, proof_of
 from surehold.errors import InvalidArgument
@@ -21,7 +15,7 @@ from surehold.workspace.proposal import Proposal
 
 
 class EditOp(NestedParams):
-    ALIASES: ClassVar = OLD_AND_NEW_ALIASES
+    ALIASES: ClassVar = QUOTE_ALIASES
 
     old_string: str
     """Exact text to replace; must occur exactly once when its turn comes."""
@@ -49,8 +43,6 @@ class EditedLines(ResultPart):
 
 
 class MultiEditResult(TextDiffResult):
-    """Every edit, and one diff of them all."""
-
     applied_count: int
     line_ranges: tuple[EditedLines, ...]
 
@@ -78,10 +70,8 @@ def multi_edit_text_file(context: CallContext, params: MultiEditParams) -> Multi
     Each edit sees the text that the ones before it left; its old_string must occur there exactly once. Encoding and line
     endings stay as they are. path is absolute.
     """
-    words = ContractMessages(
-        path=params.path, verb="edit", old_strings=[edit.old_string for edit in params.edits], numbered=True
-    )
-    with words.translate_errors():
+    old_strings = [edit.old_string for edit in params.edits]
+    with ContractMessages(path=params.path, verb="edit", old_strings=old_strings, numbered=True).translate_errors():
         if not params.edits:
             raise InvalidArgument("There is no edit.", reason="no_edits", action="Send at least one edit.")
         for number, edit in enumerate(params.edits):
@@ -94,11 +84,10 @@ def multi_edit_text_file(context: CallContext, params: MultiEditParams) -> Multi
         )
     applied = receipt.files[0].plan.applied
     return MultiEditResult(
-        diff=diff_by_name(receipt, params.path),
         applied_count=len(applied),
         line_ranges=tuple(
             EditedLines(edit_index=one.index, start=one.ranges[0].start_line, end=one.ranges[0].end_line)
             for one in applied
         ),
-        meta=meta_of(receipt),
+        **diff_fields(receipt, params.path),
     )

@@ -6,11 +6,11 @@ from typing import ClassVar
 from pydantic import Field
 
 from surehold.dialects.multi_edit.change_result import (
-    OLD_AND_NEW_ALIASES,
+    QUOTE_ALIASES,
     TextChangeParams,
     TextChangeResult,
     TextDiffResult,
-    diff_by_name,
+    diff_fields,
     meta_of,
 )
 from surehold.dialects.multi_edit.wire import WIRE, ContractMessages
@@ -112,13 +112,11 @@ def _page_notice(page: FilePage, first: int, shown: int) -> str | None:
 def _requested_lines(params: ReadTextParams) -> tuple[int, int]:
     first = 1 if params.line is None else params.line
     if first < 1:
-        raise InvalidArgument(
-            f"Line number must be >= 1: {first}", reason="bad_line", action="Lines are counted from 1."
-        )
+        message = f"Line number must be >= 1: {first}"
+        raise InvalidArgument(message, reason="bad_line", action="Lines are counted from 1.")
     if params.limit is not None and params.limit < 1:
-        raise InvalidArgument(
-            f"Limit must be >= 1: {params.limit}", reason="bad_limit", action="Ask for at least one line."
-        )
+        message = f"Limit must be >= 1: {params.limit}"
+        raise InvalidArgument(message, reason="bad_limit", action="Ask for at least one line.")
     return first, 1 << 40 if params.limit is None else params.limit
 
 
@@ -162,20 +160,15 @@ def write_text_file(context: CallContext, params: WriteTextParams) -> WriteTextR
     size = len(params.content.encode("utf-8", "surrogatepass"))
     with ContractMessages(path=params.path, verb="write", size=size).translate_errors():
         check_text(params.content, "content", path=params.path)
-        unasked = Unproven() if context.unchecked else _NewOrSeen()
-        proposal = Proposal(
-            path=params.path,
-            edit=WriteText(params.content),
-            proof=proof_of(params.expected_sha256, unasked),
-            parents=False,
-        )
+        evidence = proof_of(params.expected_sha256, Unproven() if context.unchecked else _NewOrSeen())
+        proposal = Proposal(path=params.path, edit=WriteText(params.content), proof=evidence, parents=False)
         receipt = context.session.submit(proposal, tool="write_text_file", operation="write")
     plan = receipt.files[0].plan
     return WriteTextResult(bytes_written=plan.after.size, created=not plan.before.exists, meta=meta_of(receipt))
 
 
 class EditTextParams(TextChangeParams):
-    ALIASES: ClassVar = {**TextChangeParams.ALIASES, **OLD_AND_NEW_ALIASES}
+    ALIASES: ClassVar = {**TextChangeParams.ALIASES, **QUOTE_ALIASES}
 
     path: SubjectPath
     """Absolute path to the file."""
@@ -193,8 +186,6 @@ class ReplacedLines(ResultPart):
 
 
 class EditTextResult(TextDiffResult):
-    """The edit, and its diff."""
-
     line_range: ReplacedLines
 
     def headline(self) -> str:
@@ -219,9 +210,7 @@ def edit_text_file(context: CallContext, params: EditTextParams) -> EditTextResu
             tool="edit_text_file",
             operation="edit",
         )
-    return EditTextResult(
-        diff=diff_by_name(receipt, params.path), line_range=_replaced_lines(receipt), meta=meta_of(receipt)
-    )
+    return EditTextResult(line_range=_replaced_lines(receipt), **diff_fields(receipt, params.path))
 
 
 def _replaced_lines(receipt: Receipt) -> ReplacedLines:
