@@ -1,7 +1,8 @@
 """Results that Write and Edit share, and their `structuredPatch`: the change as hunks for programs and models."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from itertools import accumulate
 from typing import Any, ClassVar, Self
 
@@ -12,6 +13,7 @@ from surehold.text.escape import escape_text
 from surehold.text.lines import LineRanges
 from surehold.text.plan import EditPlan
 from surehold.tools.call import AnswerBudget, CallContext
+from surehold.tools.spec import Result
 from surehold.workspace.proposal import Receipt
 
 FILE_PATH_ALIASES = {"path": "file_path", "filePath": "file_path", "filepath": "file_path"}
@@ -21,8 +23,6 @@ PATCH_CHARS = 64 * 1024
 
 
 class StructuredHunk(CamelResultPart):
-    """One hunk of a unified diff."""
-
     old_start: int
     old_lines: int
     new_start: int
@@ -50,9 +50,7 @@ def structured_patch_of(plan: EditPlan, *, of_new_files: bool = False) -> tuple[
     found = list(plan.hunks())
     # Most of a patch that is far too long is not worth decoding; no character has more than four bytes.
     sizes = accumulate(sum(map(len, hunk.lines)) for hunk in found)
-    near = tuple(
-        _structured_hunk(hunk, plan) for hunk, size in zip(found, sizes, strict=False) if size <= 4 * PATCH_CHARS
-    )
+    near = tuple(_structured_hunk(one, plan) for one, size in zip(found, sizes, strict=True) if size <= 4 * PATCH_CHARS)
     kept = hunks_that_fit(near, PATCH_CHARS)
     return kept, len(kept) == len(found)
 
@@ -74,17 +72,18 @@ def _structured_hunk(hunk: Hunk, plan: EditPlan) -> StructuredHunk:
         lines.append(bare.removesuffix("\r"))
         if bare == text and not text.endswith("\r"):
             lines.append(_NO_NEWLINE)
-    return StructuredHunk(
-        old_start=hunk.old_start,
-        old_lines=hunk.old_lines,
-        new_start=hunk.new_start,
-        new_lines=hunk.new_lines,
-        lines=tuple(lines),
-    )
+    fields: dict[str, Any] = {**asdict(hunk), "lines": tuple(lines)}
+    return StructuredHunk(**fields)
 
 
 _MAX_REPEATED_CHARS = 1_000
 """Longer texts that the caller knows are for programs alone."""
+
+
+def values_to_tell(result: Result, repeated: Sequence[str]) -> dict[str, Any]:
+    """Return what was set, without those repeated texts that are long."""
+    known = {name for name in repeated if len(getattr(result, name) or "") > _MAX_REPEATED_CHARS}
+    return {name: getattr(result, name) for name in result.model_fields_set - known}
 
 
 class FileChangeResult(CamelResult):
@@ -113,10 +112,7 @@ class FileChangeResult(CamelResult):
     def cut_to_budget(self, budget: AnswerBudget) -> Self:
         """Return it with as many hunks as fit, and without long texts that the caller knows."""
         shown = hunks_that_fit(self.structured_patch, budget.page_characters // 2)
-        known = {name for name in self.REPEATED if len(str(getattr(self, name) or "")) > _MAX_REPEATED_CHARS}
-        if shown == self.structured_patch and not known:
-            return self
-        values: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set - known}
+        values = values_to_tell(self, self.REPEATED)
         if shown != self.structured_patch:
             values |= {"structured_patch": shown, "structured_patch_truncated": True}
         return self.model_construct(set(values), **values)
@@ -141,7 +137,7 @@ class FileChangeResult(CamelResult):
         return escape_text(self.file_path)
 
 
-def lines_shown_by_patch(budget: AnswerBudget, plan: EditPlan) -> LineRanges:
+def lines_in_patch(budget: AnswerBudget, plan: EditPlan) -> LineRanges:
     return new_line_spans(hunks_that_fit(structured_patch_of(plan)[0], budget.page_characters // 2))
 
 

@@ -4,12 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-from surehold.dialects.claude.change_result import (
-    FILE_PATH_ALIASES,
-    FileChangeResult,
-    change_fields,
-    lines_shown_by_patch,
-)
+from surehold.dialects.claude.change_result import FILE_PATH_ALIASES, FileChangeResult, change_fields, lines_in_patch
 from surehold.dialects.claude.gate import GatedParams, submit_gated
 from surehold.dialects.claude.located_file import locate_file
 from surehold.dialects.claude.wire import BRIEF, GUIDE, WIRE
@@ -84,21 +79,19 @@ def edit(context: CallContext, params: FileEditParams) -> FileEditResult:
     place = locate_file(context.session, params.file_path, head=0)
     if place.target.key.lower().endswith(".ipynb"):
         raise UseNotebookEdit(f"`{params.file_path}` is a notebook.", path=params.file_path)
-    shows = partial(lines_shown_by_patch, context.budget)
+    shows = partial(lines_in_patch, context.budget)
     receipt = submit_gated(context, place, wanted, params, needs="lines", tool="Edit", operation="edit", shows=shows)
-    return FileEditResult(
-        replace_all=params.replace_all,
-        **_edit_fields(params, receipt.files[0].plan),
-        **change_fields(context, place, receipt),
-    )
+    return FileEditResult(**_edit_fields(params, receipt.files[0].plan), **change_fields(context, place, receipt))
 
 
 def _edit_fields(params: FileEditParams, plan: EditPlan) -> dict[str, Any]:
     """Return what was found and written; what was sent, where a person wrote something else."""
+    sent = {"old_string": params.old_string, "new_string": params.new_string, "replace_all": params.replace_all}
     if not plan.applied or not plan.spans:
-        return {"old_string": params.old_string, "new_string": params.new_string, "replacements": 0}
+        return {**sent, "replacements": 0}
     (applied,), first, decode = plan.applied, plan.spans[0], plan.before.encoding.decode
     return {
+        **sent,
         "old_string": decode(plan.before.data[first.start : first.end]),
         "new_string": plan.after.encoding.decode(first.new),
         "replacements": applied.occurrences,

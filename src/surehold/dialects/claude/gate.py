@@ -53,8 +53,6 @@ def submit_gated(
 def _check_size(limit: int, plan: EditPlan) -> tuple[str, ...]:
     """Refuse a result that no tool could read whole again."""
     if plan.after.size > limit:
-        raise FileTooLarge(
-            f"The file would be {plan.after.size:,} bytes; the limit is {limit:,}.",
-            action="Write less, or several files.",
-        )
+        message = f"The file would be {plan.after.size:,} bytes; the limit is {limit:,}."
+        raise FileTooLarge(message, action="Write less, or several files.")
     return ()

@@ -8,8 +8,8 @@ from pydantic import Field
 from surehold.dialects.claude.wire import WIRE
 from surehold.dialects.shared.listing_text import (
     HEADING_CHARS,
+    count_noun,
     count_that_fit,
-    count_with_noun,
     page_text,
     skipped_counts,
     skipped_text,
@@ -38,8 +38,6 @@ class ClaudeGlobParams(Params):
 
 
 class ClaudeGlobResult(CamelResult):
-    """The newest files that match."""
-
     filenames: tuple[str, ...]
     num_files: int
     truncated: bool
@@ -55,7 +53,7 @@ class ClaudeGlobResult(CamelResult):
     notes: tuple[str, ...] = ()
 
     def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
-        total = count_with_noun(self.total_matches, "file") + ("" if self.count_is_complete else " so far")
+        total = count_noun(self.total_matches, "file") + ("" if self.count_is_complete else " so far")
         facts = (
             f"{total}, newest first" if self.total_matches else "No files match",
             f"{self.num_files} shown; narrow the pattern or path, or raise limit" if self.truncated else "",

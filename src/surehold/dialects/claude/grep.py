@@ -8,13 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from surehold.dialects.claude.wire import WIRE
-from surehold.dialects.shared.listing_text import (
-    HEADING_CHARS,
-    count_with_noun,
-    page_text,
-    skipped_counts,
-    skipped_text,
-)
+from surehold.dialects.shared.listing_text import HEADING_CHARS, count_noun, page_text, skipped_counts, skipped_text
 from surehold.dialects.shared.params import CamelResult
 from surehold.search.glob import is_glob
 from surehold.search.query import MatchedLine, ResultWindow, Search, SearchResult, Want
@@ -28,8 +22,6 @@ _WANT_BY_MODE: dict[OutputMode, Want] = {"files_with_matches": "files", "content
 
 
 class ClaudeGrepParams(Params):
-    """What to look for, where, and what to show of it."""
-
     ALIASES: ClassVar = {"query": "pattern", "regex": "pattern", "include": "glob"}
     POSITIONAL: ClassVar = ("path",)
 
@@ -96,7 +88,7 @@ class ClaudeGrepResult(CamelResult):
         facts = (
             self._total_text(),
             f"goes on: offset={self.next_offset}" if self.next_offset else "",
-            f"{count_with_noun(searched, 'file')} searched" if searched is not None else "",
+            f"{count_noun(searched, 'file')} searched" if searched is not None else "",
             skipped_text("not looked at", self.not_looked_at),
             f"left out: {', '.join(self.left_out)}" if self.left_out and not self.total_files else "",
         )
@@ -104,13 +96,13 @@ class ClaudeGrepResult(CamelResult):
         return page_text(facts, self.notes, rows)
 
     def _total_text(self) -> str:
-        files = count_with_noun(self.total_files, "file") + ("" if self.complete else " so far")
+        files = count_noun(self.total_files, "file") + ("" if self.complete else " so far")
         if not self.total_files:
             return "No matches"
         if self.total_lines is not None:
-            return f"{count_with_noun(self.total_lines, 'matching line')} in {files}"
+            return f"{count_noun(self.total_lines, 'matching line')} in {files}"
         if self.total_matches is not None:
-            return f"{count_with_noun(self.total_matches, 'match', 'matches')} in {files}"
+            return f"{count_noun(self.total_matches, 'match', 'matches')} in {files}"
         return f"{files} with matches"
 
 
@@ -126,12 +118,8 @@ def grep(context: CallContext, params: ClaudeGrepParams) -> ClaudeGrepResult:
     Left out, and said to be: ignored files, .git and its like, node_modules, target, __pycache__, binary files. Naming such a
     directory or file as `path` searches it. Lines over 500 characters are shown around the match.
     """
-    found = context.session.finder.grep(
-        _search_query(params),
-        _result_window(params, context.budget),
-        progress=context.progress,
-        cancelled=context.cancelled,
-    )
+    query, window = _search_query(params), _result_window(params, context.budget)
+    found = context.session.finder.grep(query, window, progress=context.progress, cancelled=context.cancelled)
     files = {file.path: file for file in found.files}
     context.session.record_shown_matches(
         (path, files[path].snapshot, tuple((row.line, row.line) for row in rows if row.is_whole))
@@ -163,6 +151,7 @@ def grep(context: CallContext, params: ClaudeGrepParams) -> ClaudeGrepResult:
 
 def _search_query(params: ClaudeGrepParams) -> Search:
     globs = _split_globs(params.glob or "")
+    build = () if params.include_ignored else BUILD_DIRECTORIES
     return Search(
         query=params.pattern,
         mode="regex",
@@ -175,9 +164,7 @@ def _search_query(params: ClaudeGrepParams) -> Search:
         hidden=params.include_hidden,
         ignore=not params.include_ignored,
         types=(params.type,) if params.type else (),
-        closed=VERSION_CONTROL_DIRECTORIES
-        if params.include_ignored
-        else (*VERSION_CONTROL_DIRECTORIES, *BUILD_DIRECTORIES),
+        closed=(*VERSION_CONTROL_DIRECTORIES, *build),
     )
 
 

@@ -62,8 +62,6 @@ class ShownOutput:
 
 @dataclass(slots=True)
 class ImageCollector:
-    """The images of one answer."""
-
     most: int
     images: list[ShownImage] = field(default_factory=list[ShownImage])
 
@@ -130,9 +128,8 @@ def _render_mime_bundle(bundle: dict[str, Any], gallery: ImageCollector, room: i
     if text and not any(one.kind == "image" for one in shown):
         shown.append(_render_text(_join_lines(bundle[text]), room))
     others = [mime for mime in bundle if mime not in (image, *_TEXT_TYPES)]
-    shown += [
-        _placeholder_output(mime, _character_count(bundle[mime]), "not shown") for mime in others[:_MAX_OTHER_TYPES]
-    ]
+    named = others[:_MAX_OTHER_TYPES]
+    shown += [_placeholder_output(mime, _character_count(bundle[mime]), "not shown") for mime in named]
     if (left := len(others) - _MAX_OTHER_TYPES) > 0:
         shown.append(ShownOutput(kind="other", text=f"{left} more types are not shown", truncated=True))
     return shown
@@ -148,9 +145,8 @@ def _render_text(text: str, room: int, *, kind: Literal["text", "error"] = "text
         return ShownOutput(kind=kind, text=ends[0].rstrip("\n"))
     half = room // 2
     cut = f"\n[… {whole + skipped - 2 * half:,} characters left out …]\n"
-    return ShownOutput(
-        kind=kind, text=ends[0][:half] + cut + ends[-1][len(ends[-1]) - half :].rstrip("\n"), truncated=True
-    )
+    tail = ends[-1][len(ends[-1]) - half :].rstrip("\n")
+    return ShownOutput(kind=kind, text=ends[0][:half] + cut + tail, truncated=True)
 
 
 def _traceback_text(facts: dict[str, Any]) -> str:

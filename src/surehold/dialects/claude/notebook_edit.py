@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
+from surehold.dialects.claude.change_result import values_to_tell
 from surehold.dialects.claude.gate import GatedParams, submit_gated
 from surehold.dialects.claude.located_file import LocatedFile, locate_file
 from surehold.dialects.claude.wire import WIRE
@@ -26,16 +27,12 @@ from surehold.workspace.proposal import Receipt
 _MAX_RETURNED_FILE_BYTES = 20 * 1024
 """Files up to this size are sent back; of larger ones only the hash."""
 _FIELDS_KNOWN_TO_CALLER = ("original_file", "updated_file", "old_source", "new_source")
-_MAX_REPEATED_CHARS = 1_000
-"""Longer texts that the caller knows are for programs alone."""
 _DIFF_CHARS = 4 * 1024
 _MAX_LISTED_RENAMES = 20
 """So many new names are told to a model one by one."""
 
 
 class NotebookEditParams(GatedParams):
-    """Which cell, and what to make of it."""
-
     ALIASES: ClassVar = {"file_path": "notebook_path", "path": "notebook_path", "filePath": "notebook_path"}
     POSITIONAL: ClassVar = ("new_source",)
 
@@ -87,8 +84,7 @@ class NotebookEditResult(Result):
 
     def cut_to_budget(self, budget: AnswerBudget) -> Self:
         """Return it without long texts that the caller knows, and with as much of the rest as fits."""
-        known = {name for name in _FIELDS_KNOWN_TO_CALLER if len(getattr(self, name) or "") > _MAX_REPEATED_CHARS}
-        values: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set - known}
+        values = values_to_tell(self, _FIELDS_KNOWN_TO_CALLER)
         shown = cut_at_line(self.diff, budget.page_characters // 2)
         if shown != self.diff:
             values |= {"diff": shown, "diff_truncated": True}

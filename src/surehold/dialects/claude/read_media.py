@@ -1,7 +1,7 @@
 """Show images, PDF documents and notebooks for `Read`."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from surehold.dialects.claude.located_file import LocatedFile
 from surehold.dialects.claude.read_result import Dimensions, FileReadResult, ImagePart, PagePart, encode_base64
@@ -208,11 +208,5 @@ def _page_text(part: PagePart) -> str:
 
 
 def _image_part(data: bytes, mime: str, size: pictures.PictureSize, index: int, number: int | None = None) -> ImagePart:
-    return ImagePart.from_known(
-        mime_type=mime,
-        base64=encode_base64(data),
-        content_index=index,
-        width=size.width,
-        height=size.height,
-        image=number,
-    )
+    encoded = encode_base64(data)
+    return ImagePart.from_known(mime_type=mime, base64=encoded, content_index=index, image=number, **asdict(size))

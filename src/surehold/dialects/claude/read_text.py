@@ -245,7 +245,7 @@ def read_text(context: CallContext, place: LocatedFile, wanted: RequestedRange) 
     rows = number_lines(page, wanted.column, room)
     asked = (key, wanted.offset, wanted.limit, wanted.column, wanted.encoding or "")
     if taken.complete:
-        _remember_lines(context, place, taken, rows, wanted.column)
+        _remember_lines(context.session, place, taken, rows, wanted.column)
         if deliveries_of(context.session).is_repeated(asked, page.sha256):
             note = "nothing changed since these lines were delivered"
             return FileReadResult(type="file_unchanged", file_path=place.absolute_path, sha256=page.sha256, notice=note)
@@ -273,20 +273,16 @@ def _take_page(context: CallContext, place: LocatedFile, wanted: RequestedRange,
     return _TakenPage(page=page, complete=complete, changing=not large)
 
 
-def _remember_lines(
-    context: CallContext, place: LocatedFile, taken: _TakenPage, rows: NumberedRows, column: int
-) -> None:
+def _remember_lines(session: Session, place: LocatedFile, taken: _TakenPage, rows: NumberedRows, column: int) -> None:
     """Record what was shown; a line that is shown in part counts when all of its parts were."""
     page = replace(taken.page, rows=taken.page.rows[: rows.lines], cut=False)
     if page.rows and (column > 1 or rows.next_column):
         length = len(strip_terminator(page.text, page))
         line = (place.target.key, page.sha256, page.start)
         last = rows.next_column - 1 if rows.next_column else length
-        deliveries = deliveries_of(context.session)
-        page = replace(
-            page, cut=not deliveries.saw_columns(line, column, last, total=None if rows.next_column else length)
-        )
-    context.session.record_shown_page(place.path, page, snapshot=taken.snapshot)
+        total = None if rows.next_column else length
+        page = replace(page, cut=not deliveries_of(session).saw_columns(line, column, last, total=total))
+    session.record_shown_page(place.path, page, snapshot=taken.snapshot)
 
 
 def _build_result(place: LocatedFile, taken: _TakenPage, rows: NumberedRows, wanted: RequestedRange) -> FileReadResult:
@@ -336,12 +332,11 @@ def _page_notice(taken: _TakenPage, rows: NumberedRows, wanted: RequestedRange, 
         return f"line {page.start} has only {rows.characters:,} characters"
     if not rows.lines:
         return f"the file has only {page.line_count:,} lines"
+    goes_on = f"; goes on: offset={next_offset}" if next_offset else ""
     if wanted.column > 1:
-        return f"the end of line {page.start}, from character {wanted.column:,}" + (
-            f"; goes on: offset={next_offset}" if next_offset else ""
-        )
+        return f"the end of line {page.start}, from character {wanted.column:,}{goes_on}"
     if next_offset:
-        return f"lines {page.start}-{last} of {page.line_count:,}; goes on: offset={next_offset}"
+        return f"lines {page.start}-{last} of {page.line_count:,}{goes_on}"
     return "" if page.start == 1 else f"lines {page.start}-{last} of {page.line_count:,}, up to the end"
 
 

@@ -4,12 +4,7 @@ import re
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-from surehold.dialects.claude.change_result import (
-    FILE_PATH_ALIASES,
-    FileChangeResult,
-    change_fields,
-    lines_shown_by_patch,
-)
+from surehold.dialects.claude.change_result import FILE_PATH_ALIASES, FileChangeResult, change_fields, lines_in_patch
 from surehold.dialects.claude.gate import GatedParams, submit_gated
 from surehold.dialects.claude.located_file import LocatedFile, locate_file
 from surehold.dialects.claude.wire import WIRE
@@ -39,8 +34,6 @@ class FileWriteParams(GatedParams):
 
 
 class FileWriteResult(FileChangeResult):
-    """What was written, and what was there before."""
-
     REPEATED: ClassVar = ("original_file",)
 
     type: Literal["create", "update"]
@@ -76,25 +69,20 @@ def write(context: CallContext, params: FileWriteParams) -> FileWriteResult:
     place = _locate_destination(context, params.file_path)
     if place.target.key.lower().endswith(".ipynb"):
         _check_new_notebook(params, place)
-    content, shows = WriteText(params.content), partial(lines_shown_by_patch, context.budget)
+    content, shows = WriteText(params.content), partial(lines_in_patch, context.budget)
     receipt = submit_gated(context, place, content, params, needs="whole", tool="Write", operation="write", shows=shows)
     plan = receipt.files[0].plan
     if not receipt.files[0].changed:  # the caller sent all of it, so it knows all of it
         total = plan.after.line_count
         context.session.record_shown_lines(place.target, plan.after, spans=((1, total),) if total else (), whole=True)
-    return FileWriteResult(
-        type="update" if plan.before.exists else "create",
-        **_original_fields(plan.before),
-        **change_fields(context, place, receipt),
-    )
+    return FileWriteResult(**_original_fields(plan.before), **change_fields(context, place, receipt))
 
 
 def _original_fields(before: Snapshot) -> dict[str, Any]:
     if not before.exists:
-        return {"original_file": None}
-    if before.size > _ORIGINAL_BYTES:
-        return {"original_file_sha256": before.sha256}
-    return {"original_file": before.text, "original_file_sha256": before.sha256}
+        return {"type": "create", "original_file": None}
+    known = {"type": "update", "original_file_sha256": before.sha256}
+    return known if before.size > _ORIGINAL_BYTES else {**known, "original_file": before.text}
 
 
 def _locate_destination(context: CallContext, path: str) -> LocatedFile:
