@@ -18,8 +18,6 @@ from surehold.tools.spec import Hints, tool
 
 
 class SearchParams(CamelParams):
-    """What to look for, and where."""
-
     ALIASES: ClassVar = {"pattern": "query", "path": "root"}
 
     query: str
@@ -120,24 +118,19 @@ def search_files(context: CallContext, params: SearchParams) -> SearchFilesResul
         progress=context.progress,
         cancelled=context.cancelled,
     )
-    context.session.record_shown_matches(
-        (
-            file.path,
-            file.snapshot,
-            tuple((hit.line, hit.line) for hit in found.matches if hit.line and hit.path == file.path),
-        )
-        for file in found.files
-    )
+    lines = {
+        path: tuple((hit.line, hit.line) for hit in group if hit.line)
+        for path, group in groupby(found.matches, key=attrgetter("path"))
+    }
+    context.session.record_shown_matches((one.path, one.snapshot, lines[one.path]) for one in found.files)
     return SearchFilesResult(
         mode=params.mode,
         query=params.query,
         root=params.root,
         matches=tuple(
-            SearchMatch(**{name: fact for name, fact in asdict(hit).items() if fact}) for hit in found.matches
+            SearchMatch(**{name: fact for name, fact in asdict(one).items() if fact}) for one in found.matches
         ),
-        files=tuple(
-            MatchedFile(path=file.path, sha256=file.sha256, match_count=file.match_count) for file in found.files
-        ),
+        files=tuple(MatchedFile(path=one.path, sha256=one.sha256, match_count=one.match_count) for one in found.files),
         total_matches=found.total_matches or 0,
         files_scanned=found.files_scanned or 0,
         files_skipped=skipped_counts(found.skipped),
