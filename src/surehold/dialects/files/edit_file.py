@@ -73,8 +73,6 @@ class AppliedTextEdit(CamelResultPart):
 
 
 class EditResult(ChangeResult):
-    """Both versions, and what each edit did."""
-
     path: str
     before_sha256: str
     after_sha256: str

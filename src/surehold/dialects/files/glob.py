@@ -30,8 +30,6 @@ class GlobParams(CamelParams):
 
 
 class GlobMatch(CamelResultPart):
-    """One file or directory."""
-
     path: str
     type: str
     size: int
@@ -75,15 +73,13 @@ def glob(context: CallContext, params: GlobParams) -> FilesGlobResult:
         progress=context.progress,
         cancelled=context.cancelled,
     )
-    matches = tuple(
-        GlobMatch(path=row.key, type=row.type, size=row.size, mtime=mtime_text(row)) for row in found.matches
-    )
-    count = count_that_fit((row.summary_line() for row in matches), context.budget.page_characters)
+    rows = tuple(GlobMatch(path=row.key, type=row.type, size=row.size, mtime=mtime_text(row)) for row in found.matches)
+    count = count_that_fit((row.summary_line() for row in rows), context.budget.page_characters)
     return FilesGlobResult(
         pattern=params.pattern,
         root=found.directory,
-        matches=matches[:count],
-        truncated=found.truncated or count < len(matches),
+        matches=rows[:count],
+        truncated=found.truncated or count < len(rows),
         total=found.total,
         skipped=skipped_counts(found.skipped),
         notes=found.notes,

@@ -52,13 +52,11 @@ class _ExpectedDestination:
     action: str = "To replace it, send its sha256 as expectedDestSha256."
 
     def check(self, file: KnownFile) -> None:
-        path, current = file.path, file.current
-        if not current.exists:
+        path, sha256 = file.path, file.current.sha256
+        if not file.current.exists:
             return
         if self.proof is None:
-            raise AlreadyExists(
-                f"`{path}` exists already.", path=path, action=self.action, actual_sha256=current.sha256
-            )
+            raise AlreadyExists(f"`{path}` exists already.", path=path, action=self.action, actual_sha256=sha256)
         try:
             self.proof.check(file)
         except StaleFile:
@@ -66,7 +64,7 @@ class _ExpectedDestination:
                 f"`{path}`, which would be replaced, is not the version you saw.",
                 path=path,
                 action="Read it, and send its sha256 as expectedDestSha256 if it may go.",
-                actual_dest_sha256=current.sha256,
+                actual_dest_sha256=sha256,
             ) from None
 
 
@@ -80,9 +78,8 @@ def move_file(context: CallContext, params: MoveParams) -> MoveResult:
         raise InvalidArgument("`toPath` is empty.", path=params.from_path, reason="no_destination")
     source, destination = workspace.target(params.from_path), workspace.target(params.to_path)
     if source == destination:
-        raise InvalidArgument(
-            f"`{params.from_path}` and `{params.to_path}` are the same file.", path=params.from_path, reason="same_path"
-        )
+        message = f"`{params.from_path}` and `{params.to_path}` are the same file."
+        raise InvalidArgument(message, path=params.from_path, reason="same_path")
     proposal = Proposal(
         path=source,
         to_path=destination,

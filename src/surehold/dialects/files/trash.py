@@ -40,8 +40,6 @@ class DeleteParams(CheckedParams):
 
 
 class DeleteResult(ChangeResult):
-    """The deleted file, and how to get it back."""
-
     deleted: bool
     path: str
     before_sha256: str
@@ -97,11 +95,8 @@ def restore_file(context: CallContext, params: RestoreParams) -> RestoreResult:
     """Bring a deleted file back, with mode and times; never over an existing file."""
     reference = params.trash_id or params.trashed_path
     if not reference:
-        raise InvalidArgument(
-            "Neither `trashId` nor `trashedPath` was sent.",
-            reason="no_trash_id",
-            action="Send the trashId that delete_file returned.",
-        )
+        action = "Send the trashId that delete_file returned."
+        raise InvalidArgument("Neither `trashId` nor `trashedPath` was sent.", reason="no_trash_id", action=action)
     session = context.session
     try:
         receipt = session.history.restore(

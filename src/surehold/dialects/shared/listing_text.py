@@ -63,7 +63,7 @@ def count_that_fit(lines: Iterable[str], room: int) -> int:
     return count
 
 
-def count_with_noun(number: int, one: str, many: str = "") -> str:
+def count_noun(number: int, one: str, many: str = "") -> str:
     """Return `1 file`, `2 files`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 

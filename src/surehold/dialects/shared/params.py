@@ -151,12 +151,8 @@ def submit_change(
 def check_text(text: str, name: str, *, path: str) -> None:
     """Refuse a zero byte: with it the file would be binary, and no text tool could open it again."""
     if "\0" in text:
-        raise InvalidArgument(
-            f"`{name}` contains a NUL byte.",
-            path=path,
-            reason="zero_byte",
-            action="Remove it, or write it as an escape sequence.",
-        )
+        action = "Remove it, or write it as an escape sequence."
+        raise InvalidArgument(f"`{name}` contains a NUL byte.", path=path, reason="zero_byte", action=action)
 
 
 def proof_of(expected_sha256: str, otherwise: Proof | None = None) -> Proof:
@@ -168,12 +164,9 @@ def required_proof(context: CallContext, expected: str, *, path: str) -> Proof:
     """Return the caller's evidence; without one only a workspace that allows it is changed."""
     if expected or context.unchecked:
         return proof_of(expected)
-    raise InvalidArgument(
-        f"`expectedSha256` is missing for `{path}`.",
-        path=path,
-        reason="expected_sha256_missing",
-        action="Read the file with read_file and send its sha256 as expectedSha256.",
-    )
+    message = f"`expectedSha256` is missing for `{path}`."
+    action = "Read the file with read_file and send its sha256 as expectedSha256."
+    raise InvalidArgument(message, path=path, reason="expected_sha256_missing", action=action)
 
 
 def cut_at_line(text: str, room: int) -> str:

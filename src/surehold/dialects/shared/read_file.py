@@ -42,8 +42,6 @@ class ReadParams(CamelParams):
 
 
 class LineFact(CamelResultPart):
-    """One shown line and its anchor."""
-
     line: int
     hash: str
     occurrence: int | None = None
@@ -51,8 +49,6 @@ class LineFact(CamelResultPart):
 
 
 class ReadResult(CamelResult):
-    """Some lines of a file, and the facts about all of it."""
-
     path: str
     content: str | None = None
     content_base64: str | None = None
@@ -138,12 +134,9 @@ def _requested_lines(params: ReadParams) -> tuple[int, int]:
     first = 1 if params.start_line is None else params.start_line
     last = _NO_END_LINE if params.end_line is None else params.end_line
     if first < 1 or last < first:
-        raise InvalidArgument(
-            f"Lines {first} to {last} cannot be read.",
-            path=params.path,
-            reason="bad_lines",
-            action="Lines are counted from 1; endLine is not before startLine.",
-        )
+        message = f"Lines {first} to {last} cannot be read."
+        action = "Lines are counted from 1; endLine is not before startLine."
+        raise InvalidArgument(message, path=params.path, reason="bad_lines", action=action)
     if params.max_bytes < 1:
         raise InvalidArgument("`maxBytes` must be at least 1.", path=params.path, reason="bad_max_bytes")
     return first, last

@@ -16,10 +16,8 @@ class OkWire(Wire):
     in_message = frozenset({"editIndex", "oldText"})
 
     def success(self, result: Result, warnings: tuple[str, ...]) -> Json:
-        data = super().success(result, warnings)
-        return (
-            {"ok": True, "data": data} if result.ok else {"ok": False, "data": data, "error": result.failure_details()}
-        )
+        body: Json = {"ok": result.ok, "data": super().success(result, warnings)}
+        return body if result.ok else {**body, "error": result.failure_details()}
 
     def change_made(self, change_ids: Sequence[str], warning: str) -> Json:
         return {"ok": True, "data": {"changeId": change_ids[-1], "warnings": [warning]}}

@@ -45,9 +45,8 @@ class CreateResult(ChangeResult):
 def create_file(context: CallContext, params: CreateParams) -> CreateResult:
     """Create a new file; one that exists is never overwritten (already_exists)."""
     check_text(params.content, "content", path=params.path)
-    proposal = Proposal(
-        path=params.path, edit=WriteText(params.content), proof=Absent(), parents=params.create_parent_directories
-    )
+    parents = params.create_parent_directories
+    proposal = Proposal(path=params.path, edit=WriteText(params.content), proof=Absent(), parents=parents)
     receipt = submit_change(context, params, proposal, tool="create_file", operation="create")
     return CreateResult(**file_fields(receipt, diff_room=SHORT_DIFF_CHARS), created=not receipt.dry_run)
 
