@@ -82,12 +82,9 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
             raise NotFound(message, path=path, reason="no_such_root", action="Name a directory.")
     state_dir = Path(chosen.state_dir or default_state_dir(paths[0]))
     if any(Path(root).is_relative_to(os.path.realpath(state_dir)) for root in paths):
-        raise InvalidArgument(
-            "The state directory must not be the workspace or contain it.",
-            path=str(state_dir),
-            reason="state_dir_holds_root",
-            action="Name another directory with --state-dir.",
-        )
+        message = "The state directory must not be the workspace or contain it."
+        action = "Name another directory with --state-dir."
+        raise InvalidArgument(message, path=str(state_dir), reason="state_dir_holds_root", action=action)
     disk = _open_disk(given_roots, chosen)
     policy = Policy(
         deny=chosen.deny,

@@ -16,11 +16,8 @@ def tools_of(names: str = DEFAULT_FAMILIES) -> tuple[AnyTool, ...]:
     """Return the tools of a comma list of families, or of `all`, each once, sorted by name."""
     asked = list(FAMILIES) if names.strip() == "all" else [name.strip() for name in names.split(",") if name.strip()]
     if unknown := [name for name in asked if name not in FAMILIES] or ([] if asked else [names]):
-        raise InvalidArgument(
-            f"No tool family is called `{unknown[0]}`.",
-            reason="unknown_family",
-            action=f"Choose from {', '.join(FAMILIES)}, or `all`.",
-        )
+        action = f"Choose from {', '.join(FAMILIES)}, or `all`."
+        raise InvalidArgument(f"No tool family is called `{unknown[0]}`.", reason="unknown_family", action=action)
     found = dict[str, AnyTool]()
     for family in asked:
         for tool in import_module(f"surehold.dialects.{family}").TOOLS:
@@ -31,7 +28,6 @@ def tools_of(names: str = DEFAULT_FAMILIES) -> tuple[AnyTool, ...]:
 def tool_named(name: str) -> AnyTool:
     tools = {tool.name: tool for tool in tools_of("all")}
     if name not in tools:
-        raise InvalidArgument(
-            f"No tool is called `{name}`.", reason="unknown_tool", action=f"Choose from {', '.join(tools)}."
-        )
+        action = f"Choose from {', '.join(tools)}."
+        raise InvalidArgument(f"No tool is called `{name}`.", reason="unknown_tool", action=action)
     return tools[name]

@@ -185,12 +185,12 @@ def parse_arguments(
     given, warnings = dict(arguments), list[str]()
     for name in sorted(set(arguments) - params.known_names()):
         instead = params.DEPRECATED.get(name) if deprecated_names else None
-        warnings.append(
-            f"`{name}` is deprecated; use `{instead}`." if instead else f"Unknown argument `{name}` was ignored."
-        )
         value = given.pop(name)
         if instead:
+            warnings.append(f"`{name}` is deprecated; use `{instead}`.")
             given.setdefault(instead, value)
+        else:
+            warnings.append(f"Unknown argument `{name}` was ignored.")
     try:
         return params.model_validate(given), tuple(warnings)
     except ValidationError as invalid:
@@ -202,12 +202,8 @@ def _invalid_argument(tool: str, params: type[Params], invalid: ValidationError)
         {"argument": ".".join(map(str, error["loc"])) or "(arguments)", "problem": _describe_problem(params, error)}
         for error in invalid.errors()[:_MAX_PROBLEMS]
     ]
-    first = problems[0]
-    return InvalidArgument(
-        f"`{tool}` cannot use `{first['argument']}`: {first['problem']}.",
-        action="Correct the arguments and call again.",
-        problems=problems,
-    )
+    message = f"`{tool}` cannot use `{problems[0]['argument']}`: {problems[0]['problem']}."
+    return InvalidArgument(message, action="Correct the arguments and call again.", problems=problems)
 
 
 def _describe_problem(params: type[Params], error: ErrorDetails) -> str:

@@ -16,10 +16,8 @@ _WAYS_TO_CHANGE = (
 def build_guidance(tools: Iterable[Tool[Any, Any]], *, roots: Sequence[str] = (), lean: bool = False) -> str:
     """Return everything: how the tools go together, and what each of them has to say for itself."""
     found = list(tools)
-    sections = (tool.brief if lean else tool.guide for tool in found)
-    return "\n\n".join(
-        [describe_protocol([tool.name for tool in found], roots=roots, lean=lean), *filter(None, sections)]
-    )
+    protocol = describe_protocol([tool.name for tool in found], roots=roots, lean=lean)
+    return "\n\n".join(filter(None, (protocol, *(tool.brief if lean else tool.guide for tool in found))))
 
 
 def describe_protocol(names: Sequence[str], *, roots: Sequence[str] = (), lean: bool = False) -> str:
@@ -70,13 +68,8 @@ def mcp_tool(tool: AnyTool) -> Json:
 
 def openai_tool(tool: AnyTool) -> Json:
     """Return a tool as OpenAI's Responses API takes it."""
-    return {
-        "type": "function",
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.input_schema,
-        "strict": False,
-    }
+    entry = {"type": "function", "name": tool.name, "description": tool.description}
+    return {**entry, "parameters": tool.input_schema, "strict": False}
 
 
 def anthropic_tool(tool: AnyTool) -> Json:

@@ -235,9 +235,8 @@ class Tool(Generic[P, R]):
         """Call it with plain data; a refusal is an answer too, and the ledger records it."""
         try:
             context.raise_if_cancelled()
-            params, warnings = parse_arguments(
-                self.name, self.params, arguments, deprecated_names=context.deprecated_names
-            )
+            old_names = context.deprecated_names
+            params, warnings = parse_arguments(self.name, self.params, arguments, deprecated_names=old_names)
             result = self.run(context, params)
         except SureholdError as error:
             return self.record_refusal(context, arguments, error)

@@ -106,9 +106,7 @@ class ClientChannel:
         except ConnectionError:
             raise client_gone_error() from None
         except Exception as error:  # whatever a client does instead of answering is not an approval
-            raise PermissionRequired(
-                f"The client could not ask for approval: {ensure_utf8(str(error))[:200]}.",
-                reason="approval_failed",
-                action="Ask the person, and make the change again if it is wanted.",
-            ) from error
+            message = f"The client could not ask for approval: {ensure_utf8(str(error))[:200]}."
+            action = "Ask the person, and make the change again if it is wanted."
+            raise PermissionRequired(message, reason="approval_failed", action=action) from error
         return approval_from_outcome(answer.outcome)

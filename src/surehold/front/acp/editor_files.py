@@ -30,13 +30,9 @@ _NO_FILE = re.compile(
 class EditorConnection(Protocol):
     """What is needed of a connection to a client."""
 
-    async def read_text_file(self, session_id: str, path: str) -> "ReadTextFileResponse":
-        """Ask for a text."""
-        ...
+    async def read_text_file(self, session_id: str, path: str) -> "ReadTextFileResponse": ...
 
-    async def write_text_file(self, session_id: str, path: str, content: str) -> "WriteTextFileResponse | None":
-        """Send a text."""
-        ...
+    async def write_text_file(self, session_id: str, path: str, content: str) -> "WriteTextFileResponse | None": ...
 
 
 def can_edit(capabilities: "ClientCapabilities | None") -> bool:
@@ -83,9 +79,8 @@ class AcpEditorFiles:
     def write_text(self, path: str, text: str) -> None:
         try:
             named = self._client_path(path)
-            self._ask_editor(
-                lambda: self._conn.write_text_file(session_id=self._session, path=named, content=text), path
-            )
+            write = self._conn.write_text_file
+            self._ask_editor(lambda: write(session_id=self._session, path=named, content=text), path)
         except RequestError as error:
             raise _refused_error(f"The editor refused to write `{path}` ({error}).", path, error.code) from error
 
@@ -108,12 +103,10 @@ class AcpEditorFiles:
             return answer.result(self._timeout)
         except TimeoutError as error:
             answer.cancel()
+            message = f"The editor did not answer about `{path}` within {self._timeout:g} s."
+            action = "Check whether the editor waits for something, then read the file and try again."
             raise Unavailable(
-                f"The editor did not answer about `{path}` within {self._timeout:g} s.",
-                path=path,
-                reason="editor_timeout",
-                action="Check whether the editor waits for something, then read the file and try again.",
-                seconds=self._timeout,
+                message, path=path, reason="editor_timeout", action=action, seconds=self._timeout
             ) from error
         except (ConnectionError, CancelledError, asyncio.CancelledError) as error:
             raise _disconnected_error(path) from error
@@ -135,19 +128,11 @@ def _says_no_file(error: RequestError) -> bool:
 
 
 def _refused_error(message: str, path: str, code: int | None) -> Unavailable:
-    return Unavailable(
-        message,
-        path=path,
-        reason="editor_refused",
-        action="Check whether the file can be opened and changed in the editor.",
-        editor_code=code,
-    )
+    action = "Check whether the file can be opened and changed in the editor."
+    return Unavailable(message, path=path, reason="editor_refused", action=action, editor_code=code)
 
 
 def _disconnected_error(path: str) -> Unavailable:
-    return Unavailable(
-        f"The connection to the editor ended before it answered about `{path}`.",
-        path=path,
-        reason="editor_gone",
-        action="Connect again, then read the file before you change it.",
-    )
+    message = f"The connection to the editor ended before it answered about `{path}`."
+    action = "Connect again, then read the file before you change it."
+    return Unavailable(message, path=path, reason="editor_gone", action=action)

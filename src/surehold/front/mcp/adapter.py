@@ -119,23 +119,13 @@ class Adapter:
     def describe_server(self) -> Json:
         from surehold import __version__
 
-        return ensure_utf8(
-            {
-                "name": "surehold",
-                "title": "Surehold",
-                "version": __version__,
-                "description": "File tools for AI agents that never lose an edit.",
-                "instructions": self.instructions,
-            }
-        )
+        facts = {"name": "surehold", "title": "Surehold", "version": __version__, "instructions": self.instructions}
+        return ensure_utf8({**facts, "description": "File tools for AI agents that never lose an edit."})
 
     @property
     def instructions(self) -> str:
-        found, roots = self._tools.values(), self._workspace.roots
-        brief = [one.brief for one in found if one.brief]
-        return ensure_utf8(
-            "\n\n".join([describe_protocol(list(self._tools), roots=roots, lean=self.options.lean), *brief])
-        )
+        protocol = describe_protocol(list(self._tools), roots=self._workspace.roots, lean=self.options.lean)
+        return ensure_utf8("\n\n".join([protocol, *(one.brief for one in self._tools.values() if one.brief)]))
 
     @property
     def guidance(self) -> str:
@@ -208,15 +198,13 @@ class Adapter:
         return {**result, "nextCursor": f"{number}:{after}"} if number < len(self._providers) else result
 
     def list_templates(self) -> Json:
-        return {
-            "resourceTemplates": ensure_utf8([row for provider in self._providers for row in provider.list_templates()])
-        }
+        rows = [row for provider in self._providers for row in provider.list_templates()]
+        return {"resourceTemplates": ensure_utf8(rows)}
 
     def read_resource(self, uri: str, caller: Caller) -> Json:
         try:
-            found = next(
-                (rows for provider in self._providers if (rows := provider.read_resource(uri)) is not None), None
-            )
+            contents = (provider.read_resource(uri) for provider in self._providers)
+            found = next((rows for rows in contents if rows is not None), None)
         except SureholdError as error:
             raise _missing_resource(uri, caller, f"{error.message} {error.action}".strip(), error.kind) from None
         except (OSError, ValueError) as error:  # a name that no file can have
@@ -250,13 +238,8 @@ class Adapter:
             found = [one for provider in self._providers for one in provider.complete_value(template, value)]
         except (SureholdError, OSError, ValueError):  # what was typed so far leads nowhere
             found = []
-        return {
-            "completion": {
-                "values": ensure_utf8(found[:_MAX_COMPLETIONS]),
-                "total": len(found),
-                "hasMore": len(found) > _MAX_COMPLETIONS,
-            }
-        }
+        shown = {"values": ensure_utf8(found[:_MAX_COMPLETIONS]), "total": len(found)}
+        return {"completion": {**shown, "hasMore": len(found) > _MAX_COMPLETIONS}}
 
     # Prompts.
     def list_prompts(self) -> Json:
@@ -265,9 +248,8 @@ class Adapter:
     def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> Json:
         prompt = self._prompts.get(name)
         if prompt is None:
-            raise RpcError(
-                INVALID_PARAMS, f"Unknown prompt: {ensure_utf8(name[:100])}", {"prompts": list(self._prompts)}
-            )
+            known = {"prompts": list(self._prompts)}
+            raise RpcError(INVALID_PARAMS, f"Unknown prompt: {ensure_utf8(name[:100])}", known)
         return {"description": prompt.description, "messages": ensure_utf8(list(prompt.render(arguments or {})))}
 
 
@@ -290,11 +272,8 @@ def _contract_error(error: SureholdError, data: Json, caller: Caller) -> RpcErro
     """Return a refusal as the contract spells it; the stateless era forbids one of its codes, which then is in the data."""
     code = INVALID_PARAMS if caller.era == "stateless" and error.code == NO_SUCH_RESOURCE else error.code
     details = data.get("error", {}).get("data")
-    return RpcError(
-        code,
-        ensure_utf8(error.message),
-        ensure_utf8({"code": error.code, **details} if isinstance(details, dict) else data),
-    )
+    shown: Json = {"code": error.code, **details} if isinstance(details, dict) else data
+    return RpcError(code, ensure_utf8(error.message), ensure_utf8(shown))
 
 
 def _parse_cursor(cursor: str | None, providers: int) -> tuple[int, str]:

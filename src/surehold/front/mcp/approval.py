@@ -102,11 +102,9 @@ class ApprovalRouter:
 
 
 def _refuse_one_by_one(request: PermissionRequest) -> Approval:
-    raise PermissionRequired(
-        f"{request.why} The files of one call cannot be approved one by one here.",
-        path=request.files[0].path,
-        action="Send it with `atomic: true`, or each file in a call of its own.",
-    )
+    message = f"{request.why} The files of one call cannot be approved one by one here."
+    action = "Send it with `atomic: true`, or each file in a call of its own."
+    raise PermissionRequired(message, path=request.files[0].path, action=action)
 
 
 def form_for_request(request: PermissionRequest, *, keep: KeepText) -> Json:

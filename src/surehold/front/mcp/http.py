@@ -129,11 +129,9 @@ def open_port(settings: HttpSettings) -> tuple[socket.socket, HttpSettings]:
         listener = socket.create_server((settings.host, settings.port), family=family, backlog=128)
     except (OSError, OverflowError) as error:
         reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-        raise InvalidArgument(
-            f"Cannot listen on {settings.address}: {reason}.",
-            reason="cannot_listen",
-            action="Choose another address or port; port 0 takes any that is free.",
-        ) from None
+        message = f"Cannot listen on {settings.address}: {reason}."
+        action = "Choose another address or port; port 0 takes any that is free."
+        raise InvalidArgument(message, reason="cannot_listen", action=action) from None
     return listener, replace(settings, port=listener.getsockname()[1])
 
 

@@ -115,9 +115,8 @@ class FileResources(ResourceProvider):
             return [{"uri": uri, "mimeType": "text/plain", "text": self._directory_text(path)}]
         try:
             if os.stat(place, follow_symlinks=False).st_size > _MAX_FILE_BYTES:  # noqa: PTH116 - as above
-                raise FileTooLarge(
-                    f"`{path}` is too large to be read at once.", path=path, action="Read parts of it with `read_file`."
-                )
+                action = "Read parts of it with `read_file`."
+                raise FileTooLarge(f"`{path}` is too large to be read at once.", path=path, action=action)
         except FileNotFoundError:
             raise NotFound(f"`{path}` does not exist.", path=path) from None
         snapshot = self._workspace.read(path)
@@ -172,20 +171,13 @@ def _absolute_path(target: Target) -> str:
 
 def _root_entry(root: str) -> Json:
     name = escape_lines(root.rstrip("/").rpartition("/")[2] or root)
-    return {
-        "uri": uri_of(root),
-        "name": f"{name}/",
-        "description": "A root of the workspace.",
-        "mimeType": "text/plain",
-    }
+    described = {"description": "A root of the workspace.", "mimeType": "text/plain"}
+    return {"uri": uri_of(root), "name": f"{name}/", **described}
 
 
 def _file_entry(root: str, one: ListedEntry) -> Json:
-    entry: Json = {
-        "uri": uri_of(f"{root.rstrip('/')}/{one.relative}"),
-        "name": escape_lines(one.relative),
-        "size": one.size,
-    }
+    uri = uri_of(f"{root.rstrip('/')}/{one.relative}")
+    entry: Json = {"uri": uri, "name": escape_lines(one.relative), "size": one.size}
     kind = mimetypes.guess_type(one.name)[0]
     return {**entry, "mimeType": kind} if kind else entry
 

@@ -186,9 +186,8 @@ class _ServerBinding:
                 caller = replace(caller, show_form=make_form_channel(ctx))
 
         def call_adapter(progress: ProgressListener, cancelled: Callable[[], bool]) -> Json:
-            return self._adapter.call_tool(
-                name, params.arguments, replace(caller, progress=progress, cancelled=cancelled)
-            )
+            heard = replace(caller, progress=progress, cancelled=cancelled)
+            return self._adapter.call_tool(name, params.arguments, heard)
 
         send: Send | None = ctx.session.report_progress if (ctx.meta or {}).get("progress_token") is not None else None
         return await self._run_call(call_adapter, changes=changes, send=send)

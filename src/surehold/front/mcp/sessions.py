@@ -135,11 +135,8 @@ class SessionRegistry:
     def _check_handle(self, handle: str) -> None:
         known = session_id(handle)
         if known not in self._open and not self._workspace.has_session(known):
-            raise InvalidArgument(
-                "No session has this handle.",
-                reason="unknown_session",
-                action="Leave `session` out, or send `new`; the result's `_meta` then holds a handle to go on with.",
-            )
+            action = "Leave `session` out, or send `new`; the result's `_meta` then holds a handle to go on with."
+            raise InvalidArgument("No session has this handle.", reason="unknown_session", action=action)
 
     def _open_session(self, handle: str, caller: Caller) -> CallerSession:
         known = session_id(handle)

@@ -54,11 +54,8 @@ def run_on_loop(question: Coroutine[Any, Any, Approval], loop: asyncio.AbstractE
 
 
 def client_gone_error() -> PermissionRequired:
-    return PermissionRequired(
-        "The client disconnected before it answered.",
-        reason="client_gone",
-        action="Ask the person, and make the change again if it is wanted.",
-    )
+    action = "Ask the person, and make the change again if it is wanted."
+    return PermissionRequired("The client disconnected before it answered.", reason="client_gone", action=action)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,12 +80,9 @@ class PendingApproval:
         for shown, one in zip(self.request.files, request.files, strict=False):
             ApprovedVersion(shown.plan.before).check(KnownFile(PathRecord(key=one.path), one.plan.before))
         if [_file_outline(one) for one in self.request.files] != [_file_outline(one) for one in request.files]:
-            raise StaleFile(
-                "This is not the change that was shown for approval.",
-                path=request.files[0].path,
-                reason="changed_while_asked",
-                action="Make the call again, without the answer.",
-            )
+            message, path = "This is not the change that was shown for approval.", request.files[0].path
+            action = "Make the call again, without the answer."
+            raise StaleFile(message, path=path, reason="changed_while_asked", action=action)
 
 
 class ApprovalQueue:
@@ -148,11 +142,8 @@ class ApprovalQueue:
                 return
         except InvalidStateError:
             pass
-        raise NotFound(
-            "This question is no longer open.",
-            reason="no_such_question",
-            action="Look at the list: it was answered or withdrawn, or the agent went on.",
-        )
+        action = "Look at the list: it was answered or withdrawn, or the agent went on."
+        raise NotFound("This question is no longer open.", reason="no_such_question", action=action)
 
     def park(self, request: PermissionRequest, *, tool: str, handle: str) -> str:
         """Keep a question whose call ends now and is made again with the answer; return its id."""
@@ -180,12 +171,9 @@ class ApprovalQueue:
             if self._closed:
                 raise _unanswered_error("The server ended before the change was approved.", question.request)
             if len(self._waiting) >= self._limit:
-                raise PermissionRequired(
-                    "Too many questions are waiting for an answer.",
-                    path=_first_path(question.request),
-                    reason="too_many_questions",
-                    action="Wait until the person has answered some of them, then call again.",
-                )
+                message, path = "Too many questions are waiting for an answer.", _first_path(question.request)
+                action = "Wait until the person has answered some of them, then call again."
+                raise PermissionRequired(message, path=path, reason="too_many_questions", action=action)
             self._waiting[question.id] = question
         return question
 
@@ -219,12 +207,8 @@ def _cancelled_error() -> Cancelled:
 
 
 def _unanswered_error(message: str, request: PermissionRequest) -> PermissionRequired:
-    return PermissionRequired(
-        message,
-        path=_first_path(request),
-        reason="approval_timeout",
-        action="Tell the person what you want to change; call again when they can answer.",
-    )
+    action = "Tell the person what you want to change; call again when they can answer."
+    return PermissionRequired(message, path=_first_path(request), reason="approval_timeout", action=action)
 
 
 def _first_path(request: PermissionRequest) -> str | None:

@@ -50,11 +50,9 @@ def encode_json(value: Any) -> str:
 
 def lone_surrogate_error() -> InvalidArgument:
     """Return the refusal of a change that contains what no file can contain."""
-    return InvalidArgument(
-        "The arguments contain a lone surrogate (half a character).",
-        reason="lone_surrogate",
-        action="Send the call again with whole characters; outside of ASCII, plain UTF-8 instead of \\u escapes.",
-    )
+    message = "The arguments contain a lone surrogate (half a character)."
+    action = "Send the call again with whole characters; outside of ASCII, plain UTF-8 instead of \\u escapes."
+    return InvalidArgument(message, reason="lone_surrogate", action=action)
 
 
 def _to_plain(value: Any) -> Any:

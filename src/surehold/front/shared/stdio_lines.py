@@ -36,11 +36,9 @@ def claim_stdio() -> StdioDescriptors:
     try:
         pipes = StdioDescriptors(os.dup(0), os.dup(1))
     except OSError:
-        raise InvalidArgument(
-            "Standard input or output is closed, so no client can be served on them.",
-            reason="no_pipes",
-            action="Let an MCP client start it, or serve HTTP with --http.",
-        ) from None
+        message = "Standard input or output is closed, so no client can be served on them."
+        action = "Let an MCP client start it, or serve HTTP with --http."
+        raise InvalidArgument(message, reason="no_pipes", action=action) from None
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
