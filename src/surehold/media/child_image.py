@@ -76,9 +76,8 @@ def _open_image(data: bytes, name: str) -> Image.Image:
         with suppress(ImportError):
             importlib.import_module("pillow_heif").register_heif_opener()
         if "HEIF" not in Image.OPEN:
-            raise DecodeRefusal(
-                "unsupported", "HEIC images cannot be decoded here; the package pillow-heif is not installed"
-            )
+            cause = "HEIC images cannot be decoded here; the package pillow-heif is not installed"
+            raise DecodeRefusal("unsupported", cause)
         name = "HEIF"
     try:
         return Image.open(BytesIO(data), formats=(name,))

@@ -75,7 +75,7 @@ class OpenPdf:
         except PdfiumError:
             return {"page": number, "text": "", "problem": "this page is damaged"}, b""
         width, height = page.get_size()
-        head: Json = {"page": number, "points": [width, height], **_page_text(page)}
+        head: Json = {"page": number, **_page_text(page)}
         if not with_image:
             return {**head, "left_out": True}, b""
         try:

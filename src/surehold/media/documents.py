@@ -19,7 +19,7 @@ _FEWER_PAGES = "Read fewer pages, or others."
 _PAGE_RANGE = re.compile(r"\s*([0-9]{1,9})\s*(?:[-–]\s*([0-9]{1,9})\s*)?", re.ASCII)
 
 
-def page_numbers(pages: str, count: int, *, path: str, most: int = MAX_PAGES) -> tuple[int, ...]:
+def page_numbers(pages: str, count: int, *, path: str) -> tuple[int, ...]:
     """Return the requested pages, each once and in order, of a document that has `count`."""
     found = set[int]()
     for part in pages.split(","):
@@ -33,9 +33,9 @@ def page_numbers(pages: str, count: int, *, path: str, most: int = MAX_PAGES) ->
             raise _invalid_pages(pages, count, path, f"{first} is after {last}")
         if last > count:
             raise _invalid_pages(pages, count, path, f"the last page is {count}")
-        found.update(range(first, min(last, first + most) + 1))
-        if last - first >= most or len(found) > most:
-            raise _invalid_pages(pages, count, path, f"at most {most} pages are shown in one call")
+        found.update(range(first, min(last, first + MAX_PAGES) + 1))
+        if len(found) > MAX_PAGES:
+            raise _invalid_pages(pages, count, path, f"at most {MAX_PAGES} pages are shown in one call")
     return tuple(sorted(found))
 
 
@@ -71,8 +71,6 @@ class OutlineEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentPage:
-    """The text and the image of one page."""
-
     number: int
     text: str
     text_cut: bool = False

@@ -1,10 +1,9 @@
 """Converts an image file to a picture that fits, and that is known to decode."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from surehold.errors import ImageInvalid, ImageTooLarge
-from surehold.media.child import DecodeRefusal
+from surehold.media.child import DecodeRefusal, Json, Piece
 from surehold.media.magic import HEAD_BYTES, FileKind, kind_of
 from surehold.media.workers import WORKERS, DecodeDeadline, DecoderGone, DecoderSlow, WorkerPool
 
@@ -64,23 +63,15 @@ class PicturePreview:
     colours: bytes
 
 
-def decode_preview(
-    data: bytes, kind: FileKind, *, path: str, columns: int, rows: int = 96, workers: WorkerPool = WORKERS
-) -> PicturePreview:
+def decode_preview(data: bytes, kind: FileKind, *, path: str, columns: int, rows: int = 96) -> PicturePreview:
     """Return an image so small that a terminal can show it, in at most `rows` rows."""
-    head, body = _ask_worker({"preview": columns, "rows": rows}, data, kind, path=path, patience=None, workers=workers)
+    head, body = _ask_worker({"preview": columns, "rows": rows}, data, kind, path=path, patience=None, workers=WORKERS)
     return PicturePreview(columns=head["display"][0], rows=head["display"][1], colours=body)
 
 
 def _ask_worker(
-    options: dict[str, Any],
-    data: bytes,
-    kind: FileKind,
-    *,
-    path: str,
-    patience: DecodeDeadline | None,
-    workers: WorkerPool,
-) -> tuple[dict[str, Any], bytes]:
+    options: Json, data: bytes, kind: FileKind, *, path: str, patience: DecodeDeadline | None, workers: WorkerPool
+) -> Piece:
     if len(data) > MAX_IMAGE_FILE_BYTES:
         raise _image_too_large(path, kind, f"it has {len(data)} bytes, more than {MAX_IMAGE_FILE_BYTES}")
     try:
