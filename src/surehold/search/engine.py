@@ -139,8 +139,6 @@ class TreeMatches:
 
 
 class Engine(Protocol):
-    """Finds matches in files."""
-
     @property
     def name(self) -> EngineName:
         """Its name in results."""

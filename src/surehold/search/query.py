@@ -16,8 +16,6 @@ _NAMES_IN_NOTE = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """What to search for, and where."""
-
     query: str
     mode: Mode = "text"
     root: str = "."

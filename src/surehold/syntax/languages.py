@@ -160,6 +160,8 @@ _JSON_WITH_COMMENTS = StrictParser(name="JSON with comments", read=read_json_wit
 
 _PYTHON = (StrictParser(name="Python", read=read_python), _PYTHON_2)
 _JSON = (StrictParser(name="JSON", read=read_json), _JSON_WITH_COMMENTS)
+_TOML = (StrictParser(name="TOML", read=read_toml, templates=True),)
+_TYPESCRIPT = Grammar(name="TypeScript", module="tree_sitter_typescript", function="language_typescript", gaps=True)
 _BASH = (Grammar(name="Bash", module="tree_sitter_bash"),)
 _RUBY = (Grammar(name="Ruby", module="tree_sitter_ruby"),)
 _JAVASCRIPT = (Grammar(name="JavaScript", module="tree_sitter_javascript"),)
@@ -167,18 +169,12 @@ _JAVASCRIPT = (Grammar(name="JavaScript", module="tree_sitter_javascript"),)
 _LANGUAGES: tuple[tuple[tuple[SyntaxParser, ...], str], ...] = (
     (_PYTHON, ".py .pyi .pyw SConstruct SConscript wscript"),
     (_JAVASCRIPT, ".js .mjs .cjs .jsx"),
-    (
-        (Grammar(name="TypeScript", module="tree_sitter_typescript", function="language_typescript", gaps=True),),
-        ".ts .mts .cts",
-    ),
+    ((_TYPESCRIPT,), ".ts .mts .cts"),
     ((Grammar(name="TSX", module="tree_sitter_typescript", function="language_tsx", gaps=True),), ".tsx"),
     (_JSON, ".json .ipynb .geojson .webmanifest .avsc Pipfile.lock composer.lock flake.lock"),
     ((_JSON_WITH_COMMENTS,), ".jsonc .code-workspace .babelrc .eslintrc .jshintrc .swcrc devcontainer.json"),
     ((StrictParser(name="JSON lines", read=read_json_lines),), ".jsonl .ndjson"),
-    (
-        (StrictParser(name="TOML", read=read_toml, templates=True),),
-        ".toml Pipfile Cargo.lock poetry.lock uv.lock pdm.lock",
-    ),
+    (_TOML, ".toml Pipfile Cargo.lock poetry.lock uv.lock pdm.lock"),
     (
         (StrictParser(name="XML", read=read_xml, templates=True),),
         ".xml .svg .xsd .xsl .xslt .plist .rss .atom .wsdl .xaml .resx .csproj .fsproj .vbproj .props .targets .xhtml",

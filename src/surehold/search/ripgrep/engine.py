@@ -67,8 +67,6 @@ def _find_in_metadata() -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Ripgrep:
-    """Searches with this program."""
-
     program: str
 
     @property
