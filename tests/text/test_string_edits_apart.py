@@ -105,8 +105,8 @@ def test_needles_that_begin_like_very_many_others_are_found() -> None:
 def made_at_once(before: Snapshot, edits: list[tuple[bytes, bytes]], patch: pytest.MonkeyPatch) -> list[int]:
     """Return where the edits are made that are made at once."""
     much(patch)
-    spans = StagedText(before).replace_many([Replacement(old, new) for old, new in edits], first=0)
-    return [span.start for span in spans]
+    places = StagedText(before).replace_many([Replacement(old, new) for old, new in edits], first=0)
+    return [start for start, _ in places]
 
 
 def test_edits_that_cannot_meet_are_told_from_those_that_might(monkeypatch: pytest.MonkeyPatch) -> None:

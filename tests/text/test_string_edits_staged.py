@@ -15,7 +15,7 @@ from surehold.text.encoding import RAW, Encoding
 from surehold.text.plan import EditOutcome, Span
 from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits, StringEdit
 from surehold.text.quoted.matching import Haystack
-from surehold.text.quoted.sequential import StagedText, find_needles
+from surehold.text.quoted.sequential import NeedleSearch, StagedText
 from surehold.text.snapshot import Snapshot
 
 ENCODINGS = (
@@ -162,6 +162,47 @@ def test_staged_edits_come_to_what_the_plain_way_comes_to(scene: tuple[Snapshot,
     assert found == expected
 
 
+def test_wide_bytes_that_lie_across_characters_are_no_place() -> None:
+    encoding = Encoding(name="utf-16-le", bom=b"\xff\xfe", width=2)
+    before = Snapshot(encoding.bom + encoding.encode("one Łš two\n"), encoding=encoding)
+    across = encoding.encode("Łš")[1:3].decode("utf-16-le")
+    edits = (StringEdit(old=across, new="x"), StringEdit(old="two", new="2"))
+
+    assert staged(before, edits) == plainly(before, edits)
+    with pytest.raises(OldTextNotFound):
+        SequentialEdits(edits).plan(before)
+
+
+def test_a_deletion_at_the_end_of_a_wide_text_names_the_last_line_that_is_left() -> None:
+    encoding = Encoding(name="utf-16-le", bom=b"\xff\xfe", width=2)
+    before = Snapshot(encoding.bom + encoding.encode("one\ntwo"), encoding=encoding)
+    edits = (StringEdit(old="two", new=""), StringEdit(old="one", new="1"))
+
+    assert staged(before, edits) == plainly(before, edits)
+    assert SequentialEdits(edits).plan(before).applied[0].ranges[0].new_start_line == 1
+
+
+def test_edits_of_what_the_one_before_wrote_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = list[int]()
+    made = StagedText.replace_spans
+
+    def counted(staged: StagedText, after: Snapshot, spans: Sequence[Span], owners: Sequence[int]) -> None:
+        steps.append(len(owners))
+        made(staged, after, spans, owners)
+
+    monkeypatch.setattr(StagedText, "replace_spans", counted)
+    rows = [f"name_{number:04d} = {number}\n" for number in range(500)]
+    chain = [StringEdit(old=f"name_0250 = {n}\n", new=f"# {n}\nname_0250 = {n + 1}\n") for n in range(250, 350)]
+    onward = [StringEdit(old=f"350\n{''.join(rows[251:300])}", new="none\n")]
+
+    plan = SequentialEdits((*chain, *onward)).plan(Snapshot("".join(rows).encode()))
+
+    assert steps == [2]
+    notes = [f"# {n}\n" for n in range(250, 350)]
+    assert plan.after.data == "".join([*rows[:250], *notes, "name_0250 = none\n", *rows[300:]]).encode()
+    assert [one.ranges[0].start_line for one in plan.applied] == [*range(251, 351), 351]
+
+
 def _everywhere(text: bytes, part: bytes) -> tuple[int, ...]:
     return tuple(at for at in range(len(text)) if text.startswith(part, at))
 
@@ -176,7 +217,7 @@ def test_one_pass_finds_every_place_of_every_needle(words: str, others: list[str
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("surehold.text.quoted.sequential._SEARCHED_NEEDLES", 0)
         patch.setattr("surehold.text.quoted.sequential._SEARCHED_BYTES", -1)
-        found = find_needles(text, needles)
+        found = NeedleSearch(needles).find_in(text)
 
     for needle in needles:
         places = found[needle]
@@ -190,13 +231,13 @@ def test_a_thousand_needles_in_much_text_have_the_places_that_a_search_finds() -
     short = [f"_{number:07d}".encode() for number in range(5, 12_000, 24)]
     rare = [b"_0000012", b"nowhere to be found in this text"]
 
-    found = find_needles(text, [*long, *short, *rare, b"x"])
+    found = NeedleSearch([*long, *short, *rare, b"x"]).find_in(text)
 
     assert found == {**{needle: (text.index(needle),) for needle in (*long, *short, rare[0])}, rare[1]: (), b"x": ()}
 
 
 def test_the_places_of_a_needle_that_occurs_very_often_are_not_listed() -> None:
-    assert find_needles(b"ab" * 10_000, [b"abab"]) == {b"abab": None}
+    assert NeedleSearch([b"abab"]).find_in(b"ab" * 10_000) == {b"abab": None}
 
 
 def test_a_thousand_edits_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
@@ -21,7 +21,7 @@ from surehold.text.escape import preview_text
 from surehold.text.plan import EditOutcome, EditPlan, LineSpan, Span, splice_spans
 from surehold.text.quoted.matching import Haystack, TextMatch, TextMatches
 from surehold.text.quoted.near_miss import explain_miss
-from surehold.text.quoted.sequential import Replacement, StagedText
+from surehold.text.quoted.sequential import Replacement, StagedPlace, StagedText
 from surehold.text.snapshot import LineCounter, Snapshot
 
 _BREAK = re.compile(r"\r\n|\n")
@@ -100,21 +100,21 @@ def _apply_many(staged: StagedText, edits: Sequence[StringEdit], first: int) -> 
     batch = list[Replacement]()
     for edit in edits:
         made = _encode_edit(edit, encoding, ending)
-        breaks -= edit.old.count("\n")
+        breaks += edit.new.count("\n") - edit.old.count("\n")
         if made is None or (ending == "\r\n" and breaks <= 1):  # without any break, the next one would be LF
             break
         batch.append(made)
-    spans = staged.replace_many(batch, first=first)
     outcomes = list[EditOutcome]()
-    for number, (line, span, edit) in enumerate(zip(_lines_at_their_turn(before, spans), spans, edits, strict=False)):
-        old, new = before.data[span.start : span.end - encoding.width], span.new[: -encoding.width]
+    places = staged.replace_many(batch, first=first)
+    for number, line in enumerate(_lines_at_their_turn(before, places, batch)):
+        old, new = batch[number].old[: -encoding.width], batch[number].new[: -encoding.width]
         lines = LineSpan(
             start_line=line,
             end_line=line + _count_breaks(old, encoding),
             new_start_line=line,
             new_end_line=line + _count_breaks(new, encoding),
         )
-        tier = "line_endings" if ending == "\r\n" and "\n" in edit.old else "exact"
+        tier = "line_endings" if ending == "\r\n" and "\n" in edits[number].old else "exact"
         outcomes.append(EditOutcome(index=first + number, occurrences=1, ranges=(lines,), tier=tier))
     return outcomes
 
@@ -144,24 +144,25 @@ def _encode_edit(edit: StringEdit, encoding: Encoding, ending: str) -> Replaceme
         return None  # it is refused when its turn comes
 
 
-def _lines_at_their_turn(before: Snapshot, spans: Sequence[Span]) -> list[int]:
-    """Return the line at which each span begins after those before it in the list, which are in no order, were made."""
-    order, counter, size = sorted(range(len(spans)), key=lambda n: spans[n].start), LineCounter(before), len(spans)
-    rank = {number: at + 1 for at, number in enumerate(order)}
-    lines = {number: counter.line_at(spans[number].start) for number in order}
-    gained, found = [0] * (size + 1), list[int]()  # a tree of sums, by position in the text
-    for number, span in enumerate(spans):
-        at, line = rank[number], lines[number]
-        while at:
-            line += gained[at]
-            at &= at - 1
-        found.append(line)
-        old = _count_breaks(before.data[span.start : span.end], before.encoding)
-        gain, at = _count_breaks(span.new, before.encoding) - old, rank[number]
-        while gain and at <= size:
+def _lines_at_their_turn(
+    before: Snapshot, places: Sequence[StagedPlace], edits: Sequence[Replacement]
+) -> Iterator[int]:
+    """Yield the line at which each edit is made after those before it in the list, whose places are in no order."""
+    counter, encoding = LineCounter(before), before.encoding
+    starts = sorted({start for start, _ in places})
+    lines = [(rank, counter.line_at(start)) for rank, start in enumerate(starts)]
+    ranked, gained = dict(zip(starts, lines, strict=True)), [0] * (len(starts) + 1)  # a tree of sums
+    for (start, written), edit in zip(places, edits, strict=False):
+        rank, line = ranked[start]
+        at = rank + 1
+        while rank:
+            line += gained[rank]
+            rank &= rank - 1
+        yield line + _count_breaks(written, encoding)
+        gain = _count_breaks(edit.new, encoding) - _count_breaks(edit.old, encoding)
+        while gain and at < len(gained):
             gained[at] += gain
             at += at & -at
-    return found
 
 
 def _count_breaks(data: bytes, encoding: Encoding) -> int:

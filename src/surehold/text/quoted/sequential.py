@@ -1,20 +1,20 @@
 """A text to which edits are applied one after the other, many of them at once where that comes to the same.
 
-1. `find_needles` finds many needles in one pass. The text is cut into blocks; wherever a needle occurs it covers whole
+1. `NeedleSearch` finds many needles in one pass. The text is cut into blocks; wherever a needle occurs it covers whole
    blocks, and which of its bytes they are depends only on how it lies on the grid. For each such shift the rarest of
    these blocks is looked up. Few needles, short ones and little text are searched for one by one.
-2. `StagedText.replace_many` makes edits at once if each finds its text exactly once, whatever those before it did: the
-   needle occurs once in the text; no other edit takes a byte of that place; and what earlier edits wrote, with the text
-   around it, does not contain it. Edits that are near each other are followed step by step in their neighbourhood.
+2. `StagedText.replace_many` makes edits at once if each finds its text exactly once at its turn. Edits are followed step
+   by step in the neighbourhood of their places, also where one edits what another wrote. A text cannot occur elsewhere:
+   it begins in the original at most once, and nowhere in what earlier edits wrote in other neighbourhoods.
 3. `StagedText` knows what differs from the original, and which original bytes each edit removed.
 """
 
-from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import accumulate, chain
-from struct import Struct
+from itertools import chain, filterfalse, pairwise, takewhile
 from typing import Literal
 
 from surehold.text.plan import Span, splice_spans
@@ -22,94 +22,91 @@ from surehold.text.snapshot import Snapshot
 
 _MAX_PLACES = 256
 _MAX_CANDIDATES = 4096
-_KEYED_BYTES = 160
-"""So many leading bytes of a needle are offered as blocks to look up."""
+_HEAD_BYTES = 160
+"""So many leading bytes of an old text tell where it may be."""
 _SEARCHED_NEEDLES = 16
 _SEARCHED_BYTES = 8 << 20
 """A pass over a text costs about as much as so many searches, and never pays for less than so many searched bytes."""
 _SAMPLE_EVERY_BLOCKS = 16
 _PASS_BYTES = 1 << 21
 """How many bytes are looked at in one go: a byte is kept for each of their blocks."""
+_AROUND_BYTES = 1 << 20
+"""So many bytes around their places are shared by the edits that are made at once."""
 
 Places = tuple[int, ...] | None
 """Where a needle occurs, overlaps included; None when there are too many places to be worth a look."""
 
 
-def find_needles(text: bytes, needles: Collection[bytes]) -> dict[bytes, Places]:
-    found = dict[bytes, Places]()
-    long = [needle for needle in needles if len(needle) >= _WIDE.min_needle_bytes]
-    short = [needle for needle in needles if _NARROW.min_needle_bytes <= len(needle) < _WIDE.min_needle_bytes]
-    for grid, group in ((_WIDE, long), (_NARROW, short)):
-        if len(group) > _SEARCHED_NEEDLES and len(group) * len(text) > _SEARCHED_BYTES:
-            found.update(_find_on_grid(text, group, grid))
-    found.update((needle, _find_alone(text, needle)) for needle in needles if needle not in found)
-    return found
+_BlockCode = Literal["Q", "I"]
+"""How a block is read as a number; needles must be so long that they cover one however they lie."""
+_BLOCK_BYTES: Mapping[_BlockCode, int] = {"Q": 8, "I": 4}
+
+_NeedleKeys = Mapping[bytes, list[tuple[int, int]]]
+"""For each needle and each shift, the block to look up, and where in the needle it begins."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _BlockGrid:
-    """Cuts bytes into blocks of one size, each of which is a number."""
+class NeedleSearch:
+    """Searches texts for needles; which blocks of them to look up is decided once, by a sample of the first text."""
 
-    size: int
-    code: Literal["Q", "I"]
+    def __init__(self, needles: Collection[bytes]) -> None:
+        self._needles, self._keys = needles, dict[_BlockCode, _NeedleKeys]()
+        long, short = (2 * size - 1 for size in _BLOCK_BYTES.values())
+        self._groups: Mapping[_BlockCode, list[bytes]] = {
+            "Q": [needle for needle in needles if len(needle) >= long],
+            "I": [needle for needle in needles if short <= len(needle) < long],
+        }
 
-    @property
-    def min_needle_bytes(self) -> int:
-        """How long a needle must be to cover a block however it lies."""
-        return 2 * self.size - 1
-
-    def keys_by_shift(self, part: bytes) -> list[tuple[int, ...]]:
-        """Return the blocks that a part covers, for each way in which it may lie: shifted by 0, by 1 and so on."""
-        size, code, length = self.size, self.code, len(part)
-        return [_block_struct((length - shift) // size, code).unpack_from(part, shift) for shift in range(size)]
-
-    def split_blocks(self, text: bytes) -> Iterator[tuple[int, "memoryview[int]"]]:
-        """Yield parts of the text as blocks, and where each part begins."""
-        view = memoryview(text)[: len(text) // self.size * self.size]
-        for at in range(0, len(view), _PASS_BYTES):
-            yield at, view[at : at + _PASS_BYTES].cast(self.code)
+    def find_in(self, text: bytes) -> dict[bytes, Places]:
+        found = dict[bytes, Places]()
+        for code, group in self._groups.items():
+            if len(group) > _SEARCHED_NEEDLES and len(group) * len(text) > _SEARCHED_BYTES:
+                keys = self._keys[code] = self._keys.get(code) or _choose_keys(text, group, code)
+                found.update(_find_by_keys(text, keys, code))
+        found.update((needle, _find_alone(text, needle)) for needle in self._needles if needle not in found)
+        return found
 
 
-@cache
-def _block_struct(count: int, code: str) -> Struct:
-    return Struct(f"={count}{code}")
-
-
-_WIDE, _NARROW = _BlockGrid(size=8, code="Q"), _BlockGrid(size=4, code="I")
-
-
-def _find_on_grid(text: bytes, needles: Collection[bytes], grid: _BlockGrid) -> Iterator[tuple[bytes, Places]]:
-    rows = {needle: grid.keys_by_shift(needle[:_KEYED_BYTES]) for needle in needles}
-    rates = _sample_rates(text, grid, dict.fromkeys(chain.from_iterable(chain.from_iterable(rows.values())), 0))
-    chosen = {needle: [min(keys, key=rates.__getitem__) for keys in shifts] for needle, shifts in rows.items()}
-    located = _locate_blocks(text, grid, set(chain.from_iterable(chosen.values())))
+def _choose_keys(text: bytes, needles: Collection[bytes], code: _BlockCode) -> _NeedleKeys:
+    samples = (blocks[::_SAMPLE_EVERY_BLOCKS] for _, blocks in _split_blocks(text, code))
+    rates, size = Counter(chain.from_iterable(samples)), _BLOCK_BYTES[code]
+    chosen: dict[bytes, list[tuple[int, int]]] = {needle: [] for needle in needles}
     for needle, picks in chosen.items():
-        hits = [(shift, key) for shift, key in enumerate(picks) if key in located]
-        if sum(len(located[key]) for _, key in hits) > _MAX_CANDIDATES:
+        for shift in range(size):
+            keys = array(code, needle[shift : len(needle) - (len(needle) - shift) % size])
+            key = next(filterfalse(rates.__contains__, reversed(keys)), None)
+            key = min(keys, key=rates.__getitem__) if key is None else key
+            picks.append((key, shift + keys.index(key) * size))
+    return chosen
+
+
+def _find_by_keys(text: bytes, chosen: _NeedleKeys, code: _BlockCode) -> Iterator[tuple[bytes, Places]]:
+    located = _locate_blocks(text, {key for picks in chosen.values() for key, _ in picks}, code)
+    for needle, picks in chosen.items():
+        hits = [(located[key], offset) for key, offset in picks if key in located]
+        if sum([len(found) for found, _ in hits]) > _MAX_CANDIDATES:
             yield needle, _find_alone(text, needle)
             continue
-        offsets = [(shift + rows[needle][shift].index(key) * grid.size, located[key]) for shift, key in hits]
-        begins = {at - offset for offset, found in offsets for at in found}
-        places = sorted(at for at in begins if at >= 0 and text.startswith(needle, at))
+        begins = {at - offset for found, offset in hits for at in found}
+        places = sorted([at for at in begins if at >= 0 and text.startswith(needle, at)])
         yield needle, tuple(places) if len(places) <= _MAX_PLACES else None
 
 
-def _sample_rates(text: bytes, grid: _BlockGrid, rates: dict[int, int]) -> Mapping[int, int]:
-    for _, blocks in grid.split_blocks(text):
-        for key in filter(rates.__contains__, blocks[::_SAMPLE_EVERY_BLOCKS]):
-            rates[key] += 1
-    return rates
-
-
-def _locate_blocks(text: bytes, grid: _BlockGrid, wanted: Collection[int]) -> Mapping[int, list[int]]:
+def _locate_blocks(text: bytes, wanted: Collection[int], code: _BlockCode) -> Mapping[int, list[int]]:
     found = dict[int, list[int]]()
-    for begin, blocks in grid.split_blocks(text):
+    for begin, blocks in _split_blocks(text, code):
         hits = bytes(map(wanted.__contains__, blocks))  # a byte for each block: the next hit is found at once
         number = hits.find(1)
         while number >= 0:
-            found.setdefault(blocks[number], []).append(begin + number * grid.size)
+            found.setdefault(blocks[number], []).append(begin + number * blocks.itemsize)
             number = hits.find(1, number + 1)
     return found
+
+
+def _split_blocks(text: bytes, code: _BlockCode) -> Iterator[tuple[int, "memoryview[int]"]]:
+    """Yield parts of the text as blocks, and where each part begins."""
+    view = memoryview(text)[: len(text) - len(text) % _BLOCK_BYTES[code]]
+    for at in range(0, len(view), _PASS_BYTES):
+        yield at, view[at : at + _PASS_BYTES].cast(code)
 
 
 def _find_alone(text: bytes, needle: bytes) -> Places:
@@ -127,7 +124,13 @@ class Replacement:
     old: bytes
     new: bytes
 
+    @property
+    def head(self) -> bytes:
+        return self.old[:_HEAD_BYTES]
 
+
+StagedPlace = tuple[int, bytes]
+"""Where an edit was made: an offset of the text before, and the bytes that other edits wrote between it and the place."""
 _Piece = bytes | tuple[int, int]
 """New bytes, or a range of the original."""
 
@@ -158,20 +161,25 @@ class StagedText:
         for span, owner in zip(spans, owners, strict=True):
             pieces += _take_pieces(rest, span.start - at)
             taken = _take_pieces(rest, span.end - span.start)
-            self._removed.setdefault(owner, []).extend(_original_ranges(taken))
+            self._removed.setdefault(owner, []).extend(piece for piece in taken if not isinstance(piece, bytes))
             pieces.append(span.new)
             at = span.end
         self._pieces, self.snapshot = [*pieces, *reversed(rest)], after
 
-    def replace_many(self, edits: Sequence[Replacement], *, first: int) -> list[Span]:
-        """Make as many edits as come to the same when they are made at once; return their spans in the order given."""
-        spans = _independent_spans(self.snapshot.data, edits)
-        if spans:
-            order = sorted(range(len(spans)), key=lambda number: spans[number].start)
-            ordered = [spans[number] for number in order]
-            after = splice_spans(self.snapshot, ordered).after
-            self.replace_spans(after, ordered, [first + number for number in order])
-        return spans
+    def replace_many(self, edits: Sequence[Replacement], *, first: int) -> list[StagedPlace]:
+        """Make as many edits as come to the same when they are made at once; return where each of them was made."""
+        data, width = self.snapshot.data, self.snapshot.encoding.width
+        search = NeedleSearch({edit.head for edit in edits})
+        found = search.find_in(data)
+        batch = _EditBatch(data, edits, found, width)
+        certain = batch.count_certain(search)
+        if certain < len(batch.places):
+            batch = _EditBatch(data, edits[:certain], found, width)
+        if batch.places:
+            rows = [row for area in batch.areas for row in area.list_spans()]
+            spans, owners = [span for span, _ in rows], [first + number for _, number in rows]
+            self.replace_spans(splice_spans(self.snapshot, spans).after, spans, owners)
+        return batch.places
 
     def edits_that_removed(self, start: int, end: int) -> dict[int, list[tuple[int, int]]]:
         """Return which edits removed original bytes of that range, and all that each of them removed."""
@@ -194,87 +202,108 @@ def _take_pieces(rest: list[_Piece], size: int) -> Iterator[_Piece]:
         size -= length
 
 
-def _original_ranges(pieces: Iterable[_Piece]) -> list[tuple[int, int]]:
-    """Return the ranges of the original among some pieces, joined where nothing is between them."""
-    ranges, touches = list[tuple[int, int]](), False
-    for piece in pieces:
-        if isinstance(piece, bytes):
-            touches = touches and not piece
-        elif touches and ranges[-1][1] == piece[0]:
-            ranges[-1] = ranges[-1][0], piece[1]
-        else:
-            ranges.append(piece)
-            touches = True
-    return ranges
+class _EditBatch:
+    """Edits that are made step by step in the neighbourhoods of their places, up to the first that leaves a doubt."""
 
+    def __init__(self, data: bytes, edits: Sequence[Replacement], found: Mapping[bytes, Places], width: int) -> None:
+        self._edits = list(takewhile(lambda edit: (at := found[edit.head]) is not None and len(at) <= 1, edits))
+        self.areas = _lay_out(data, self._edits, found)
+        self.places = list[StagedPlace]()
+        self._log, self._log_starts, self._area_of = bytearray(), [0], list[_Neighbourhood]()
+        starts = [area.start for area in self.areas]
+        for number, edit in enumerate(self._edits):
+            if place := found[edit.head]:
+                area = self.areas[bisect_right(starts, place[0]) - 1]
+            elif (at := self._log.rfind(edit.head)) >= 0:
+                area = self._area_of[bisect_right(self._log_starts, at) - 1]
+            else:
+                break
+            at = area.find_only(edit, width)
+            if at is None:
+                break
+            place, written = area.replace(at, edit, number)
+            self.places.append(place)
+            self._log += written
+            self._log_starts.append(len(self._log))
+            self._area_of.append(area)
 
-def _independent_spans(data: bytes, edits: Sequence[Replacement]) -> list[Span]:
-    """Return the spans of the first edits that come to the same when they are made at once."""
-    places = find_needles(data, {edit.old for edit in edits})
-    spans, taken = list[Span](), list[tuple[int, int]]()
-    for edit in edits:
-        found = places[edit.old]
-        if found is None or len(found) != 1:
-            break
-        start, end = found[0], found[0] + len(edit.old)
-        at = bisect_right(taken, (start, end))
-        if (at and taken[at - 1][1] > start) or (at < len(taken) and taken[at][0] < end):
-            break
-        taken.insert(at, (start, end))
-        spans.append(Span(start=start, end=end, new=edit.new))
-    return spans[: _count_unaffected(data, edits, spans)] if len(spans) > 1 else spans
-
-
-def _count_unaffected(data: bytes, edits: Sequence[Replacement], spans: Sequence[Span]) -> int:
-    """Return how many of the edits find their text nowhere in what those before them wrote."""
-    margin = max(len(edit.old) for edit in edits[: len(spans)]) - 1
-    areas = _Neighbourhoods(data, spans, margin)
-    written = list[bytes]()
-    for number, edit in enumerate(edits[: len(spans)]):
-        window = areas.replace(number, edit)
-        if window is None:
-            return number
-        written.append(window)
-    starts = list(accumulate(map(len, written), initial=0))
-    found = find_needles(b"".join(written), {edit.old for edit in edits[: len(spans)]})
-    for number, edit in enumerate(edits[: len(spans)]):
-        places = found[edit.old]
-        if places is None:
-            return number
-        for at in places:
-            writer = bisect_right(starts, at) - 1
-            inside = at + len(edit.old) <= starts[writer + 1]
-            if inside and writer < number and areas.number_of[writer] != areas.number_of[number]:
+    def count_certain(self, search: NeedleSearch) -> int:
+        """Return how many of the edits made find their text nowhere in what those before them wrote elsewhere."""
+        found = search.find_in(bytes(self._log))
+        for number, area in enumerate(self._area_of):
+            head = self._edits[number].head
+            places = found[head]
+            if places is None:
                 return number
-    return len(spans)
+            for at in places:
+                writer = bisect_right(self._log_starts, at) - 1
+                inside = at + len(head) <= self._log_starts[writer + 1]
+                if inside and writer < number and self._area_of[writer] is not area:
+                    return number
+        return len(self._area_of)
 
 
-class _Neighbourhoods:
-    """The text around spans, step by step: those nearer than a margin share one text."""
+def _lay_out(data: bytes, edits: Sequence[Replacement], found: Mapping[bytes, Places]) -> list["_Neighbourhood"]:
+    """Return the neighbourhoods of the places at which texts begin; places nearer than two margins share one."""
+    margin = max((len(edit.head) for edit in edits), default=1) - 1
+    groups = list[tuple[int, int]]()
+    for start, end in sorted((at, at + len(edit.old)) for edit in edits for at in found[edit.head] or ()):
+        if groups and start - groups[-1][1] <= 2 * margin:
+            groups[-1] = groups[-1][0], max(groups[-1][1], end)
+        else:
+            groups.append((start, end))
+    around = max(margin, _AROUND_BYTES // (len(edits) + 1))
+    middles = [0, *((one[1] + other[0]) // 2 for one, other in pairwise(groups)), len(data)]
+    return [
+        _Neighbourhood(data, max(start - around, low), min(end + around, high), margin)
+        for (start, end), (low, high) in zip(groups, pairwise(middles), strict=False)
+    ]
 
-    def __init__(self, data: bytes, spans: Sequence[Span], margin: int) -> None:
-        self._margin = margin
-        self._texts = list[bytearray]()
-        self.number_of = dict[int, int]()
-        """Which text each span is in."""
-        group, end = list[int](), 0
-        for number in sorted(range(len(spans)), key=lambda n: spans[n].start):
-            if group and spans[number].start - end > 2 * margin:
-                self._add(data, spans, group, end)
-                group = []
-            group.append(number)
-            end = spans[number].end
-        self._add(data, spans, group, end)
 
-    def _add(self, data: bytes, spans: Sequence[Span], group: Sequence[int], end: int) -> None:
-        self.number_of.update(dict.fromkeys(group, len(self._texts)))
-        self._texts.append(bytearray(data[max(spans[group[0]].start - self._margin, 0) : end + self._margin]))
+class _Neighbourhood:
+    """A part of a text as edits leave it: regions of the part have new bytes; they do not touch each other."""
 
-    def replace(self, number: int, edit: Replacement) -> bytes | None:
-        """Make an edit; return what is there now with the text around it. None if its text is not there exactly once."""
-        text = self._texts[self.number_of[number]]
-        at = text.find(edit.old)
-        if at < 0 or text.find(edit.old, at + 1) >= 0:
+    def __init__(self, data: bytes, start: int, end: int, margin: int) -> None:
+        self.start, self._text, self._margin = start, bytearray(data[start:end]), margin
+        self._kept_head, self._kept_tail = margin if start else 0, margin if end < len(data) else 0
+        # Each region: its range before, its range now. The first is empty, so that there is one before every place.
+        self._starts, self._ends, self._lows, self._highs = [start], [start], [0], [0]
+        self._removed = list[tuple[int, int, int]]()
+
+    def find_only(self, edit: Replacement, width: int) -> int | None:
+        """Return the only place of an old text; None unless there is one, with a margin that no edit has reached."""
+        text, at = self._text, self._text.find(edit.head)
+        end = at + len(edit.old)
+        if at < self._kept_head or end + self._kept_tail > len(text) or (self.start + at) % width:
             return None
-        text[at : at + len(edit.old)] = edit.new
-        return bytes(text[max(at - self._margin, 0) : at + len(edit.new) + self._margin])
+        if width > 1 and not edit.new and end == len(text):  # after the last line there is no line to name
+            return None
+        return at if text.startswith(edit.old, at) and text.find(edit.head, at + 1) < 0 else None
+
+    def replace(self, at: int, edit: Replacement, number: int) -> tuple[StagedPlace, bytearray]:
+        """Make an edit; return where, and what is there now with the text around it."""
+        starts, ends, lows, highs = self._starts, self._ends, self._lows, self._highs
+        end = at + len(edit.old)
+        i, j = bisect_left(highs, at), bisect_right(lows, end)  # the regions that the place touches
+        low, first = at, at - highs[i - 1] + ends[i - 1]
+        high, last = end, end - highs[j - 1] + ends[j - 1]
+        if i < j and lows[i] <= at:
+            low, first = lows[i], starts[i]
+        if i < j and highs[j - 1] >= end:
+            high, last = highs[j - 1], ends[j - 1]
+        gaps = zip([first, *ends[i:j]], [*starts[i:j], last], strict=True)
+        self._removed += [(one, other, number) for one, other in gaps if one < other]
+        place = first, bytes(self._text[low:at])
+        self._text[at:end] = edit.new
+        grown = len(edit.new) - len(edit.old)
+        starts[i:j], ends[i:j] = [first], [last]
+        lows[i:] = [low, *[offset + grown for offset in lows[j:]]]
+        highs[i:] = [offset + grown for offset in [high, *highs[j:]]]
+        return place, self._text[max(at - self._margin, 0) : end + grown + self._margin]
+
+    def list_spans(self) -> Iterator[tuple[Span, int]]:
+        """Yield what was removed, and by which edit; the first span of a region has its new bytes."""
+        regions = zip(self._starts, self._lows, self._highs, strict=True)
+        news = {start: bytes(self._text[low:high]) for start, low, high in regions}
+        for start, end, number in sorted(self._removed):
+            yield Span(start=start, end=end, new=news.get(start, b"")), number
