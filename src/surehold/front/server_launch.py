@@ -114,11 +114,8 @@ def _startup_line(adapter: "Adapter", order: ServerLaunch) -> str:
 def _client_config_line(settings: HttpSettings) -> str:
     import json
 
-    entry = {
-        "type": "http",
-        "url": f"http://{settings.address}/mcp",
-        "headers": {"Authorization": f"Bearer {settings.token}"},
-    }
+    headers = {"Authorization": f"Bearer {settings.token}"}
+    entry = {"type": "http", "url": f"http://{settings.address}/mcp", "headers": headers}
     return f"Clients connect with: {json.dumps({'mcpServers': {'surehold': entry}})}"
 
 

@@ -103,11 +103,10 @@ class AcpEditorFiles:
             return answer.result(self._timeout)
         except TimeoutError as error:
             answer.cancel()
-            message = f"The editor did not answer about `{path}` within {self._timeout:g} s."
+            seconds = self._timeout
+            message = f"The editor did not answer about `{path}` within {seconds:g} s."
             action = "Check whether the editor waits for something, then read the file and try again."
-            raise Unavailable(
-                message, path=path, reason="editor_timeout", action=action, seconds=self._timeout
-            ) from error
+            raise Unavailable(message, path=path, reason="editor_timeout", action=action, seconds=seconds) from error
         except (ConnectionError, CancelledError, asyncio.CancelledError) as error:
             raise _disconnected_error(path) from error
         except ValidationError as error:

@@ -24,10 +24,9 @@ _MAX_TOTAL_CHARS = 4 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangePreview:
-    """The diffs of a change, and notes about what they do not show."""
-
     diffs: tuple[FileDiff, ...] = ()
     notes: tuple[str, ...] = ()
+    """About what the diffs do not show."""
 
 
 def preview_changes(files: Iterable[FileReceipt], *, root: str) -> ChangePreview:

@@ -48,8 +48,6 @@ class CancelToken:
 
 
 class ReportedCall:
-    """A call that reports every step to a client."""
-
     def __init__(
         self,
         tool: AnyTool,

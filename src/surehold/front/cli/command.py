@@ -113,8 +113,6 @@ class CommandContext:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument, as argparse takes it."""
-
     names: tuple[str, ...]
     settings: dict[str, Any]
 

@@ -236,10 +236,8 @@ def _print_report(
         [((_TRIAL_TITLES[one.name], "plain"), _STATE_MARKS[_state_of(one)], (one.detail, "plain")) for one in findings],
     )
     out.print_line()
-    out.print_table(
-        (TableColumn(title="promise"), TableColumn(title="holds")),
-        [((one.name, "plain"), _STATE_MARKS[one.state]) for one in promises],
-    )
+    columns = (TableColumn(title="promise"), TableColumn(title="holds"))
+    out.print_table(columns, [((one.name, "plain"), _STATE_MARKS[one.state]) for one in promises])
     for text in dict.fromkeys(text for one in promises for text in one.because):
         out.print_line(f"  {escape_text(text)}")
     out.print_line()

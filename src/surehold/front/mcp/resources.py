@@ -35,7 +35,6 @@ class ResourceProvider:
         return (), ""
 
     def list_templates(self) -> Sequence[Json]:
-        """Return what `resources/templates/list` shows."""
         return ()
 
     def read_resource(self, uri: str) -> Sequence[Json] | None:  # noqa: ARG002 - it has none

@@ -45,8 +45,6 @@ class RpcError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElicitationReply:
-    """What came back from the client."""
-
     action: Literal["accept", "decline", "cancel"]
     content: Mapping[str, Any] = field(default_factory=dict[str, Any])
 

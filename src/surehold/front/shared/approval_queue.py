@@ -60,8 +60,6 @@ def client_gone_error() -> PermissionRequired:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingApproval:
-    """A change that waits for approval."""
-
     request: PermissionRequest
     id: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     answer: Future[Approval] = field(default_factory=Future[Approval])
