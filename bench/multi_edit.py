@@ -1,4 +1,4 @@
-"""Many edits in one call of multi_edit_text_file through the server: a hundred in milliseconds, a thousand against one."""
+"""Many edits in one call of multi_edit_text_file through the server: a hundred in milliseconds, others against one."""
 
 import time
 from pathlib import Path
@@ -17,7 +17,7 @@ Edits = list[tuple[str, str]]
 
 
 def rows() -> list[Row]:
-    return [_hundred(), _thousand()]
+    return [_hundred(), _thousand(), _chained()]
 
 
 def _hundred() -> Row:
@@ -58,6 +58,27 @@ def _thousand() -> Row:
         measured=pair.ratio,
         goal=10,
         note=f"of one edit of it, durable, over MCP: {pair.note}",
+    )
+
+
+def _chained() -> Row:
+    """The same text twice: in one file one line is edited once, in the other a hundred times over in one call."""
+    text = source(_SIZE)
+    lines = [line.strip() for line in text.splitlines()]
+    line = lines[len(lines) // 2]
+    with scratch() as folder:
+        one, other = (_file(folder / "root", name, text) for name in ("one.py", "chained.py"))
+        with connected(_command(folder)) as server:
+            pair = interleave(
+                lambda turn: _edit(server, one, [_again(line, turn)]),
+                lambda turn: _edit(server, other, [_again(line, turn * 100 + step) for step in range(100)]),
+                repeat=_REPEAT,
+            )
+    return Row(
+        name="multi_edit_text_file, 100 chained edits of 5 MB",
+        measured=pair.ratio,
+        goal=4,
+        note=f"each edits what the one before wrote; of one edit of it, durable, over MCP: {pair.note}",
     )
 
 
