@@ -30,7 +30,7 @@ _SEARCHED_BYTES = 8 << 20
 _SAMPLE_EVERY_BLOCKS = 16
 _PASS_BYTES = 1 << 21
 """How many bytes are looked at in one go: a byte is kept for each of their blocks."""
-_AROUND_BYTES = 1 << 20
+_AROUND_BYTES = 1 << 19
 """So many bytes around their places are shared by the edits that are made at once."""
 
 Places = tuple[int, ...] | None
@@ -218,12 +218,10 @@ class _EditBatch:
                 area = self._area_of[bisect_right(self._log_starts, at) - 1]
             else:
                 break
-            at = area.find_only(edit, width)
-            if at is None:
+            if (made := area.replace(edit, number, width)) is None:
                 break
-            place, written = area.replace(at, edit, number)
-            self.places.append(place)
-            self._log += written
+            self.places.append(made[0])
+            self._log += made[1]
             self._log_starts.append(len(self._log))
             self._area_of.append(area)
 
@@ -270,20 +268,20 @@ class _Neighbourhood:
         self._starts, self._ends, self._lows, self._highs = [start], [start], [0], [0]
         self._removed = list[tuple[int, int, int]]()
 
-    def find_only(self, edit: Replacement, width: int) -> int | None:
-        """Return the only place of an old text; None unless there is one, with a margin that no edit has reached."""
+    def replace(self, edit: Replacement, number: int, width: int) -> tuple[StagedPlace, bytearray] | None:
+        """Make an edit; return where, and what is there now with the text around it.
+
+        None unless its text is there exactly once, on whole units, with a margin around it.
+        """
         text, at = self._text, self._text.find(edit.head)
         end = at + len(edit.old)
         if at < self._kept_head or end + self._kept_tail > len(text) or (self.start + at) % width:
             return None
         if width > 1 and not edit.new and end == len(text):  # after the last line there is no line to name
             return None
-        return at if text.startswith(edit.old, at) and text.find(edit.head, at + 1) < 0 else None
-
-    def replace(self, at: int, edit: Replacement, number: int) -> tuple[StagedPlace, bytearray]:
-        """Make an edit; return where, and what is there now with the text around it."""
+        if not text.startswith(edit.old, at) or text.find(edit.head, at + 1) >= 0:
+            return None
         starts, ends, lows, highs = self._starts, self._ends, self._lows, self._highs
-        end = at + len(edit.old)
         i, j = bisect_left(highs, at), bisect_right(lows, end)  # the regions that the place touches
         low, first = at, at - highs[i - 1] + ends[i - 1]
         high, last = end, end - highs[j - 1] + ends[j - 1]
@@ -291,15 +289,15 @@ class _Neighbourhood:
             low, first = lows[i], starts[i]
         if i < j and highs[j - 1] >= end:
             high, last = highs[j - 1], ends[j - 1]
-        gaps = zip([first, *ends[i:j]], [*starts[i:j], last], strict=True)
+        gaps = zip((first, *ends[i:j]), (*starts[i:j], last), strict=True)
         self._removed += [(one, other, number) for one, other in gaps if one < other]
-        place = first, bytes(self._text[low:at])
-        self._text[at:end] = edit.new
+        place = first, bytes(text[low:at])
+        text[at:end] = edit.new
         grown = len(edit.new) - len(edit.old)
         starts[i:j], ends[i:j] = [first], [last]
         lows[i:] = [low, *[offset + grown for offset in lows[j:]]]
         highs[i:] = [offset + grown for offset in [high, *highs[j:]]]
-        return place, self._text[max(at - self._margin, 0) : end + grown + self._margin]
+        return place, text[max(at - self._margin, 0) : end + grown + self._margin]
 
     def list_spans(self) -> Iterator[tuple[Span, int]]:
         """Yield what was removed, and by which edit; the first span of a region has its new bytes."""
