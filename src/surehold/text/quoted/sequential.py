@@ -9,12 +9,12 @@
 3. `StagedText` knows what differs from the original, and which original bytes each edit removed.
 """
 
-from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, filterfalse, pairwise, takewhile
+from struct import unpack_from
 from typing import Literal
 
 from surehold.text.plan import Span, splice_spans
@@ -72,7 +72,7 @@ def _choose_keys(text: bytes, needles: Collection[bytes], code: _BlockCode) -> _
     chosen: dict[bytes, list[tuple[int, int]]] = {needle: [] for needle in needles}
     for needle, picks in chosen.items():
         for shift in range(size):
-            keys = array(code, needle[shift : len(needle) - (len(needle) - shift) % size])
+            keys = unpack_from(f"={(len(needle) - shift) // size}{code}", needle, shift)
             key = next(filterfalse(rates.__contains__, reversed(keys)), None)
             key = min(keys, key=rates.__getitem__) if key is None else key
             picks.append((key, shift + keys.index(key) * size))
