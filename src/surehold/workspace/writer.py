@@ -234,7 +234,11 @@ class WorkspaceWriter:
         def renew_if_overdue() -> None:
             overdue = time.monotonic() - began > self._limits.lease / 2
             if overdue and not self._store.renew(intent.id, lease=self._limits.lease):
-                raise StateUnavailable("This change took so long that another process settled it.", reason="lease_lost")
+                raise StateUnavailable(
+                    "This change took so long that another process settled it.",
+                    reason="lease_lost",
+                    action="Re-read the files and look at `surehold log` before trying again.",
+                )
 
         steps = [step for one in drafts if one.changes_anything for step in disk_steps(one)]
         try:
@@ -257,7 +261,10 @@ class WorkspaceWriter:
         except RecoveryRequired:
             raise
         except SureholdError as error:  # nothing of it is visible, so there is nothing to bring back
-            self._store.abort(intent.id, error_kind=error.kind, message=error.message)
+            with suppress(
+                SureholdError
+            ):  # the caller must hear of the first error; an intent still open is settled next
+                self._store.abort(intent.id, error_kind=error.kind, message=error.message)
             raise
 
     def _settle_failed(self, intent: Intent, error: SureholdError) -> tuple[Entry, ...]:
