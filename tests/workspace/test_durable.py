@@ -117,6 +117,36 @@ def unsynced(story: str, *below: Path) -> tuple[set[str], set[str]]:
     return changed, waiting
 
 
+def out_of_order(story: str, root: Path, state: Path) -> list[tuple[str, set[str]]]:
+    """Return every step that was made too early, with what was not synced before it.
+
+    A path below the root changes only when the history, the old bytes and the new bytes are synced; the history goes on
+    only when nothing below the root waits for its sync.
+    """
+    wrong, waiting = list[tuple[str, set[str]]](), set[str]()
+    for call, arguments in _CALL.findall(story):
+        (first, *_), history = re.findall(r"\d<([^>]*)>", arguments) or [""], str(state / "state.db-wal")
+        if call in ("fsync", "fdatasync"):
+            waiting.discard(first)
+            continue
+        inside = Path(first).is_relative_to(root)
+        if first == history:
+            too_early = {path for path in waiting if Path(path).is_relative_to(root)}
+        elif inside and (call.startswith(("rename", "link")) or not is_staged(first)):
+            too_early = {path for path in waiting if path != first and not Path(path).is_dir()}
+        else:
+            too_early = set[str]()
+        wrong += [(f"{call}({arguments})", too_early)] if too_early else []
+        if inside or first == history or Path(first).is_relative_to(state / "blobs"):
+            waiting.add(first)
+    return wrong
+
+
+def is_staged(path: str) -> bool:
+    """Tell whether bytes are written where no reader looks: into a nameless file, a temporary one, or a new directory."""
+    return Path(path).is_dir() or path.endswith("(deleted)") or Path(path).name.startswith((".surehold-", "#"))
+
+
 @requirement("promise:half_done:machine", "promise:nothing_lost:checkpoint")
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 @pytest.mark.parametrize(
@@ -158,6 +188,7 @@ def test_everything_that_a_change_touched_is_synced_before_it_is_acknowledged(
     story = log.read_text(errors="replace").partition('"begin"')[2].partition('"acknowledged"')[0]
     changed, waiting = unsynced(story, root, state / "blobs")
     assert waiting == set()
+    assert out_of_order(story, root, state) == []
     assert {path for path in changed if Path(path).is_dir() and Path(path).is_relative_to(root)} == {
         str(root / directory) for directory in directories
     }

@@ -68,6 +68,40 @@ def test_a_write_in_place_that_stops_anywhere_leaves_a_mixture(size: int, growth
     assert not is_mixture(b"c" * size, before, after)
 
 
+@requirement("engine:recover:torn")
+def test_bytes_with_two_half_written_blocks_are_not_those_of_one_torn_write() -> None:
+    before, after = b"a" * 1536, b"b" * 1536
+    half_written = b"b" * 100 + b"a" * 412
+
+    assert is_mixture(half_written + b"a" * 1024, before, after)
+    assert is_mixture(b"b" * 512 + half_written + b"a" * 512, before, after)
+    assert not is_mixture(half_written * 2 + b"a" * 512, before, after)
+    assert not is_mixture(half_written + b"b" * 512 + half_written, before, after)
+
+
+@requirement("engine:recover:again", "engine:recover:temporaries")
+def test_what_a_killed_recovery_left_beside_the_files_is_removed_and_kept(tmp_path: Path) -> None:
+    bench = make_bench("sqlite", "local", tmp_path)
+    bench.put("a", b"new a")
+    bench.put("b", b"old b")
+    changes = (
+        Change(path="a", before=version(b"old a"), after=version(b"new a")),
+        Change(path="b", before=version(b"old b"), after=version(b"new b")),
+    )
+    intent = leave_open(bench, *changes, blobs=(b"old a", b"new a", b"old b", b"new b"))
+    bench.put(f".surehold-{intent.id}-1.tmp", b"new b, staged by the call")
+    for index in range(2):  # whatever names a recovery uses, the next one may meet them
+        bench.put(f".surehold-{intent.id}r-{index}.tmp", b"old, staged by a recovery")
+
+    (settled,) = bench.workspace.recover()
+
+    assert (settled.direction, settled.problem) == ("backward", "")
+    assert {path.name: path.read_bytes() for path in bench.root.iterdir()} == {"a": b"old a", "b": b"old b"}
+    for kept in (b"new b, staged by the call", b"old, staged by a recovery"):
+        assert bench.store.read_blob(sha256_hex(kept)) == kept
+    bench.workspace.close()
+
+
 @requirement("engine:recover:backward", "promise:half_done:many_files")
 def test_a_call_that_is_done_in_some_files_only_is_taken_back_in_all(bench: Bench) -> None:
     bench.put("a", b"new a")

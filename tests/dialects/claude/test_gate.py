@@ -228,6 +228,20 @@ def test_9_a_file_that_is_gone_is_not_edited_and_not_brought_back_by_accident(de
     assert write_all(desk).data["type"] == "create"
 
 
+@requirement("claude:gate:stale")
+def test_a_file_that_the_session_edited_and_another_program_deleted_is_not_brought_back_by_accident(desk: Desk) -> None:
+    desk.put("file.txt", numbered(3))
+    desk.read("file.txt")
+    assert edit_one(desk).ok
+    desk.file("file.txt").unlink()
+
+    told = write_all(desk)
+
+    assert (told.kind, "was deleted" in told.text) == ("stale", True)
+    assert not desk.file("file.txt").exists()
+    assert write_all(desk).data["type"] == "create"
+
+
 def test_a_file_that_the_session_deleted_itself_may_be_written_again(desk: Desk) -> None:
     desk.put("file.txt", numbered(3))
     desk.read("file.txt")
