@@ -66,10 +66,15 @@ soak: $(STAMP)  ## the long runs: 3,000 random cases of every property, races an
 	@sh scripts/setup-tests.sh
 	SUREHOLD_SOAK=1 SUREHOLD_RACES=100000 HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n auto --dist worksteal --timeout 3600
 
+.PHONY: mutate
+mutate: $(STAMP)  ## make small wrong changes in a copy of the source, and ask whether a test notices; more with MUTATE=200, others with SEED=2
+	@sh scripts/setup-tests.sh
+	@$(BIN)/python scripts/mutate.py --mutants $(or $(MUTATE),60) --seed $(or $(SEED),1)
+
 .PHONY: house
 house: $(STAMP)  ## measure names, rooms, sizes, and what one edit costs
 	@$(BIN)/python scripts/house.py
 
 clean:  ## remove everything that was built
-	rm -rf .venv .conformance build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage src/*.egg-info
+	rm -rf .venv .conformance .mutate build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
