@@ -18,9 +18,9 @@ def test_a_literal_is_found_with_line_column_and_preview(scene: Scene) -> None:
     scene.put("a/x.txt", data="é needle\n".encode())
 
     assert scene.search("needle").matches == (
-        Hit(path="a/x.txt", line=1, column=3, preview="é needle"),
-        Hit(path="b.txt", line=2, column=5, preview="a.b needle, needle"),
-        Hit(path="b.txt", line=2, column=13, preview="a.b needle, needle"),
+        Hit(path="a/x.txt", line=1, column=3, preview="é needle", whole_lines=(1,)),
+        Hit(path="b.txt", line=2, column=5, preview="a.b needle, needle", whole_lines=(2,)),
+        Hit(path="b.txt", line=2, column=13, preview="a.b needle, needle", whole_lines=(2,)),
     )
     assert scene.places("a.b") == [("b.txt", 2, 1)]
     assert scene.places("aXb") == []
@@ -137,7 +137,15 @@ def test_case_context_and_root_are_respected(scene: Scene) -> None:
     assert scene.places("needle") == [("d/b.txt", 1, 1)]
     assert scene.places("NEEDLE", case_sensitive=False) == [("a.txt", 3, 1), ("d/b.txt", 1, 1)]
     assert scene.search("Needle", context=2).matches == (
-        Hit(path="a.txt", line=3, column=1, preview="Needle", before=("1", "2"), after=("4", "5")),
+        Hit(
+            path="a.txt",
+            line=3,
+            column=1,
+            preview="Needle",
+            before=("1", "2"),
+            after=("4", "5"),
+            whole_lines=(1, 2, 3, 4, 5),
+        ),
     )
     assert scene.places("needle", root="d") == [("d/b.txt", 1, 1)]
     assert scene.places("needle", root="d/b.txt") == [("d/b.txt", 1, 1)]

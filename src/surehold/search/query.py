@@ -1,10 +1,11 @@
 """The data of a search: what a caller asks for, the results it gets back, and the notes in them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from surehold.disk.base import EntryType
+from surehold.text.lines import LineRanges, merge_ranges
 from surehold.text.snapshot import Snapshot
 
 Mode = Literal["path", "text", "regex"]
@@ -139,6 +140,8 @@ class Hit:
     """The line, or the part of it around the match."""
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    whole_lines: tuple[int, ...] = ()
+    """Those of its lines that are shown from their beginning to their end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,6 +217,16 @@ class SearchResult:
     elsewhere: int | None = None
     """How many ignored, hidden or build files match; known only if no other file does."""
     notes: tuple[str, ...] = ()
+
+    def whole_lines(self) -> Iterator[tuple[FileHits, LineRanges]]:
+        """Yield the lines of each file that are shown completely: of a line that is cut, the rest was not shown."""
+        shown = dict[str, list[tuple[int, int]]]()
+        for row in self.rows:
+            if row.is_whole:
+                shown.setdefault(row.path, []).append((row.line, row.line))
+        for hit in self.matches:
+            shown.setdefault(hit.path, []).extend((line, line) for line in hit.whole_lines)
+        yield from ((file, merge_ranges(shown.get(file.path, ()))) for file in self.files)
 
 
 def name_some(names: Sequence[str]) -> str:

@@ -171,11 +171,18 @@ class _SearchedFile:
     def build_hit(self, place: MatchPosition, window: ResultWindow) -> Hit:
         line, begins = place
         column = self._count_chars(line, begins) + 1
-        preview = cut_around(self._decode_line(line), column - 1)
-        first, last = max(1, line - window.before), min(self.line_count, line + window.after)
-        around = range(first, line), range(line + 1, last + 1)
-        before, after = (tuple(cut_around(self._decode_line(each), 0) for each in group) for group in around)
-        return Hit(path=self._key, line=line, column=column, preview=preview, before=before, after=after)
+        numbers = range(max(1, line - window.before), min(self.line_count, line + window.after) + 1)
+        texts = {each: self._decode_line(each) for each in numbers}
+        shown = {each: cut_around(text, column - 1 if each == line else 0) for each, text in texts.items()}
+        return Hit(
+            path=self._key,
+            line=line,
+            column=column,
+            preview=shown[line],
+            before=tuple(text for each, text in shown.items() if each < line),
+            after=tuple(text for each, text in shown.items() if each > line),
+            whole_lines=tuple(each for each, text in shown.items() if text == texts[each]),
+        )
 
     def _count_chars(self, line: int, size: int) -> int:
         return len(self._text.encoding.decode(self._text.lines.contents[line - 1][:size]))

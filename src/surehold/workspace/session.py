@@ -1,6 +1,5 @@
 """One agent's session in a workspace: what it was shown, and what it changes."""
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Self
 
 from surehold.errors import InvalidArgument, SureholdError
@@ -18,6 +17,7 @@ from surehold.workspace.proposal import Absent, ChangeRecord, Exact, Proof, Prop
 from surehold.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from surehold.search.query import SearchResult
     from surehold.workspace.finder import Finder
 
 _MAX_MATCHED_VERSION_BYTES = 256 * 1024
@@ -114,13 +114,13 @@ class Session:
         sighting = Sighting(session=self.id, path=key, sha256=sha256, spans=spans, whole=whole, anchored=with_anchors)
         self.workspace.store.record_sightings([sighting], self.workspace.reader.blobs_to_keep(kept))
 
-    def record_shown_matches(self, hits: Iterable[tuple[str, Snapshot, LineRanges]]) -> None:
-        """Remember lines that a search showed, of many files at once; paths are the workspace's own."""
+    def record_shown_matches(self, found: "SearchResult") -> None:
+        """Remember the lines that a search showed, of many files at once."""
         sightings, blobs = list[Sighting](), list[Blob]()
-        for key, snapshot, spans in hits:
-            sightings.append(Sighting(session=self.id, path=key, sha256=snapshot.sha256, spans=merge_ranges(spans)))
-            if snapshot.size <= _MAX_MATCHED_VERSION_BYTES:
-                blobs += self.workspace.reader.blobs_to_keep(snapshot)
+        for file, spans in found.whole_lines():
+            sightings.append(Sighting(session=self.id, path=file.path, sha256=file.sha256, spans=spans))
+            if file.snapshot.size <= _MAX_MATCHED_VERSION_BYTES:
+                blobs += self.workspace.reader.blobs_to_keep(file.snapshot)
         if sightings:
             self.workspace.store.record_sightings(sightings, blobs)
 

@@ -204,6 +204,33 @@ def test_search_hits_count_as_seen(desk: Desk) -> None:
     assert desk.edit("file.txt", "line 15", "fifteen").kind == "partially_read"
 
 
+def search_text(desk: Desk, query: str) -> Told:
+    return desk.call("search_files", query=query, root=f"{desk.place.name}/wide.txt", contextLines=1)
+
+
+def grep_text(desk: Desk, query: str) -> Told:
+    return desk.call("Grep", pattern=query, path=desk.path("wide.txt"), output_mode="content", context=1)
+
+
+@requirement("claude:search:cut_line")
+@pytest.mark.parametrize("search", [search_text, grep_text])
+@pytest.mark.parametrize("query", ["here", "below"])
+def test_a_line_that_a_search_cut_does_not_count_as_seen(
+    desk: Desk, search: Callable[[Desk, str], Told], query: str
+) -> None:
+    wide = f"{'a' * 6_000} here {'b' * 5_000} secret {'c' * 900}\n"
+    desk.put("wide.txt", wide + "short, below\n")
+
+    found = search(desk, query)
+
+    assert found.ok
+    assert "secret" not in found.text
+    assert desk.edit("wide.txt", "secret", "public").kind == "partially_read"
+    assert desk.write("wide.txt", "all new\n").kind == "partially_read"
+    assert desk.get("wide.txt").decode() == wide + "short, below\n"
+    assert desk.edit("wide.txt", "short", "SHORT").ok
+
+
 @requirement("claude:gate:lines_seen")
 def test_8_a_line_that_was_cut_was_not_seen(desk: Desk) -> None:
     desk.put("file.txt", "x" * 1_000_000)

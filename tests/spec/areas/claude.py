@@ -87,6 +87,7 @@ _SEARCH = section(
         "claude:grep:totals": "Totals are over the full set, and paging is stable.",
         "claude:search:not_looked_at": "Both say what was not searched, and on zero hits whether ignored files would have matched.",
         "claude:search:sightings": "Search hits count as sightings.",
+        "claude:search:cut_line": "A line that a search shows only in part does not count as seen, whichever tool searched.",
     },
 )
 

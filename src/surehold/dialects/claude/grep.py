@@ -1,8 +1,6 @@
 """`Grep`: search many files with a regular expression; shows files, lines or counts."""
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
-from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -120,12 +118,7 @@ def grep(context: CallContext, params: ClaudeGrepParams) -> ClaudeGrepResult:
     """
     query, window = _search_query(params), _result_window(params, context.budget)
     found = context.session.finder.grep(query, window, progress=context.progress, cancelled=context.cancelled)
-    files = {file.path: file for file in found.files}
-    context.session.record_shown_matches(
-        (path, files[path].snapshot, tuple((row.line, row.line) for row in rows if row.is_whole))
-        for path, rows in groupby(found.rows, key=attrgetter("path"))
-        if path in files
-    )
+    context.session.record_shown_matches(found)
     shown = len(found.rows) if found.want == "lines" else len(found.counts)
     return ClaudeGrepResult.from_known(
         mode=params.output_mode,

@@ -1,7 +1,6 @@
 """`search_files`: search file names, literal text or regular expressions in many files."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from itertools import groupby
 from operator import attrgetter
 from typing import ClassVar, Literal
@@ -11,7 +10,7 @@ from pydantic import Field
 from surehold.dialects.shared.listing_text import page_text, skipped_counts, skipped_text
 from surehold.dialects.shared.params import CamelParams, CamelResult, CamelResultPart
 from surehold.dialects.shared.wire import WIRE
-from surehold.search.query import Search
+from surehold.search.query import Hit, Search
 from surehold.text.escape import escape_text
 from surehold.tools.call import AnswerBudget, CallContext, SubjectPath
 from surehold.tools.spec import Hints, tool
@@ -118,18 +117,12 @@ def search_files(context: CallContext, params: SearchParams) -> SearchFilesResul
         progress=context.progress,
         cancelled=context.cancelled,
     )
-    lines = {
-        path: tuple((hit.line, hit.line) for hit in group if hit.line)
-        for path, group in groupby(found.matches, key=attrgetter("path"))
-    }
-    context.session.record_shown_matches((one.path, one.snapshot, lines[one.path]) for one in found.files)
+    context.session.record_shown_matches(found)
     return SearchFilesResult(
         mode=params.mode,
         query=params.query,
         root=params.root,
-        matches=tuple(
-            SearchMatch(**{name: fact for name, fact in asdict(one).items() if fact}) for one in found.matches
-        ),
+        matches=tuple(map(_search_match, found.matches)),
         files=tuple(MatchedFile(path=one.path, sha256=one.sha256, match_count=one.match_count) for one in found.files),
         total_matches=found.total_matches or 0,
         files_scanned=found.files_scanned or 0,
@@ -138,4 +131,15 @@ def search_files(context: CallContext, params: SearchParams) -> SearchFilesResul
         next_cursor=found.next or None,
         engine=found.engine,
         notes=found.notes,
+    )
+
+
+def _search_match(hit: Hit) -> SearchMatch:
+    return SearchMatch(
+        path=hit.path,
+        line=hit.line,
+        column=hit.column,
+        preview=hit.preview or None,
+        before=hit.before or None,
+        after=hit.after or None,
     )
