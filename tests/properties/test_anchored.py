@@ -77,6 +77,10 @@ def operation(region: Region, rows: dict[int, AnchoredLine], choose: Random) -> 
     return DeleteRange(start_hash=first, end_hash=last)
 
 
+def shown_whole(snapshot: Snapshot) -> tuple[ShownVersion, ...]:
+    return (shown_version(snapshot, spans=((1, len(snapshot.lines)),)),)
+
+
 @given(samples(styles=("lf", "crlf", "cr")), st.data())
 def test_operations_made_from_a_diff_give_exactly_the_second_text(sample: Sample, data: st.DataObject) -> None:
     letters = LETTERS.get(sample.encoding.name, UNICODE if sample.encoding.width > 1 else "ab ")
@@ -89,7 +93,7 @@ def test_operations_made_from_a_diff_give_exactly_the_second_text(sample: Sample
     choose = data.draw(st.randoms(use_true_random=False))
 
     sent = tuple(operation(region, rows, choose) for region in changed)
-    after = AnchoredEdits(operations=sent).plan(before).after
+    after = AnchoredEdits(operations=sent, shown=shown_whole(before)).plan(before).after
 
     ending = next((each for each in sample.terminators if each), "\n")
     text = "".join(each + ending for each in wanted)
@@ -124,7 +128,7 @@ def test_untouched_bytes_stay(raw: bytes, data: st.DataObject) -> None:
     sent = data.draw(disjoint_operations(before))
     assume(sent)
 
-    plan = AnchoredEdits(operations=tuple(sent)).plan(before)
+    plan = AnchoredEdits(operations=tuple(sent), shown=shown_whole(before)).plan(before)
 
     gone = {
         line
@@ -154,8 +158,8 @@ def test_the_order_of_the_array_does_not_matter(texts: list[str], data: st.DataO
     other = data.draw(st.permutations(sent))
 
     assert (
-        AnchoredEdits(operations=tuple(sent)).plan(before).after.data
-        == AnchoredEdits(operations=tuple(other)).plan(before).after.data
+        AnchoredEdits(operations=tuple(sent), shown=shown_whole(before)).plan(before).after.data
+        == AnchoredEdits(operations=tuple(other), shown=shown_whole(before)).plan(before).after.data
     )
 
 
@@ -166,7 +170,7 @@ def test_inserts_at_one_gap_stand_in_the_order_of_the_array(texts: list[str], co
     anchor = anchor_lines_at(before, [line])[line].anchor
     sent = tuple(InsertAfter(hash=anchor, content=f"<<{n}>>") for n in range(count))
 
-    after = AnchoredEdits(operations=sent).plan(before).after
+    after = AnchoredEdits(operations=sent, shown=shown_whole(before)).plan(before).after
 
     assert after.lines.contents[line : line + count] == [b"<<%d>>" % n for n in range(count)]
 
@@ -311,7 +315,9 @@ def test_what_a_refusal_offers_works_on_the_retry(texts: list[bytes], data: st.D
     with pytest.raises(LineEditError) as caught:
         AnchoredEdits(operations=(DeleteLine(hash=bare),)).plan(live)
     offered = caught.value.details["candidates"]
+    assert caught.value.shown
+    shown = (shown_version(live, spans=caught.value.shown),)
     assert line in [each["line"] for each in offered]
     for each in offered:
-        plan = AnchoredEdits(operations=(DeleteLine(hash=each["anchor"]),)).plan(live)
+        plan = AnchoredEdits(operations=(DeleteLine(hash=each["anchor"]),), shown=shown).plan(live)
         assert plan.resolutions[0].start_line == each["line"]

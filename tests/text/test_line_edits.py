@@ -138,6 +138,7 @@ def test_one_ambiguous_hash_without_an_occurrence_refuses_the_batch() -> None:
 @requirement("anchored:batch:all_problems")
 def test_every_problem_is_listed_and_the_gravest_names_the_error() -> None:
     file = File(b"alpha\n}\nsame line\nbeta\nsame line\ngamma\n")
+    shown = (file.shown(),)
     overlapping = (
         DeleteRange(start_hash=file.hash(1), end_hash=file.hash(4)),
         ReplaceLine(hash=f"3#{file.hash(3)}", content="x"),
@@ -146,7 +147,7 @@ def test_every_problem_is_listed_and_the_gravest_names_the_error() -> None:
     low = DeleteLine(hash=file.hash(2))
     stale = DeleteLine(hash="beef00")
 
-    everything = file.refuse(*overlapping, ambiguous, low, stale)
+    everything = file.refuse(*overlapping, ambiguous, low, stale, shown=shown)
 
     assert isinstance(everything, AnchorStale)
     assert [(each["index"], each["error"]) for each in everything.details["problems"]] == [
@@ -156,9 +157,9 @@ def test_every_problem_is_listed_and_the_gravest_names_the_error() -> None:
         (4, "anchor_stale"),
     ]
     assert everything.message.endswith("(3 more problems are listed).")
-    assert isinstance(file.refuse(*overlapping, ambiguous, low), AnchorLowEntropy)
-    assert isinstance(file.refuse(*overlapping, ambiguous), AnchorAmbiguous)
-    assert isinstance(file.refuse(*overlapping), OverlappingOperations)
+    assert isinstance(file.refuse(*overlapping, ambiguous, low, shown=shown), AnchorLowEntropy)
+    assert isinstance(file.refuse(*overlapping, ambiguous, shown=shown), AnchorAmbiguous)
+    assert isinstance(file.refuse(*overlapping, shown=shown), OverlappingOperations)
 
 
 def test_other_problems_carry_what_is_needed_to_repair_them_too() -> None:

@@ -135,11 +135,14 @@ def test_a_copied_row_is_taken_with_its_text_and_refused_with_another() -> None:
 
 @requirement("anchored:resolution:line_number")
 def test_an_exact_copied_line_number_decides_between_equal_lines() -> None:
+    shown = (TWINS.shown(),)
     sent = f"6#{TWINS.hash(6)}"
 
-    assert TWINS.edit(DeleteLine(hash=sent)) == b"".join(TWINS.snapshot.lines.raw[:5] + TWINS.snapshot.lines.raw[6:])
-    assert level(TWINS, ReplaceLine(hash=sent, content="x")) == ["line"]
-    assert level(TWINS, ReplaceLine(hash=TWINS.hash(6), line=6, content="x")) == ["line"]
+    assert TWINS.edit(DeleteLine(hash=sent), shown=shown) == b"".join(
+        TWINS.snapshot.lines.raw[:5] + TWINS.snapshot.lines.raw[6:]
+    )
+    assert level(TWINS, ReplaceLine(hash=sent, content="x"), shown=shown) == ["line"]
+    assert level(TWINS, ReplaceLine(hash=TWINS.hash(6), line=6, content="x"), shown=shown) == ["line"]
 
 
 @requirement("anchored:resolution:line_number")
@@ -152,14 +155,15 @@ def test_a_line_number_never_decides_by_being_near(number: int) -> None:
 @requirement("anchored:resolution:ladder")
 def test_the_rungs_are_tried_in_their_order() -> None:
     shown = (TWINS.shown((5, 7)),)
+    both = (TWINS.shown((1, 7)),)
     bare = TWINS.hash(6)
 
     assert level(TWINS, ReplaceLine(hash=bare, occurrence=1, content="y"), shown=shown) == ["occurrence"]
     assert level(TWINS, ReplaceLine(hash=TWINS.hash(1), content="y"), shown=shown) == ["hash"]
-    assert level(TWINS, ReplaceLine(hash=f"2#{bare}", content="y"), shown=shown) == ["line"]
+    assert level(TWINS, ReplaceLine(hash=f"2#{bare}", content="y"), shown=both) == ["line"]
     assert level(TWINS, ReplaceLine(hash=bare, content="y"), shown=shown) == ["sighting"]
     assert TWINS.plan(ReplaceLine(hash=bare, occurrence=1, content="y"), shown=shown).resolutions[0].start_line == 2
-    assert TWINS.plan(ReplaceLine(hash=f"2#{bare}", content="y"), shown=shown).resolutions[0].start_line == 2
+    assert TWINS.plan(ReplaceLine(hash=f"2#{bare}", content="y"), shown=both).resolutions[0].start_line == 2
     assert TWINS.plan(ReplaceLine(hash=bare, content="y"), shown=shown).resolutions[0].start_line == 6
 
 
@@ -198,21 +202,23 @@ def test_a_context_id_that_an_error_offered_decides() -> None:
     error = TWINS.refuse(DeleteLine(hash=TWINS.hash(6)))
     second = error.details["candidates"][1]
 
-    plan = TWINS.plan(DeleteLine(hash=f"{TWINS.hash(6)}@{second['context']}"))
+    shown = (TWINS.shown(),)  # the refusal counts as showing
+    plan = TWINS.plan(DeleteLine(hash=f"{TWINS.hash(6)}@{second['context']}"), shown=shown)
 
     assert plan.resolutions[0].start_line == second["line"] == 6
-    assert TWINS.edit(DeleteLine(hash=f"1#{TWINS.hash(6)}@{second['context']}")) == plan.after.data
+    assert TWINS.edit(DeleteLine(hash=f"1#{TWINS.hash(6)}@{second['context']}"), shown=shown) == plan.after.data
     assert plan.resolutions[0].resolution_level == "context"
     assert isinstance(BLOCKS.refuse(DeleteLine(hash=f"{BLOCKS.hash(2)}@00000000")), AnchorContextAmbiguous)
 
 
 def test_a_context_id_with_a_copied_number_or_an_occurrence_decides_between_equal_contexts() -> None:
+    shown = (BLOCKS.shown(),)
     context = BLOCKS.refuse(DeleteLine(hash=BLOCKS.hash(5))).details["candidates"][1]["context"]
 
     for sent in (f"8#{BLOCKS.hash(5)}@{context}", f"{BLOCKS.hash(5)}.3@{context}"):
-        assert BLOCKS.plan(DeleteLine(hash=sent)).resolutions[0].start_line == 8
+        assert BLOCKS.plan(DeleteLine(hash=sent), shown=shown).resolutions[0].start_line == 8
     for sent in (f"9#{BLOCKS.hash(5)}@{context}", f"{BLOCKS.hash(5)}@{context}", f"{BLOCKS.hash(5)}.6@{context}"):
-        assert isinstance(BLOCKS.refuse(DeleteLine(hash=sent)), AnchorAmbiguous | AnchorContextAmbiguous)
+        assert isinstance(BLOCKS.refuse(DeleteLine(hash=sent), shown=shown), AnchorAmbiguous | AnchorContextAmbiguous)
 
 
 @requirement("anchored:ambiguous:single_line", "anchored:ambiguous:candidates")
@@ -229,11 +235,14 @@ def test_candidates_with_different_surroundings_are_ambiguous_and_each_offered_a
         (4, 7),
     ]
     assert error.details["candidate_count"] == 4
+    shown = (file.shown(),)  # the refusal counts as showing
     for each in error.details["candidates"]:
         assert each["preview"] == "same"
-        assert file.plan(DeleteLine(hash=each["anchor"])).resolutions[0].start_line == each["line"]
+        assert file.plan(DeleteLine(hash=each["anchor"]), shown=shown).resolutions[0].start_line == each["line"]
         assert (
-            file.plan(DeleteLine(hash=file.hash(1), occurrence=each["occurrence"])).resolutions[0].start_line
+            file.plan(DeleteLine(hash=file.hash(1), occurrence=each["occurrence"]), shown=shown)
+            .resolutions[0]
+            .start_line
             == each["line"]
         )
 
@@ -244,7 +253,10 @@ def test_candidates_that_are_equal_even_in_context_are_context_ambiguous() -> No
 
     assert isinstance(error, AnchorContextAmbiguous)
     assert [each["line"] for each in error.details["candidates"]] == [2, 5, 8, 11, 14]
-    assert BLOCKS.plan(DeleteLine(hash=BLOCKS.hash(2), occurrence=3)).resolutions[0].start_line == 8
+    assert (
+        BLOCKS.plan(DeleteLine(hash=BLOCKS.hash(2), occurrence=3), shown=(BLOCKS.shown(),)).resolutions[0].start_line
+        == 8
+    )
 
 
 @requirement("anchored:ambiguous:range")
@@ -274,7 +286,7 @@ def test_occurrence_3_of_lines_2_5_7_and_12_is_line_7() -> None:
         rows[blank - 1] = ""
     file = File("".join(row + "\n" for row in rows).encode())
 
-    plan = file.plan(ReplaceLine(hash=file.hash(2), occurrence=3, content="new content"))
+    plan = file.plan(ReplaceLine(hash=file.hash(2), occurrence=3, content="new content"), shown=(file.shown(),))
 
     assert plan.resolutions[0].start_line == 7
     assert plan.after.data.split(b"\n")[6] == b"new content"
@@ -285,7 +297,9 @@ def test_occurrence_3_of_lines_2_5_7_and_12_is_line_7() -> None:
 def test_occurrence_1_of_lines_2_5_and_7_is_line_2() -> None:
     file = words("a same b c same d same")
 
-    assert file.edit(DeleteLine(hash=file.hash(2), occurrence=1)) == words("a b c same d same").data
+    assert (
+        file.edit(DeleteLine(hash=file.hash(2), occurrence=1), shown=(file.shown(),)) == words("a b c same d same").data
+    )
 
 
 @requirement("anchored:occurrence:out_of_range")
@@ -302,7 +316,7 @@ def test_an_occurrence_out_of_range_is_ambiguous_with_given_and_available(nth: i
 def test_two_operations_with_the_same_hash_and_different_occurrences_are_two_lines() -> None:
     sent = (DeleteLine(hash=BLOCKS.hash(2), occurrence=1), DeleteLine(hash=BLOCKS.hash(2), occurrence=3))
 
-    assert [each.start_line for each in BLOCKS.plan(*sent).resolutions] == [2, 8]
+    assert [each.start_line for each in BLOCKS.plan(*sent, shown=(BLOCKS.shown(),)).resolutions] == [2, 8]
 
 
 def test_an_occurrence_and_a_number_that_were_copied_together_must_agree() -> None:
@@ -313,7 +327,12 @@ def test_an_occurrence_and_a_number_that_were_copied_together_must_agree() -> No
     assert "occurrence 3" in error.message
     assert BLOCKS.refuse(DeleteLine(hash=f"5#{BLOCKS.hash(2)}.1")).reason == "contradiction"
     assert isinstance(BLOCKS.refuse(DeleteLine(hash=BLOCKS.hash(2), occurrence=3, line=5)), AnchorAmbiguous)
-    assert BLOCKS.plan(DeleteLine(hash=BLOCKS.hash(2), occurrence=3, line=4)).resolutions[0].start_line == 8
+    assert (
+        BLOCKS.plan(DeleteLine(hash=BLOCKS.hash(2), occurrence=3, line=4), shown=(BLOCKS.shown(),))
+        .resolutions[0]
+        .start_line
+        == 8
+    )
 
 
 def test_two_different_occurrences_in_one_operation_are_refused() -> None:
@@ -356,7 +375,7 @@ def test_a_low_line_is_accepted_with_an_occurrence_or_its_copied_number() -> Non
         DeleteLine(hash=BRACES.hash(118), line=118),
         DeleteLine(hash=f"119#{BRACES.hash(119)}-1"),
     ):
-        assert BRACES.plan(sent).resolutions[0].start_line == 118
+        assert BRACES.plan(sent, shown=(BRACES.shown(),)).resolutions[0].start_line == 118
 
 
 def test_a_low_line_with_a_number_that_does_not_fit_is_refused() -> None:
@@ -378,11 +397,12 @@ def test_ends_of_a_range_may_be_low() -> None:
 @requirement("anchored:anchor:sparse")
 def test_an_offset_counts_lines_from_a_line_that_is_verified() -> None:
     file = lines(9)
+    shown = (file.shown(),)
 
-    assert file.plan(DeleteLine(hash=f"4#{file.hash(4)}+2")).resolutions[0].start_line == 6
-    assert file.plan(DeleteLine(hash=f"{file.hash(4)}-3")).resolutions[0].start_line == 1
-    assert file.plan(DeleteLine(hash=f"4#{file.hash(4)}+2|line number 6")).resolutions[0].start_line == 6
-    assert file.edit(DeleteRange(start_hash=f"4#{file.hash(4)}+1", end_hash=f"4#{file.hash(4)}+4")) == (
+    assert file.plan(DeleteLine(hash=f"4#{file.hash(4)}+2"), shown=shown).resolutions[0].start_line == 6
+    assert file.plan(DeleteLine(hash=f"{file.hash(4)}-3"), shown=shown).resolutions[0].start_line == 1
+    assert file.plan(DeleteLine(hash=f"4#{file.hash(4)}+2|line number 6"), shown=shown).resolutions[0].start_line == 6
+    assert file.edit(DeleteRange(start_hash=f"4#{file.hash(4)}+1", end_hash=f"4#{file.hash(4)}+4"), shown=shown) == (
         b"".join(file.snapshot.lines.raw[:4] + file.snapshot.lines.raw[8:])
     )
 
@@ -504,3 +524,81 @@ def test_many_candidates_are_listed_up_to_a_hundred_and_counted() -> None:
 
     assert error.details["candidate_count"] == 5000
     assert len(error.details["candidates"]) == 100
+
+
+HANDLERS = File(
+    b"".join(
+        b"def handle_%s(request):\n    check(request)\n    return None\n\n" % name
+        for name in (b"save", b"delete", b"list")
+    )
+)
+
+
+def spellings(file: File, line: int, occurrence: int) -> list[tuple[str, dict[str, int]]]:
+    """Return every way of saying which of several equal lines is meant."""
+    bare = file.hash(line)
+    return [
+        (f"{line}#{bare}.{occurrence}", {}),
+        (f"{line}#{bare}", {}),
+        (f"{bare}.{occurrence}", {}),
+        (bare, {"line": line}),
+        (bare, {"occurrence": occurrence}),
+        (bare, {"line": line, "occurrence": occurrence}),
+    ]
+
+
+@requirement("anchored:moved_on:no_sighting", "anchored:moved_on:no_sighting_retry")
+@pytest.mark.parametrize("number", range(6))
+def test_without_a_sighting_neither_number_nor_occurrence_decides_between_equal_lines(number: int) -> None:
+    sent, more = spellings(HANDLERS, 7, 2)[number]
+
+    error = HANDLERS.refuse(ReplaceLine(hash=sent, content="    return True", **more))
+
+    assert isinstance(error, AnchorContextAmbiguous | AnchorAmbiguous)
+    assert error.reason == "not_shown"
+    assert HANDLERS.row(5) in error.details["fresh_rows"]
+    assert error.shown
+    retried = HANDLERS.plan(
+        ReplaceLine(hash=sent, content="    return True", **more), shown=(HANDLERS.shown(*error.shown),)
+    )
+    assert retried.resolutions[0].start_line == 7
+
+
+@requirement("anchored:moved_on:no_sighting")
+@pytest.mark.parametrize("number", range(3))
+def test_without_a_sighting_the_ends_of_a_range_must_be_unique(number: int) -> None:
+    start, end = spellings(HANDLERS, 6, 2)[number][0], spellings(HANDLERS, 7, 2)[number][0]
+
+    error = HANDLERS.refuse(DeleteRange(start_hash=start, end_hash=end))
+
+    assert isinstance(error, AnchorContextAmbiguous)
+    assert [each["error"] for each in error.details["problems"]] == ["anchor_context_ambiguous"] * 2
+    assert isinstance(HANDLERS.refuse(DeleteRange(start_hash=HANDLERS.anchor(5), end_hash=end)), AnchorContextAmbiguous)
+
+
+@requirement("anchored:moved_on:no_sighting")
+def test_a_line_that_was_not_shown_is_not_found_by_its_number_although_others_were_shown() -> None:
+    shown = (HANDLERS.shown((1, 2)),)
+
+    assert HANDLERS.refuse(DeleteLine(hash=f"7#{HANDLERS.hash(7)}.2"), shown=shown).reason == "not_shown"
+    assert HANDLERS.plan(DeleteLine(hash=HANDLERS.hash(5)), shown=shown).resolutions[0].start_line == 5
+
+
+@requirement("anchored:moved_on:no_sighting")
+@pytest.mark.parametrize("sent", ["5#{}+2", "{}+2", "5#{}+2|    return None"])
+def test_without_a_sighting_an_offset_is_not_counted(sent: str) -> None:
+    error = HANDLERS.refuse(DeleteLine(hash=sent.format(HANDLERS.hash(5))))
+
+    assert isinstance(error, AnchorStale)
+    assert error.reason == "uncounted"
+    assert HANDLERS.row(7) in error.details["fresh_rows"]
+
+
+@requirement("anchored:moved_on:named_version")
+@pytest.mark.parametrize("number", range(6))
+def test_a_caller_that_names_the_version_may_count_in_it(number: int) -> None:
+    sent, more = spellings(HANDLERS, 7, 2)[number]
+
+    plan = HANDLERS.plan(DeleteLine(hash=sent, **more), allow_rebase=False)
+
+    assert plan.resolutions[0].start_line == 7

@@ -393,4 +393,4 @@ def test_a_number_of_a_version_that_is_not_known_any_more_decides_nothing() -> N
     refused = live.refuse(DeleteLine(hash=f"8#{live.hash(8)}.3"), shown=shown)
 
     assert isinstance(refused, AnchorAmbiguous)
-    assert live.plan(DeleteLine(hash=f"8#{live.hash(8)}.3")).resolutions[0].start_line == 8
+    assert live.plan(DeleteLine(hash=f"8#{live.hash(8)}.3"), shown=(live.shown(),)).resolutions[0].start_line == 8

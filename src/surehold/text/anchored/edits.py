@@ -47,7 +47,7 @@ class AnchoredEdits:
 
     operations: tuple[Operation, ...]
     shown: tuple[ShownVersion, ...] = ()
-    """Newest first; without any, anchors are looked up in the file as it is."""
+    """Newest first; without any, only hashes that are unique in the file as it is are taken."""
     strict_order: bool = False
     """A range from bottom to top is refused, not turned around."""
     allow_rebase: bool = True
@@ -77,7 +77,7 @@ class LineEditCall:
         hashes = {pointer.anchor.hash for each in requests for pointer in each.pointers}
         hashes.update(copied_hashes(row for each in requests for row in each.rows))
         shown = [each for each in edits.shown if edits.allow_rebase or each.sha256 == self._before.sha256]
-        resolver = AnchorResolver(self._before, shown, hash_buckets(hashes))
+        resolver = AnchorResolver(self._before, shown, hash_buckets(hashes), is_named=not edits.allow_rebase)
         requests = [self._clean_content(each, resolver) for each in requests]
         pointing = [each for each in requests if each.edge is None]
         found = resolver.resolve_pointers([each.pointers for each in pointing])

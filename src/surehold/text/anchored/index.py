@@ -21,6 +21,8 @@ BUCKET_DIGITS = 4
 """As many digits every hash has; lines are sorted by them."""
 _BUCKET_SHIFT = 4 * (DIGEST_DIGITS - BUCKET_DIGITS)
 _CONTEXT_DIGITS = 8
+_LANDMARK_LINES = 40
+"""How far away a line may be that tells where another one would be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +144,16 @@ class IndexedVersion:
         head, tail = self._shared_ends[id(other)]
         starts = self.snapshot.lines.starts
         return starts[line + 1] <= head or starts[line] >= tail
+
+    def estimate_place(self, line: int, other: "IndexedVersion") -> int:
+        """Return where a line would be in another version, by the nearest line that is there once."""
+        mine, places = self.snapshot.lines.raw, other.unique_lines
+        for step in range(_LANDMARK_LINES):
+            for number in (line - step, line + step):
+                there = places.get(mine[number], -1) if 0 <= number < len(mine) else -1
+                if there >= 0:
+                    return max(0, there + line - number)
+        return line
 
     @cached_property
     def _filled_neighbours(self) -> tuple[list[int | None], list[int | None]]:

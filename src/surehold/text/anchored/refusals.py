@@ -49,7 +49,6 @@ _PREVIEW_CHARS = 80
 _CONTEXT_LINES = 3
 _MAX_FRESH_LINES = 40
 _TOP_LINES = 20
-_LANDMARK_LINES = 40
 _MAX_UNSEEN_LINES = 400
 """So many lines are shown of a range that was not seen; a longer one takes another call."""
 _MAX_CHANGED_LINES = 10
@@ -96,13 +95,14 @@ def stale_anchor(missing: UnclearLine, live: IndexedVersion) -> OperationProblem
     facts: dict[str, object] = {"hash": hash_, "field": pointer.field}
     if missing.was is None:
         at = pointer.number
-        fresh = range(min(_TOP_LINES, len(live))) if at is None else _line_window(at - 1, live)
+        offset = pointer.anchor.offset
+        fresh = range(min(_TOP_LINES, len(live))) if at is None else _line_window(at - 1, live, at - 1 + offset)
         shown = "; it was never shown in this session"
     else:
         version, line = missing.was
         facts["was"] = _line_facts(version, line)
         shown = f"; it was {_describe_line(version, line)}"
-        here = _estimate_place(version, line, live)
+        here = version.estimate_place(line, live)
         fresh = _line_window(here, live)
         if drift := _describe_drift(version.line_text(line), live.line_text(here) if here < len(live) else ""):
             facts["drift"] = drift
@@ -119,7 +119,7 @@ def range_changed(missing: UnclearLine, home: HomeVersion, live: IndexedVersion)
     changed = [line for line in range(block.start, block.end) if old[line] not in live.unique_lines]
     named = f"{_describe_line(version, changed[0])} is different now" if changed else ""
     why = named or "they cannot be told from others like them, since what is around them changed"
-    start, end = _estimate_place(version, block.start, live), _estimate_place(version, block.end - 1, live)
+    start, end = version.estimate_place(block.start, live), version.estimate_place(block.end - 1, live)
     return OperationProblem(
         error=AnchorStale,
         message=f"lines {block.start + 1} to {block.end} cannot be found as they were shown: {why}",
@@ -141,6 +141,7 @@ def ambiguous_anchor(found: UnclearLine, live: IndexedVersion, *, is_range: bool
     if is_range:
         facts["which"] = pointer.field
     nth, action, same = pointer.occurrence, None, is_range
+    fresh = list[int]()
     if found.reason == "occurrence_out_of_range":
         facts |= {"given": nth, "available": len(lines)}
         message = f"there is no occurrence {nth} of `{hash_}`, only {len(lines)}"
@@ -149,7 +150,11 @@ def ambiguous_anchor(found: UnclearLine, live: IndexedVersion, *, is_range: bool
     else:
         same = is_range or not live.differ_in_context(lines)
         message = f"`{hash_}` in `{pointer.field}` matches {len(lines)} lines"
-    if found.reason == "versions_disagree":
+    if found.reason == "not_shown":
+        message += ", none of which was shown in this session, so that its number or occurrence does not say which"
+        action = "Copy the anchor of the line that you mean from `fresh_rows`; if it is not there, read the file again."
+        fresh = sorted({line for each in lines for line in _line_window(each, live)})[:_MAX_FRESH_LINES]
+    elif found.reason == "versions_disagree":
         message = f"`{hash_}` names one line in the file as it is now and another in an earlier version"
         action = "Send the edit again with `expected_sha256`, the sha256 of the version that you mean."
     every = live.lines_with_hash(hash_)
@@ -160,6 +165,7 @@ def ambiguous_anchor(found: UnclearLine, live: IndexedVersion, *, is_range: bool
         action=action,
         facts=facts,
         candidates=every or lines,
+        fresh=fresh,
         listed=lines if found.reason == "versions_disagree" else None,
     )
 
@@ -244,6 +250,8 @@ def _stale_message(missing: UnclearLine) -> str:
             return f"the line with the hash `{hash_}` does not read `{_shorten_text(anchor.tail or '')}`"
         case "offset":
             return f"`{hash_}{anchor.offset:+d}` cannot be verified, since line {missing.pointer.number} is another one now"
+        case "uncounted":
+            return f"`{hash_}{anchor.offset:+d}` cannot be counted from line {missing.pointer.number}"
         case "versions":
             return f"the ends of the range, from `{hash_}` on, were never shown together"
         case lost:
@@ -265,17 +273,6 @@ def _describe_drift(was: str, now: str) -> str:
     if was.rstrip() == now.rstrip():
         return "trailing blanks or line ending"
     return "indentation" if was.strip() == now.strip() else "blanks"
-
-
-def _estimate_place(version: IndexedVersion, line: int, live: IndexedVersion) -> int:
-    """Return where a line of an earlier version would be now, by the nearest line that is still there once."""
-    old, places = version.snapshot.lines.raw, live.unique_lines
-    for step in range(_LANDMARK_LINES):
-        for number in (line - step, line + step):
-            here = places.get(old[number], -1) if 0 <= number < len(old) else -1
-            if here >= 0:
-                return max(0, here + line - number)
-    return line
 
 
 def build_refusal(problems: Sequence[OperationProblem], live: IndexedVersion, *, room: int) -> LineEditError:

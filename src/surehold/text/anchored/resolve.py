@@ -3,8 +3,9 @@
 1. What a caller sends was copied from a version that it was shown: the newest one in which all of it fits.
 2. From that version the lines are carried to the current file, by two proofs that agree (see `relocate`).
 3. If another version that was shown leads to other lines, nothing is decided.
-4. Anchors that were never shown are looked up in the current file. A session that was shown other versions gets only
-   lines that are unique there: a number or an occurrence may come from a version that is no longer known.
+4. Anchors that were never shown are looked up in the current file, and only a hash that is unique there is taken: a
+   number, an occurrence or an offset may come from a version that is not known, such as one before a restart. A caller
+   who names the version by its sha256 was shown the current file.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -74,8 +75,8 @@ class UnclearLine:
 
     pointer: LinePointer
     reason: str
-    """Of a line that is not there: gone, changed, ambiguous, disagree, offset, text or versions;
-    of several that could be meant: several_lines, occurrence_out_of_range, contradiction or versions_disagree."""
+    """Of a line that is not there: gone, changed, ambiguous, disagree, offset, uncounted, text or versions; of several
+    that could be meant: several_lines, not_shown, occurrence_out_of_range, contradiction or versions_disagree."""
     lines: tuple[int, ...] = ()
     """Those that could be meant; none if it is not there."""
     was: tuple[IndexedVersion, int] | None = None
@@ -90,12 +91,13 @@ Resolution = FoundLines | tuple[UnclearLine, ...]
 class AnchorResolver:
     """Resolves all operations of a call on one file."""
 
-    def __init__(self, live: Snapshot, shown: Sequence[ShownVersion], buckets: frozenset[int]) -> None:
+    def __init__(
+        self, live: Snapshot, shown: Sequence[ShownVersion], buckets: frozenset[int], *, is_named: bool = False
+    ) -> None:
+        """`is_named`: the caller said by its sha256 that it means the version that is there."""
         self.live = IndexedVersion(live, [each for each in shown if each.sha256 == live.sha256], buckets)
-        self._shown, self._buckets = shown, buckets
+        self._shown, self._buckets, self._is_named = shown, buckets, is_named
         self._loaded = list[IndexedVersion | None]()
-        self._forgotten = False
-        """Whether bytes of a version that was shown are not known any more."""
         self._places = dict[tuple[IndexedVersion, LineBlock], MovedLines | LostLines]()
         """Where blocks of earlier versions are in the file as it is now."""
 
@@ -114,11 +116,9 @@ class AnchorResolver:
 
     def _load_version(self, shown: ShownVersion) -> IndexedVersion | None:
         data = shown.load()
-        if data is None:
-            self._forgotten = True
+        if data is None or not (snapshot := Snapshot(data)).is_text:
             return None
-        snapshot = Snapshot(data)
-        return IndexedVersion(snapshot, (shown,), self._buckets) if snapshot.is_text else None
+        return IndexedVersion(snapshot, (shown,), self._buckets)
 
     def resolve_pointers(self, wanted: Sequence[tuple[LinePointer, ...]]) -> list[Resolution]:
         """Find the lines of every operation; pointers of one operation belong to one version."""
@@ -143,8 +143,9 @@ class AnchorResolver:
                 weak = home
         if weak is not None:
             return weak
-        moved_on = self._forgotten or any(version is not self.live for version in self.shown_versions())
-        if moved_on and any(len(named_lines(self.live, pointer)) > 1 for pointer in pointers):
+        if not self._is_named and any(
+            pointer.anchor.offset or len(named_lines(self.live, pointer)) > 1 for pointer in pointers
+        ):
             return None
         home = _read_pointers(self.live, pointers, shown_only=False)
         return home if isinstance(home, HomeVersion) else None
@@ -232,8 +233,11 @@ class AnchorResolver:
             reason = "text" if self.live.lines_with_hash(pointer.anchor.hash) else "gone"
             return UnclearLine(pointer=pointer, was=self._last_shown_at(pointer), reason=reason)
         if nth is None and pointer.anchor.offset and len(lines) == 1:
+            if pointer.number in (None, lines[0] + 1) and not self.live.shows_line(lines[0]):
+                return UnclearLine(pointer=replace(pointer, number=lines[0] + 1), reason="uncounted")
             return UnclearLine(pointer=pointer, was=self._last_shown_at(pointer), reason="offset")
-        reason = "several_lines"
+        unseen = not pointer.is_bare and not any(map(self.live.shows_line, lines))
+        reason = "not_shown" if unseen else "several_lines"
         if nth is not None and not 1 <= nth <= len(lines):
             reason = "occurrence_out_of_range"
         elif nth is not None and pointer.number not in (None, lines[nth - 1] + 1):
