@@ -3,6 +3,7 @@ import signal
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,8 @@ def test_an_envelope_adds_updates_deletes_and_moves(place: Place) -> None:
         "+two",
     )
 
-    data = place.call("apply_patch", patch=patch).data
+    unquoted = {place.path(name): before[name] for name in ("c.py", "d.png")}
+    data = place.call("apply_patch", patch=patch, expectedSha256ByPath=unquoted).data
 
     assert place.get("a.py") == b"def f():\r\n    return 2\r\n"
     assert (place.get("sub/b.py"), place.get("e.png"), place.get("new.py")) == (b"x = 2\n", b"\0\1", b"one\ntwo\n")
@@ -246,6 +248,86 @@ def test_a_patch_that_deletes_what_changed_is_stale(place: Place) -> None:
 
     assert answer.error["kind"] == "stale_file"
     assert place.get("a.txt") == b"precious\n"
+
+
+def delete_in_envelope(path: str) -> str:
+    return envelope(f"*** Delete File: {path}")
+
+
+def delete_in_git(path: str) -> str:
+    return f"diff --git a/{path} b/{path}\ndeleted file mode 100644\nindex 1234567..0000000\n"
+
+
+def move_in_envelope(path: str) -> str:
+    return envelope(f"*** Move File: {path} -> {path}.moved")
+
+
+def move_in_git(path: str) -> str:
+    return f"diff --git a/{path} b/{path}.moved\nsimilarity index 100%\nrename from {path}\nrename to {path}.moved\n"
+
+
+def move_with_an_added_line(path: str) -> str:
+    return envelope(f"*** Update File: {path}", f"*** Move to: {path}.moved", "@@", "+added", "*** End of File")
+
+
+unquoted = pytest.mark.parametrize(
+    "write_patch", [delete_in_envelope, delete_in_git, move_in_envelope, move_in_git, move_with_an_added_line]
+)
+
+
+@requirement("files:stale:patch_unquoted")
+@unquoted
+def test_a_file_that_was_never_shown_is_neither_deleted_nor_moved(
+    place: Place, write_patch: Callable[[str], str]
+) -> None:
+    seen = place.put("a.txt", b"precious\n")
+    patch = write_patch(place.path("a.txt"))
+
+    answer = place.call("apply_patch", patch=patch)
+    one_by_one = place.call("apply_patch", patch=patch, atomic=False)
+
+    assert (answer.error["kind"], answer.error["reason"]) == ("stale_file", "not_seen")
+    assert "expectedSha256ByPath" in answer.error["suggestedNextAction"]
+    assert (one_by_one.error["kind"], one_by_one.error["reason"]) == ("stale_file", "not_seen")
+    assert place.get("a.txt") == b"precious\n"
+    assert not place.file("a.txt.moved").exists()
+    assert place.call("apply_patch", patch=patch, expectedSha256ByPath={place.path("a.txt"): seen}).ok
+    assert not place.file("a.txt").exists()
+
+
+@requirement("files:stale:patch_unquoted")
+@unquoted
+def test_a_file_is_deleted_or_moved_after_it_was_shown_but_not_after_it_changed(
+    place: Place, write_patch: Callable[[str], str]
+) -> None:
+    place.put("a.txt", b"one\n")
+    patch = write_patch(place.path("a.txt"))
+    place.on("read_file", "a.txt")
+    changed = place.put("a.txt", b"two\n")
+
+    answer = place.call("apply_patch", patch=patch)
+
+    assert (answer.error["kind"], answer.error["reason"]) == ("stale_file", "changed_since")
+    assert (answer.error["details"]["expectedSha256"], answer.error["details"]["actualSha256"]) == (
+        sha256(b"one\n"),
+        changed,
+    )
+    assert place.get("a.txt") == b"two\n"
+    place.on("read_file", "a.txt")
+    assert place.call("apply_patch", patch=patch).ok
+    assert not place.file("a.txt").exists()
+
+
+@requirement("files:stale:patch_unquoted")
+def test_a_deletion_that_quotes_every_line_is_its_own_proof(place: Place) -> None:
+    place.put("a.txt", b"one\ntwo\n")
+    place.put("empty.txt", b"")
+    name = place.path("a.txt")
+
+    assert place.call("apply_patch", patch=f"--- a/{name}\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n").ok
+    assert place.call("apply_patch", patch=delete_in_git(place.path("empty.txt"))).ok
+    assert not place.file("a.txt").exists()
+    assert not place.file("empty.txt").exists()
 
 
 def three_files(place: Place, third: str) -> str:

@@ -1,6 +1,7 @@
 """`apply_patch`: apply a patch to many files as one change."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
@@ -20,12 +21,18 @@ from surehold.errors import PatchApplyError, StaleFile, SureholdError
 from surehold.text.escape import escape_lines, escape_text
 from surehold.text.patch.apply import FilePatch, Patch
 from surehold.text.patch.parse import parse_patch
+from surehold.text.plan import Delete
 from surehold.tools.call import AnswerBudget, CallContext
 from surehold.tools.spec import Hints, Json, tool
+from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.proposal import Absent, Exact, FileReceipt, Proof, Proposal, Receipt
 from surehold.workspace.workspace import Workspace
 
 Operation = Literal["add", "update", "delete", "move"]
+_HOW_TO_PROVE = (
+    "Read it, then send the same patch again, or its sha256 in expectedSha256ByPath;"
+    " a unified or git diff that deletes every line needs neither."
+)
 _SIGNS: dict[Operation, str] = {"add": "A", "update": "M", "delete": "D", "move": "R"}
 
 
@@ -36,7 +43,7 @@ class PatchParams(ChangeParams):
 
     patch: str
     expected_sha256_by_path: dict[str, str] = Field(default_factory=dict[str, str])
-    """sha256 per path; "" for a file that must not exist; a path left out is not checked."""
+    """sha256 per path; "" for a file that must not exist. Needed to delete or move a file that was not read or quoted."""
     atomic: bool = True
     """All files or none; false: each file for itself."""
     format: Literal["auto", "envelope", "unified", "git"] = "auto"
@@ -148,7 +155,7 @@ def apply_patch(context: CallContext, params: PatchParams) -> PatchResult:
     and occur once; line numbers only decide between equal places.
     """
     patch = parse_patch(params.patch, format=params.format)
-    proposals = _build_proposals(context.session.workspace, patch, params.expected_sha256_by_path)
+    proposals = _build_proposals(context, patch, params.expected_sha256_by_path)
     context.progress(0, len(proposals), "applying")
     if params.atomic:
         receipt = submit_change(context, params, *proposals, tool="apply_patch", operation="patch")
@@ -191,8 +198,9 @@ def _apply_one_by_one(
     )
 
 
-def _build_proposals(workspace: Workspace, patch: Patch, expected_by_path: Mapping[str, str]) -> list[Proposal]:
+def _build_proposals(context: CallContext, patch: Patch, expected_by_path: Mapping[str, str]) -> list[Proposal]:
     """Return a proposal for each file, with what the caller says about it by whatever spelling of its path."""
+    workspace = context.session.workspace
     expected = {workspace.target(path).key: value for path, value in expected_by_path.items()}
     named = (name for file in patch.files for name in (file.path, file.to_path) if name)
     keys = {name: workspace.target(name).key for name in named}
@@ -208,8 +216,8 @@ def _build_proposals(workspace: Workspace, patch: Patch, expected_by_path: Mappi
         Proposal(
             path=file.path,
             to_path=file.to_path,
-            edit=file.edit,
-            proof=_source_proof(file, expected.get(keys[file.path])),
+            edit=Delete() if file.operation == "delete" and not file.quotes_file else file.edit,
+            proof=_source_proof(file, expected.get(keys[file.path]), unchecked=context.unchecked),
             to_proof=_absence_proof(file.to_path, expected.get(keys.get(file.to_path, ""))),
             mode=_requested_mode(workspace, file),
         )
@@ -227,11 +235,12 @@ def _requested_mode(workspace: Workspace, file: FilePatch) -> int | None:
     return meta.mode | (meta.mode & 0o444) >> 2 if file.mode & 0o111 else meta.mode & ~0o111
 
 
-def _source_proof(file: FilePatch, expected: str | None) -> Proof:
+def _source_proof(file: FilePatch, expected: str | None, *, unchecked: bool) -> Proof:
     if file.operation == "add":
         return _absence_proof(file.path, expected)
     if expected is None:
-        return Exact()
+        needs_sighting = file.operation in {"delete", "move"} and not (file.quotes_file or unchecked)
+        return _SeenUnquoted(file) if needs_sighting else Exact()
     if not expected:
         raise StaleFile(
             f'"" says that `{file.path}` does not exist, but the patch wants to {file.operation} it.',
@@ -240,6 +249,34 @@ def _source_proof(file: FilePatch, expected: str | None) -> Proof:
             action="Send the sha256 that read_file returned.",
         )
     return proof_of(expected)
+
+
+@dataclass(frozen=True, slots=True)
+class _SeenUnquoted:
+    """The session was shown the version that the patch deletes or moves without quoting it."""
+
+    file: FilePatch
+
+    def check(self, file: KnownFile) -> None:
+        Exact().check(file)
+        if file.shown is not None or (self.file.quotes_content and not file.current.size):
+            return
+        verb = self.file.operation
+        if not file.seen:
+            raise StaleFile(
+                f"The patch would {verb} `{file.path}`, which was not shown in this session, without quoting it.",
+                path=file.path,
+                reason="not_seen",
+                action=_HOW_TO_PROVE,
+            )
+        raise StaleFile(
+            f"The patch would {verb} `{file.path}`, which changed since it was shown in this session.",
+            path=file.path,
+            reason="changed_since",
+            action=_HOW_TO_PROVE,
+            expected_sha256=file.seen[0].sha256,
+            actual_sha256=file.current.sha256,
+        )
 
 
 def _absence_proof(path: str, expected: str | None) -> Proof:

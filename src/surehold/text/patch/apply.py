@@ -162,6 +162,11 @@ class FilePatch:
             return PatchDeletion(path=self.path, hunks=self.hunks) if self.quotes_content else Delete()
         return PatchUpdate(path=self.path, hunks=self.hunks) if self.hunks else Keep()
 
+    @property
+    def quotes_file(self) -> bool:
+        """Whether rows of the patch quote the file, and so prove that its author saw it."""
+        return any(hunk.old for hunk in self.hunks)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patch:
