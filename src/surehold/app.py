@@ -67,7 +67,8 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
     """Open one or several directories for editing; what a dead process left open is settled first."""
     from surehold.library.workspace import AgentWorkspace
     from surehold.stores.owner import current_owner
-    from surehold.workspace.access.policy import PROTECTED, Policy
+    from surehold.workspace.access.policy import Policy
+    from surehold.workspace.access.protected_names import PROTECTED
 
     chosen = settings or Settings()
     if not roots:

@@ -349,7 +349,7 @@ def test_the_question_names_the_strictest_reason_of_several_files(bench: Bench) 
 
     bench.workspace.session(mode="default", approver=person).apply(*proposals)
 
-    assert person.asked[0].why == "`.bashrc` is protected: `.bashrc` configures other programs."
+    assert person.asked[0].why == "`.bashrc` is protected: `.bashrc` configures bash."
 
 
 def test_the_persons_text_of_a_new_file_takes_the_proposed_line_endings_and_mark(bench: Bench) -> None:

@@ -2,11 +2,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pathspec import GitIgnoreSpec
 
 from spec.marks import requirement
 from surehold import Settings, open_workspace
 from surehold.errors import DeniedByRule, PermissionDenied, ProtectedPath, SureholdError
-from surehold.workspace.access.policy import PROTECTED, Policy
+from surehold.workspace.access.policy import Policy
+from surehold.workspace.access.protected_names import PROTECTED
 from surehold.workspace.workspace import Workspace
 from workspaces import make_bench, real_workspace
 
@@ -40,6 +42,108 @@ RULES = Policy(
 def test_configuration_of_other_programs_is_protected_wherever_it_lies(name: str) -> None:
     RULES.check_read(name, name)
     assert RULES.rules_for(name, name).protected_by
+
+
+@requirement("engine:policy:programs")
+@pytest.mark.parametrize(
+    ("name", "program"),
+    [
+        ("surehold.toml", "surehold"),
+        (".zshrc.local", "zsh"),
+        (".profile.d/a.sh", "sh"),
+        (".bashrc.d/x", "bash"),
+        (".inputrc", "bash"),
+        (".config/fish/config.fish", "fish"),
+        ("home/.config/fish/config.fish", "fish"),
+        (".config/systemd/user/a.service", "systemd"),
+        (".config/autostart/a.desktop", "the desktop"),
+        ("cron.d/a", "cron"),
+        (".hgrc", "hg"),
+        (".hg/hgrc", "hg"),
+        (".jj/repo/config.toml", "jj"),
+        (".gitconfig.local", "git"),
+        (".githooks/pre-commit", "git"),
+        (".config/git/config", "git"),
+        (".emacs.el", "emacs"),
+        (".doom.d/config.el", "emacs"),
+        (".helix/languages.toml", "helix"),
+        (".config/zed/settings.json", "zed"),
+        ("app.sublime-project", "Sublime Text"),
+        (".run/tests.run.xml", "JetBrains editors"),
+        ("hie.yaml", "language servers"),
+        (".kiro/settings/mcp.json", "Kiro and Amazon Q"),
+        (".amazonq/mcp.json", "Kiro and Amazon Q"),
+        (".cline/mcp.json", "Cline and Roo"),
+        (".junie/mcp/mcp.json", "Junie"),
+        ("mcp.json", "MCP clients"),
+        (".github/hooks/a.json", "Copilot"),
+        (".github/copilot/settings.json", "Copilot"),
+        (".gradle/init.d/a.gradle", "Gradle"),
+        (".m2/settings.xml", "Maven"),
+        ("uv.toml", "pip and other Python installers"),
+        ("NuGet.Config", "NuGet"),
+        ("rust-toolchain.toml", "cargo"),
+        (".mise.toml", "mise, asdf and other tool managers"),
+        ("mise.local.toml", "mise, asdf and other tool managers"),
+        (".tool-versions", "mise, asdf and other tool managers"),
+        (".envrc", "direnv"),
+        (".Rprofile", "R"),
+        ("sitecustomize.py", "Python"),
+        ("lib/x.pth", "Python"),
+        (".pdbrc", "Python"),
+        (".irbrc", "Ruby"),
+        (".pryrc", "Ruby"),
+        (".ghci", "Haskell"),
+        (".gdbinit", "gdb"),
+        ("libfoo.so-gdb.py", "gdb"),
+        (".lldbinit", "lldb"),
+        (".psqlrc", "clients of databases"),
+        (".tmux.conf", "tmux"),
+        (".screenrc", "screen"),
+        (".ssh/config", "ssh"),
+        (".aws/config", "clouds and containers"),
+    ],
+)
+def test_files_that_a_program_runs_by_itself_are_protected_and_name_it(name: str, program: str) -> None:
+    assert Policy().rules_for(name, name).program == program
+    assert Policy().rules_for(f"a/b/{name}", f"a/b/{name}".upper()).protected_by
+
+
+@requirement("engine:policy:ordinary")
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "package.json",
+            "Makefile",
+            "pyproject.toml",
+            ".github/workflows/ci.yml",
+            "AGENTS.md",
+            "CLAUDE.md",
+            "setup.py",
+        ),
+        *(".gitignore", ".gitattributes", ".github/copilot-instructions.md", "eslint.config.js", ".eslintrc.js"),
+        *(
+            "conftest.py",
+            "Dockerfile",
+            "build.gradle",
+            "justfile",
+            ".config/nextest.toml",
+            ".docker/nginx.conf",
+            ".env",
+        ),
+        *("config/git", "docs/profile", "src/vimrc", "crontab", "tests/.config/other/fish"),
+    ],
+)
+def test_what_projects_are_made_of_is_not_protected(name: str) -> None:
+    assert not Policy().rules_for(name, name).protected_by
+
+
+@pytest.mark.parametrize("rules", [(".config/fish",), ("/name",), ("name/",), ("#name",), ("na*",), ("name", "!name")])
+def test_a_rule_that_is_more_than_a_name_is_read_as_git_reads_it(rules: tuple[str, ...]) -> None:
+    spec = GitIgnoreSpec.from_lines(rules)
+    for name in ("name", "a/name", "name/a", "a/name/b", ".config/fish", "a/.config/fish", "#name"):
+        assert bool(Policy(ask=rules).rules_for(name, name).asked_by) == spec.match_file(name)
 
 
 @requirement("engine:policy:deny", "engine:policy:case")

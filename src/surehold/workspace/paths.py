@@ -1,12 +1,14 @@
 """Resolves the path a caller sends to a target that the rules allow."""
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from surehold.disk.base import Disk, EntryStat, Target
 from surehold.errors import NotAFile, NotFound, PermissionDenied, SureholdError
 from surehold.workspace.access.policy import PathRules, Policy
+from surehold.workspace.access.protected_names import GIT_MARKS, git_directory_depths, is_git_directory
 
 AnyPath = str | Target
 """A path as a caller spells it, or one that was resolved already."""
@@ -32,9 +34,23 @@ class PathResolver:
         self.policy.check_read(self._path_below_root(target), "/".join(target.parts), key=target.key)
         return target
 
-    def rules_for(self, target: Target) -> PathRules:
-        """Say which rules apply to writing a path; one that may not even be read is refused."""
-        return self.policy.rules_for(self._path_below_root(target), "/".join(target.parts), key=target.key)
+    def rules_for(self, target: Target, written: Sequence[Target]) -> PathRules:
+        """Say which rules apply to writing a path, together with others; one that may not even be read is refused."""
+        requested, final = self._path_below_root(target), "/".join(target.parts)
+        git_directory = self._git_directory_of(target, written)
+        return self.policy.rules_for(requested, final, key=target.key, git_directory=git_directory)
+
+    def _git_directory_of(self, target: Target, written: Sequence[Target]) -> str:
+        """Return the directory that uses this file as a git repository does, once all of these are written; or nothing."""
+        for depth in git_directory_depths(target.parts) if self.policy.protects_git else ():
+            directory = self.disk.target_below(self.disk.resolve(target.root), target.parts[:depth])
+            entries = [one.parts[depth] for one in written if _is_below(one, directory)]
+            with suppress(SureholdError):  # it need not exist yet
+                found = zip(GIT_MARKS, self.disk.stat_entries(directory, GIT_MARKS), strict=True)
+                entries += [name for name, entry in found if entry is not None]
+            if is_git_directory(entries):
+                return directory.key or directory.root
+        return ""
 
     def check_recorded_path(self, key: str) -> None:
         """Refuse a recorded path that the rules hide, wherever it leads today."""
@@ -104,6 +120,11 @@ class PathResolver:
         with suppress(SureholdError):
             return self.stat_entry(target) is not None
         return False
+
+
+def _is_below(target: Target, directory: Target) -> bool:
+    above, below = ([part.casefold() for part in one.parts] for one in (directory, target))
+    return target.root == directory.root and len(below) > len(above) and below[: len(above)] == above
 
 
 def _restore_escaped_bytes(path: str) -> str:

@@ -142,6 +142,7 @@ class WorkspaceWriter:
                 return busy
             case None:
                 pass
+        self._refuse_new_repository(places)
         drafts = [self._make_draft(place, view, call) for place in places]  # 3 to 6
         if dry_run or not any(one.changes_anything for one in drafts):
             return _make_receipt(drafts, dry_run=dry_run)
@@ -168,7 +169,9 @@ class WorkspaceWriter:
     def _resolve_proposals(self, proposals: Sequence[Proposal]) -> list[ResolvedProposal]:
         if not proposals:
             raise InvalidArgument("There is nothing to write.", action="Send at least one change.")
-        places = [self._resolve_proposal(proposal) for proposal in proposals]
+        bare = [self._resolve_proposal(proposal) for proposal in proposals]
+        written = _written_targets(bare)
+        places = [replace(one, rules=tuple(self._names.rules_for(t, written) for t in one.targets)) for one in bare]
         keys = Counter(target.key for place in places for target in place.targets)
         if twice := next((key for key, count in keys.items() if count > 1), None):
             raise InvalidArgument(f"`{twice}` is named twice in one call.", path=twice, reason="duplicate_path")
@@ -179,8 +182,16 @@ class WorkspaceWriter:
         to = self._names.resolve_readable(proposal.to_path) if proposal.to_path else None
         if to or isinstance(proposal.edit, Delete):
             self._names.refuse_link(target)
-        rules = tuple(self._names.rules_for(one) for one in (target, to) if one)
-        return ResolvedProposal(proposal=proposal, target=target, to=to, rules=rules)
+        return ResolvedProposal(proposal=proposal, target=target, to=to)
+
+    def _refuse_new_repository(self, places: Sequence[ResolvedProposal]) -> None:
+        """Refuse what another call has made part of a git repository since the rules were asked."""
+        written = _written_targets(places)
+        unprotected = [t for one in places for t, r in zip(one.targets, one.rules, strict=True) if not r.protected_by]
+        for target in unprotected:
+            if directory := self._names.rules_for(target, written).git_directory:
+                message = f"`{directory}` became a git repository while this change waited for its lock."
+                raise StaleFile(message, path=target.key, reason="became_repository", action="Make the change again.")
 
     def _read_destination(self, target: Target) -> Snapshot:
         """Return what is at a place that a file is to get; a directory there is in the way, not missing."""
@@ -317,6 +328,10 @@ class WorkspaceWriter:
 
 def _as_spelled(proposal: Proposal) -> Proposal:
     return replace(proposal, path=spelled_path(proposal.path), to_path=spelled_path(proposal.to_path))
+
+
+def _written_targets(places: Sequence[ResolvedProposal]) -> list[Target]:
+    return [one.to or one.target for one in places if not isinstance(one.proposal.edit, Delete)]
 
 
 def _find_abandoned(view: StoreView, places: Sequence[ResolvedProposal]) -> Busy | None:

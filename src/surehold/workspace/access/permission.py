@@ -141,9 +141,11 @@ class Permission:
         return why
 
     def _reason_by_rules(self, standing: PathRules) -> str:
-        path, asked_by = standing.path, standing.asked_by
+        path, asked_by, program = standing.path, standing.asked_by, standing.program
         if rule := standing.protected_by:
-            why = f"`{path}` is protected: `{rule}` configures other programs."
+            why = f"`{path}` is protected: `{rule}` configures {program}."
+            if directory := standing.git_directory:
+                why = f"`{path}` is protected: with it, `{directory}` is a git repository, whose configuration and hooks git runs."
             if self._approver is None or self.mode == "dontAsk":
                 raise ProtectedPath(why, path=path, rule=rule)
             return why

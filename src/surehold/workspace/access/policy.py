@@ -7,39 +7,21 @@
    names are protected whether or not the file exists. What follows for a write is decided by `permission`.
 """
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from surehold.errors import DeniedByRule, InvalidArgument, ProtectedPath
+from surehold.workspace.access.protected_names import PROGRAM_BY_RULE, PROTECTED
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-PROTECTED = (
-    # version control
-    *(".git", ".hg", ".svn", ".jj", ".gitconfig", ".gitmodules", ".config/git"),
-    # shells
-    *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv"),
-    *(".zprofile", ".zlogin", ".zlogout", ".config/fish", ".kshrc", ".cshrc", ".tcshrc", ".envrc"),
-    # keys
-    *(".ssh", ".gnupg"),
-    # package managers and build tools
-    *(".npmrc", ".pnpmfile.cjs", ".yarn", ".yarnrc", ".yarnrc.yml", ".pnp.cjs", ".pnp.loader.mjs", "bunfig.toml"),
-    *(".bunfig.toml", ".pypirc", ".netrc", "pip.conf", "pip.ini", ".condarc", ".gemrc", ".bundle", ".cargo", ".mvn"),
-    *("maven-wrapper.properties", "gradle-wrapper.properties", ".bazelrc", ".bazelversion", ".bazeliskrc"),
-    # agents
-    *(".mcp.json", ".claude.json", ".claude", ".codex", ".gemini", ".cursor", ".windsurf", ".continue", ".roo"),
-    *(".opencode", "opencode.json", ".aider.conf.yml"),
-    # editors
-    *(".vscode", "*.code-workspace", ".zed", ".idea", ".vim", ".vimrc", ".exrc", ".nvim.lua", ".config/nvim"),
-    *(".emacs", ".emacs.d", ".dir-locals.el", ".devcontainer", ".devcontainer.json"),
-    # search, and hooks of version control
-    ".ripgreprc",
-    *(".husky", ".pre-commit-config.yaml", "lefthook.yml", "lefthook.yaml", ".lefthook.yml", ".lefthook.yaml"),
-)
-"""Shell, version control, editor, agent and package manager configuration: what makes other programs run code."""
+_PLAIN_RULE = re.compile(r"(\*\*/)?[\w.+-]+|\*\*/[\w.+-]+/[\w.+-]+")
+"""A name in any directory, or a name in any directory of a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +29,10 @@ class PathRules:
     path: str
     protected_by: str = ""
     """The rule that protects it."""
+    program: str = ""
+    """The program that the rule is about."""
+    git_directory: str = ""
+    """The directory that is a git repository, or becomes one with this file in it."""
     asked_by: str = ""
     """The rule that requires approval."""
     allowed: bool = False
@@ -83,13 +69,23 @@ class Policy:
             if rule := _matching_rule(self.deny, name):
                 raise DeniedByRule(f"The rule `{rule}` of this workspace denies `{name}`.", path=name, rule=rule)
 
-    def rules_for(self, requested: str, final: str, *, key: str = "") -> PathRules:
+    @property
+    def protects_git(self) -> bool:
+        """Whether repositories of git are protected: not only `.git`, but what works like one."""
+        return ".git" in self.protected
+
+    def rules_for(self, requested: str, final: str, *, key: str = "", git_directory: str = "") -> PathRules:
         """Refuse a path that must not even be read, and say which rules apply to writing it."""
         self.check_read(requested, final, key=key)
         names = (requested, final)
+        rule = next((rule for name in names if (rule := self._protecting_rule(name))), "")
+        if rule or any(_matching_rule(self.unprotected, name) for name in names):
+            git_directory = ""
         return PathRules(
             path=key or final,
-            protected_by=next((rule for name in names if (rule := self._protecting_rule(name))), ""),
+            protected_by=".git" if git_directory else rule,
+            program=PROGRAM_BY_RULE.get(rule, "other programs"),
+            git_directory=git_directory,
             asked_by=next((rule for name in names if (rule := _matching_rule(self.ask, name))), ""),
             allowed=all(_matching_rule(self.allow, name) for name in names),
         )
@@ -103,8 +99,25 @@ def _matching_rule(rules: tuple[str, ...], name: str) -> str:
     """Return the rule that decides for this name, or nothing."""
     if not rules:
         return ""
-    result = _compile_rules(rules).check_file(_fold_text(name).lstrip("/"))
-    return rules[result.index] if result.include and result.index is not None else ""
+    plain, others = _split_rules(rules)
+    folded = _fold_text(name).lstrip("/")
+    parts = folded.split("/") if plain else []
+    pairs = (f"{above}/{below}" for above, below in pairwise(parts))
+    if found := next((one for one in (*parts, *pairs) if one in plain), ""):
+        return plain[found]
+    if not others:
+        return ""
+    result = _compile_rules(others).check_file(folded)
+    return others[result.index] if result.include and result.index is not None else ""
+
+
+@lru_cache(maxsize=64)
+def _split_rules(rules: tuple[str, ...]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Split off rules that are plain names, which are looked up at once; the order counts where a rule takes one back."""
+    if any(rule.startswith("!") for rule in rules):
+        return {}, rules
+    plain = {_fold_text(rule).removeprefix("**/"): rule for rule in rules if _PLAIN_RULE.fullmatch(rule)}
+    return plain, tuple(rule for rule in rules if not _PLAIN_RULE.fullmatch(rule))
 
 
 @lru_cache(maxsize=64)

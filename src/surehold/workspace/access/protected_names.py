@@ -1,0 +1,217 @@
+"""The files that programs run, or take commands from, without being told to: each name with the program that does.
+
+1. A name protects a file, or everything in a directory, wherever it lies. `a/b` is `b` in any directory `a`.
+2. A name belongs here when a program reads it by itself (on start, on `cd`, on opening a folder, before each command)
+   and what it reads decides which code runs.
+3. What projects are made of does not belong here, although programs run it: `package.json`, `Makefile`,
+   `pyproject.toml`, `conftest.py`, `build.gradle`, `Dockerfile`, workflows of CI, configuration of linters and bundlers.
+   Agents are asked to edit these all day, a question each time would be allowed unread, and a person starts these
+   programs on purpose. Texts for models (`AGENTS.md`) and for git (`.gitignore`, `.gitattributes`) name no code.
+4. A git repository need not be called `.git`: any directory with `HEAD`, `objects` and `refs` is one, and git runs what
+   its `config` and `hooks` say as soon as it is asked for a status there.
+"""
+
+from collections.abc import Collection, Sequence
+
+_NAMES_BY_PROGRAM = {
+    "surehold": "surehold.toml .config/surehold",
+    # version control
+    "git": (
+        ".git .gitconfig .gitconfig.* .gitmodules .config/git .githooks .git-hooks .git-templates .tigrc .config/tig"
+    ),
+    "git clients": ".config/lazygit .lazygit.yml .config/gh .config/gh-dash .config/glab-cli .arcrc .arcconfig",
+    "hg": ".hg .hgrc .config/hg",
+    "jj": ".jj .jjconfig.toml .config/jj",
+    "svn and other version control": (
+        ".svn .subversion .bzr .bazaar .config/breezy .sl .pijul _darcs .darcs .fossil-settings"
+    ),
+    "hooks of version control": (
+        ".husky .huskyrc .huskyrc.* .pre-commit-config.yaml .pre-commit-config.yml prek.toml .overcommit.yml "
+        "lefthook.* .lefthook.* lefthook-local.* .lefthook-local.* .lefthook .lefthook-local .simple-git-hooks.* "
+        "simple-git-hooks.* .lintstagedrc .lintstagedrc.* lint-staged.config.* captainhook.json grumphp.yml hk.pkl"
+    ),
+    # shells
+    "sh": (
+        ".profile .profile.* .shrc .shinit .login .logout .environment .config/environment.d .pam_environment "
+        ".config/shell"
+    ),
+    "bash": (
+        ".bashrc .bashrc.* .bash_profile .bash_login .bash_logout .bash_aliases .bash_completion .bash_* .bash-it "
+        ".oh-my-bash .config/bash .inputrc"
+    ),
+    "zsh": (
+        ".zshrc .zshrc.* .zshenv .zshenv.* .zprofile .zprofile.* .zlogin .zlogin.* .zlogout .zlogout.* .zsh .zsh.d "
+        ".zim .zimrc .zpreztorc .p10k.zsh .oh-my-zsh .antigenrc .config/zsh .fzf.bash .fzf.zsh .fzfrc"
+    ),
+    "ksh and csh": ".kshrc .mkshrc .cshrc .tcshrc",
+    "fish": ".config/fish .config/omf",
+    "other shells": (
+        ".config/nushell .config/elvish .elvish .xonshrc .config/xonsh .config/powershell profile.ps1 *_profile.ps1 "
+        ".config/ion .yashrc"
+    ),
+    "prompts of shells": "starship.toml .config/oh-my-posh .config/thefuck .liquidpromptrc",
+    "direnv": ".envrc .direnvrc .direnv .config/direnv .autoenv .autoenv.zsh .shadowenv.d .ondirrc",
+    "mise, asdf and other tool managers": (
+        "mise.toml mise.*.toml .mise.toml .mise.*.toml .mise .config/mise .config/mise.toml .rtx.toml .tool-versions "
+        ".asdfrc .asdf .prototools .proto .rvmrc .nvm .pyenv .rbenv .sdkman .volta .hermit"
+    ),
+    "programs found by name": ".local/bin .local/lib .local/share/systemd",
+    # sessions of a desktop and of a terminal
+    "systemd": ".config/systemd",
+    "cron": ".crontab spool/cron cron.d cron.hourly cron.daily cron.weekly cron.monthly",
+    "launchd": "LaunchAgents LaunchDaemons",
+    "the desktop": (
+        ".config/autostart .config/autostart-scripts .local/share/applications .config/plasma-workspace .xprofile "
+        ".xinitrc .xserverrc .xsession .xsessionrc .Xresources .Xdefaults .xbindkeysrc .sxhkdrc .config/sxhkd .i3 "
+        ".config/i3 .config/sway .config/hypr .config/awesome .config/bspwm .config/qtile .config/waybar "
+        ".config/polybar .xmonad .fvwm .fluxbox .conkyrc"
+    ),
+    "tmux": (
+        ".tmux.conf .tmux.conf.* .tmux .config/tmux .tmuxinator .tmuxinator.yml .config/tmuxinator .tmuxp .tmuxp.yaml "
+        ".byobu"
+    ),
+    "screen": ".screenrc",
+    "terminals": (
+        ".config/zellij .config/kitty .config/alacritty .alacritty.* .wezterm.lua .config/wezterm .config/ghostty "
+        ".config/foot .config/rio .hyper.js .config/terminator"
+    ),
+    "file managers": ".config/ranger .config/lf .config/nnn .config/mc .config/yazi .config/vifm .vifm",
+    "pagers and viewers": ".lesskey .lesskey.src .lessfilter .mailcap .config/bat .config/lesskey .grc",
+    "mail programs": (
+        ".muttrc .mutt .neomuttrc .config/mutt .config/neomutt .procmailrc .forward .fetchmailrc .msmtprc .mbsyncrc"
+    ),
+    # keys, networks and clouds
+    "ssh": ".ssh",
+    "gpg": ".gnupg",
+    "network programs": ".netrc .curlrc .config/curlrc .wgetrc .aria2 .config/rclone",
+    "clouds and containers": (
+        ".aws .kube .azure .config/gcloud .docker/config.json .docker/cli-plugins .config/containers .terraformrc "
+        "terraform.rc .terraform .terraform.d .ansible.cfg ansible.cfg .ansible .config/helm .boto"
+    ),
+    "search programs": ".ripgreprc .config/ripgrep .ackrc",
+    # editors
+    "vim": (
+        ".vim .vimrc .vimrc.* _vimrc .gvimrc .exrc .lvimrc .local.vimrc .config/vim .vimspector.json "
+        ".ycm_extra_conf.py .ideavimrc"
+    ),
+    "neovim": ".nvim .nvim.lua .nvimrc .config/nvim .config/lvim .lazy.lua .neoconf.json",
+    "emacs": (
+        ".emacs .emacs.el .emacs.elc .emacs.d .config/emacs .dir-locals.el .dir-locals-2.el .doom.d .config/doom "
+        ".spacemacs .spacemacs.d .gnus .gnus.el"
+    ),
+    "helix": ".helix .config/helix",
+    "zed": ".zed .config/zed",
+    "VS Code": (
+        ".vscode .vscode-server .vscode-insiders .vscode-oss .config/Code .config/VSCodium *.code-workspace "
+        "omnisharp.json .omnisharp"
+    ),
+    "Visual Studio": ".vs *.csproj.user *.vcxproj.user",
+    "JetBrains editors": ".idea .run *.run.xml .fleet .config/JetBrains",
+    "Sublime Text": (
+        "*.sublime-project *.sublime-workspace *.sublime-settings *.sublime-build *.sublime-commands "
+        ".config/sublime-text"
+    ),
+    "other editors": (
+        ".nanorc .config/nano .kakrc .config/kak .config/micro .kateproject .atom .nova .lapce .config/lapce "
+        ".config/geany .externalToolBuilders .tm_properties"
+    ),
+    "language servers": "hie.yaml .merlin .bsp .metals .bloop .serena",
+    "development containers": (
+        ".devcontainer .devcontainer.json .gitpod.yml .gitpod.Dockerfile .replit replit.nix .idx .codesandbox "
+        ".stackblitzrc"
+    ),
+    # agents
+    "MCP clients": (
+        ".mcp.json mcp.json .mcp mcp_config.json mcp_settings.json cline_mcp_settings.json claude_desktop_config.json"
+    ),
+    "Claude Code": ".claude .claude.json .claude-plugin .config/claude",
+    "Codex": ".codex .agents/hooks.json .agents/mcp.json .agents/plugins",
+    "Gemini CLI": ".gemini gemini-extension.json .qwen .iflow .antigravity",
+    "Cursor": ".cursor",
+    "Copilot": ".copilot .config/github-copilot .github/copilot .github/hooks .github/agents .github/mcp.json",
+    "Windsurf": ".windsurf .codeium",
+    "Cline and Roo": ".cline .clinerules/hooks .roo .kilocode .kilo",
+    "Continue": ".continue .continuerc.json",
+    "Kiro and Amazon Q": ".kiro .amazonq",
+    "Junie": ".junie",
+    "opencode": ".opencode opencode.json opencode.jsonc .config/opencode",
+    "aider": ".aider.conf.yml",
+    "other agents": (
+        ".amp .config/amp .augment .codebuddy .crush .crush.json crush.json .config/crush .devin .factory .goose "
+        ".config/goose .openhands .pi .qodo .qoder .rovodev .tabnine .trae .vibe .void .warp .zencoder conductor.json "
+        "fastagent.config.yaml"
+    ),
+    # package managers and build tools
+    "npm, yarn, pnpm and bun": (
+        ".npmrc .pnpmfile.* .yarn .yarnrc .yarnrc.yml .pnp.* bunfig.toml .bunfig.toml .corepack.env"
+    ),
+    "pip and other Python installers": (
+        ".pypirc pip.conf pip.ini .pip .config/pip .pydistutils.cfg pydistutils.cfg uv.toml .config/uv poetry.toml "
+        ".config/pypoetry .config/pdm .config/hatch .pixi .condarc condarc .mambarc"
+    ),
+    "Maven": ".mvn .m2 maven-wrapper.properties .mavenrc",
+    "Gradle": ".gradle gradle-wrapper.properties",
+    "other JVM tools": (
+        ".sbt .sbtopts .jvmopts .mill-jvm-opts .ivy2 .ammonite .lein .clojure .config/clojure .boot .groovy .antrc "
+        ".ant .jbang .jdbrc"
+    ),
+    "cargo": ".cargo .rustup rust-toolchain rust-toolchain.toml",
+    "go": ".config/go go.env",
+    "gem and bundler": ".gemrc .gem .bundle",
+    "composer and PHP": ".composer .config/composer .user.ini php.ini .psysh.php .config/psysh",
+    "NuGet": "nuget.config .nuget",
+    "Bazel and other build tools": (
+        ".bazelrc .bazelrc.* *.bazelrc .bazelversion .bazeliskrc tools/bazel .buckconfig .buckconfig.* .pants.rc "
+        ".pants.bootstrap .plzconfig .plzconfig.* .scons site_scons CMakeUserPresets.json .config/ccache ccache.conf "
+        ".taskrc.yml .conan .conan2 .cocoapods .swiftpm .moon"
+    ),
+    "builders of packages": ".rpmmacros .rpmrc .pbuilderrc .sbuildrc .devscripts .quiltrc .makepkg.conf .abuild",
+    "Haskell": ".ghci .ghc .cabal .config/cabal .stack",
+    "OCaml": ".ocamlinit .opam",
+    # start-up files of languages, debuggers and databases
+    "Python": (
+        "sitecustomize.py usercustomize.py *.pth .pythonrc .pythonrc.py .pythonstartup* .ipython .config/ipython "
+        "ipython_config.py .jupyter jupyter_*_config.* .ptpython .config/ptpython .config/bpython .pdbrc .pdbrc.py "
+        ".config/pudb"
+    ),
+    "R": ".Rprofile Rprofile.site .Renviron Renviron.site .RData",
+    "Ruby": ".irbrc .config/irb .pryrc .railsrc .rdebugrc .byebugrc",
+    "Perl": ".perldb .re.pl .replyrc .proverc .cpan .cpanm",
+    "Julia": ".julia .juliarc.jl startup.jl",
+    "Lisp and Scheme": ".sbclrc .clisprc .clisprc.lisp .eclrc .ccl-init.lisp .abclrc .roswell .guile .racketrc",
+    "Erlang and Elixir": ".erlang .iex.exs .hex .mix",
+    "other languages": (
+        ".luarocks .octaverc startup.m .maxima maxima-init.mac .gnuplot .sage .swiplrc .tclshrc .wishrc .scalarc "
+        ".Mathematica .Wolfram"
+    ),
+    "gdb": ".gdbinit .gdbinit.* .gdbinit-* .gdbearlyinit *-gdb.py *-gdb.gdb *-gdb.scm .config/gdb",
+    "lldb": ".lldbinit .lldbinit-*",
+    "other debuggers": ".cgdb .radare2rc .rizinrc .config/rizin .valgrindrc .ddd",
+    "clients of databases": ".psqlrc .psqlrc-* .sqliterc .my.cnf .mongorc.js .mongoshrc.js .duckdbrc .odbcinst.ini",
+}
+
+PROGRAM_BY_RULE = {
+    f"**/{name}" if "/" in name else name: program
+    for program, names in _NAMES_BY_PROGRAM.items()
+    for name in names.split()
+}
+PROTECTED = tuple(PROGRAM_BY_RULE)
+"""The same names as rules, in the syntax of all rules."""
+
+
+GIT_MARKS = ("HEAD", "objects", "refs", "commondir")
+"""What git looks for; `commondir` names the directory that has objects and refs instead."""
+_GIT_FILES = frozenset({"head", "commondir", "config", "config.worktree"})
+_GIT_DIRECTORIES = frozenset({"objects", "refs", "hooks"})
+
+
+def git_directory_depths(parts: Sequence[str]) -> list[int]:
+    """Return how deep the directories are that would use this path if they were git repositories; mostly none."""
+    names, last = [part.casefold() for part in parts], len(parts) - 1
+    return [n for n, name in enumerate(names) if name in _GIT_DIRECTORIES or (n == last and name in _GIT_FILES)]
+
+
+def is_git_directory(entries: Collection[str]) -> bool:
+    """Tell whether git takes a directory with these entries, of those in `GIT_MARKS`, for a repository."""
+    found = {name.casefold() for name in entries}
+    return "head" in found and ("commondir" in found or {"objects", "refs"} <= found)
