@@ -64,11 +64,20 @@ def test_an_unknown_cell_lists_those_that_exist() -> None:
     assert refused.value.details == {"cells": ["x | code at 0 | a = 1", "cell-1 | markdown at 1 | "], "cell_count": 2}
 
 
-def test_the_place_of_a_cell_with_an_id_leads_to_the_id() -> None:
-    with pytest.raises(CellNotFound) as refused:
-        read_notebook(HAND.written([code("a", "x")])).find_cell("cell-0")
+@requirement("claude:notebook:find")
+def test_a_cell_with_an_id_is_also_found_by_its_place() -> None:
+    notebook = read_notebook(HAND.written([code("a", "x"), code("b", "y"), code("c")]))
 
-    assert refused.value.action == "The cell at 0 has an id: call it `x`."
+    assert [notebook.find_cell(f"cell-{n}").source for n in range(3)] == ["a", "b", "c"]
+
+
+def test_a_place_is_not_meant_where_the_cell_there_is_called_like_another_place() -> None:
+    ids_after_cell_1_was_deleted = ["cell-0", "cell-2"]
+
+    with pytest.raises(CellNotFound) as refused:
+        read_notebook(HAND.written([code("a", one) for one in ids_after_cell_1_was_deleted])).find_cell("cell-1")
+
+    assert refused.value.action == "The cell at 1 has an id: call it `cell-2`."
 
 
 @pytest.mark.parametrize("name", ["", "cell-", "cell-01", "cell--1", "#9", "cell-999999999999999999999", "cell-٣"])

@@ -278,6 +278,19 @@ def test_ids_that_look_like_places_are_found_as_ids(desk: Desk) -> None:
     assert desk.edit("cell-0", "new")["index"] == 1
 
 
+@requirement("claude:notebook:find")
+def test_cells_with_ids_are_found_by_their_places_too(desk: Desk) -> None:
+    desk.put(HAND.written([code("a", "first"), code("b", "second"), code("c", "third")]))
+    desk.read()
+
+    replaced = desk.edit("cell-1", "B")
+    deleted = desk.edit("cell-0", edit_mode="delete")
+    inserted = desk.edit("cell-1", "after c", edit_mode="insert", cell_type="markdown")
+
+    assert (replaced["cell_id"], deleted["cell_id"], inserted["index"]) == ("second", "first", 2)
+    assert [cell["source"] for cell in desk.shown()["cells"]] == ["B", "c", "after c"]
+
+
 @requirement("claude:notebook:insert", "claude:notebook:delete", "claude:notebook:ids")
 def test_in_a_notebook_without_ids_the_new_names_are_told_and_work(desk: Desk) -> None:
     hand = Hand(minor=4, order=COLAB)

@@ -42,7 +42,7 @@ class NotebookEditParams(GatedParams):
     """The whole new source of the cell; not needed for delete."""
     edit_mode: EditMode = "replace"
     cell_id: str | None = None
-    """The cell as Read names it: its id, or cell-N (from 0) where it has none. An insert goes after it."""
+    """The cell's id, or cell-N: its place, from 0. An insert goes after it."""
     cell_type: CellKind | None = None
     """Of a new cell, by default code. With replace the cell becomes this type."""
     position: InsertPosition | None = None
@@ -134,7 +134,7 @@ def notebook_edit(context: CallContext, params: NotebookEditParams) -> NotebookE
     The notebook must have been read with Read in this session, and that cell shown. new_source is the whole new source.
     Replacing a code cell clears its outputs and execution_count, if the source changed. Insert puts a new cell after
     cell_id; without cell_id at the start, or where position says (before, start, end). Ids of new cells are made where the
-    notebook has ids; cells without an id are called cell-0, cell-1 and so on, and the result tells their new names.
+    notebook has ids. cell-0, cell-1 and so on name cells by place; the result tells the new names of cells without an id.
     """
     edit = CellEdit(_cell_request(params))
     place = locate_file(context.session, params.notebook_path, head=0)

@@ -1,7 +1,7 @@
 """A notebook (`.ipynb`) as its file has it: the cells, their names, and where each of them is.
 
 1. The file is read once and never rewritten: a cell knows the offsets of its parts.
-2. A cell's name is its id; without one it is `cell-N`, counted from 0.
+2. A cell's name is its id; without one it is `cell-N`, counted from 0. `cell-N` finds a cell with an id too, unless it is an id.
 3. A name that may mean two cells means none. `#N` always means the cell at N: no id can be spelled so.
 4. What a session has seen is remembered in lines, so the lines of a cell's source can be looked up.
 """
@@ -220,7 +220,9 @@ def _cells_meant(name: str, ids: Sequence[str]) -> list[int]:
     at = int(match[1]) if match else len(ids)
     if name.startswith("#") and at < len(ids):
         return [at]
-    return [index for index, one in enumerate(ids) if (one == name if one else index == at)] if name else []
+    found = [index for index, one in enumerate(ids) if (one == name if one else index == at)] if name else []
+    # A cell that is itself called like another place is not meant by its own: `cell-4` at 3 after `cell-3` was deleted.
+    return found if found or at >= len(ids) or _PLACE_NAME.fullmatch(ids[at]) else [at]
 
 
 def _minor_version(facts: dict[str, Any]) -> int:
