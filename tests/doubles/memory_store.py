@@ -108,7 +108,7 @@ class MemoryStore:
             )
             if intent.call.idempotency_key:
                 self._answers[intent.call.idempotency_key] = (intent.id, timestamp)
-            self._add_sightings(sightings, shown=timestamp)
+            self._add_sightings(sightings, seq=len(self._entries) - len(entries), shown=timestamp)
             return entries
 
     def abort(self, intent_id: str, *, error_kind: str, message: str) -> tuple[Entry, ...]:
@@ -273,7 +273,7 @@ class MemoryStore:
         with self._lock:
             now = ledger_entries.utc_timestamp(self._clock())
             self._insert_blobs(blobs, stored=now)
-            self._add_sightings(sightings, shown=now)
+            self._add_sightings(sightings, seq=len(self._entries), shown=now)
 
     def list_sightings(self, session: str, path: str) -> tuple[Sighting, ...]:
         """List what a session was shown of a path, newest version first."""
@@ -337,13 +337,14 @@ class MemoryStore:
         for blob in blobs:
             self._blobs.setdefault(blob.sha256, _KeptBlob(blob.data, stored))
 
-    def _add_sightings(self, sightings: Iterable[Sighting], *, shown: str) -> None:
+    def _add_sightings(self, sightings: Iterable[Sighting], *, seq: int, shown: str) -> None:
         for sighting in sightings:
             place = (sighting.session, sighting.path)
             # Taken out and put back, so that the path, and in it the version, is the newest.
             versions = self._sightings.pop(place, {})
+            first = min((one.seq for one, _ in versions.values()), default=seq)
             known, _ = versions.pop(sighting.sha256, (None, ""))
-            versions[sighting.sha256] = (merge_sightings(known, sighting, seq=len(self._entries)), shown)
+            versions[sighting.sha256] = (merge_sightings(known, sighting, seq=first), shown)
             _drop_keys(versions, versions_to_forget([known for known, _ in reversed(versions.values())]))
             self._sightings[place] = versions
             places = [other for other in self._sightings if other[0] == sighting.session]

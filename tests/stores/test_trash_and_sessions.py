@@ -114,7 +114,18 @@ def test_a_finished_edit_was_seen_by_its_author(store: Store) -> None:
     store.begin(intent("c1", change("a", None, b"one")), [blob(b"one")], lease=10, fence=0)
     store.finish("c1", sightings=[sighting("a", b"one", (1, 1))])
 
-    assert store.list_sightings("s", "a") == (sighting("a", b"one", (1, 1), seq=1),)
+    assert store.list_sightings("s", "a") == (sighting("a", b"one", (1, 1), seq=0),)
+
+
+def test_every_sighting_says_when_the_session_first_saw_the_file(store: Store, author: Author) -> None:
+    author.write("a", b"0")
+    for number in range(12):
+        store.record_sightings([sighting("a", b"%d" % number, (1, 1))])
+        author.write("a", b"%d" % (number + 1))
+    store.record_sightings([sighting("a", b"12", (1, 1), session="later")])
+
+    assert {each.seq for each in store.list_sightings("s", "a")} == {1}
+    assert [each.seq for each in store.list_sightings("later", "a")] == [13]
 
 
 def test_the_newest_version_that_was_shown_as_a_whole_outlives_later_ones_that_were_not(store: Store) -> None:

@@ -120,4 +120,23 @@ def test_the_baseline_is_clean_while_only_edit_writes(bench: Bench) -> None:
     assert bench.workspace.writers.baseline_continuity("a", "s") == "mixed"
 
     session.record_shown_lines("a", session.read("a"), spans=((1, 1),), whole=True, anchored=True)
-    assert bench.workspace.writers.baseline_continuity("a", "s") == "clean"
+    assert bench.workspace.writers.baseline_continuity("a", "s") == "mixed"
+
+    later = bench.workspace.session(id="later")
+    later.record_shown_lines("a", later.read("a"), spans=((1, 1),), whole=True)
+    assert bench.workspace.writers.baseline_continuity("a", "later") == "clean"
+
+
+@requirement("engine:views:continuity")
+def test_an_outside_edit_mixes_the_baseline_of_sessions_that_saw_the_file_before_it(bench: Bench) -> None:
+    bench.put("a", b"one\n")
+    before, after = bench.workspace.session(id="before"), bench.workspace.session(id="after")
+    before.record_shown_lines("a", before.read("a"), spans=((1, 1),), whole=True)
+    before.edit("a", ("one", "two"))
+    bench.put("a", b"outside\n")
+    after.record_shown_lines("a", after.read("a"), spans=((1, 1),), whole=True)
+    told = bench.workspace.writers.baseline_continuity
+
+    assert (told("a", "before"), told("a", "after")) == ("mixed", "clean")
+    after.edit("a", ("outside", "three"))
+    assert (told("a", "before"), told("a", "after")) == ("mixed", "clean")

@@ -232,11 +232,7 @@ class Sighting:
     anchored: tuple[tuple[int, int], ...] = ()
     """Those of them that were shown with their anchors."""
     seq: int = 0
-    """The newest entry of the ledger when it was shown; filled in by the store."""
-
-    @property
-    def read_with_anchors(self) -> bool:
-        return self.whole and self.anchored == self.spans
+    """The newest entry of the ledger before the session first saw the file, in any version; filled in by the store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -207,5 +207,5 @@ class FileWriteTracker:
         return known.with_outside_writer(one.writer for one in spans)
 
     def baseline_continuity(self, path: AnyPath, session: str) -> Literal["clean", "mixed"]:
-        """Tell whether anything but `edit` wrote the file since this session last read all of it with anchors."""
+        """Tell whether anything but `edit` wrote the file since this session first saw it."""
         return self.workspace.know_file(path, session=session).baseline_continuity

@@ -151,7 +151,7 @@ class LineEditResult(Result):
             f"sha256: {self.sha256}",
             f"change_id: {self.change_id}" if self.change_id else "",
             "The file had moved on since it was read; the operations were carried over." if self.cross_version else "",
-            "Others wrote this file since you read all of it." if self.baseline_continuity == "mixed" else "",
+            "Not only `edit` wrote this file since you first saw it." if self.baseline_continuity == "mixed" else "",
             *(f"Corrected: {row['detail']}" for row in self.auto_corrections),
             *(f"Warning: {warning}" for warning in self.warnings),
             shown.diff,

@@ -97,7 +97,7 @@ class SqliteStore:
                     (to_key(intent.call.idempotency_key), to_key(intent.id), timestamp),
                 )
             if sightings:
-                seq = entries[-1].seq if entries else tables.read_tip(connection).seq
+                seq = tables.read_tip(connection).seq - len(entries)
                 tables.add_sightings(connection, sightings, seq=seq, shown=timestamp)
             return entries
 

@@ -20,13 +20,13 @@ FORGOTTEN_AFTER = timedelta(days=30)
 
 
 def merge_sightings(known: Sighting | None, shown: Sighting, *, seq: int) -> Sighting:
-    known = known or shown
+    known = known or replace(shown, seq=seq)
     return replace(
         shown,
         spans=merge_ranges((*known.spans, *shown.spans)),
         whole=known.whole or shown.whole,
         anchored=merge_ranges((*known.anchored, *shown.anchored)),
-        seq=seq,
+        seq=known.seq,
     )
 
 
@@ -37,6 +37,7 @@ def versions_to_forget(versions: Sequence[Sighting]) -> list[str]:
 
 
 _SELECT_SIGHTINGS = "SELECT sha256, spans, whole, anchored, seq FROM sightings WHERE session = ? AND path = ?"
+_SELECT_FIRST_SEQ = "SELECT MIN(seq) FROM sightings WHERE session = ? AND path = ?"
 _INSERT_SIGHTING = (
     "INSERT OR REPLACE INTO sightings (session, path, sha256, spans, whole, anchored, seq, shown)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -49,9 +50,11 @@ def add_sightings(connection: sqlite3.Connection, sightings: Sequence[Sighting],
         place = (to_key(sighting.session), to_key(sighting.path))
         rows = connection.execute(f"{_SELECT_SIGHTINGS} AND sha256 = ?", (*place, sighting.sha256)).fetchall()
         known = _sighting_from_row(sighting.session, sighting.path, rows[0]) if rows else None
-        merged = merge_sightings(known, sighting, seq=seq)
+        (first,) = connection.execute(_SELECT_FIRST_SEQ, place).fetchone()
+        merged = merge_sightings(known, sighting, seq=seq if first is None else first)
         spans, anchored = json.dumps(merged.spans), json.dumps(merged.anchored)
-        connection.execute(_INSERT_SIGHTING, (*place, merged.sha256, spans, int(merged.whole), anchored, seq, shown))
+        row = (*place, merged.sha256, spans, int(merged.whole), anchored, merged.seq, shown)
+        connection.execute(_INSERT_SIGHTING, row)
         if known is None:
             _forget_surplus(connection, sighting, place)
 

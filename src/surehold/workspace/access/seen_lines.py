@@ -6,7 +6,7 @@ from functools import cached_property, partial
 from typing import Literal, NamedTuple
 
 from surehold.errors import SureholdError
-from surehold.stores.base import Entry, LedgerQuery, PathRecord, Sighting, Store, WriterSpan
+from surehold.stores.base import Entry, LedgerQuery, PathRecord, Sighting, Store, Version, WriterSpan
 from surehold.text.align import align_lines
 from surehold.text.lines import LineRanges, merge_ranges
 from surehold.text.plan import EditPlan
@@ -203,10 +203,24 @@ class KnownFile:
 
     @property
     def baseline_continuity(self) -> Literal["clean", "mixed"]:
-        """Whether anything but `edit` wrote the file since this session last read all of it with anchors."""
-        full = max((one.seq for one in self.seen if one.read_with_anchors), default=0)
-        names = self.with_outside_writer(one.writer for one in self._writer_spans if one.last_seq > full)
-        return "mixed" if set(names) - {"edit"} else "clean"
+        """Whether anything but `edit` wrote the file since this session first saw it; since ever, if it never did."""
+        first = min((one.seq for one in self.seen), default=0)
+        names = {one.writer for one in self._writer_spans if one.last_seq > first} - {"edit"}
+        outside = self._outside_edits(first) if "external" in names else []
+        if self._head and self.last_writer == "external":
+            outside.append((self._head.version, self.current.sha256))
+        return "mixed" if names - {"external"} or any(self._came_later(*one) for one in outside) else "clean"
+
+    def _outside_edits(self, after_seq: int) -> list[tuple[Version | None, str]]:
+        """Return what each recorded outside edit replaced, and the version that it left."""
+        query = LedgerQuery(path=self.path, operation="external", ok_only=True, after_seq=after_seq)
+        entries = self._store.list_entries(query) if self._store else ()
+        return [(one.change.before, one.change.after.sha256 if one.change.after else "") for one in entries]
+
+    def _came_later(self, replaced: Version | None, left: str) -> bool:
+        """Tell whether an outside edit came after the first look; it is recorded later than it happens."""
+        seen = {one.sha256 for one in self.seen}
+        return left not in seen or (replaced.sha256 if replaced else "") in seen
 
     def with_outside_writer(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the names, each once, and `external` if the version that is there is not recorded."""
