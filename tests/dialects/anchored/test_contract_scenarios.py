@@ -1,6 +1,7 @@
 """Every scenario of the anchored contract, by its name, through a real server process."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,11 @@ from spec.marks import requirement
 
 TEN = "".join(f"line number {n} here\n" for n in range(1, 11))
 BRACES = "function one() {\n  call();\n}\n\nfunction two() {\n  call();\n}\n"
+
+
+def refusals_of(lines: Lines, sent: dict[str, str]) -> list[dict[str, Any]]:
+    """Return the details of a refusal of each hash alone."""
+    return [lines.edit({"op": "delete_line", "hash": hash_}, dry_run=True).error["details"] for hash_ in sent.values()]
 
 
 def numbered(count: int) -> str:
@@ -368,6 +374,61 @@ def test_context_augmented_resolution_succeeds(lines: Lines) -> None:
     assert lines.get().splitlines()[9] == "the same line"
 
 
+@requirement("anchored:resolution:context_id")
+@pytest.mark.parametrize("spelling", ["{}", "{:.6}", "6#{}", "6#{:.6}", "{}|same line", "99#{}"])
+def test_a_context_id_that_a_refusal_offers_names_its_line(place: Place, spelling: str) -> None:
+    lines = Lines(place, "twice.txt")
+    lines.put("head one\nsame line\ntail one\nmid\nhead two\nsame line\ntail two\n")
+    refused = lines.edit({"op": "replace_line", "hash": bare(lines.read()[6]), "content": "x"})
+    context = str(refused.error["details"]["candidates"][1]["context"])
+
+    answer = lines.edit({"op": "replace_line", "hash": spelling.format(context), "content": "only here"})
+
+    assert refused.error["error"] == "anchor_ambiguous"
+    assert answer.data["operations"][0]["resolution_level"] == "context"
+    assert lines.get() == "head one\nsame line\ntail one\nmid\nhead two\nonly here\ntail two\n"
+
+
+@requirement("anchored:resolution:context_id")
+def test_the_ends_of_a_range_may_be_context_ids(lines: Lines) -> None:
+    lines.put("".join(f"head {n}\nsame line\nbody {n}\nsame end\n" for n in range(3)))
+    anchors = lines.read()
+    sent = {"start_hash": bare(anchors[6]), "end_hash": bare(anchors[8])}
+
+    problems = lines.edit({"op": "replace_range", **sent, "content": "x"}).error["details"]["problems"]
+    start, end = (str(each["candidates"][1]["context"]) for each in refusals_of(lines, sent))
+    answer = lines.edit({"op": "replace_range", "start_hash": start, "end_hash": f"8#{end}", "content": "x"})
+
+    assert [each["error"] for each in problems] == ["anchor_context_ambiguous"] * 2
+    assert answer.data["operations"][0]["start_line"] == 6
+    assert lines.get() == "head 0\nsame line\nbody 0\nsame end\nhead 1\nx\nhead 2\nsame line\nbody 2\nsame end\n"
+
+
+@requirement("anchored:resolution:context_id")
+def test_a_context_id_that_several_lines_share_is_refused_with_all_of_them(lines: Lines) -> None:
+    text = "above\nsame line\nbelow\n" * 3
+    lines.put(text)
+    refused = lines.edit({"op": "delete_line", "hash": bare(lines.read()[5])})
+
+    again = lines.edit({"op": "delete_line", "hash": refused.error["details"]["candidates"][1]["context"]})
+
+    assert again.error["error"] == "anchor_context_ambiguous"
+    assert [row["line"] for row in again.error["details"]["candidates"]] == [2, 5, 8]
+    assert lines.get() == text
+
+
+@requirement("anchored:resolution:context_id")
+def test_a_context_id_is_carried_over_when_the_file_moves_on(lines: Lines) -> None:
+    text = "head one\nsame line\ntail one\nhead two\nsame line\ntail two\n"
+    lines.put(text)
+    refused = lines.edit({"op": "delete_line", "hash": bare(lines.read()[5])})
+    context = refused.error["details"]["candidates"][1]["context"]
+    lines.put("new first line\n" + text)
+
+    assert lines.edit({"op": "delete_line", "hash": context}).data["cross_version"]
+    assert lines.get() == "new first line\nhead one\nsame line\ntail one\nhead two\ntail two\n"
+
+
 @requirement("anchored:sanity:clean")
 def test_clean_edit_commits_checkpoint(lines: Lines) -> None:
     lines.put(TEN)
@@ -408,6 +469,30 @@ def test_edit_on_file_previously_modified_by_write_file_reports_mixed(lines: Lin
 
     assert answer.data["baseline_continuity"] == "mixed"
     assert "write_file" in answer.data["writers"]
+
+
+@requirement("anchored:continuity:mixed")
+def test_reading_again_does_not_make_a_mixed_baseline_clean(lines: Lines) -> None:
+    lines.put(TEN)
+    sha256 = lines.place.on("read_file", lines.name).data["sha256"]
+    lines.place.on("write_file", lines.name, content=TEN + "more\n", expectedSha256=sha256)
+
+    written = lines.edit({"op": "delete_line", "hash": lines.read()[5]})
+    lines.put(lines.get() + "outside\n")
+    outside = lines.edit({"op": "delete_line", "hash": lines.read()[3]})
+
+    assert (written.data["baseline_continuity"], written.data["writers"]) == ("mixed", ["write_file"])
+    assert "Not only `edit` wrote this file since you first saw it." in written.text
+    assert (outside.data["baseline_continuity"], outside.data["writers"][-1]) == ("mixed", "external")
+
+
+@requirement("anchored:continuity:mixed")
+def test_a_file_that_the_session_itself_created_with_another_tool_is_mixed(lines: Lines) -> None:
+    lines.place.on("create_file", lines.name, content=TEN)
+
+    answer = lines.edit({"op": "delete_line", "hash": lines.read()[5]})
+
+    assert (answer.data["baseline_continuity"], answer.data["writers"]) == ("mixed", ["create_file"])
 
 
 @requirement("anchored:continuity:clean")

@@ -25,6 +25,7 @@ _RESOLUTION = section(
         "anchored:resolution:adaptive_length": "A hash that is ambiguous at 6 digits resolves by as many digits as were sent or shown.",
         "anchored:resolution:line_number": "An exact copied line number decides only when that very line matches, never by being near.",
         "anchored:resolution:sighting": "The only candidate that this session was shown is taken.",
+        "anchored:resolution:context_id": "A context id that a refusal offered, or 6 digits of it, is taken in every hash field; it names the line that has it alone.",
         "anchored:resolution:context": "Previous and next non-empty lines of the version that was shown decide between candidates.",
         "anchored:resolution:level": "The details name the `resolution_level` of every operation.",
         "anchored:stale:unknown_hash": 'A hash that no line has is `anchor_stale` naming it, with `suggested_action: "re-read_file"`.',
@@ -121,8 +122,8 @@ _RESULT = section(
         "anchored:result:diff": "The diff has real unified hunks whose lines carry fresh anchors with quality marks.",
         "anchored:result:fields": 'The structured result has `operations_applied`, `lines_before`, `lines_after`, `net_line_change`, `anchors_valid_through`, `must_refresh_from_line`, `line_shift`, `diff`, `new_anchors`, `baseline_continuity`, `writer_type: "edit"`, `writers`, `safety_status`, `safety_warnings`, `auto_corrections`, `warnings`, `cross_version`, `sha256` and `change_id`.',
         "anchored:result:refusal": "A refusal is `{error, message, suggested_action, details}` with `isError`, and the text says the same.",
-        "anchored:continuity:mixed": "After `write_file` or an outside program, `baseline_continuity` is mixed and the edit proceeds.",
-        "anchored:continuity:clean": "After nothing but `edit`, `baseline_continuity` is clean.",
+        "anchored:continuity:mixed": "When anything but `edit` (another tool, an outside program) wrote the file since the session first saw it, `baseline_continuity` is mixed, also after a new read, and the edit proceeds.",
+        "anchored:continuity:clean": "When nothing but `edit` wrote the file since the session first saw it, `baseline_continuity` is clean.",
         "anchored:continuity:refused_edit": "A refused edit changes neither writer nor checkpoint.",
     },
 )

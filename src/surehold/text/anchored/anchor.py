@@ -6,6 +6,7 @@
 118#5da3f1.7~|text  a copied row; the text must be that of the line
 119#c812f1+2        two lines below the named line: a verified offset
 5da3f1@cafebabe     with the context id that an earlier refusal offered
+cafebabe            that context id alone, at least 6 digits of it
 BOF, EOF            the edges of the file, for inserts
 
 An anchor is decided by the first of these that applies: the occurrence, a hash that only one line has, exactly the line

@@ -73,11 +73,11 @@ class LineEditCall:
 
     def build_plan(self) -> EditPlan:
         """Find all lines, check them, and splice; or refuse with all problems."""
-        edits, requests = self._edits, self._parse_operations()
-        hashes = {pointer.anchor.hash for each in requests for pointer in each.pointers}
-        hashes.update(copied_hashes(row for each in requests for row in each.rows))
-        shown = [each for each in edits.shown if edits.allow_rebase or each.sha256 == self._before.sha256]
-        resolver = AnchorResolver(self._before, shown, hash_buckets(hashes), is_named=not edits.allow_rebase)
+        edits, sent = self._edits, self._parse_operations()
+        resolver = self._make_resolver(sent)
+        requests = [replace(each, pointers=tuple(map(resolver.read_context, each.pointers))) for each in sent]
+        if requests != sent:  # other hashes are looked up than were sent
+            resolver = self._make_resolver(requests)
         requests = [self._clean_content(each, resolver) for each in requests]
         pointing = [each for each in requests if each.edge is None]
         found = resolver.resolve_pointers([each.pointers for each in pointing])
@@ -89,6 +89,12 @@ class LineEditCall:
         if self._problems:
             raise refusals.build_refusal(self._problems, resolver.live, room=edits.refusal_chars)
         return self._splice_changes(changes)
+
+    def _make_resolver(self, requests: Sequence[ParsedOperation]) -> AnchorResolver:
+        edits, hashes = self._edits, {pointer.anchor.hash for each in requests for pointer in each.pointers}
+        hashes.update(copied_hashes(row for each in requests for row in each.rows))
+        shown = [each for each in edits.shown if edits.allow_rebase or each.sha256 == self._before.sha256]
+        return AnchorResolver(self._before, shown, hash_buckets(hashes), is_named=not edits.allow_rebase)
 
     def _note_problem(self, index: int, problem: OperationProblem) -> None:
         self._problems.append(replace(problem, index=index, op=self._edits.operations[index].op))

@@ -20,7 +20,7 @@ from surehold.text.snapshot import Snapshot
 BUCKET_DIGITS = 4
 """As many digits every hash has; lines are sorted by them."""
 _BUCKET_SHIFT = 4 * (DIGEST_DIGITS - BUCKET_DIGITS)
-_CONTEXT_DIGITS = 8
+CONTEXT_DIGITS = 8
 _LANDMARK_LINES = 40
 """How far away a line may be that tells where another one would be."""
 
@@ -118,7 +118,19 @@ class IndexedVersion:
         above, below = self._filled_neighbours
         around = (above[line], self.snapshot.digests[line], below[line])
         named = b" ".join(b"-" if digest is None else digest_text(digest).encode() for digest in around)
-        return digest_text(line_digests([named], UTF8)[0])[:_CONTEXT_DIGITS]
+        return digest_text(line_digests([named], UTF8)[0])[:CONTEXT_DIGITS]
+
+    def lines_with_context(self, beginning: str) -> set[tuple[int, str]]:
+        """Return the digest and the context id of shown lines whose context id begins so."""
+        return {one for one in self._shown_contexts.get(beginning[:BUCKET_DIGITS], ()) if one[1].startswith(beginning)}
+
+    @cached_property
+    def _shown_contexts(self) -> dict[str, set[tuple[int, str]]]:
+        found = dict[str, set[tuple[int, str]]]()
+        for line in (line for first, last in self._seen for line in range(first - 1, min(last, len(self)))):
+            context = self.context_id(line)
+            found.setdefault(context[:BUCKET_DIGITS], set()).add((self.snapshot.digests[line], context))
+        return found
 
     def differ_in_context(self, lines: Sequence[int]) -> bool:
         """Tell whether these lines have surroundings that are pairwise different."""

@@ -14,7 +14,9 @@ from itertools import chain
 from typing import Literal, get_args
 
 from surehold.text.anchored.anchor import AnchorMeaning, LinePointer, ResolutionLevel, named_lines, read_pointer
-from surehold.text.anchored.index import IndexedVersion, ShownVersion
+from surehold.text.anchored.index import CONTEXT_DIGITS, IndexedVersion, ShownVersion
+from surehold.text.anchored.rows import SHORT_HASH_DIGITS
+from surehold.text.lines import digest_text
 from surehold.text.plan import RebaseEvidence
 from surehold.text.relocate import LineBlock, LostLines, MovedLines, relocate_lines
 from surehold.text.snapshot import Snapshot
@@ -113,6 +115,18 @@ class AnchorResolver:
     def knows_hash(self, hash_: str) -> bool:
         """Tell whether a line of the file, or of a version that was shown, has this hash."""
         return any(version.lines_with_hash(hash_) for version in chain((self.live,), self.shown_versions()))
+
+    def read_context(self, pointer: LinePointer) -> LinePointer:
+        """Return a pointer that holds a context id in place of a hash as `hash@context`; any other as it is."""
+        anchor = pointer.anchor
+        is_offered = SHORT_HASH_DIGITS <= len(anchor.hash) <= CONTEXT_DIGITS and anchor.context is None
+        if not is_offered or self.knows_hash(anchor.hash):
+            return pointer
+        for version in self.shown_versions():
+            if len(found := version.lines_with_context(anchor.hash)) == 1:
+                ((digest, context),) = found
+                return replace(pointer, anchor=replace(anchor, hash=digest_text(digest), context=context))
+        return pointer
 
     def _load_version(self, shown: ShownVersion) -> IndexedVersion | None:
         data = shown.load()
