@@ -65,6 +65,8 @@ TEXT = (
             "text:strings:replace_all": "All occurrences are replaced when asked, and an expected number of them must be met.",
             "text:strings:not_found": "A missing text is refused with the usual causes: lines that differ only in blanks, or an edit that is already applied.",
             "text:strings:empty": "An empty text, an edit without effect and a call without edits are refused.",
+            "text:strings:keeps_line_ends": "New text takes the line endings of the file, whichever the quoted and the new text have.",
+            "text:strings:changes_line_ends": "An edit that changes nothing but line endings writes them as they were sent.",
             "text:strings:line_ends": "A quote over several lines matches whatever the file's line endings are.",
             "text:strings:characters": "Matches begin and end between characters, also in Shift-JIS and UTF-16.",
             "text:strings:snapshot_mode": "In snapshot mode every edit looks at the original, and overlapping ones are refused naming both.",

@@ -1,8 +1,8 @@
 """Edits that replace text the caller quotes exactly.
 
 1. The old text must occur exactly once, unless all of its occurrences are asked for.
-2. New line breaks take the terminators they replace, otherwise that of the line they are in. A caller that quotes CR
-   itself has its line breaks written as sent.
+2. New line breaks take the terminators they replace, otherwise that of the line they are in. Only an edit that changes
+   nothing but line breaks has them written as sent.
 3. `SnapshotEdits`: every edit is searched for in the same file. `SequentialEdits`: every edit is searched for in the
    result of the one before it. Both produce one plan, from the original to the final text.
 4. Sequential edits are made many at once where that comes to the same. Every other one searches the whole staged text,
@@ -19,7 +19,7 @@ from surehold.errors import InvalidArgument, MultipleMatches, NotEncodable, OldT
 from surehold.text.encoding import Encoding
 from surehold.text.escape import preview_text
 from surehold.text.plan import EditOutcome, EditPlan, LineSpan, Span, splice_spans
-from surehold.text.quoted.matching import Haystack, TextMatch, TextMatches
+from surehold.text.quoted.matching import Haystack, TextMatch, TextMatches, differs_in_breaks_alone
 from surehold.text.quoted.near_miss import explain_miss
 from surehold.text.quoted.sequential import Replacement, StagedPlace, StagedText
 from surehold.text.snapshot import LineCounter, Snapshot
@@ -134,7 +134,7 @@ def _uniform_ending(snapshot: Snapshot) -> Literal["\n", "\r\n", ""] | None:
 def _encode_edit(edit: StringEdit, encoding: Encoding, ending: str) -> Replacement | None:
     """Return an edit as the bytes to find and to write; None when that takes a look at the whole text."""
     old, new = edit.old, edit.new.replace("\r\n", "\n")
-    if edit.replace_all or edit.expected_occurrences is not None or not old or old == edit.new:
+    if edit.replace_all or edit.expected_occurrences is not None or not old or old == new:
         return None
     if "\r" in old or "\r" in new or "\ufeff" in old or (not ending and ("\n" in old or "\n" in new)):
         return None
@@ -241,7 +241,7 @@ def match_lines(snapshot: Snapshot, matches: TextMatches) -> list[int]:
 
 def _build_spans(snapshot: Snapshot, edit: StringEdit, matches: TextMatches) -> list[Span]:
     encode = snapshot.encoding.encode
-    as_sent = matches.tier == "exact" and "\r" in edit.old
+    as_sent = differs_in_breaks_alone(edit.old, edit.new)
     rows = [encode(edit.new)] if as_sent else [encode(row) for row in _BREAK.split(edit.new)]
     return [
         Span(start=match.start, end=match.end, new=_join_with_terminators(snapshot, match, rows))

@@ -62,6 +62,11 @@ def straighten_quotes(text: str) -> str:
     return text
 
 
+def differs_in_breaks_alone(old: str, new: str) -> bool:
+    """Tell whether line endings are all that an edit changes: then they are its purpose, and are written as sent."""
+    return _CR_BREAK.sub("\n", old) == _CR_BREAK.sub("\n", new)
+
+
 class Haystack:
     """A file to search in; what several searches need is computed once."""
 

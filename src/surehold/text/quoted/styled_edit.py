@@ -4,7 +4,8 @@
 2. What the old and the new text share keeps the bytes of the file: the equal beginning, the equal end, and between them
    equal stretches that contain a letter or a digit. A lone quote or bracket between changed words is not shared.
 3. Everything else is written as it was sent; only its line breaks follow the file. They take the terminator of the line
-   break before them in the result, otherwise that of the line in which the replacement begins.
+   break before them in the result, otherwise that of the line in which the replacement begins. An edit that changes
+   nothing but line breaks has them written as sent.
 4. Bytes of the file are copied, never decoded and encoded again.
 5. An empty old text is accepted only for an empty file.
 """
@@ -22,7 +23,7 @@ from surehold.text.excerpt import Excerpt, excerpt_lines
 from surehold.text.lines import merge_ranges
 from surehold.text.plan import EditOutcome, EditPlan, Span, splice_spans
 from surehold.text.quoted.edits import match_lines
-from surehold.text.quoted.matching import Haystack, TextMatch, TextMatches
+from surehold.text.quoted.matching import Haystack, TextMatch, TextMatches, differs_in_breaks_alone
 from surehold.text.quoted.near_miss import explain_miss
 from surehold.text.rewrite import WriteText
 from surehold.text.snapshot import Snapshot
@@ -44,6 +45,8 @@ def restyle_replacement(
 ) -> bytes:
     """Return the bytes of `new` for a place where `old` was found, by whichever tier."""
     there = _split_characters(snapshot, match)
+    if not breaks_as_sent:  # how a line break is spelled makes no difference then
+        old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
     before, after = _CHARACTER.findall(old), _CHARACTER.findall(new)
     # Bytes that are two code points at once cannot be told apart by characters: then nothing is shared.
     blocks = _shared_stretches(before, after) if len(there) == len(before) else []
@@ -158,7 +161,7 @@ class StyledEdit:
         plain = self._uniform_replacement(before, matches)
         if plain is not None:
             return [Span(start=match.start, end=match.end, new=plain) for match in matches.found]
-        as_sent = matches.tier == "exact" and "\r" in self.old
+        as_sent = differs_in_breaks_alone(self.old, self.new)
         worked_out = dict[bytes, bytes]()  # where all lines end alike, equal bytes become equal bytes
         spans = list[Span]()
         for match in matches.found:
@@ -175,7 +178,7 @@ class StyledEdit:
         encoding, style = before.encoding, before.lines.style
         if not matches.encoded_alike or (style == "mixed" and re.search(r"[\r\n]", self.new)):
             return None
-        if "\r" in self.old and matches.tier == "exact":
+        if differs_in_breaks_alone(self.old, self.new):
             return encoding.encode(self.new)
         rows = self.new.replace("\r\n", "\n")
         if style == "cr":

@@ -6,11 +6,11 @@ from functools import cached_property, partial
 from typing import Literal, NamedTuple
 
 from surehold.errors import SureholdError
-from surehold.stores.base import Entry, LedgerQuery, PathRecord, Sighting, Store, Version, WriterSpan
+from surehold.stores.base import Entry, LedgerQuery, PathRecord, Sighting, Store, WriterSpan
 from surehold.text.align import align_lines
 from surehold.text.lines import LineRanges, merge_ranges
 from surehold.text.plan import EditPlan
-from surehold.text.snapshot import LineCounter, Snapshot
+from surehold.text.snapshot import LineCounter, Snapshot, Version
 
 
 def sighting_after_write(plan: EditPlan, *, session: str, key: str, known: Sighting | None) -> Sighting | None:
