@@ -6,12 +6,18 @@ from functools import cache
 
 # Reorder or hide their neighbours: marks, embeddings and isolates, separators, the byte order mark, tags.
 _DECEPTIVE = re.compile(r"[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+_TAB = "\t"
 _SURROGATE_BYTES = (0xDC80, 0xDCFF)  # how Python spells the bytes of a file name that is not UTF-8
 
 
 def preview_text(text: str, chars: int) -> str:
     """Return a text of at most so many characters: its beginning and an ellipsis where it is longer."""
     return text if len(text) <= chars else f"{text[: chars - 1]}…"
+
+
+def quote_line(text: str, chars: int) -> str:
+    """Return a text for a sentence: cut to so many characters, escaped, in backticks."""
+    return f"`{escape_text(preview_text(text, chars), keep=_TAB)}`"
 
 
 def escape_text(text: str, *, keep: str = "") -> str:

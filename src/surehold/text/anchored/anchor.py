@@ -21,7 +21,7 @@ from typing import Literal
 from surehold.errors import SchemaInvalid
 from surehold.text.anchored.index import IndexedVersion
 from surehold.text.anchored.rows import SHORT_HASH_DIGITS
-from surehold.text.escape import preview_text
+from surehold.text.escape import preview_text, quote_line
 
 Edge = Literal["BOF", "EOF"]
 
@@ -77,7 +77,7 @@ def _anchor_refusal(text: str, field: str) -> SchemaInvalid:
     shown = preview_text(text, _PREVIEW_CHARS)
     hint = f"; did you mean `{meant}`?" if meant else _refusal_reason(text.strip()) + "."
     return SchemaInvalid(
-        f"`{field}` is not an anchor: `{shown}`" + hint,
+        f"`{field}` is not an anchor: {quote_line(text, _PREVIEW_CHARS)}" + hint,
         reason="bad_anchor",
         action=f"Send `{meant}`." if meant else "Copy an anchor as it was printed before the `|`, such as 118#5da3f1.",
         field=field,

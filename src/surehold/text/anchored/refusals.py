@@ -24,7 +24,7 @@ from surehold.text.anchored.index import IndexedVersion
 from surehold.text.anchored.operations import LineChange, RangeOperation, SingleLineOperation
 from surehold.text.anchored.resolve import FoundLines, HomeVersion, UnclearLine
 from surehold.text.anchored.rows import AnchoredLine, anchor_lines_at
-from surehold.text.escape import preview_text
+from surehold.text.escape import preview_text, quote_line
 from surehold.text.lines import DIGEST_DIGITS, merge_ranges
 
 _RANKS: dict[type[LineEditError], int] = {
@@ -238,7 +238,7 @@ def _line_facts(version: IndexedVersion, line: int) -> dict[str, Any]:
 
 def _describe_line(version: IndexedVersion, line: int) -> str:
     text = version.line_text(line)
-    return f"line {line + 1} `{_shorten_text(text)}`" if text.strip() else f"the blank line {line + 1}"
+    return f"line {line + 1} {quote_line(text, _PREVIEW_CHARS)}" if text.strip() else f"the blank line {line + 1}"
 
 
 def _stale_message(missing: UnclearLine) -> str:
@@ -247,7 +247,7 @@ def _stale_message(missing: UnclearLine) -> str:
         case "gone":
             return f"no line has the hash `{hash_}`"
         case "text":
-            return f"the line with the hash `{hash_}` does not read `{_shorten_text(anchor.tail or '')}`"
+            return f"the line with the hash `{hash_}` does not read {quote_line(anchor.tail or '', _PREVIEW_CHARS)}"
         case "offset":
             return f"`{hash_}{anchor.offset:+d}` cannot be verified, since line {missing.pointer.number} is another one now"
         case "uncounted":

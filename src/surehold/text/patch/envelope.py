@@ -9,6 +9,7 @@
 
 A hunk is `@@` or rows of `@@ a line above`, then rows with a blank, `-` or `+`, then perhaps `*** End of File`.
 A row without any character is an empty line of the file, except beside a marker, where it is only spacing.
+Blanks around the first and the last marker are only spacing too.
 """
 
 import re
@@ -29,6 +30,7 @@ _NO_NEWLINE_NOTE = "\\ No newline at end of file"
 
 def read_envelope(source: PatchSource) -> tuple[FilePatch, ...]:
     """Read all files of an envelope, or refuse with the row that does not fit."""
+    _trim_end_marker(source.rows)
     if _next_marker(source) != BEGIN:
         raise source.build_refusal(f"`{BEGIN}`", "no_begin")
     source.at += 1
@@ -44,6 +46,13 @@ def read_envelope(source: PatchSource) -> tuple[FilePatch, ...]:
     if source.next_row is not None:
         raise source.build_refusal(f"nothing after `{END}`", "text_after_end")
     return tuple(files)
+
+
+def _trim_end_marker(rows: list[str]) -> None:
+    """Take blanks before the last marker away: the last row of a patch can be nothing else."""
+    last = next((at for at in range(len(rows) - 1, -1, -1) if rows[at].strip()), None)
+    if last is not None and rows[last].strip() == END:
+        rows[last] = END
 
 
 def _read_section(source: PatchSource, marker: str | None) -> FilePatch:

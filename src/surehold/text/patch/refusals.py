@@ -6,8 +6,9 @@ from itertools import islice
 from typing import Any
 
 from surehold.errors import PatchApplyError
-from surehold.text.escape import preview_text
+from surehold.text.escape import quote_line
 from surehold.text.patch.hunks import EncodedHunk, ParsedHunk, PatchLineIndex
+from surehold.text.quoted.near_miss import compared_line_count, describe_look_alikes, find_nearest, normalize_look
 
 _PREVIEW_CHARS = 120
 _COPIED_CHARS = 1000
@@ -43,13 +44,19 @@ class PatchRefusals:
             why = f"its lines are at line {above + 1}, but above its anchor at line {start + 1}"
             return self._build_error(block, why, "context_not_found", closest=closest)
         found = list(islice(self._index.find_lines(block.new), 2))
-        if len(found) == 1:
+        if len(found) == 1 and any(piece.sign == " " and piece.content.strip() for piece in block.pieces):
             why = f"its new lines are already at line {found[0] + 1}"
             action = "Leave this hunk out: it was applied before."
             facts = {"already_applied": True, "line": found[0] + 1, "closest": closest}
             return self._build_error(block, why, "already_applied", action, **facts)
-        repair = "Copy the lines from `closest[0].fresh`, which are those of the file now, and send the patch again."
-        why, action = _describe_difference(closest), repair if closest else None
+        repair = "Copy the lines from `closest`, which are those of the file now, and send the patch again."
+        why = _describe_difference(closest)
+        if found:  # without context around them, equal lines may be anywhere
+            closest = closest or [self._compare_at(block, found[0])]
+            old = "old line is" if len(block.old) == 1 else "old lines are"
+            new = "a line equal to the new one is" if len(block.new) == 1 else "lines equal to the new ones are"
+            why = f"the {old} not in the file; {new} at {', '.join(str(at + 1) for at in found)}"
+        action = repair if closest else None
         return self._build_error(block, why, "context_not_found", action, already_applied=False, closest=closest)
 
     def context_ambiguous(self, block: EncodedHunk, places: Sequence[int]) -> PatchApplyError:
@@ -75,11 +82,11 @@ class PatchRefusals:
         return self._build_error(block, why, "context_needed", "Add the lines before and after the new ones.")
 
     def anchor_missing(self, block: EncodedHunk, anchor: str, start: int, places: Sequence[int]) -> PatchApplyError:
-        lines, shown = [at + 1 for at in places[:MAX_LISTED_PLACES]], preview_text(anchor, _PREVIEW_CHARS)
-        why = f"no line of the file is `{shown}`, which is its anchor"
+        lines, shown = [at + 1 for at in places[:MAX_LISTED_PLACES]], quote_line(anchor, _PREVIEW_CHARS)
+        why = f"no line of the file is {shown}, which is its anchor"
         action = "Copy the whole line after `@@`, or leave the anchor out and add lines of context."
         if lines:
-            why = f"its anchor `{shown}` is not below line {start}, only at {', '.join(map(str, lines))}"
+            why = f"its anchor {shown} is not below line {start}, only at {', '.join(map(str, lines))}"
             action = "Write the hunks in the order of the file, and anchors from the outermost inwards."
         facts = {"anchor": anchor, "lines": lines, "closest": self._closest_candidates(block)}
         return self._build_error(block, why, "anchor_not_found", action, **facts)
@@ -147,28 +154,31 @@ class PatchRefusals:
         return PatchApplyError(message, path=self._path, reason=reason, action=action, **facts)
 
     def _closest_candidates(self, block: EncodedHunk) -> list[Candidate]:
-        """Return the places that fit best: where most lines are right, else where they differ in blanks only."""
+        """Return the places that fit best: where most lines are right, else where they look the same, else like it."""
         votes = Counter[int]()
         for k, line in enumerate(block.old):
             places = list(islice(self._index.find_lines([line]), _MAX_LINE_PLACES + 1)) if line.strip() else []
             if len(places) <= _MAX_LINE_PLACES:
                 votes.update(at - k for at in places)
         if not votes:
-            votes = self._votes_without_blanks(block)
+            votes = self._votes_by_look(block)
+        if not votes:
+            text = "\n".join(map(self._line_text, block.old))
+            votes.update(near.line - 1 for near in find_nearest(self._index.before, text))
         named = (block.hunk.start or 1) - 1
         if not votes and block.hunk.start:
             votes[min(named, max(0, len(self._index) - 1))] = 0
         best = sorted(votes, key=lambda at: (-votes[at], abs(at - named), at))
         return [self._compare_at(block, at) for at in best[:_MAX_CANDIDATES]]
 
-    def _votes_without_blanks(self, block: EncodedHunk) -> Counter[int]:
-        rows: dict[str | bytes, list[int]] = {}
+    def _votes_by_look(self, block: EncodedHunk) -> Counter[int]:
+        rows: dict[str, list[int]] = {}
         for k, line in enumerate(block.old):
-            if squeezed := self._without_blanks(line):
-                rows.setdefault(squeezed, []).append(k)
+            if look := self._look_of(line):
+                rows.setdefault(look, []).append(k)
         votes = Counter[int]()
-        for at, line in enumerate(self._index.contents):
-            offsets = rows.get(self._without_blanks(line), ())
+        for at, line in enumerate(self._index.contents[: compared_line_count(self._index.before)]):
+            offsets = rows.get(self._look_of(line), ())
             if len(offsets) <= _NEARBY_LINES:
                 votes.update(at - k for k in offsets)
         return votes
@@ -182,8 +192,9 @@ class PatchRefusals:
             k, found = differing[0], here[differing[0]]
             expected, actual = self._line_text(block.old[k]), None if found is None else self._line_text(found)
             candidate["differs"] = {"line": at + k + 1, "expected": expected, "found": actual}
-            bare = ((self._without_blanks(block.old[k]), self._without_blanks(here[k] or b"")) for k in differing)
-            candidate["whitespace_only"] = all(wanted == there for wanted, there in bare)
+            pairs = [(self._line_text(here[k] or b""), self._line_text(block.old[k])) for k in differing]
+            candidate["whitespace_only"] = all(there.split() == wanted.split() for there, wanted in pairs)
+            candidate["look_alikes"] = describe_look_alikes(*zip(*pairs, strict=True))
         candidate["fresh"] = self._lines_around(at, total)
         return candidate
 
@@ -192,9 +203,8 @@ class PatchRefusals:
         numbers = range(max(0, at - _NEARBY_LINES), end)
         return [{"line": i + 1, "text": self._line_text(self._index.contents[i])} for i in numbers]
 
-    def _without_blanks(self, line: bytes) -> str | bytes:
-        encoding = self._index.before.encoding
-        return b"".join(line.split()) if encoding.width == 1 else "".join(encoding.decode(line).split())
+    def _look_of(self, line: bytes) -> str:
+        return normalize_look(self._index.before.encoding.decode(line)).replace(" ", "")
 
     def _line_text(self, line: bytes) -> str:
         return self._index.before.encoding.decode(line)[:_COPIED_CHARS]
@@ -204,10 +214,11 @@ def _describe_difference(closest: list[Candidate]) -> str:
     differs = closest[0].get("differs") if closest else None
     if differs is None:
         return "none of its lines are in the file"
-    line, expected = differs["line"], preview_text(str(differs["expected"]), _PREVIEW_CHARS)
+    line, expected = differs["line"], quote_line(str(differs["expected"]), _PREVIEW_CHARS)
     if differs["found"] is None:
-        return f"it expects `{expected}` at line {line}, where the file has no line"
-    found = preview_text(str(differs["found"]), _PREVIEW_CHARS)
+        return f"it expects {expected} at line {line}, where the file has no line"
+    said = f"line {line} is {quote_line(str(differs['found']), _PREVIEW_CHARS)} where the hunk has {expected}"
     if closest[0].get("whitespace_only"):
-        return f"line {line} is `{found}` where the hunk has `{expected}`, which differs in blanks only"
-    return f"line {line} is `{found}` where the hunk has `{expected}`"
+        return f"{said}, which differs in blanks only"
+    signs = closest[0].get("look_alikes")
+    return f"{said}, which only looks the same ({signs})" if signs else said

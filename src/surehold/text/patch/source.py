@@ -7,7 +7,7 @@
 import re
 
 from surehold.errors import PatchParseError
-from surehold.text.escape import preview_text
+from surehold.text.escape import quote_line
 from surehold.text.patch.hunks import ParsedHunk, PatchLine
 
 _HEREDOC = re.compile(r"[^<]{0,200}<<-?[ \t]*(['\"]?)(\w{1,80})\1[ \t]*")
@@ -74,7 +74,7 @@ class PatchSource:
         number = line or self.line_number
         is_row = number <= len(self.rows)
         found = self.rows[number - 1].removesuffix("\r") if is_row else ""
-        quoted = f"`{preview_text(found, _PREVIEW_CHARS)}`" if is_row else "the end of the patch"
+        quoted = quote_line(found, _PREVIEW_CHARS) if is_row else "the end of the patch"
         message = f"Line {number} of the patch: {said or f'expected {expected}, found {quoted}'}."
         return PatchParseError(message, reason=reason, action=action, line=number, expected=expected, found=found)
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from surehold.errors import InvalidArgument, MultipleMatches, NotEncodable, OldTextNotFound, OverlappingEdits
 from surehold.text.encoding import Encoding
-from surehold.text.escape import preview_text
+from surehold.text.escape import quote_line
 from surehold.text.plan import EditOutcome, EditPlan, LineSpan, Span, splice_spans
 from surehold.text.quoted.matching import Haystack, TextMatch, TextMatches, differs_in_breaks_alone
 from surehold.text.quoted.near_miss import explain_miss
@@ -194,9 +194,9 @@ def _explain_conflict(
     if not others:
         return None
     index: int = missing.details["edit_index"]
-    preview = preview_text(edit.old, _PREVIEW_CHARS)
+    quoted = quote_line(edit.old, _PREVIEW_CHARS)
     return OverlappingEdits(
-        f"Edit {index}: edit {min(others)} already replaced a part of `{preview}`.",
+        f"Edit {index}: edit {min(others)} already replaced a part of {quoted}.",
         reason="sequential_conflict",
         action="Write this edit for the text as the earlier one leaves it, or merge the two.",
         edit_index=index,
@@ -212,11 +212,11 @@ def _find_matches(haystack: Haystack, edit: StringEdit, index: int, *, of: int) 
         raise InvalidArgument(f"{name}The old text is empty.", reason="empty_old_text", edit_index=index)
     if edit.old == edit.new:
         raise InvalidArgument(f"{name}The old and the new text are the same.", reason="same_text", edit_index=index)
-    matches, preview = haystack.find(edit.old), preview_text(edit.old, _PREVIEW_CHARS)
+    matches, quoted = haystack.find(edit.old), quote_line(edit.old, _PREVIEW_CHARS)
     if not matches.found:
         miss = explain_miss(haystack, edit.old, edit.new)
         raise OldTextNotFound(
-            f"{name}`{preview}` is not in the file: {miss.why}.",
+            f"{name}{quoted} is not in the file: {miss.why}.",
             action=miss.action,
             edit_index=index,
             old_text=edit.old,
@@ -228,8 +228,8 @@ def _find_matches(haystack: Haystack, edit: StringEdit, index: int, *, of: int) 
         return matches
     facts: dict[str, Any] = {"count": matches.count, "lines": match_lines(haystack.snapshot, matches)}
     if expected is None:
-        raise MultipleMatches(f"{name}`{preview}` occurs {matches.count} times.", edit_index=index, **facts)
-    message = f"{name}Expected {expected} occurrences of `{preview}`, found {matches.count}."
+        raise MultipleMatches(f"{name}{quoted} occurs {matches.count} times.", edit_index=index, **facts)
+    message = f"{name}Expected {expected} occurrences of {quoted}, found {matches.count}."
     raise MultipleMatches(message, reason="other_count", edit_index=index, **facts)
 
 

@@ -124,8 +124,7 @@ def _starts_by_votes(stripped: Sequence[str], quoted: Sequence[str]) -> list[int
     votes = Counter[int]()
     for offset, text in enumerate(quoted):
         for index in positions.get(text, ()):
-            if index - offset >= 0:
-                votes[index - offset] += 1
+            votes[index - offset] += 1
     ranked = sorted(votes.items(), key=lambda vote: (-vote[1], vote[0]))
     best = ranked[0][1] if ranked else 0
     return [start for start, count in ranked if count == best or count * 2 > best]
@@ -147,6 +146,8 @@ def _starts_by_words(stripped: Sequence[str], quoted: Sequence[str]) -> list[int
 
 
 def _lines_at_start(lines: Sequence[str], stripped: Sequence[str], quoted: Sequence[str], start: int) -> SimilarLines:
+    if start < 0:  # the quotation begins above the file
+        quoted, start = quoted[-start:], 0
     end = min(start + min(len(quoted), _MAX_SHOWN_LINES), len(lines))
     there = stripped[start : start + len(quoted)]
     same = sum(one == other for one, other in zip(quoted, there, strict=False))
@@ -180,14 +181,19 @@ class NearMiss:
 
 def explain_miss(haystack: Haystack, old: str, new: str) -> NearMiss:
     bare = strip_line_numbers(old)
-    compared = _cut_for_comparison(bare if bare and _count_variant(haystack, bare) else old)
+    compared = _cut_for_comparison(bare if bare and _count_variant(haystack, bare) else _without_blank_start(old))
     near = _find_similar(haystack.snapshot, compared)
     return replace(
         _find_cause(haystack, old, new, near),
         closest=tuple(place.as_dict() for place in near),
         shown=merge_ranges(place.span for place in near if place.span[0] <= place.span[1]),
-        first_difference=_first_difference(near[0], old) if near else {},
+        first_difference=_first_difference(near[0], _without_blank_start(old)) if near else {},
     )
+
+
+def _without_blank_start(text: str) -> str:
+    """Return a quotation without the blank lines that it begins with."""
+    return text[text.rfind("\n", 0, len(text) - len(text.lstrip())) + 1 :]
 
 
 def _cut_for_comparison(text: str) -> str:
@@ -216,7 +222,7 @@ def _find_cause(haystack: Haystack, old: str, new: str, near: tuple[SimilarLines
     if alien := _unencodable_characters(haystack.snapshot.encoding, old):
         why = f"its encoding ({haystack.snapshot.encoding.name}) cannot hold {alien}"
         return NearMiss(reason="not_encodable", why=why, action=_COPY)
-    return _similarity_cause(near, old, haystack.snapshot)
+    return _similarity_cause(near, _without_blank_start(old), haystack.snapshot)
 
 
 def _line_break_cause(snapshot: Snapshot, old: str) -> NearMiss | None:
@@ -268,7 +274,7 @@ def _similarity_cause(near: tuple[SimilarLines, ...], old: str, snapshot: Snapsh
     if not best.differing and same_words and rows != quoted[: len(rows)]:  # a long text is compared only in part
         why = f"line {line} differs in blanks only{_describe_tabs(rows, quoted)}"
         return NearMiss(reason="blanks", why=why, action=_COPY)
-    if signs := _describe_look_alikes(rows, quoted):
+    if signs := describe_look_alikes(rows, quoted):
         return NearMiss(reason="look_alikes", why=f"line {line} only looks the same ({signs})", action=_COPY)
     return NearMiss(reason="no_match", why=f"the closest lines begin at line {line}", action=_COPY)
 
@@ -282,7 +288,7 @@ def _describe_tabs(rows: list[str], quoted: list[str]) -> str:
     return ""
 
 
-def _describe_look_alikes(rows: list[str], quoted: list[str]) -> str:
+def describe_look_alikes(rows: Sequence[str], quoted: Sequence[str]) -> str:
     """Name the code points of the file's lines that differ from what they look like; nothing when words differ."""
     pairs = list(zip(rows, quoted, strict=False))
     if not all(normalize_look(other) in normalize_look(one) for one, other in pairs):
