@@ -197,6 +197,10 @@ def parse_arguments(
         raise _invalid_argument(tool, params, invalid) from None
 
 
+_OBJECT_TYPES = ("model_type", "dict_type", "model_attributes_type")
+"""What pydantic calls a value that is no object; its own message names our classes."""
+
+
 def _invalid_argument(tool: str, params: type[Params], invalid: ValidationError) -> InvalidArgument:
     problems = [
         {"argument": ".".join(map(str, error["loc"])) or "(arguments)", "problem": _describe_problem(params, error)}
@@ -209,6 +213,8 @@ def _invalid_argument(tool: str, params: type[Params], invalid: ValidationError)
 def _describe_problem(params: type[Params], error: ErrorDetails) -> str:
     if error["type"] == "missing":
         return "it is required and was not sent"
+    if error["type"] in _OBJECT_TYPES:
+        return "Input should be an object"
     if error["type"] != "extra_forbidden":
         return error["msg"]
     allowed = _allowed_keys_at(params_schema(params), error["loc"][:-1])

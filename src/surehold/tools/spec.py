@@ -14,19 +14,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, cast, get_type_hints
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, get_type_hints
 
 from pydantic import BaseModel
 
 from surehold.errors import RecoveryRequired, SureholdError
 from surehold.stores.base import Operation
 from surehold.tools.call import MODEL_CONFIG, AnswerBudget, CallContext, P, parse_arguments
+from surehold.tools.details import detail_rows
 from surehold.tools.schema import Json as Json  # noqa: PLC0414 - tools and front ends take it from here
 from surehold.tools.schema import params_schema, result_schema
-
-_DETAIL_CHARS = 2_000
-"""How many characters of one detail a model is shown; programs get all of it."""
-_MEANINGFUL_WHEN_FALSE = "editsStillApply"
 
 
 class ResultPart(BaseModel):
@@ -111,14 +108,7 @@ class Wire(ABC):
         return error.details
 
     def detail_rows(self, details: Json) -> list[str]:
-        """Lay details out for reading: one line each, longer texts as blocks."""
-        return [
-            _detail_text(key, value)
-            for key, value in details.items()
-            if key not in self.in_message
-            and value not in (None, "", [], {})
-            and (value is not False or key == _MEANINGFUL_WHEN_FALSE)
-        ]
+        return detail_rows(details, leave_out=self.in_message)
 
     def output_schema(self, result: type[Result]) -> Json:
         """Return a schema that both forms fit: nothing is always there."""
@@ -126,28 +116,6 @@ class Wire(ABC):
 
     def declared_fields(self, result: type[Result]) -> Json:
         return result_schema(result)["properties"]
-
-
-def _detail_text(key: str, value: Any) -> str:
-    if isinstance(value, str):
-        shown = value if len(value) <= _DETAIL_CHARS else value[:_DETAIL_CHARS] + "…"
-        return f"{key}:\n{shown.rstrip()}" if "\n" in shown else f"{key}: {shown}"
-    if isinstance(value, list):
-        items = cast("list[Any]", value)
-        if any(isinstance(item, str) and "|" in item for item in items):  # rows of a file
-            return "\n".join([f"{key}:", *map(str, items)])
-        if all(isinstance(item, (int, str)) for item in items):
-            return f"{key}: " + ", ".join(map(str, items))
-        return "\n".join([f"{key}:", *(f"- {_inline_text(item)}" for item in items)])
-    return f"{key}: {_inline_text(value)}"
-
-
-def _inline_text(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_inline_text(inner)}" for key, inner in cast("Json", value).items())
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
 
 
 Kind = Literal["read", "edit", "delete", "move", "search", "other"]

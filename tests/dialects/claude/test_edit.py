@@ -184,7 +184,7 @@ def test_33_35_close_lines_are_shown_and_never_replaced(desk: Desk) -> None:
     blanks = desk.edit("file.go", "func f() {\n    y := 2\n}", "x")
 
     assert drifted.kind == blanks.kind == "not_found"
-    assert "in_file \\ty := 2, in_old_string \\ty := 99" in drifted.text
+    assert "in file `\\ty := 2`, in old string `\\ty := 99`" in drifted.text
     assert "the file has tabs where you sent spaces" in blanks.text
     assert desk.get("file.go") == before
 

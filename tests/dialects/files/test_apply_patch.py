@@ -373,8 +373,8 @@ def test_without_atomic_each_file_stands_for_itself(place: Place) -> None:
 
 
 def test_a_patch_that_was_applied_already_says_so(place: Place) -> None:
-    place.put("a.txt", b"x\n")
-    patch = envelope(f"*** Update File: {place.path('a.txt')}", "@@", "-x", "+y")
+    place.put("a.txt", b"above\nx\n")
+    patch = envelope(f"*** Update File: {place.path('a.txt')}", "@@", " above", "-x", "+y")
     place.call("apply_patch", patch=patch)
 
     error = place.call("apply_patch", patch=patch).error

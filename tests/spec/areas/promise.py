@@ -47,6 +47,7 @@ PROMISE = (
         {
             "promise:refusal:first_words": "The text of a refused tool call begins with `Nothing was written.`.",
             "promise:refusal:one_retry": "One retry built from the refusal alone succeeds without another read.",
+            "promise:refusal:readable": "The text of a refusal is sentences and rows to copy: no value in the notation of a program, no path into JSON, no control character.",
             "promise:product:one_definition": "All front ends serve the same tools from the same definitions.",
             "promise:product:shared_tools": "`read_file` and `write_file` are one tool each, listed by the anchored and the files family.",
             "promise:product:default_tools": "`surehold mcp` serves `anchored,files` by default, and takes any comma list.",

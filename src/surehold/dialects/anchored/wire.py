@@ -60,11 +60,6 @@ class AnchoredWire(Wire):
     def kind_of(self, error: SureholdError) -> str:
         return "encoding_unencodable" if isinstance(error, NotEncodable) else error.kind
 
-    def details_of(self, error: SureholdError) -> Json:
-        """Return the details; a single problem is what the message says."""
-        only_one = len(error.details.get("problems", ())) == 1
-        return {key: value for key, value in error.details.items() if not (only_one and key == "problems")}
-
     def declared_fields(self, result: type[Result]) -> Json:
         fields = super().declared_fields(result)
         return {name: fields[name] for name in _SCHEMA_FIELDS}

@@ -13,7 +13,20 @@ from surehold.tools.spec import Result, Wire
 class OkWire(Wire):
     """Spells results as `{ok, data}` or `{ok, error}`, in camelCase."""
 
-    in_message = frozenset({"editIndex", "oldText"})
+    in_message = frozenset(
+        {
+            "editIndex",
+            "editIndices",
+            "oldText",
+            "hunk",
+            "hunkLine",
+            "hunks",
+            "expected",
+            "found",
+            "alreadyApplied",
+            "more",
+        }
+    )
 
     def success(self, result: Result, warnings: tuple[str, ...]) -> Json:
         body: Json = {"ok": result.ok, "data": super().success(result, warnings)}
