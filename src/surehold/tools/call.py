@@ -198,7 +198,7 @@ def parse_arguments(
 
 
 _OBJECT_TYPES = ("model_type", "dict_type", "model_attributes_type")
-"""What pydantic calls a value that is no object; its own message names our classes."""
+"""A value that is not an object, as pydantic puts it; its own message has the names of our classes."""
 
 
 def _invalid_argument(tool: str, params: type[Params], invalid: ValidationError) -> InvalidArgument:

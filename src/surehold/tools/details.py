@@ -94,8 +94,9 @@ def _context_rows(item: _Item) -> Iterator[str]:
 
 
 def _candidate_rows(item: _Item) -> Iterator[str]:
-    nth = f"occurrence {item['occurrence']}, " if item.get("occurrence") else ""
-    yield f"- {nth}context {item['context']}: {item['anchor']}|{escape_text(item['preview'], keep=_TAB)}"
+    nth, row = item.get("occurrence"), f"{item['anchor']}|{escape_text(item['preview'], keep=_TAB)}"
+    context = f"context {item['context']}"
+    yield f"- occurrence {nth}, {context}: {row}" if nth else f"- {context}: {row}"
 
 
 def _argument_rows(item: _Item) -> Iterator[str]:
@@ -104,8 +105,7 @@ def _argument_rows(item: _Item) -> Iterator[str]:
 
 def _problem_rows(item: _Item) -> Iterator[str]:
     """Say a listed problem, and show what belongs to it."""
-    who = f"Operation {item['index']}: " if "index" in item else ""
-    yield f"- {who}{str(item['message']).rstrip('.')}."
+    yield f"- Operation {item['index']}: {item['message']}." if "index" in item else f"- {item['message']}"
     yield from detail_rows(item, leave_out=_SAID_OTHERWISE)
 
 
