@@ -25,11 +25,16 @@ def detail_rows(details: Mapping[str, Any], *, leave_out: frozenset[str] = froze
     """Lay details out for reading: one row each, longer ones below their name."""
     rows = list[str]()
     for key, value in details.items():
-        says_nothing = value is None or value in ("", [], {}) or (value is False and key != _MEANINGFUL_WHEN_FALSE)
-        is_in_message = key in leave_out or (key == "problems" and len(value) == 1)
-        if not is_in_message and not says_nothing:
+        is_in_message = key in leave_out or (
+            key == "problems" and isinstance(value, list) and len(cast("list[Any]", value)) == 1
+        )
+        if not is_in_message and _says_something(key, value):
             rows += _fact_rows(key, value)
     return rows
+
+
+def _says_something(key: str, value: Any) -> bool:
+    return key == _MEANINGFUL_WHEN_FALSE if value is False else value is not None and value not in ("", [], {})
 
 
 def _fact_rows(key: str, value: Any) -> list[str]:
