@@ -58,8 +58,10 @@ notebooks: $(STAMP)  ## edit every cell of real notebooks, and look whether any 
 	@PYTHONPATH=bench $(BIN)/python bench/notebooks.py
 
 .PHONY: conformance
-conformance: $(STAMP)  ## let clients, checkers and agents that others wrote try the server (needs npm)
+conformance: $(STAMP)  ## let clients, checkers and hosts that others wrote try the server (needs npm and pip)
 	@sh scripts/conformance-setup.sh clients
+	@sh scripts/conformance-setup.sh hosts
+	@PYTHON=$(PYTHON) sh scripts/conformance-setup.sh frameworks
 	PYTHONPATH=tests $(BIN)/python -m conformance.run
 
 soak: $(STAMP)  ## the long runs: 3,000 random cases of every property, races and kills at full length

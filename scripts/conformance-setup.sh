@@ -1,26 +1,42 @@
 #!/bin/sh
-# Installs what others wrote into .conformance/: `clients` for `make conformance`, `peers` for `make bench`.
-# Versions are pinned by package.json and package-lock.json; a second run with the same lock does nothing.
+# Installs what others wrote into .conformance/: `clients`, `hosts` and `frameworks` for `make conformance`, `peers` for
+# `make bench`. Versions are pinned: by package.json and package-lock.json for npm, by tests/conformance/pip/*.txt for pip.
+# A second run with the same pins does nothing.
 set -eu
 cd "$(dirname "$0")/.."
 
+# Each framework gets an environment of its own: they need different versions of the protocol's SDK.
+install_frameworks() {
+    for list in tests/conformance/pip/*.txt; do
+        into=".conformance/frameworks/$(basename "$list" .txt)"
+        if ! cmp -s "$list" "$into/installed.txt"; then
+            echo "Installing into $into (once) …" >&2
+            "${PYTHON:-python3}" -m venv --clear "$into"
+            "$into/bin/python" -m pip install --quiet --requirement "$list"
+            cp "$list" "$into/installed.txt"
+        fi
+    done
+}
+
+install_packages() {
+    from="tests/conformance/npm/$1"
+    into=".conformance/$1"
+    if ! command -v npm >/dev/null 2>&1; then
+        echo "npm is missing. Install Node.js 18 or newer, then run this again." >&2
+        exit 3
+    fi
+    mkdir -p "$into"
+    if ! cmp -s "$from/package-lock.json" "$into/installed.json"; then
+        echo "Installing into $into (once) …" >&2
+        cp "$from/package.json" "$from/package-lock.json" "$from/.npmrc" "$into/"
+        (cd "$into" && npm install --no-save >/dev/null)
+        cp "$from/package-lock.json" "$into/installed.json"
+    fi
+    find "$from" -name '*.mjs' -exec cp {} "$into/" \;
+}
+
 case "${1:-}" in
-    clients) from=tests/conformance/npm/clients ;;
-    peers) from=tests/conformance/npm/peers ;;
-    *) echo "usage: $0 clients|peers" >&2; exit 2 ;;
+    clients | hosts | peers) install_packages "$1" ;;
+    frameworks) install_frameworks ;;
+    *) echo "usage: $0 clients|hosts|frameworks|peers" >&2; exit 2 ;;
 esac
-into=".conformance/$1"
-
-if ! command -v npm >/dev/null 2>&1; then
-    echo "npm is missing. Install Node.js 18 or newer, then run this again." >&2
-    exit 3
-fi
-
-mkdir -p "$into"
-if ! cmp -s "$from/package-lock.json" "$into/installed.json"; then
-    echo "Installing into $into (once) …" >&2
-    cp "$from/package.json" "$from/package-lock.json" "$from/.npmrc" "$into/"
-    (cd "$into" && npm install --no-save >/dev/null)
-    cp "$from/package-lock.json" "$into/installed.json"
-fi
-find "$from" -name '*.mjs' -exec cp {} "$into/" \;

@@ -14,7 +14,8 @@ from tool_names import DEFAULT_TOOLS
 
 CLIENTS = HOME / ".conformance" / "clients"
 """Where `scripts/conformance-setup.sh clients` installs."""
-_BIN = CLIENTS / "node_modules" / ".bin"
+BIN = CLIENTS / "node_modules" / ".bin"
+"""The pinned Node.js is here too."""
 _INSPECTOR_REFUSED, _INSPECTOR_PROTOCOL_ERROR = 5, 1
 _LOAD = 300
 
@@ -31,9 +32,9 @@ def run_node(
     *command: str, env: dict[str, str] | None = None, cwd: Path | None = None, timeout: float = 180
 ) -> subprocess.CompletedProcess[str]:
     """Run a program from npm with the pinned Node.js."""
-    path = f"{_BIN}{os.pathsep}{os.environ['PATH']}"
+    path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
-        (str(_BIN / command[0]), *command[1:]),
+        (str(BIN / command[0]), *command[1:]),
         check=False,
         capture_output=True,
         cwd=cwd,

@@ -1,29 +1,31 @@
 """The generated half of docs/conformance.md: what the last complete run saw."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
+from conformance.hosts.checks import Seen
+from conformance.hosts.scripts import CALLS
 from conformance.report import Check, summary
-from conformance.scripted_model import Shown
 from conformance.servers import HOME
 
 PAGE = HOME / "docs" / "conformance.md"
 BEGIN, END = "<!-- begin: written by make conformance -->", "<!-- end -->"
-_CALLS = ("`read_file`", "`edit_file`", "`edit_file`, stale", "`edit_file`, retried")
+_QUOTED = ("`read_file`", "`edit_file`, stale")
+"""The calls whose results stand on the page word for word."""
 
 
-def renew(checks: Iterable[Check], shown: Mapping[str, list[Shown]]) -> bool:
+def renew(checks: Iterable[Check], seen: list[Seen]) -> bool:
     """Put the run between the marks; tell whether that changed anything."""
     old = PAGE.read_text(encoding="utf-8")
     head, _, rest = old.partition(BEGIN)
-    new = f"{head}{BEGIN}\n\n{body(list(checks), shown)}\n{END}{rest.partition(END)[2]}"
+    new = f"{head}{BEGIN}\n\n{body(list(checks), seen)}\n{END}{rest.partition(END)[2]}"
     PAGE.write_text(new, encoding="utf-8")
     return new != old
 
 
-def body(checks: list[Check], shown: Mapping[str, list[Shown]]) -> str:
+def body(checks: list[Check], seen: list[Seen]) -> str:
     """Return the tables; nothing in them depends on the machine or the hour."""
-    return "\n".join([*_counts(checks), *_remaining(checks), *_models(shown)])
+    return "\n".join([*_counts(checks), *_remaining(checks), *_pages(seen), *_models(seen)])
 
 
 def _counts(checks: list[Check]) -> list[str]:
@@ -51,30 +53,52 @@ def _share(check: Check) -> str:
     return f" ({check.seen})" if check.seen else ""
 
 
-def _models(shown: Mapping[str, list[Shown]]) -> list[str]:
-    rows = ["## What reaches the model", "", "| agent | call | the model is given | characters |", "|---|---|---|--:|"]
-    for agent, results in shown.items():
-        rows += [
-            f"| {agent} | {call} | {_form(one.text)} | {len(_steady(one.text)):,} |"
-            for call, one in zip(_CALLS, results, strict=False)
-        ]
-    rows += ["", "Word for word, with ids replaced and without what the agent adds about its own budget:", ""]
-    for agent, results in shown.items():
-        for call, one in zip(_CALLS, results, strict=False):
-            rows += [f"{agent}, {call}:", "", "```text", _steady(one.text), "```", ""]
+def _pages(seen: list[Seen]) -> list[str]:
+    names = [arrival.name for arrival in seen[0].arrivals] if seen else []
+    rows = [
+        "## Long files, page by page",
+        "",
+        f"| host | calls itself | {' | '.join(names)} |",
+        "|---|---" + "|---" * len(names) + "|",
+    ]
+    rows += [f"| {one.part} | `{one.client}` | {' | '.join(map(str, one.arrivals))} |" for one in seen]
+    if wanted := [f"{one.part} ({', '.join(one.elsewhere)})" for one in seen if one.elsewhere]:
+        rows += ["", f"Wanted to reach other addresses, and were refused: {'; '.join(wanted)}."]
+    return [*rows, ""]
+
+
+def _models(seen: list[Seen]) -> list[str]:
+    rows = ["## What reaches the model", "", "| host | call | the model is given | characters |", "|---|---|---|--:|"]
+    quotes = dict[tuple[str, str], list[str]]()
+    for host in seen:
+        for call, one in zip(CALLS, host.shown, strict=False):
+            text = _steady(one.text)
+            rows.append(f"| {host.part} | {call} | {_form(text)} | {len(text):,} |")
+            if call in _QUOTED:
+                quotes.setdefault((call, text), []).append(host.part)
+    rows += ["", "Word for word, with ids and times replaced and without what a host adds about its own budget:", ""]
+    for (call, text), parts in quotes.items():
+        rows += [f"{call}, in {', '.join(parts)}:", "", "```text", text, "```", ""]
     return rows
 
 
 def _form(text: str) -> str:
-    """Say which part of a result an agent hands on."""
-    if '"isError"' in text or "surehold/result" in text:
-        return "the whole result as JSON, inside a sentence of the agent"
-    if text.startswith('{"ok"'):
-        return "the structured content as JSON"
-    return "the text, inside a wrapper of the agent" if text.startswith('{"output"') else "the text"
+    """Say which part of a result a host hands on."""
+    core = text.partition("Output:\n")[2] or text
+    if any(word in core for word in ('"isError"', "is_error=", "surehold/result")):
+        return "the whole result"
+    if core.startswith('{"output"'):
+        return "the text, inside a wrapper of the host"
+    if core.startswith("[{"):
+        return "the content as JSON"
+    structured = re.search(r"""^\{["'](ok|path|error)["']""", core, flags=re.MULTILINE)
+    if structured is None:
+        return "the text"
+    return "the text and the structured content" if "\nsha256: " in core else "the structured content as JSON"
 
 
 def _steady(text: str) -> str:
     """Return a text without what differs from run to run."""
     without = re.sub(r"\s*<system-reminder>.*?</system-reminder>", "", text, flags=re.DOTALL)
-    return re.sub(r"\b[0-9a-hjkmnp-tv-z]{26}\b", "ID", without)
+    timeless = re.sub(r"^Wall time: [\d.]+ seconds", "Wall time: T seconds", without)
+    return re.sub(r"\b[0-9a-hjkmnp-tv-z]{26}\b", "ID", timeless)

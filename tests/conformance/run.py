@@ -1,7 +1,7 @@
 """Run every check with programs that others wrote, print each, and renew docs/conformance.md.
 
 `python -m conformance.run [part …]` with `tests` on the path; the parts are python, typescript, inspector, suite,
-agents and wheel. The exit code is 1 when something failed that was not foreseen, and 2 when a part does not exist.
+hosts and wheel, and each host by its name, such as codex. The exit code is 1 when something failed that was not foreseen, and 2 when a part does not exist.
 The document is renewed only by a run of all parts.
 """
 
@@ -9,20 +9,22 @@ import shutil
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
-from conformance import agents, node_clients, page, python_client, suite, wheel
+from conformance import node_clients, page, python_client, suite, wheel
+from conformance.hosts import checks as host_checks
+from conformance.hosts.table import HOSTS, Host
 from conformance.report import Check, table, unexpected
-from conformance.scripted_model import Shown
 
 
 def main(names: list[str]) -> int:
     start = time.monotonic()
-    shown = dict[str, list[Shown]]()
+    seen = list[host_checks.Seen]()
 
-    def with_agents(folder: Path) -> list[Check]:
-        found, seen = agents.checks(folder)
-        shown.update(seen)
+    def run_hosts(folder: Path, hosts: tuple[Host, ...] = HOSTS) -> list[Check]:
+        found, more = host_checks.checks(folder, hosts)
+        seen.extend(more)
         return found
 
     parts = {
@@ -30,25 +32,29 @@ def main(names: list[str]) -> int:
         "typescript": node_clients.typescript_checks,
         "inspector": node_clients.inspector_checks,
         "suite": suite.checks,
-        "agents": with_agents,
+        "hosts": run_hosts,
         "wheel": wheel.checks,
     }
-    if unknown := [name for name in names if name not in parts]:
-        print(f"There is no part `{unknown[0]}`; there are {', '.join(parts)}.", file=sys.stderr)
+    single = {host.key: partial(run_hosts, hosts=(host,)) for host in HOSTS}
+    if unknown := [name for name in names if name not in parts | single]:
+        print(f"There is no part `{unknown[0]}`; there are {', '.join(parts | single)}.", file=sys.stderr)
         return 2
     found = list[Check]()
     folder = Path(tempfile.mkdtemp(prefix="surehold-conformance-"))
     for name in names or parts:
         print(f"{name} …", file=sys.stderr, flush=True)
-        found += parts[name](folder / name)
+        found += (parts | single)[name](folder / name)
     print(table(found))
+    for one in seen:
+        print(f"\n{one.part}: calls itself {one.client}; wanted to reach {', '.join(one.elsewhere) or 'nothing else'}")
+        print("\n".join(f"  {arrival.name}: {arrival}" for arrival in one.arrivals))
     failed = unexpected(found)
     print(f"\n{_count(found)} {time.monotonic() - start:.0f} s.")
     if failed:
         print(f"The logs are kept: {folder}")
     else:
         shutil.rmtree(folder)
-    if not names and not failed and page.renew(found, shown):
+    if not names and not failed and page.renew(found, seen):
         print("docs/conformance.md was renewed; look at what changed.")
     return 1 if failed else 0
 

@@ -2,19 +2,25 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from conformance import page
+from conformance.hosts.checks import Seen
+from conformance.hosts.model import Call, Shown
+from conformance.hosts.scripts import Arrival
 from conformance.report import Check, summary, table, unexpected
-from conformance.scripted_model import Call, Script, Shown, Vendor, serve
 from conformance.suite import REVISIONS, expected_failures
 
 _NPM = Path(__file__).parent / "npm"
 _TEXT = page.PAGE.read_text(encoding="utf-8")
-_PINS = json.loads((_NPM / "clients" / "package.json").read_text(encoding="utf-8"))["dependencies"]
+_KINDS = ("clients", "hosts", "peers")
+_PINS = {
+    package: pin
+    for kind in _KINDS
+    for package, pin in json.loads((_NPM / kind / "package.json").read_text(encoding="utf-8"))["dependencies"].items()
+}
 _NAMES = {
     "@anthropic-ai/claude-code": "Claude Code",
     "@google/gemini-cli": "Gemini CLI",
@@ -23,6 +29,7 @@ _NAMES = {
     "@modelcontextprotocol/inspector": "Inspector",
     "@modelcontextprotocol/sdk": "TypeScript @modelcontextprotocol/sdk",
 }
+_FRAMEWORKS = ("google-adk", "langchain-mcp-adapters", "llama-index-tools-mcp", "openai-agents", "pydantic-ai-slim")
 
 
 @pytest.mark.parametrize("package", sorted(_NAMES))
@@ -30,7 +37,14 @@ def test_the_page_shows_the_version_that_is_pinned(package: str) -> None:
     assert f"{_NAMES[package]} {_PINS[package]}" in _TEXT
 
 
-@pytest.mark.parametrize("kind", ["clients", "peers"])
+@pytest.mark.parametrize("package", _FRAMEWORKS)
+def test_a_framework_and_everything_it_needs_is_pinned_to_one_version(package: str) -> None:
+    pins = (Path(__file__).parent / "pip" / f"{package}.txt").read_text(encoding="utf-8").splitlines()
+    assert len([pin for pin in pins if pin.startswith(f"{package}==")]) == 1
+    assert [pin for pin in pins if not re.fullmatch(r"[\w.-]+==[\w.]+", pin)] == []
+
+
+@pytest.mark.parametrize("kind", _KINDS)
 def test_every_npm_package_is_pinned_to_one_version_and_no_registry_is_named(kind: str) -> None:
     pins = json.loads((_NPM / kind / "package.json").read_text(encoding="utf-8"))["dependencies"]
     lock = (_NPM / kind / "package-lock.json").read_text(encoding="utf-8")
@@ -67,9 +81,14 @@ def test_only_a_failure_that_nobody_foresaw_is_unexpected() -> None:
 
 def test_what_a_model_was_shown_stands_word_for_word_without_what_changes_from_run_to_run() -> None:
     text = '{"ok":true,"changeId":"01m7h8de38825x3p2r4qg4zw1m"}\n<system-reminder>\n9 left\n</system-reminder>'
-    shown = Shown(call=Call(tool="read_file", arguments={}), text=text, is_error=False)
-    rows = page.body([], {"an agent": [shown]}).splitlines()
-    assert "| an agent | `read_file` | the structured content as JSON | 27 |" in rows
+    shown = Shown(call=Call(tool="read_file", arguments={}), text=text)
+    arrival = Arrival(name="long.txt", pages=2, characters=1234, size=2345, missing=[7, 8], in_order=True)
+    seen = Seen(part="a host", client="its-name", shown=[shown], arrivals=[arrival], elsewhere=["far:443"])
+    rows = page.body([], [seen]).splitlines()
+    assert "| a host | `read_file` | the structured content as JSON | 27 |" in rows
+    figures = "2 pages of at most 1,234 characters, 2,345 bytes; missing: 7-8"
+    assert f"| a host | `its-name` | {figures} |" in rows
+    assert "Wanted to reach other addresses, and were refused: a host (far:443)." in rows
     assert '{"ok":true,"changeId":"ID"}' in rows
 
 
@@ -80,36 +99,6 @@ def test_what_does_not_pass_is_listed_below_its_reason() -> None:
         Check(part="a suite", name="two", outcome="not scored", why=why),
         Check(part="a suite", name="three", outcome="passed"),
     ]
-    rows = page.body(checks, {}).splitlines()
+    rows = page.body(checks, []).splitlines()
     assert "| a suite | 1 | 1 | 1 | 0 |" in rows
     assert "| Known. | `one` (1 of 2 checks), `two` |" in rows
-
-
-def _requests() -> Iterator[tuple[Vendor, dict[str, object], dict[str, object]]]:
-    """Yield, for each vendor, a first request and one that carries the result of the call."""
-    tools = [{"name": "mcp__surehold__read_file"}, {"name": "read_file"}]
-    result = {"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": "shown"}]}
-    yield (
-        "anthropic",
-        {"tools": tools, "messages": [], "stream": True},
-        {"tools": tools, "messages": [{"role": "user", "content": [result]}], "stream": True},
-    )
-    functions = [{"functionDeclarations": [{"name": "read_file"}, {"name": "mcp_surehold_read_file"}]}]
-    part = {"functionResponse": {"name": "mcp_surehold_read_file", "response": "shown"}}
-    yield "gemini", {"tools": functions, "contents": []}, {"tools": functions, "contents": [{"parts": [part]}]}
-
-
-@pytest.mark.parametrize(("vendor", "first", "second"), list(_requests()))
-def test_the_scripted_model_calls_our_tool_and_records_what_it_is_shown(
-    vendor: Vendor, first: dict[str, object], second: dict[str, object]
-) -> None:
-    call = Call(tool="read_file", arguments={"path": "a"})
-
-    def script() -> Script:
-        yield call
-        return "done"
-
-    with serve(vendor, script()) as (_, model):
-        assert "surehold" in json.dumps(model.answer(first))
-        assert "done" in json.dumps(model.answer(second))
-    assert [(one.call, one.text) for one in model.shown] == [(call, "shown")]
