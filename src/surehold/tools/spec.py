@@ -180,7 +180,7 @@ class Tool(Generic[P, R]):
     guide: str = field(default="", repr=False)
     """What a model should know beyond the description."""
     brief: str = field(default="", repr=False)
-    """The same in a third of the words."""
+    """The same in a third of the words; where there is a guide, by default the first paragraph of the description."""
 
     def __call__(self, context: CallContext, params: P) -> R:
         """Call it from Python, with types."""
@@ -259,10 +259,11 @@ def tool(
     """Make a tool of a function whose types and docstring say the rest; `method` where a session calls it otherwise."""
 
     def make_tool(run: Callable[[CallContext, P], R]) -> Tool[P, R]:
-        types = get_type_hints(run)
+        types, description = get_type_hints(run), inspect.cleandoc(run.__doc__ or "")
+        first, _, _ = description.partition("\n\n")
         return Tool(
             name=name,
-            description=inspect.cleandoc(run.__doc__ or ""),
+            description=description,
             params=types["params"],
             result=types["return"],
             hints=hints,
@@ -270,7 +271,7 @@ def tool(
             run=run,
             method=method or name,
             guide=guide,
-            brief=brief,
+            brief=brief or (f"`{name}`: {first}" if guide else ""),
         )
 
     return make_tool

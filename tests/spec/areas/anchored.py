@@ -138,7 +138,7 @@ _GUIDANCE = section(
         "anchored:guidance:multi_file": "The guidance orders read A, edit A, read B, edit B, and batches per file.",
         "anchored:guidance:parameters": "The guidance says which fields each operation takes and that `file_path` is deprecated.",
         "anchored:guidance:identity": "The guidance says that line numbers are advisory and the hash is the identity.",
-        "anchored:guidance:places": "Description, server instructions, MCP prompt and `surehold prompt` carry the guidance.",
+        "anchored:guidance:places": "The description itself carries the whole guidance in at most 2,000 characters; server instructions, MCP prompt and `surehold prompt` carry the long form.",
         "anchored:guidance:lean": "The `lean` profile says the same in a third of the tokens.",
     },
 )

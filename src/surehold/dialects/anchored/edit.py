@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, Self, get_args
 
 from pydantic import Field
 
-from surehold.dialects.anchored.wire import BRIEF, GUIDE, WIRE
+from surehold.dialects.anchored.wire import GUIDE, WIRE
 from surehold.dialects.shared.params import proof_of
 from surehold.disk.base import Target
 from surehold.errors import SchemaInvalid, SureholdError
@@ -43,13 +43,10 @@ class LineOperation(NestedParams):
 
     op: Literal["replace_line", "insert_after", "insert_before", "delete_line", "replace_range", "delete_range"]
     hash: str | None = None
-    """Anchor of the line; BOF or EOF for inserts."""
     occurrence: int | None = None
     line: int | None = None
     start_hash: str | None = None
-    """Ranges: anchor of the first line."""
     end_hash: str | None = None
-    """Ranges: anchor of the last line."""
     start_line: int | None = None
     end_line: int | None = None
     content: str | None = None
@@ -90,7 +87,7 @@ class LineEditParams(Params):
 
     path: SubjectPath
     operations: list[LineOperation] = Field(max_length=5_000)
-    """All address the file as it is now; all or none; at most 5,000."""
+    """At most 5,000."""
     expected_sha256: str = ""
     """Refuse unless the file is exactly this version."""
     safety_check: Literal["strict", "warn", "off"] = "strict"
@@ -166,17 +163,30 @@ class LineEditResult(Result):
     wire=WIRE,
     method="edit_lines",  # `Session.edit` replaces quoted texts
     guide=GUIDE,
-    brief=BRIEF,
 )
 def edit(context: CallContext, params: LineEditParams) -> LineEditResult:
-    """Change lines by the anchors (`N#HASH`) that read_file shows with hashes: true. The hash is the line's identity; the number is advisory.
+    """Change lines by the anchors `N#HASH` of read_file(hashes: true). The number is advisory (a snapshot position), the hash is the authoritative identity.
+    Edit right after reading, one file after the other, all operations on a file in one call. Anchor on unique lines, not blanks, braces or
+    boilerplate; repeated lines: replace_range around them, or occurrence with line. One line: replace_line, delete_line, insert_after,
+    insert_before take hash; a block: replace_range, delete_range take start_hash, end_hash; mixing is refused. `path` names the
+    file; `file_path` is deprecated and will be rejected.
 
-    Operations: replace_line, insert_after, insert_before, delete_line take hash (repeated lines: copy the anchor with its .K);
-    replace_range, delete_range take start_hash and end_hash, both inclusive. Situations: one distinctive line -> replace_line; a
-    block, or repeated lines such as `}` -> replace_range between distinctive lines; new lines -> insert_after or insert_before.
-    Prefer distinctive lines as anchors. Edit soon after reading, one file completely after the other, all operations on a file in
-    one call. The answer carries fresh anchors, so no re-read is needed.
-    """
+    Freshness: after read_file with hashes, edit that file in the same response turn or the next one. Do not read A, then B, and edit A later: its
+    anchors would be stale. Process one file completely before you read anchors of another: read A, edit A, read B, edit B. The operations of one
+    call are atomic, against the same snapshot.
+    Anchors: prefer unique, distinctive content; avoid empty lines, closing braces, boilerplate (`display: flex;`, `</div>`); `!` marks bad anchors,
+    `~` middling ones. Where content repeats, use replace_range between two distinctive lines: both ends must be unique. To tell equal lines apart,
+    copy the anchor with its .K, or send occurrence (from 1) together with line.
+    | situation | operation |
+    |---|---|
+    | change one unique line | replace_line |
+    | change a block of lines | replace_range (both ends inclusive) |
+    | new lines between two lines | insert_after, insert_before (also BOF, EOF) |
+    | remove one unique line | delete_line |
+    | remove a block of lines | delete_range |
+    | the line repeats (empty, `}`, boilerplate) | replace_range around it, between unique neighbours |
+    Mixing, such as start_hash with a replace_line, fails. The answer shows the changed lines with fresh anchors: go on from those.
+    """  # noqa: D205 - the first paragraph is the lean form, several sentences long
     session = context.session
     target = session.workspace.target(params.path)
     call = _AnchoredEditCall(context, params, target)

@@ -11,9 +11,9 @@ Editing by anchors with `edit`:
 - Freshness: after reading a file with hashes, edit it in the same response turn or the next one. Do not read file A, then file B,
   and edit A later: its anchors may be stale by then. Finish one file (read, edit) before you read anchors of another.
 - Choosing anchors: prefer lines with unique, distinctive content. Avoid empty lines, closing braces and repeated boilerplate
-  (`position: fixed;`, `</div>`); rows marked `!` are bad anchors, rows marked `~` middling ones. Where content repeats, use
-  replace_range between two distinctive lines. To name one of several equal lines, copy its whole anchor with the `.K` at its end,
-  or send hash with occurrence (from 1) and line.
+  (`position: fixed;`, `display: flex;`, `</div>`); rows marked `!` are bad anchors, rows marked `~` middling ones. Where
+  content repeats, use replace_range between two distinctive lines: both ends must be unique. To name one of several equal lines,
+  copy its whole anchor with the `.K` at its end, or send hash with occurrence (from 1) and line together.
 
 | situation | operation |
 |---|---|
@@ -27,17 +27,10 @@ Editing by anchors with `edit`:
 - Several files: complete all operations on one file before the next: read A, edit A, read B, edit B. Send all operations on a
   file in one call: they are atomic and address the same snapshot.
 - Parameters: `path` names the file (`file_path` is deprecated and will be rejected). replace_line, delete_line, insert_after and
-  insert_before take `hash`; replace_range and delete_range take `start_hash` and `end_hash`. Mixing them is refused.
+  insert_before take `hash`; replace_range and delete_range take `start_hash` and `end_hash`. Mixing them, such as `start_hash`
+  with a replace_line, is refused.
 - The answer shows the changed lines with fresh anchors, and a refusal shows what is there now: go on from those, without reading
   the file again."""
-
-BRIEF = """\
-`edit`: copy anchors `N#HASH` from read_file(hashes: true); the number is advisory, the hash is the line's identity. Edit right after
-reading, one file after the other, all operations on a file in one call. Pick distinctive lines, not blanks, braces or boilerplate (`!`
-is bad, `~` middling); around repeated lines use replace_range. One line: replace_line, delete_line, insert_after, insert_before with
-`hash`; a block: replace_range, delete_range with `start_hash`, `end_hash`. `path` names the file, `file_path` is deprecated.
-Go on from the fresh anchors in the answer."""
-
 
 _SCHEMA_FIELDS = ("operations_applied", "must_refresh_from_line", "diff", "new_anchors", "sha256", "change_id")
 """Fields that the schema names; each result has more."""

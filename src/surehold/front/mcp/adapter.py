@@ -20,7 +20,7 @@ from surehold.front.shared.approval_queue import ApprovalQueue
 from surehold.front.shared.bug_report import answer_after_bug
 from surehold.front.shared.sanitize import ensure_utf8, has_surrogates, lone_surrogate_error, without_surrogates
 from surehold.tools.call import AnswerBudget, CallContext
-from surehold.tools.export import build_guidance, describe_protocol, mcp_tool
+from surehold.tools.export import build_guidance, mcp_tool
 from surehold.tools.spec import Answer, AnyTool, Json, Tool
 from surehold.workspace.proposal import ChangeRecord
 from surehold.workspace.workspace import Workspace
@@ -111,7 +111,7 @@ class Adapter:
             name="surehold",
             title="How to use Surehold",
             description="What a model should know about these file tools.",
-            render=lambda _: as_user_message(self.guidance),
+            render=lambda _: as_user_message(self.instructions),
         )
         self._prompts = {one.name: one for one in (guidance, *prompts)}
 
@@ -124,11 +124,7 @@ class Adapter:
 
     @property
     def instructions(self) -> str:
-        protocol = describe_protocol(list(self._tools), roots=self._workspace.roots, lean=self.options.lean)
-        return ensure_utf8("\n\n".join([protocol, *(one.brief for one in self._tools.values() if one.brief)]))
-
-    @property
-    def guidance(self) -> str:
+        """How the tools are used: for the handshake, and as a prompt."""
         return ensure_utf8(build_guidance(self._tools.values(), roots=self._workspace.roots, lean=self.options.lean))
 
     # Tools.
