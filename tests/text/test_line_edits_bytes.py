@@ -49,6 +49,17 @@ def test_a_lone_cr_inside_a_line_is_content() -> None:
     assert len(file.rows) == 2
 
 
+@pytest.mark.parametrize("codec", ["utf-8", "utf-16-le"])
+def test_a_cr_at_the_end_of_the_file_stays_content_when_lines_follow(codec: str) -> None:
+    mark = "\ufeff" if codec != "utf-8" else ""
+    file = File(f"{mark}one\nlast\r".encode(codec))
+
+    after = f"{mark}one\nlast\r\r\nnew\nmore".encode(codec)
+    assert file.edit(InsertAfter(hash=file.anchor(2), content="new\nmore")) == after
+    assert file.edit(InsertAfter(hash="EOF", content="new\nmore")) == after
+    assert [row.text for row in File(after).rows.values()] == ["one", "last\r", "new", "more"]
+
+
 def test_a_file_of_lone_crs_keeps_them() -> None:
     file = File(b"one\rtwo\rthree\r")
 

@@ -78,3 +78,57 @@ def test_every_suspicion_is_reported_and_the_worst_comes_first() -> None:
         ("seam_duplicate", True),
         ("parse_error", True),
     ]
+
+
+@requirement("anchored:sanity:habits")
+@pytest.mark.parametrize("new", ["+second row", "+second row\n+and more", "+    second row", "+\n+second row"])
+def test_the_plus_of_a_diff_is_mentioned(new: str) -> None:
+    found = report("a.txt", TEXT, TEXT.replace("second line", new))
+
+    assert found.status == "clean"
+    assert "Line 2 begins with `+`, as in a diff, and what it replaces does not." in found.warnings
+
+
+@requirement("anchored:sanity:habits")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("- item one\n- item two\n", "- item one\n+ item two\n"),
+        ("+ old item\nrest\n", "+new item\nrest\n"),
+        ("one\ntwo\n", "one\n+two\nnot all of them\n"),
+        ("one\ntwo\n", "one\n++count;\n"),
+        ("one\n\n", "one\n+added where nothing was\n"),
+    ],
+)
+def test_other_signs_are_not_taken_for_those_of_a_diff(before: str, after: str) -> None:
+    assert "diff_sign" not in [finding.kind for finding in report("a.txt", before, after).findings]
+
+
+@requirement("anchored:sanity:habits")
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        ("if x {\n    let x = 1;\n}\n", "if x {\nlet x = 2;\n}\n", 2),
+        ("    foo();\n    bar();\n    baz();\n", "foot();\nbart();\n    baz();\n", 1),
+        ("\tone\n\ttwo\n", "\tone\n2\n", 2),
+    ],
+)
+def test_a_replacement_that_loses_its_indentation_is_mentioned(before: str, after: str, line: int) -> None:
+    found = report("a.txt", before, after)
+
+    assert found.status == "clean"
+    assert f"Line {line} is not indented, and what it replaces was." in found.warnings
+
+
+@requirement("anchored:sanity:habits")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a:\n    one\n", "a:\n  one more\n"),
+        ("a\n    one\n", "a\n"),
+        ("a\nb\n", "a\nc\n"),
+        ("a:\n    one\ntwo\n", "a:\nthree\n"),
+    ],
+)
+def test_indentation_that_is_kept_in_part_or_was_never_there_is_not_mentioned(before: str, after: str) -> None:
+    assert "lost_indentation" not in [finding.kind for finding in report("a.txt", before, after).findings]

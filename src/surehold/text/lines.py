@@ -120,6 +120,11 @@ class Lines:
         begin, end = self.starts[index], self.starts[index + 1]
         return self._data[begin + len(self.contents[index]) : end]
 
+    def close_last_line(self, ending: bytes) -> bytes:
+        """Return how an unterminated last line is ended before new lines: a CR at its end must stay content."""
+        ends_in_cr = bool(self.contents) and self.contents[-1].endswith(self._cr)
+        return self._cr + self._lf if ends_in_cr and ending == self._lf else ending
+
     def terminator_near(self, offset: int) -> bytes:
         """Return the terminator of the line at an offset, else of the line above it, else the one most lines use."""
         index = self.index_at(offset)

@@ -255,6 +255,23 @@ def test_damage_is_refused_unless_the_caller_insists(place: Place) -> None:
     assert already_broken.ok
 
 
+@requirement("anchored:sanity:habits")
+def test_a_plus_of_a_diff_and_lost_indentation_are_written_with_a_warning(lines: Lines) -> None:
+    lines.put("fn example() {\n    let first = 1;\n    let second = 2;\n}\n")
+    anchors = lines.read()
+
+    plus = lines.edit({"op": "replace_line", "hash": anchors[2], "content": "+    let first = 3;"}, dry_run=True)
+    lost = lines.edit({"op": "replace_line", "hash": anchors[3], "content": "let second = 3;"})
+
+    assert "Line 2 begins with `+`, as in a diff, and what it replaces does not." in plus.data["warnings"]
+    assert (lost.data["safety_status"], lost.data["warnings"]) == (
+        "clean",
+        ["Line 3 is not indented, and what it replaces was."],
+    )
+    assert "Warning: Line 3 is not indented, and what it replaces was." in lost.text
+    assert lines.get() == "fn example() {\n    let first = 1;\nlet second = 3;\n}\n"
+
+
 @requirement("promise:product:default_tools", "promise:product:shared_tools")
 def test_both_families_are_served_and_their_common_tools_once(place: Place) -> None:
     names = [tool["name"] for tool in place.client.request("tools/list")["tools"]]

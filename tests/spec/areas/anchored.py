@@ -105,6 +105,7 @@ _SANITY = section(
         "anchored:sanity:seam_duplicate": "An edge line of the new block that newly equals the line it touches is suspicious.",
         "anchored:sanity:markers": "Newly introduced conflict markers or anchor prefixes are suspicious.",
         "anchored:sanity:only_warnings": "Everything else, such as equal new lines elsewhere, is a warning with status clean.",
+        "anchored:sanity:habits": "A `+` as in a diff before every new line, and a replacement that loses all indentation, are warnings with status clean.",
         "anchored:sanity:names_operation": "The error names the operation that broke the file.",
         "anchored:sanity:broken_before": "A file that did not parse before is never blocked.",
         "anchored:sanity:settings": "`safety_check` is strict, warn or off, by default strict.",

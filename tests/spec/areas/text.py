@@ -13,6 +13,8 @@ TEXT = (
             "text:line:numbers": "Line numbers equal those of `grep -n`.",
             "text:line:own_terminator": "Each line keeps its own terminator, and all raw lines join to the file.",
             "text:line:count": "An empty file has 0 lines, and a final terminator does not begin another line.",
+            "text:line:last_cr": "A CR at the end of the last line stays content when lines are added after it.",
+            "text:bom:emptied": "A file with a byte order mark that loses all of its lines keeps the mark, and no line is shown as new.",
             "text:line:wide_characters": "In UTF-16 and UTF-32 lines end only between code units.",
             "text:new_line:neighbour": "A new line takes the terminator of the line it follows, else of the one it precedes.",
             "text:new_line:dominant": "Without a neighbour a new line takes the file's dominant terminator, else LF.",

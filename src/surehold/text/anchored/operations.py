@@ -202,7 +202,7 @@ def _appended_span(lines: Lines, rows: list[tuple[bytes, bytes]]) -> Span | None
     if not rows:
         return None
     at = lines.starts[len(lines)]
-    endings = [rows[0][1], *(ending for _, ending in rows[:-1])]
+    endings = [lines.close_last_line(rows[0][1]), *(ending for _, ending in rows[:-1])]
     new = b"".join(ending + content for ending, (content, _) in zip(endings, rows, strict=True))
     return Span(start=at, end=at, new=new)
 

@@ -114,7 +114,8 @@ def _build_span(
         if not added[-1].ended or keeps_open:
             ends[-1] = b""
         if first == end and len(lines) and not lines.final_newline:
-            head = _inherited_terminators(before, first, end, 1)[0]  # the line above was the last, and is not any more
+            # The line above was the last, and is not any more.
+            head = lines.close_last_line(_inherited_terminators(before, first, end, 1)[0])
     new = head + b"".join(piece.content + stop for piece, stop in zip(added, ends, strict=True))
     return Span(start=lines.starts[first], end=lines.starts[end], new=new)
 

@@ -138,6 +138,32 @@ def _underlines_title(region: SanityRegion, index: int) -> bool:
     return any(_TITLE.fullmatch(row.strip()) for row in (*above, *below))
 
 
+_DIFF_SIGN = re.compile(rb"\+(?!\+|=| \S)")
+"""Not an operator, and not an item of a list."""
+
+
+def find_copied_habits(changed: Sequence[SanityRegion]) -> Iterator[SanityFinding]:
+    """Mention, each once, what callers copy or lose by habit: the `+` of a diff, and the indentation of what they replace."""
+    replacing = [
+        region for region in changed if any(map(bytes.strip, region.old)) and any(map(bytes.strip, region.new))
+    ]
+    for region in replacing:
+        filled = [row for row in region.new if row.strip()]
+        if all(map(_DIFF_SIGN.match, filled)) and not any(row.lstrip().startswith(b"+") for row in region.old):
+            fault = f"line {region.line} begins with `+`, as in a diff, and what it replaces does not"
+            yield SanityFinding(kind="diff_sign", fault=fault, line=region.line)
+            break
+    for region in replacing:
+        if _is_indented(region.old) and not any(row[:1] in (b" ", b"\t") for row in region.new):
+            fault = f"line {region.line} is not indented, and what it replaces was"
+            yield SanityFinding(kind="lost_indentation", fault=fault, line=region.line)
+            break
+
+
+def _is_indented(rows: Sequence[bytes]) -> bool:
+    return all(row[:1] in (b" ", b"\t") for row in rows if row.strip())
+
+
 SanityMode = Literal["strict", "warn", "off"]
 SanityStatus = Literal["clean", "suspicious", "off"]
 
@@ -193,6 +219,7 @@ class SanityCheck:
         syntax = syntax_finding(subject, self.parse(self.path, subject.before), lexis)
         seams = list(find_repeated_neighbours(changed)) if subject.before else []
         found = [*find_tool_marks(changed, is_prose=lexis.is_prose), *seams, *([syntax] if syntax else [])]
+        found += find_copied_habits(changed)
         if not seams:
             found += find_repeated_lines(changed)
         return sorted(found, key=lambda finding: not finding.suspicious)

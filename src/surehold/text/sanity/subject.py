@@ -18,6 +18,8 @@ FindingKind = Literal[
     "conflict_marker",
     "anchor_prefix",
     "line_number_prefix",
+    "diff_sign",
+    "lost_indentation",
     "doubtful_syntax",
     "duplicate_lines",
     "syntax_not_checked",
