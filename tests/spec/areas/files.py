@@ -78,6 +78,7 @@ FILES = (
             "files:apply_patch:markers": "Blanks around `*** Begin Patch` and `*** End Patch` do not matter.",
             "files:apply_patch:near_misses": "A hunk whose lines differ in quotes, dashes or blanks, or are only similar, is refused with the closest lines.",
             "files:apply_patch:already_applied": "A hunk counts as applied already only where its context is around the new lines.",
+            "files:apply_patch:peers": "Situations that tests of other patch tools look at have the outcome that is written down here, and a reason where it is another one.",
             "files:apply_patch:atomic": "All files or none change, also across a crash.",
             "files:apply_patch:changed_files": "The result lists every file with operation, toPath, both hashes, diff and trashedTo.",
             "files:audit:every_call": "Every modifying call is in the audit log, failed ones too, with timestamp, session, agent, tool, operation, paths, both hashes, diff, outcome, error kind, change id, sequence number and chained hash.",
