@@ -13,6 +13,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -36,12 +37,13 @@ NOTES = PROJECT / ".mutate"
 GOAL_PERCENT = 95
 
 TRACED = ("workspace", "disk", "stores", "text", "properties", "dialects")
-"""The folders of tests whose lines are recorded."""
+"""The folders of tests whose lines are recorded, where they run in the same process."""
+_TALKS_TO_SERVER = re.compile(r"\b(StdioClient|Desk|Place)\b")
 WIDE = {
-    "workspace": ("workspace/test_durable.py", "workspace/test_recover.py", "concurrency", "crash"),
-    "disk": ("workspace/test_durable.py", "disk/test_faults.py", "concurrency", "crash"),
+    "workspace": ("workspace/test_durable.py", "dialects/claude", "concurrency", "crash"),
+    "disk": ("workspace/test_durable.py", "workspace/test_editor.py", "concurrency", "crash"),
     "stores": ("workspace/test_durable.py", "stores/test_many_writers.py", "concurrency"),
-    "text": (),
+    "text": ("dialects",),
 }
 """The tests that start processes, whose lines are not known: what a mutant of a package meets then."""
 _NARROW_SECONDS, _WIDE_SECONDS, _TEST_SECONDS = 20, 240, 60
@@ -168,6 +170,7 @@ def trace_tests(copies: Sequence[PrivateCopy]) -> list[TracedTest]:
         str(file.relative_to(PROJECT)): hashlib.sha256(source.digest() + file.read_bytes()).hexdigest()
         for folder in TRACED
         for file in sorted((PROJECT / "tests" / folder).rglob("test_*.py"))
+        if not _TALKS_TO_SERVER.search(file.read_text("utf-8"))
     }
     changed = [name for name, digest in digests.items() if _note_of(name).get("of") != digest]
 
@@ -220,7 +223,7 @@ def pick_tests(mutant: Mutant, tests: Sequence[TracedTest]) -> tuple[list[str], 
             break
         narrow.append(one.id)
     rest = [one.id for one in found[len(narrow) :]] if found else [f"tests/{package}"]
-    return narrow, [*(f"tests/{path}" for path in WIDE[package]), *rest]
+    return narrow, [*rest, *(f"tests/{path}" for path in WIDE[package])]
 
 
 def find_killer(mutant: Mutant, copy: PrivateCopy, tests: Sequence[TracedTest]) -> str:

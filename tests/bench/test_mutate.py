@@ -109,8 +109,8 @@ def test_a_mutant_meets_the_fastest_tests_that_execute_it_first_and_the_others_l
         TracedTest(id="slow", seconds=1_000, lines={"text/a.py": frozenset({2})}),
     ]
 
-    assert pick_tests(mutant, tests) == (["quick"], ["slow"])
-    assert pick_tests(mutant, []) == ([], ["tests/text"])
+    assert pick_tests(mutant, tests) == (["quick"], ["slow", "tests/dialects"])
+    assert pick_tests(mutant, []) == ([], ["tests/text", "tests/dialects"])
 
 
 def test_a_mutant_is_made_in_a_copy_noticed_there_and_gone_afterwards(tmp_path: Path) -> None:
