@@ -132,9 +132,13 @@ class _MutantFinder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Expr(self, node: ast.Expr) -> None:
-        if isinstance(node.value, ast.Call):
+        if isinstance(node.value, ast.Call) and self._text(node.value.func) != "assert_never":
             self._add(node, "pass")
         self.generic_visit(node)
+
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg != "strict":  # an assertion about what is zipped
+            self.visit(node.value)
 
     def visit_With(self, node: ast.With) -> None:
         for item in node.items:

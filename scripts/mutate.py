@@ -1,8 +1,8 @@
 """Ask whether the tests notice: a sample of small wrong changes, each made in a private copy, and tests run against it.
 
 1. Once, the tests of TRACED run on the unchanged source, and what lines each of them executes is kept in `.mutate`.
-2. A mutant first meets the tests that execute its lines, the fastest first; then, if they all pass, those of its package
-   in WIDE, and the slow rest, until the time is over.
+2. A mutant first meets the tests that execute its lines; then, if they all pass, the slow ones among them and those of
+   its package in WIDE, until the time is over.
 3. A mutant is killed when a test fails that passes on the unchanged source. Mutants that change nothing, by judgement,
    are listed in `equivalent_mutants.py`, with the reason, and do not count.
 
@@ -19,7 +19,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -46,7 +45,7 @@ WIDE = {
     "text": ("dialects",),
 }
 """The tests that start processes, whose lines are not known: what a mutant of a package meets then."""
-_NARROW_SECONDS, _WIDE_SECONDS, _TEST_SECONDS = 20, 240, 60
+_NARROW_SECONDS, _WIDE_SECONDS, _TEST_SECONDS = 30, 240, 120
 _NOT_COPIED = (".git", ".venv", ".mutate", ".conformance", ".hypothesis", ".*_cache", "build", "dist")
 
 
@@ -78,27 +77,15 @@ class PrivateCopy:
             file.write_bytes(source)
             os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
 
-    def run_tests(self, tests: Sequence[str], *, seconds: float, first_only: bool = True, trace: bool = False) -> Any:
-        """Run tests, and return what the plugin below reports; an empty report when pytest did not come that far."""
-        report, named = self._directory / "report.json", self._directory / "tests.txt"
+    def run_tests(
+        self, tests: Sequence[str], *, seconds: float, first_only: bool = True, trace: bool = False
+    ) -> dict[str, Any]:
+        """Run tests, and return what failed, what took how long, and which lines were executed."""
+        report = self._directory / "report.json"
         report.unlink(missing_ok=True)
-        named.write_text("\n".join(tests), encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "mutate", "-p", "no:randomly", "-p", "no:cacheprovider"]
-        command += ["--timeout", str(_TEST_SECONDS), "--basetemp", str(self._directory / "tmp"), f"@{named}"]
-        path = os.pathsep.join(str(self._directory / folder) for folder in ("src", "scripts"))
-        wish = {"report": str(report), "seconds": seconds, "trace": trace}
-        environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "MUTATE": json.dumps(wish)}
-        process = subprocess.Popen(
-            [*command, "-x"] if first_only else command,
-            cwd=self._directory,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        process = self._start_pytest(tests, *(["-x"] if first_only else []), seconds=seconds, trace=trace)
         try:
-            process.wait(timeout=seconds + 3 * _TEST_SECONDS)
+            process.wait(timeout=seconds + 2 * _TEST_SECONDS)
         except subprocess.TimeoutExpired:
             return {"failed": ["a test that hangs"]}
         finally:
@@ -107,59 +94,37 @@ class PrivateCopy:
                 process.wait()
         return json.loads(report.read_text("utf-8")) if report.exists() else {"failed": ["the start of pytest"]}
 
+    def try_in_forks(self, mutants: Sequence[tuple[Mutant, Sequence[str]]]) -> Iterator[str | None]:
+        """Yield which test noticed each mutant, empty if none did; None where it must be tried with a fresh start."""
+        rows, results, package = self._directory / "mutants.json", self._directory / "results", "src/surehold"
+        sources = {one.path: (self._directory / package / one.path).read_bytes() for one, _ in mutants}
+        told = [
+            {"path": one.path, "source": one.apply(sources[one.path]).decode(), "tests": tests}
+            for one, tests in mutants
+        ]
+        rows.write_text(json.dumps(told), encoding="utf-8")
+        files = sorted({test.partition("::")[0] for _, tests in mutants for test in tests})
+        process = self._start_pytest(files, seconds=1 << 30, mutants=str(rows), results=str(results))
+        done = 0
+        while process.poll() is None or done < len(mutants):
+            lines = results.read_text("utf-8").splitlines() if results.exists() else []
+            yield from (json.loads(line) for line in lines[done:])
+            if process.poll() is not None and len(lines) == done:
+                raise RuntimeError("pytest ended before all mutants were tried.")
+            done = len(lines)
+            time.sleep(0.1)
 
-class MutationPlugin:
-    """Runs inside pytest: stops in time, and reports what failed, and which lines each test executed if that is asked."""
-
-    def __init__(self, wish: dict[str, Any]) -> None:
-        self._wish, self._until = wish, time.monotonic() + wish["seconds"]
-        self._failed, self._seconds = list[str](), dict[str, float]()
-        self._coverage: Any = None
-        if wish["trace"]:
-            import coverage
-
-            source = PROJECT / "src" / "surehold"
-            self._coverage = coverage.Coverage(data_file=None, include=[f"{source}/*"], config_file=False)
-            self._coverage.start()
-
-    def pytest_runtest_setup(self, item: Any) -> None:
-        if self._coverage:
-            self._coverage.switch_context(item.nodeid)
-
-    def pytest_collectreport(self, report: Any) -> None:
-        if report.failed:
-            self._failed.append(report.nodeid)
-
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        self._seconds[report.nodeid] = self._seconds.get(report.nodeid, 0) + report.duration
-        if report.failed:
-            self._failed.append(report.nodeid)
-
-    def pytest_runtest_teardown(self, item: Any) -> None:
-        if time.monotonic() > self._until:
-            item.session.shouldstop = "the time is over"
-
-    def pytest_sessionfinish(self) -> None:
-        found: dict[str, Any] = {"failed": self._failed, "seconds": self._seconds}
-        if self._coverage:
-            self._coverage.stop()
-            found["lines"] = _lines_by_test(self._coverage.get_data())
-        Path(self._wish["report"]).write_text(json.dumps(found), encoding="utf-8")
-
-
-def pytest_configure(config: Any) -> None:
-    """Make this script a plugin of pytest: it reports to the script that started it."""
-    config.pluginmanager.register(MutationPlugin(json.loads(os.environ["MUTATE"])))
-
-
-def _lines_by_test(data: Any) -> dict[str, dict[str, list[int]]]:
-    found: dict[str, dict[str, list[int]]] = {}
-    package = PROJECT / "src" / "surehold"
-    for file in data.measured_files():
-        for line, tests in data.contexts_by_lineno(file).items():
-            for test in filter(None, tests):
-                found.setdefault(test, {}).setdefault(str(Path(file).relative_to(package)), []).append(line)
-    return found
+    def _start_pytest(self, tests: Sequence[str], *options: str, **wish: Any) -> "subprocess.Popen[bytes]":
+        named = self._directory / "tests.txt"
+        named.write_text("\n".join(tests), encoding="utf-8")
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "mutate_plugin", "-p", "no:randomly", *options]
+        command += ["-p", "no:cacheprovider", "--timeout", str(_TEST_SECONDS)]
+        command += ["--basetemp", str(self._directory / "tmp"), f"@{named}"]
+        path = os.pathsep.join(str(self._directory / folder) for folder in ("src", "scripts"))
+        wish = {"report": str(self._directory / "report.json"), "trace": False, "mutants": "", **wish}
+        environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "MUTATE": json.dumps(wish)}
+        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        return subprocess.Popen(command, cwd=self._directory, env=environment, start_new_session=True, **quiet)
 
 
 def trace_tests(copies: Sequence[PrivateCopy]) -> list[TracedTest]:
@@ -212,57 +177,81 @@ def _passing_tests(note: dict[str, Any]) -> Iterator[TracedTest]:
 
 
 def pick_tests(mutant: Mutant, tests: Sequence[TracedTest]) -> tuple[list[str], list[str]]:
-    """Return the tests that a mutant meets first, and those that it meets if they all pass."""
-    lines, found = frozenset(range(mutant.line, mutant.last_line + 1)), list[TracedTest]()
-    for wanted in (lines, frozenset({mutant.statement_line})):
-        found = found or [one for one in tests if wanted & one.lines.get(mutant.path, frozenset())]
-    package, narrow, total = mutant.path.split("/")[0], list[str](), 0.0
+    """Return the tests that a mutant meets first, and those that it meets if they all pass.
+
+    They execute its lines; or those of its statement, or of its module, if what runs on import is mutated. Those of its
+    own package come first, and the fastest of them.
+    """
+    found = list[TracedTest]()
+    executed = [(one, one.lines[mutant.path]) for one in tests if mutant.path in one.lines]
+    for wanted in (range(mutant.line, mutant.last_line + 1), [mutant.statement_line]):
+        found = found or [one for one, lines in executed if not lines.isdisjoint(wanted)]
+    package = mutant.path.split("/")[0]
+    found = sorted(found or [one for one, _ in executed], key=lambda one: not one.id.startswith(f"tests/{package}/"))
+    total, narrow = 0.0, list[str]()
     for one in found:
         total += one.seconds
         if total > _NARROW_SECONDS:
             break
         narrow.append(one.id)
-    rest = [one.id for one in found[len(narrow) :]] if found else [f"tests/{package}"]
+    rest = [one.id for one in found[len(narrow) :]]
     return narrow, [*rest, *(f"tests/{path}" for path in WIDE[package])]
 
 
-def find_killer(mutant: Mutant, copy: PrivateCopy, tests: Sequence[TracedTest]) -> str:
-    """Return the test that notices a mutant; empty when none does."""
-    narrow, wide = pick_tests(mutant, tests)
-    with copy.mutated(mutant):
-        for chosen, seconds in ((narrow, _NARROW_SECONDS * 5), (wide, _WIDE_SECONDS)):
-            if chosen and (failed := copy.run_tests(chosen, seconds=seconds)["failed"]):
-                return failed[0]
-    return ""
+class MutationRun:
+    """Tries mutants, as many at once as there are copies."""
 
+    def __init__(self, copies: Sequence[PrivateCopy], tests: Sequence[TracedTest]) -> None:
+        self.killers: dict[Mutant, str] = {}
+        """The test that noticed a mutant; empty when none did."""
+        self._tests, self._copies = tests, copies
+        self._free = SimpleQueue[PrivateCopy]()
+        for copy in copies:
+            self._free.put(copy)
 
-def try_mutants(sample: Sequence[Mutant], copies: Sequence[PrivateCopy]) -> dict[Mutant, str]:
-    """Return who killed each mutant; kills by tests that fail on the unchanged source are left out."""
-    tests = trace_tests(copies)
-    print(f"{len(tests)} tests are traced.", flush=True)
-    free, done = SimpleQueue[PrivateCopy](), dict[Mutant, str]()
-    for copy in copies:
-        free.put(copy)
-    printing = threading.Lock()
+    def try_all(self, sample: Sequence[Mutant]) -> None:
+        """Let all mutants meet the tests that execute them, and then those that are left the slow ones."""
+        shares = [sample[number :: len(self._copies)] for number in range(len(self._copies))]
+        with ThreadPoolExecutor(len(self._copies)) as pool:
+            list(pool.map(self._try_share, self._copies, shares))
+            list(pool.map(self._try_wide, self.survivors()))
+        self._forget_flaky()
 
-    def try_one(mutant: Mutant) -> None:
-        copy = free.get()
-        began = time.monotonic()
+    def survivors(self) -> list[Mutant]:
+        return sorted((mutant for mutant, killer in self.killers.items() if not killer), key=str)
+
+    def _try_share(self, copy: PrivateCopy, share: Sequence[Mutant]) -> None:
+        picked, later = [(mutant, pick_tests(mutant, self._tests)[0]) for mutant in share], list[int]()
+        for index, killer in enumerate(copy.try_in_forks(picked)):
+            if killer is None:
+                later.append(index)
+            else:
+                self._note(picked[index][0], killer)
+        for mutant, tests in (picked[index] for index in later):
+            self._note(mutant, self._try_tests(copy, mutant, tests, _NARROW_SECONDS * 5))
+
+    def _try_wide(self, mutant: Mutant) -> None:
+        copy = self._free.get()
         try:
-            done[mutant] = find_killer(mutant, copy, tests)
+            killer = self._try_tests(copy, mutant, pick_tests(mutant, self._tests)[1], _WIDE_SECONDS)
         finally:
-            free.put(copy)
-        with printing:
-            word = "killed" if done[mutant] else "SURVIVES"
-            print(f"{len(done):4} {word:8} {time.monotonic() - began:4.0f} s  {mutant}  {done[mutant]}", flush=True)
+            self._free.put(copy)
+        self._note(mutant, killer)
 
-    with ThreadPoolExecutor(len(copies)) as pool:
-        list(pool.map(try_one, sample))
-    killers = sorted({killer for killer in done.values() if "::" in killer})
-    flaky = set(copies[0].run_tests(killers, seconds=3600, first_only=False)["failed"]) if killers else set[str]()
-    for mutant in [mutant for mutant, killer in done.items() if killer in flaky]:
-        print(f"undecided: {mutant}, since its killer fails without it: {done.pop(mutant)}")
-    return done
+    def _try_tests(self, copy: PrivateCopy, mutant: Mutant, tests: Sequence[str], seconds: float) -> str:
+        with copy.mutated(mutant):
+            return next(iter(copy.run_tests(tests, seconds=seconds)["failed"] if tests else ()), "")
+
+    def _note(self, mutant: Mutant, killer: str) -> None:
+        self.killers[mutant] = killer
+        print(f"{mutant}: {f'killed by {killer}' if killer else 'survives'}", flush=True)
+
+    def _forget_flaky(self) -> None:
+        """Take back what was killed by a test that fails on the unchanged source too."""
+        tests = sorted({killer for killer in self.killers.values() if "::" in killer})
+        flaky = set(self._copies[0].run_tests(tests, seconds=3600, first_only=False)["failed"]) if tests else set[str]()
+        for mutant in [mutant for mutant, killer in self.killers.items() if killer in flaky]:
+            print(f"Undecided, since its killer fails without it: {mutant}: {self.killers.pop(mutant)}")
 
 
 def main() -> int:
@@ -280,13 +269,16 @@ def main() -> int:
     )
     with tempfile.TemporaryDirectory(prefix="mutate-") as directory:
         copies = [PrivateCopy(Path(directory) / str(number)) for number in range(options.jobs)]
-        done = try_mutants(sample, copies)
-    survivors = [mutant for mutant, killer in done.items() if not killer]
-    killed = len(done) - len(survivors)
-    print(f"\n{killed} of {len(done)} killed: {100 * killed / max(len(done), 1):.1f} % (seed {options.seed}).")
-    for mutant in sorted(survivors, key=str):
+        tests = trace_tests(copies)
+        print(f"{len(tests)} tests are traced.", flush=True)
+        run = MutationRun(copies, tests)
+        run.try_all(sample)
+    survivors, decided = run.survivors(), len(run.killers)
+    percent = 100 * (decided - len(survivors)) / max(decided, 1)
+    print(f"\n{decided - len(survivors)} of {decided} killed: {percent:.1f} % (seed {options.seed}).")
+    for mutant in survivors:
         print(f"survives: {mutant}")
-    return 0 if 100 * killed >= GOAL_PERCENT * len(done) else 1
+    return 0 if percent >= GOAL_PERCENT else 1
 
 
 if __name__ == "__main__":

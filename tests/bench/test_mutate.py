@@ -110,7 +110,8 @@ def test_a_mutant_meets_the_fastest_tests_that_execute_it_first_and_the_others_l
     ]
 
     assert pick_tests(mutant, tests) == (["quick"], ["slow", "tests/dialects"])
-    assert pick_tests(mutant, []) == ([], ["tests/text", "tests/dialects"])
+    assert pick_tests(mutant, tests[1:2]) == (["elsewhere"], ["tests/dialects"])
+    assert pick_tests(mutant, []) == ([], ["tests/dialects"])
 
 
 def test_a_mutant_is_made_in_a_copy_noticed_there_and_gone_afterwards(tmp_path: Path) -> None:
@@ -124,8 +125,12 @@ def test_a_mutant_is_made_in_a_copy_noticed_there_and_gone_afterwards(tmp_path: 
         assert (file.read_bytes(), (PACKAGE / path).read_bytes()) == (mutant.apply(source), source)
         noticed = copy.run_tests(tests, seconds=60)["failed"]
     clean = copy.run_tests(tests, seconds=60, trace=True)
+    draft = find_mutants("workspace/draft.py", (PACKAGE / "workspace" / "draft.py").read_bytes())
+    on_import = next(one for one in draft if one.scope == "Draft")
+    forked = list(copy.try_in_forks([(mutant, noticed), (on_import, noticed)]))
 
     assert len(noticed) == 1
+    assert forked == [noticed[0], None]
     assert noticed[0].startswith("tests/workspace/test_reading.py::")
     assert (file.read_bytes(), clean["failed"]) == (source, [])
     assert mutant.line in clean["lines"][noticed[0]][path]

@@ -5,6 +5,7 @@ import fcntl
 import os
 import resource
 import socket
+import stat
 import struct
 import tempfile
 import threading
@@ -459,7 +460,7 @@ def test_a_directory_that_cannot_be_listed_can_be_written_and_locked(plain: Loca
 
     assert as_nobody(work) == "done"
     assert plain.listing() == {"drop/a": b"x"}
-    assert len(list(plain.outside.glob("*.lock"))) == 1
+    assert [stat.S_IMODE(file.stat().st_mode) for file in plain.outside.glob("*.lock")] == [0o600]
 
 
 def outcome(work: Callable[[], object]) -> str:

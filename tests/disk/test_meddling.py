@@ -4,8 +4,9 @@ import errno
 import fcntl
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from surehold.disk.kernel import Kernel
 from surehold.disk.locks import lock_file
 from surehold.disk.steps import replace as replacing
 from surehold.disk.steps.staging import DisplacedFile, check_displaced
-from surehold.errors import LockTimeout, StaleFile
+from surehold.errors import AlreadyExists, LockTimeout, PermissionDenied, StaleFile
 
 Turn = Callable[[], object]
 
@@ -317,3 +318,46 @@ def test_a_file_with_two_names_is_not_written_while_another_writer_has_it_locked
         with pytest.raises(LockTimeout):
             world.apply(world.replace("a", b"new", expected=b"old"))
     assert world.listing() == {"a": b"old", "other": b"old"}
+
+
+def test_a_mode_that_we_may_not_set_fails_where_setting_it_was_the_task(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = scene.world
+    world.put("a", b"old")
+    (world.root / "other").hardlink_to(world.root / "a")
+    step = replace(world.replace("a", b"new", expected=b"old"), mode=0o600)
+    monkeypatch.setattr(os, "fchmod", denied_for_linked_files(os.fchmod))
+
+    with pytest.raises(PermissionDenied):
+        world.apply(step)
+    assert (world.listing(), world.kept) == ({"a": b"old", "other": b"old"}, [])
+
+
+def test_a_file_gets_another_case_where_names_do_not_differ_by_it(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = scene.world
+    world.put("name", b"old")
+    world.put("other", b"other")
+    steps = [world.rename("name", new, expected=b"old") for new in ("NAME", "OTHER")]
+    real = os.stat
+
+    def stat_any_case(path: str, **more: Any) -> os.stat_result:
+        try:
+            return real(path, **more)
+        except FileNotFoundError:
+            return real(path.lower(), **more)
+
+    monkeypatch.setattr(os, "stat", stat_any_case)
+    world.apply(steps[0])
+    monkeypatch.undo()
+    assert world.listing() == {"NAME": b"old", "other": b"other"}
+
+    world.put("NAME", None)
+    world.put("name", b"old")
+    monkeypatch.setattr(os, "stat", stat_any_case)
+    with pytest.raises(AlreadyExists):
+        world.apply(steps[1])
+    monkeypatch.undo()
+    assert world.listing() == {"name": b"old", "other": b"other"}

@@ -4,6 +4,7 @@ import errno
 import os
 import sqlite3
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -143,3 +144,20 @@ def test_the_kind_of_a_mount_is_that_of_the_longest_mount_point(tmp_path: Path) 
     kinds = [mount_kind(path, table=str(table)) for path in ("/etc", "/home/x", "/home/my files/x", "/homework")]
     assert kinds == ["ext4", "btrfs", "nfs4", "ext4"]
     assert mount_kind("/", table=str(tmp_path / "missing")) == "unknown file system"
+
+
+@pytest.mark.parametrize(("free", "total", "ok"), [(0, 1000, False), (1, 1000, True), (0, 0, True)])
+def test_a_disk_without_room_for_names_is_noticed_unless_it_has_no_such_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, total: int, ok: bool
+) -> None:
+    real = os.statvfs
+
+    def count_names(path: Path) -> SimpleNamespace:
+        found = real(path)
+        blocks = {name: getattr(found, name) for name in ("f_frsize", "f_bavail", "f_blocks", "f_bfree")}
+        return SimpleNamespace(**blocks, f_favail=free, f_files=total)
+
+    monkeypatch.setattr(os, "statvfs", count_names)
+
+    found = named(probe_directory(tmp_path))["space"]
+    assert (found.ok, found.detail == "no room for another file name") == (ok, not ok)

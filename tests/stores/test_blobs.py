@@ -1,5 +1,6 @@
 """Bytes under their name: stored once, packed well, checked when read."""
 
+import errno
 import os
 import random
 import sqlite3
@@ -9,7 +10,7 @@ import pytest
 
 from spec.marks import requirement
 from stores.scenes import Author, Clock, blob, change, intent, sha
-from surehold.errors import NotFound, StateCorrupt
+from surehold.errors import DiskFailed, NotFound, StateCorrupt
 from surehold.stores.base import Begun, Blob, LedgerCheck, Store
 from surehold.stores.sqlite.blobs import MAX_DEPTH
 from surehold.stores.sqlite.store import SqliteStore
@@ -188,3 +189,18 @@ def test_nothing_is_left_of_a_file_that_did_not_fit(
     assert type(caught.value).__name__ == "DiskFull"
     assert list((tmp_path / "state" / "blobs").glob("*/*")) == []
     assert not sqlite.has_blob(sha(NOISE))
+
+
+def test_a_file_that_the_disk_cannot_read_is_not_called_damaged(
+    sqlite: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sqlite.keep_blob(blob(NOISE))
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(Path, "read_bytes", fail)
+    with pytest.raises(DiskFailed, match="The disk failed under the state directory") as caught:
+        sqlite.read_blob(sha(NOISE))
+
+    assert caught.value.details["cause"] == os.strerror(errno.EIO)

@@ -53,6 +53,7 @@ def test_a_missing_final_line_break_is_named() -> None:
 
     assert "the file's last line has no line break" in error.message
     assert refused("last line\n\n", data=b"first\nlast line\n").reason == "line_breaks"
+    assert refused("\nlast line", data=b"the last line").reason == "no_match"
 
 
 @requirement("claude:edit:not_found")

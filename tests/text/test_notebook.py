@@ -25,6 +25,13 @@ def test_a_cell_is_called_by_its_id_and_without_one_by_its_place() -> None:
     assert [notebook.find_cell(name).source for name in named(data)] == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("strange", [5, ["a"], {}, True])
+def test_an_id_that_is_no_text_names_no_cell(strange: Any) -> None:
+    data = HAND.written([{**code("a"), "id": strange}, code("b", "second")])
+
+    assert [(cell.id, cell.name) for cell in read_notebook(data).cells] == [("", "cell-0"), ("second", "second")]
+
+
 @requirement("claude:notebook:find")
 def test_an_id_that_looks_like_a_place_is_an_id() -> None:
     data = HAND.written([code("zero", "cell-2"), code("one", "cell-0"), code("two", "cell-1")])

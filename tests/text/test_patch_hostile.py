@@ -150,6 +150,9 @@ class TestByteOrderMark:
         assert refused(envelope("@@", "+\ufeffa"), b"\xef\xbb\xbf") == "byte_order_mark"
         assert applied(envelope("@@", "+a"), b"\xef\xbb\xbf") == b"\xef\xbb\xbfa\n"
 
+    def test_lines_that_begin_with_it_are_not_those_of_a_file_without_it(self) -> None:
+        assert refused(unified("@@ -1 +1 @@", "-\ufeffa", "+\ufeffA"), b"a\nb\n") == "context_not_found"
+
     def test_a_file_without_it_can_get_it(self) -> None:
         assert applied(unified("@@ -1 +1 @@", "-a", "+\ufeffa"), b"a\n") == b"\xef\xbb\xbfa\n"
 

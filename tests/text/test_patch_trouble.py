@@ -154,3 +154,13 @@ def test_a_patch_whose_lines_are_above_its_anchor_is_told_so() -> None:
         parse_patch(text).files[0].edit.plan(Snapshot(FILE))
 
     assert "are at line 4, but above its anchor at line 7" in caught.value.message
+
+
+def test_blank_lines_do_not_make_a_place_resemble_a_hunk() -> None:
+    text = "*** Begin Patch\n*** Update File: f\n@@\n \n-missing\n+x\n*** End Patch\n"
+    (file,) = parse_patch(text).files
+
+    with pytest.raises(PatchApplyError) as caught:
+        file.edit.plan(Snapshot(b"one\n\ntwo\n\nthree\n"))
+
+    assert (caught.value.reason, caught.value.details["closest"]) == ("context_not_found", [])

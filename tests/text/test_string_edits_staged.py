@@ -279,3 +279,11 @@ def test_edits_of_neighbouring_lines_are_made_at_once(monkeypatch: pytest.Monkey
 
     assert steps == [499]
     assert plan.after.data == "".join([rows[0], *(edit.new for edit in edits)]).encode()
+
+
+def test_edits_made_at_once_say_which_of_them_followed_the_line_endings_of_the_file() -> None:
+    edits = SequentialEdits((StringEdit(old="a\nb", new="x\ny"), StringEdit(old="c", new="C")))
+
+    plan = edits.plan(Snapshot(b"a\r\nb\r\nc\r\nd\r\n"))
+
+    assert (plan.after.data, [one.tier for one in plan.applied]) == (b"x\r\ny\r\nC\r\nd\r\n", ["line_endings", "exact"])

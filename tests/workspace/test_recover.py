@@ -1,8 +1,10 @@
 """What a dead process left open is closed by looking at the bytes; what a living one does is left alone."""
 
 import signal
+import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from spec.marks import requirement
 from surehold.stores.base import Blob, Change, Intent, Owner
 from surehold.stores.owner import current_owner
 from surehold.text.lines import sha256_hex
-from surehold.text.snapshot import Version
+from surehold.text.snapshot import Meta, Version
 from surehold.workspace.recovery import SettledIntent, is_mixture
 from surehold.workspace.settings import Limits
 from workspaces import Bench, call, make_bench, real_workspace
@@ -118,6 +120,25 @@ def test_a_call_that_is_done_in_some_files_only_is_taken_back_in_all(bench: Benc
 
     assert [bench.get(name) for name in "abc"] == [b"old a", b"old b", None]
     assert [entry.ok for entry in bench.workspace.history.log()] == [False, False, False]
+
+
+@requirement("engine:recover:forward", "engine:recover:backward")
+@pytest.mark.parametrize(("mode", "direction"), [(0o644, "backward"), (0o755, "forward")])
+def test_a_change_of_the_mode_alone_has_happened_when_the_file_has_the_new_mode(
+    tmp_path: Path, mode: int, direction: str
+) -> None:
+    bench = make_bench("sqlite", "local", tmp_path)
+    bench.put("a", b"same")
+    (bench.root / "a").chmod(mode)
+    before, after = (replace(version(b"same"), meta=Meta(mode=one)) for one in (0o644, 0o755))
+    leave_open(bench, Change(path="a", before=before, after=after), blobs=(b"same",))
+
+    (settled,) = bench.workspace.recover()
+
+    assert settled.direction == direction
+    assert stat.S_IMODE((bench.root / "a").stat().st_mode) == mode
+    assert [entry.ok for entry in bench.workspace.history.log()] == [direction == "forward"]
+    bench.workspace.close()
 
 
 @requirement("engine:recover:lock_first", "engine:store:living_owner")

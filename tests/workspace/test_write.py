@@ -385,3 +385,13 @@ def test_a_file_that_is_moved_with_another_mode_keeps_its_time(bench: Bench) -> 
     bench.workspace.write(Proposal(path="a", to_path="b", edit=Keep(), proof=Exact(), mode=0o700), call=call("move"))
 
     assert meta_of(bench, "b") == replace(before, mode=0o700)
+
+
+@pytest.mark.parametrize("proof", [Exact(), Sha256(sha256_hex(b"one\n"))])
+def test_an_edit_that_cannot_be_made_names_the_file(bench: Bench, proof: Proof) -> None:
+    bench.put("d/a", b"one\n")
+
+    with pytest.raises(OldTextNotFound) as caught:
+        bench.workspace.write(edit("d/a", "two", "three", proof), call=call())
+
+    assert caught.value.path == "d/a"

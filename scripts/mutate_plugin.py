@@ -1,0 +1,146 @@
+"""The part of `make mutate` that runs inside pytest: it traces lines, tries mutants in forks, and reports what failed.
+
+A start of pytest takes longer than most tests. So one process collects all tests, and each mutant is tried in a fork of
+it, where the functions that the mutant changes get their new code.
+"""
+
+import gc
+import importlib
+import json
+import os
+import resource
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+from hypothesis import Phase, settings
+
+PACKAGE = Path(__file__).parents[1] / "src" / "surehold"
+_CPU_SECONDS, _WALL_SECONDS = 60, 300
+"""How long all tests of one mutant may take: whoever computes for longer, or waits for longer, hangs."""
+
+
+def pytest_configure(config: Any) -> None:
+    config.pluginmanager.register(MutationPlugin(json.loads(os.environ["MUTATE"])))
+
+
+class MutationPlugin:
+    """Does what the script asked for when it started pytest."""
+
+    def __init__(self, wish: dict[str, Any]) -> None:
+        self._wish, self._until = wish, time.monotonic() + wish["seconds"]
+        self._failed, self._seconds = list[str](), dict[str, float]()
+        plain = settings.get_profile("default")
+        settings.register_profile("mutate", settings(plain, phases=[Phase.explicit, Phase.generate]))
+        settings.load_profile("mutate")  # the smallest case that fails is of no interest
+        self._coverage: Any = None
+        if wish["trace"]:
+            import coverage
+
+            self._coverage = coverage.Coverage(data_file=None, include=[f"{PACKAGE}/*"], config_file=False)
+            self._coverage.start()
+
+    def pytest_runtestloop(self, session: Any) -> bool | None:
+        """Try mutants instead of running all tests, if there are any."""
+        if not self._wish["mutants"]:
+            return None
+        items = {item.nodeid: item for item in session.items}
+        with Path(self._wish["results"]).open("w", encoding="utf-8") as results:
+            for mutant in json.loads(Path(self._wish["mutants"]).read_text("utf-8")):
+                found = self._try_mutant(mutant, [items[test] for test in mutant["tests"] if test in items])
+                results.write(f"{json.dumps(found)}\n")
+                results.flush()
+        return True
+
+    def _try_mutant(self, mutant: dict[str, Any], items: list[Any]) -> str | None:
+        """Return the test that failed first, empty if all passed; None where no function can be changed."""
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setsid()
+                os.close(reader)
+                resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS + 5))
+                os.write(writer, json.dumps(self._run_mutated(mutant, items)).encode())
+            finally:
+                os._exit(0)
+        os.close(writer)
+        give_up = time.monotonic() + _WALL_SECONDS
+        while os.waitpid(child, os.WNOHANG) == (0, 0):
+            if time.monotonic() > give_up:
+                os.killpg(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                break
+            time.sleep(0.01)
+        with os.fdopen(reader, "rb") as told:
+            answer = told.read()
+        return json.loads(answer) if answer else "a test that hangs"
+
+    def _run_mutated(self, mutant: dict[str, Any], items: list[Any]) -> str | None:
+        file = PACKAGE / mutant["path"]
+        importlib.import_module("surehold." + mutant["path"].removesuffix(".py").replace("/", "."))
+        if not patch_functions(str(file), file.read_bytes(), mutant["source"].encode()):
+            return None
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if self._failed:
+                return self._failed[0]
+        return ""
+
+    def pytest_runtest_setup(self, item: Any) -> None:
+        if self._coverage:
+            self._coverage.switch_context(item.nodeid)
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed:
+            self._failed.append(report.nodeid)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self._seconds[report.nodeid] = self._seconds.get(report.nodeid, 0) + report.duration
+        if report.failed:
+            self._failed.append(report.nodeid)
+
+    def pytest_runtest_teardown(self, item: Any) -> None:
+        if time.monotonic() > self._until:
+            item.session.shouldstop = "the time is over"
+
+    def pytest_sessionfinish(self) -> None:
+        found: dict[str, Any] = {"failed": self._failed, "seconds": self._seconds}
+        if self._coverage:
+            self._coverage.stop()
+            found["lines"] = _lines_by_test(self._coverage.get_data())
+        Path(self._wish["report"]).write_text(json.dumps(found), encoding="utf-8")
+
+
+def patch_functions(file: str, source: bytes, mutated: bytes) -> bool:
+    """Give every function of a file the code that it has in the mutated file; tell whether that changed any."""
+    old, new = (list(_all_codes(compile(text, file, "exec"))) for text in (source, mutated))
+    if [code.co_qualname for code in old] != [code.co_qualname for code in new]:
+        return False
+    changed = {(a.co_qualname, a.co_firstlineno): b for a, b in zip(old, new, strict=True) if a != b}
+    patched = False
+    for function in [one for one in gc.get_objects() if isinstance(one, FunctionType)]:
+        code = changed.get((function.__code__.co_qualname, function.__code__.co_firstlineno))
+        if code and function.__code__.co_filename == file:
+            function.__code__ = code
+            patched = True
+    return patched
+
+
+def _all_codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _all_codes(constant)
+
+
+def _lines_by_test(data: Any) -> dict[str, dict[str, list[int]]]:
+    found: dict[str, dict[str, list[int]]] = {}
+    for file in data.measured_files():
+        for line, tests in data.contexts_by_lineno(file).items():
+            for test in filter(None, tests):
+                found.setdefault(test, {}).setdefault(str(Path(file).relative_to(PACKAGE)), []).append(line)
+    return found
