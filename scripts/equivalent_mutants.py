@@ -4,6 +4,12 @@ _TIME = "it saves time and decides nothing: both ways lead to the same result"
 
 EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("stores/sqlite/blobs.py", "pack_smallest", "len(delta) * _OBVIOUS_RATIO < len(data)", "False"): _TIME,
+    (
+        "text/quoted/matching.py",
+        "Haystack._find_by_quotes",
+        "wanted == plain and not self._has_curly_quotes",
+        "False",
+    ): _TIME,
     ("text/lines.py", "Lines.terminator_near", "index", "True"): "the line above the first one is empty either way",
     (
         "workspace/writer.py",

@@ -63,6 +63,7 @@ class PrivateCopy:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        directory.parent.chmod(0o755)  # some tests become another user
         shutil.copytree(PROJECT, directory, ignore=shutil.ignore_patterns(*_NOT_COPIED), symlinks=True)
 
     @contextmanager

@@ -68,23 +68,18 @@ class MutationPlugin:
             finally:
                 os._exit(0)
         os.close(writer)
-        give_up = time.monotonic() + _WALL_SECONDS
-        while os.waitpid(child, os.WNOHANG) == (0, 0):
-            if time.monotonic() > give_up:
-                os.killpg(child, signal.SIGKILL)
-                os.waitpid(child, 0)
-                break
-            time.sleep(0.01)
+        was_killed = _wait_or_kill(child)
         with os.fdopen(reader, "rb") as told:
-            answer = told.read()
-        return json.loads(answer) if answer else "a test that hangs"
+            answer = told.read() or b"null"
+        return "a test that hangs" if was_killed else json.loads(answer)
 
     def _run_mutated(self, mutant: dict[str, Any], items: list[Any]) -> str | None:
         file = PACKAGE / mutant["path"]
         importlib.import_module("surehold." + mutant["path"].removesuffix(".py").replace("/", "."))
         if not patch_functions(str(file), file.read_bytes(), mutant["source"].encode()):
             return None
-        for item, following in zip(items, [*items[1:], None], strict=True):
+        for index, item in enumerate(items):
+            following = next(iter(items[index + 1 :]), None)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if self._failed:
                 return self._failed[0]
@@ -113,6 +108,17 @@ class MutationPlugin:
             self._coverage.stop()
             found["lines"] = _lines_by_test(self._coverage.get_data())
         Path(self._wish["report"]).write_text(json.dumps(found), encoding="utf-8")
+
+
+def _wait_or_kill(child: int) -> bool:
+    """Wait for a process; tell whether it was killed, by its limit or since it waited for too long."""
+    give_up = time.monotonic() + _WALL_SECONDS
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
+        if time.monotonic() > give_up:
+            os.killpg(child, signal.SIGKILL)
+            give_up = float("inf")
+        time.sleep(0.01)
+    return os.WIFSIGNALED(ended[1])
 
 
 def patch_functions(file: str, source: bytes, mutated: bytes) -> bool:
