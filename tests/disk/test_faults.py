@@ -124,9 +124,7 @@ def test_death_at_any_call_leaves_old_or_new_bytes_at_every_path(base: Path, ker
         lived = in_child(work)
         deaths += not lived
         check_survivors(world)
-        world.disk.remove_leftovers(
-            [step.target for step in steps] + [world.target("move")], tag="t1", keep=world.kept.append
-        )
+        world.disk.remove_leftovers([step.target for step in steps] + [world.target("move")], tag="t1", keep=world.keep)
         check_swept(world)
         close(world)
     assert deaths > 30

@@ -369,8 +369,8 @@ def apply(disk: Disk, *steps: Step, fence: Callable[[], None] = no_fence) -> Non
     disk.apply(steps, tag="t", fence=fence, keep=no_keep)
 
 
-def no_keep(data: bytes) -> None:
-    pytest.fail(f"{data!r} was displaced")
+def no_keep(key: str, data: bytes) -> None:
+    pytest.fail(f"{key}: {data!r} was displaced")
 
 
 def test_many_files_are_created_with_few_descriptors(local: LocalWorld) -> None:
@@ -556,7 +556,7 @@ def test_sweep_keeps_the_bytes_of_its_own_tag_and_leaves_everything_else(local: 
     for name, data in {**mine, **others}.items():
         local.put(f"d/{name}", data)
     targets = [local.target(path) for path in ("d/a", "d/b", "missing/c", ".")[:3]]
-    local.disk.remove_leftovers(targets, tag="t1", keep=local.kept.append)
+    local.disk.remove_leftovers(targets, tag="t1", keep=local.keep)
     assert sorted(local.kept) == [b"displaced", b"staged"]
     assert local.listing() == {f"d/{name}": data for name, data in others.items()}
 

@@ -68,7 +68,7 @@ def nothing() -> None:
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
-    kernel = Meddling()
+    kernel = Meddling(leases=False)  # with a lease the other program, which is this process, would wait for itself
     return Scene(world=local_world(tmp_path, kernel), turns=kernel.turns)
 
 
@@ -218,8 +218,8 @@ def test_bytes_that_cannot_be_kept_stay_in_the_temporary_file(scene: Scene) -> N
     world.put("a", b"old")
     scene.turns[:] = [scene.put("a", b"first"), scene.put("a", b"second")]
 
-    def refuse(data: bytes) -> None:
-        raise StaleFile(f"no room for {data!r}")
+    def refuse(key: str, data: bytes) -> None:
+        raise StaleFile(f"no room for {data!r} of {key}")
 
     with pytest.raises(Exception, match="could not be brought back"):
         world.disk.apply([world.replace("a", b"ours", expected=b"old")], tag="t1", fence=nothing, keep=refuse)
@@ -231,7 +231,7 @@ def test_bytes_that_cannot_be_kept_stay_in_the_temporary_file(scene: Scene) -> N
 def test_without_a_swap_a_save_after_the_check_of_the_bytes_stays_at_the_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: int
 ) -> None:
-    scene = Scene(world=local_world(tmp_path, Kernel(exchange=False)), turns=[])
+    scene = Scene(world=local_world(tmp_path, Kernel(exchange=False, leases=False)), turns=[])
     world = scene.world
     world.put("a", b"old")
 
@@ -246,7 +246,7 @@ def test_without_a_swap_a_save_after_the_check_of_the_bytes_stays_at_the_path(
 
 
 def test_a_linked_name_that_vanished_does_not_keep_the_other_steps_from_being_undone(tmp_path: Path) -> None:
-    kernel = Meddling(noreplace=False)
+    kernel = Meddling(noreplace=False, leases=False)
     scene = Scene(world=local_world(tmp_path, kernel), turns=kernel.turns)
     world = scene.world
     for name in ("a", "c", "d"):

@@ -108,5 +108,5 @@ def test_a_memory_disk_can_be_filled_and_looked_into() -> None:
     assert (disk.all_files(), disk.peek("b"), disk.peek("d/a")) == ({"b": b"2"}, b"2", None)
     assert (disk.roots, disk.is_coherent, disk.resolve("/somewhere/b").key) == (("/somewhere",), True, "b")
     target = disk.resolve("b")
-    disk.remove_leftovers([target], tag="t", keep=lambda data: pytest.fail(str(data)))
+    disk.remove_leftovers([target], tag="t", keep=lambda key, data: pytest.fail(f"{key}: {data!r}"))
     assert disk.replaces_in_place(target) is False

@@ -58,9 +58,9 @@ def crowd(work: Callable[[int], None], count: int) -> None:
     assert [process.exitcode for process in processes] == [0] * count
 
 
-def discard(data: bytes) -> None:
+def discard(key: str, data: bytes) -> None:
     """Keep nothing: no outside edit is expected here."""
-    del data
+    del key, data
 
 
 @requirement("engine:disk:create_once")
@@ -139,7 +139,7 @@ def test_without_locks_no_two_edits_replace_the_same_version_and_none_disappears
         (tmp_path / name).mkdir()
     (tmp_path / "ws/chain").write_bytes(b"start")
 
-    def keep(data: bytes) -> None:
+    def keep(_: str, data: bytes) -> None:
         (tmp_path / "kept" / data.decode()).touch()
 
     def work(number: int) -> None:

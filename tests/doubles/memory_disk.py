@@ -8,7 +8,18 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from surehold.disk.base import Create, DirectoryEntry, EntryStat, Remove, Rename, Replace, Step, StoredFile, Target
+from surehold.disk.base import (
+    Create,
+    DirectoryEntry,
+    EntryStat,
+    KeepBytes,
+    Remove,
+    Rename,
+    Replace,
+    Step,
+    StoredFile,
+    Target,
+)
 from surehold.disk.errno_errors import (
     displaced_error,
     name_taken_error,
@@ -130,6 +141,16 @@ class MemoryDisk:
                 raise NotFound(f"There is no directory `{name}` in `{path}`.", path=path)
         return parts
 
+    @property
+    def shows_saved(self) -> bool:
+        """Say that reads show what is saved."""
+        return True
+
+    def read_watched(self, target: Target, *, limit: int, in_place: bool = False) -> StoredFile | None:
+        """Read a file whose lock is held; no outside program can open it."""
+        del in_place
+        return self.read(target, limit=limit)
+
     def read(self, target: Target, *, limit: int) -> StoredFile | None:
         """Return the whole file, or None when nothing is there."""
         with self._changing:
@@ -218,9 +239,7 @@ class MemoryDisk:
                 self._held -= wanted
                 self._freed.notify_all()
 
-    def apply(
-        self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: Callable[[bytes], None]
-    ) -> None:
+    def apply(self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes) -> None:
         """Apply all steps to a copy of the tree, then make the copy the tree."""
         check_tag(tag)
         del keep  # nothing is displaced before it is looked at
@@ -276,7 +295,7 @@ class MemoryDisk:
         del target
         return False
 
-    def remove_leftovers(self, targets: Sequence[Target], *, tag: str, keep: Callable[[bytes], None]) -> None:
+    def remove_leftovers(self, targets: Sequence[Target], *, tag: str, keep: KeepBytes) -> None:
         """Do nothing: what a dead process staged here died with it."""
 
     def write_caution(self, target: Target) -> str:

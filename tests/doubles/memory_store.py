@@ -35,6 +35,7 @@ from surehold.stores.base import (
 from surehold.stores.owner import is_dead
 from surehold.stores.sqlite.state_errors import blob_damaged_error, blob_missing_error, intent_gone_error
 from surehold.stores.sqlite.tables import FORGOTTEN_AFTER, PATHS_PER_SESSION, merge_sightings, versions_to_forget
+from surehold.text.snapshot import Version
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -84,8 +85,7 @@ class MemoryStore:
             for surprise in surprises:
                 if ledger_entries.is_stale_read(surprise, now=now, fence=fence, knows=self.knows_version):
                     return StaleRead(path=surprise.head.path, head=surprise.head)
-            found = ledger_entries.external_entries(intent, surprises, timestamp=timestamp)
-            external = tuple(self._append_entry(entry) for entry in found)
+            external = tuple(self._append_outside(one.head.path, one.found, timestamp) for one in surprises)
             self._insert_blobs(blobs, stored=timestamp)
             self._intents[intent.id] = _Lease(intent, now.timestamp() + lease)
             return Begun(external=external)
@@ -121,6 +121,11 @@ class MemoryStore:
                 for entry in ledger_entries.entries_of(intent, timestamp=timestamp)
             )
 
+    def withdraw(self, intent_id: str) -> None:
+        """Close the intent without a record."""
+        with self._lock:
+            self._take_intent(intent_id)
+
     def look(self, paths: Sequence[str], *, session: str = "", idempotency_key: str = "") -> StoreView:
         """Return everything that a write of these paths must know first."""
         with self._lock:
@@ -146,6 +151,34 @@ class MemoryStore:
     def knows_version(self, path: str, sha256: str) -> bool:
         """Tell whether these bytes were ever a version of this path."""
         return (path, sha256) in self._versions
+
+    def note_outside(self, path: str, found: Version | None, blobs: Sequence[Blob]) -> Entry | None:
+        """Record that an outside program changed a path that the ledger knows."""
+        _check_hashes(blobs)
+        with self._lock:
+            head = self._heads.get(path)
+            held = any(path in ledger_entries.touched_paths(one.intent.changes) for one in self._intents.values())
+            known = head.version.sha256 if head and head.version else ""
+            if head is None or held or known == (found.sha256 if found else ""):
+                return None
+            timestamp = ledger_entries.utc_timestamp(self._clock())
+            self._insert_blobs(blobs, stored=timestamp)
+            return self._append_outside(path, found, timestamp)
+
+    def keep_outside(self, path: str, blob: Blob) -> tuple[Entry, ...]:
+        """Record bytes of an outside program that were at a path and could not stay."""
+        self.keep_blob(blob)
+        with self._lock:
+            if self.knows_version(path, blob.sha256):
+                return ()
+            head, timestamp = self._heads.get(path), ledger_entries.utc_timestamp(self._clock())
+            there, version = head.version if head else None, Version(sha256=blob.sha256, size=len(blob.data))
+            wrote = self._append_outside(path, version, timestamp)
+            seq = len(self._entries) + 1
+            left = self._append_entry(ledger_entries.kept_entry(path, version, there, seq=seq, timestamp=timestamp))
+            if head is None:
+                del self._heads[path]
+            return wrote, left
 
     def record(
         self, call: Call, change: Change, *, change_id: str, ok: bool, error_kind: str = "", message: str = ""
@@ -306,6 +339,11 @@ class MemoryStore:
         if lease is None:
             raise intent_gone_error(intent_id)
         return lease.intent
+
+    def _append_outside(self, path: str, found: Version | None, timestamp: str) -> Entry:
+        head, seq = self._heads.get(path), len(self._entries) + 1
+        before = head.version if head else None
+        return self._append_entry(ledger_entries.outside_entry(path, before, found, seq=seq, timestamp=timestamp))
 
     def _append_entry(self, draft: Entry) -> Entry:
         last = self._entries[-1].hash if self._entries else ""

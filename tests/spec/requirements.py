@@ -14,6 +14,7 @@ from spec.areas.files import FILES
 from spec.areas.front import FRONT
 from spec.areas.host import HOST
 from spec.areas.multi_edit import MULTI_EDIT
+from spec.areas.outside import OUTSIDE
 from spec.areas.promise import PROMISE
 from spec.areas.session import SESSION
 from spec.areas.stores import STORES
@@ -21,7 +22,20 @@ from spec.areas.text import TEXT
 from spec.divergences import DIVERGENCES
 from spec.model import Requirement
 
-_SENTENCES = (*PROMISE, *TEXT, *ANCHORED, *FILES, *MULTI_EDIT, *CLAUDE, *HOST, *SESSION, *FRONT, *ENGINE, *STORES)
+_SENTENCES = (
+    *PROMISE,
+    *TEXT,
+    *ANCHORED,
+    *FILES,
+    *MULTI_EDIT,
+    *CLAUDE,
+    *HOST,
+    *OUTSIDE,
+    *SESSION,
+    *FRONT,
+    *ENGINE,
+    *STORES,
+)
 
 REQUIREMENTS: tuple[Requirement, ...] = tuple(replace(r, divergence=DIVERGENCES.get(r.id, "")) for r in _SENTENCES)
 IDS = frozenset(r.id for r in REQUIREMENTS)

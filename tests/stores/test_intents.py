@@ -216,7 +216,7 @@ def test_an_outside_edit_becomes_an_entry_before_ours(
 
     assert isinstance(answer, Begun)
     (external,) = answer.external
-    assert (external.seq, external.change_id, external.call) == (3, "c9-x0", EXTERNAL)
+    assert (external.seq, external.change_id, external.call) == (3, "outside-3", EXTERNAL)
     assert external.change == change("a", ours, found)
     expected = None if found is None else version(found)
     assert store.head_of("a") == Head(path="a", version=expected, writer="external", seq=3, timestamp=clock.text)

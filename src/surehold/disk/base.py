@@ -108,6 +108,8 @@ class Rename:
 
 
 Step = Create | Replace | Remove | Rename
+KeepBytes = Callable[[str, bytes], None]
+"""Takes bytes of another program, with the path that they had to leave; empty for bytes that are still at their path."""
 
 
 def step_targets(step: Step) -> tuple[Target, ...]:
@@ -125,6 +127,11 @@ class DiskReader(Protocol):
     @property
     def is_coherent(self) -> bool:
         """Whether a read always sees the latest write of every process (not so on network mounts)."""
+        ...
+
+    @property
+    def shows_saved(self) -> bool:
+        """Whether reads show what is saved, and not the unsaved text of an editor."""
         ...
 
     def resolve(self, path: str) -> Target:
@@ -167,12 +174,18 @@ class Disk(DiskReader, Protocol):
         """Hold all targets, against other threads and processes; `LockTimeout` when it takes too long."""
         ...
 
-    def apply(
-        self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: Callable[[bytes], None]
-    ) -> None:
+    def read_watched(self, target: Target, *, limit: int, in_place: bool = False) -> StoredFile | None:
+        """Read a file whose lock is held, and watch it until the lock is released.
+
+        `apply` then refuses with `StaleFile` what another program touched since. `in_place`: whoever waits for the file has
+        made us start again before, so it is to be written without giving up its inode.
+        """
+        ...
+
+    def apply(self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes) -> None:
         """Stage every step, call `fence` (which may raise), then make all of them visible, or none.
 
-        `keep` receives bytes of an outside writer that could not stay at their path.
+        `keep` receives bytes of an outside writer that could not stay at their path, with the name of that path.
         """
         ...
 
@@ -180,7 +193,7 @@ class Disk(DiskReader, Protocol):
         """Tell whether a new version would have to be written into the same inode (hard links, foreign owner)."""
         ...
 
-    def remove_leftovers(self, targets: Sequence[Target], *, tag: str, keep: Callable[[bytes], None]) -> None:
+    def remove_leftovers(self, targets: Sequence[Target], *, tag: str, keep: KeepBytes) -> None:
         """Remove what a dead process staged for `tag`; bytes in it go to `keep` first."""
         ...
 

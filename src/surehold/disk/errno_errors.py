@@ -72,6 +72,21 @@ def symlink_escape_error(path: str) -> OutsideWorkspace:
     )
 
 
+def root_replaced_error(root: str) -> OutsideWorkspace:
+    message = (
+        f"`{root}` is no longer the directory that was opened as the workspace: it was moved, removed or replaced."
+    )
+    return OutsideWorkspace(
+        message, path=root, reason="root_replaced", action="Open the workspace again (restart the server)."
+    )
+
+
+def open_for_writing_error(path: str) -> StaleFile:
+    message = f"Another program has `{path}` open for writing, and this change would make the file shorter."
+    action = "Try again when that program has closed the file."
+    return StaleFile(message, path=path, reason="open_for_writing", action=action)
+
+
 def no_parent_error(path: str) -> NotFound:
     return NotFound(
         f"The directory of `{path}` does not exist.",

@@ -3,12 +3,17 @@
 import ctypes
 import errno
 import os
+import signal
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Literal
+
+if sys.platform != "win32":
+    import fcntl
 
 _SYS_OPENAT2 = ctypes.c_long(437)  # the same number on every architecture, as for all calls since Linux 5.1
 _SYS_RENAMEAT2 = {"x86_64": 316, "aarch64": 276, "riscv64": 276}
@@ -30,6 +35,10 @@ O_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 O_NONBLOCK = getattr(os, "O_NONBLOCK", 0)
 O_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 _O_TMPFILE = getattr(os, "O_TMPFILE", 0)
+
+
+Lease = Literal["held", "busy", "none"]
+"""A lease was granted; another program has the file open; or this file cannot be leased."""
 
 
 class Unsupported(Exception):
@@ -56,6 +65,7 @@ class Kernel:
     exchange: bool = True
     noreplace: bool = True
     tmpfile: bool = True
+    leases: bool = True
 
     def open_beneath(self, dir_fd: int, path: str, flags: int) -> int:
         """Open `path` below `dir_fd` in one call, without following any link."""
@@ -90,6 +100,28 @@ class Kernel:
             raise Unsupported
         _rename_with_flag(dir_fd, one, dir_fd, other, _RENAME_EXCHANGE)
 
+    def take_lease(self, fd: int, *, exclusive: bool) -> Lease:
+        """Ask that programs which open the file (for writing, or at all) wait until this descriptor is closed."""
+        if not self.leases or sys.platform != "linux":
+            return "none"
+        try:
+            fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)  # the default signal, SIGIO, would end the process
+            fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK if exclusive else fcntl.F_RDLCK)
+        except BlockingIOError:
+            return "busy"
+        except OSError:  # another owner, a file system without leases, not a regular file
+            return "none"
+        return "held"
+
+    def holds_lease(self, fd: int, *, exclusive: bool) -> bool:
+        """Tell whether a lease is whole: no program waits for the file, and the kernel has not ended the lease."""
+        return fcntl.fcntl(fd, fcntl.F_GETLEASE) == (fcntl.F_WRLCK if exclusive else fcntl.F_RDLCK)
+
+    def drop_lease(self, fd: int) -> None:
+        """Let those in who wait."""
+        with suppress(OSError):
+            fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+
 
 @contextmanager
 def close_after(fd: int) -> Generator[int]:
@@ -103,8 +135,6 @@ def close_after(fd: int) -> Generator[int]:
 def sync(fd: int) -> None:
     """Return when the file or directory has reached the medium."""
     if sys.platform == "darwin":
-        import fcntl
-
         fcntl.fcntl(fd, _DARWIN_F_FULLFSYNC)
     else:
         os.fsync(fd)

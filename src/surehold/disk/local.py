@@ -2,13 +2,13 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Self
 
-from surehold.disk.base import DirectoryEntry, EntryStat, EntryType, Step, StoredFile, Target
+from surehold.disk.base import DirectoryEntry, EntryStat, EntryType, KeepBytes, Step, StoredFile, Target, step_targets
 from surehold.disk.errno_errors import (
     as_surehold_error,
     missing_error,
@@ -31,12 +31,16 @@ from surehold.disk.tree import (
     read_all,
     read_pieces,
 )
+from surehold.disk.watch import WatchedFiles, open_patiently
 from surehold.errors import LockTimeout, NotFound, StaleFile
 
 if TYPE_CHECKING:
     from surehold.disk.steps.staging import Durability
 
 _MAX_READ_ATTEMPTS = 3
+_OPEN_ELSEWHERE_CAUTION = (
+    "Another program has `{key}` open for writing, so the file was changed in place; look whether that program noticed."
+)
 _LOCK_WAIT_SECONDS = 1.0
 _TYPE_BITS = 0o170000
 _make_entry: Callable[[tuple[str, EntryType]], DirectoryEntry] = partial(tuple.__new__, DirectoryEntry)  # pyright: ignore[reportUnknownMemberType]
@@ -59,6 +63,7 @@ class LocalDisk:
         self._durability: Durability = durability
         self._coherent: bool | None = None
         self._locks = DirectoryLocks(self._tree, fallback_dir=lock_dir)
+        self._watches = WatchedFiles(self._tree.kernel)
 
     def close(self) -> None:
         self._tree.close()
@@ -72,6 +77,10 @@ class LocalDisk:
     @property
     def roots(self) -> tuple[str, ...]:
         return tuple(root.path for root in self._tree.roots)
+
+    @property
+    def shows_saved(self) -> bool:
+        return True
 
     @property
     def is_coherent(self) -> bool:
@@ -151,37 +160,64 @@ class LocalDisk:
 
     def _open_file(self, target: Target) -> int | None:
         try:
-            return self._tree.open_target(target, READ_FLAGS)
+            return open_patiently(partial(self._tree.open_target, target), READ_FLAGS)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise as_surehold_error(error, target.key) from error
 
-    def lock(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
+    @contextmanager
+    def lock(self, targets: Sequence[Target], *, timeout: float) -> Generator[None]:
         """Hold all targets, against other threads and processes; what writes is loaded now, not half-way."""
         import_module("surehold.disk.steps.writer")  # an import that fails must fail before anything has happened
-        return self._locks.lock(targets, timeout=timeout)
+        self._tree.check_roots(targets)
+        with self._locks.lock(targets, timeout=timeout):
+            try:
+                yield
+            finally:
+                self._watches.end(targets)
 
-    def apply(
-        self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: Callable[[bytes], None]
-    ) -> None:
+    def read_watched(self, target: Target, *, limit: int, in_place: bool = False) -> StoredFile | None:
+        in_place = in_place or self.replaces_in_place(target)
+        for _ in range(_MAX_READ_ATTEMPTS):
+            try:
+                watch = self._watches.begin(target, partial(self._tree.open_target, target), in_place=in_place)
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+            except OSError as error:
+                raise as_surehold_error(error, target.key) from error
+            with translate_os_errors(target.key):
+                stored = _read_once(watch.fd, target, limit)
+                is_current = is_unchanged(watch.status, os.fstat(watch.fd))
+            if stored is not None and is_current:
+                watch.data = stored.data
+                self._watches.spare_descriptors(watch)
+                return stored
+        raise _unstable_error(target)
+
+    def apply(self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes) -> None:
         from surehold.disk.steps import writer
 
-        writer.apply_steps(self._tree, steps, tag=tag, fence=fence, keep=keep, durability=self._durability)
+        try:
+            writer.apply_steps(
+                self._tree, steps, tag=tag, fence=fence, keep=keep, durability=self._durability, watches=self._watches
+            )
+        finally:
+            self._watches.close_used([target for step in steps for target in step_targets(step)])
 
     def replaces_in_place(self, target: Target) -> bool:
         from surehold.disk.steps import writer
 
-        return writer.replaces_in_place(self._tree, target)
+        watch = self._watches.find(target)
+        return watch.in_place if watch else writer.replaces_in_place(self._tree, target)
 
-    def remove_leftovers(self, targets: Sequence[Target], *, tag: str, keep: Callable[[bytes], None]) -> None:
+    def remove_leftovers(self, targets: Sequence[Target], *, tag: str, keep: KeepBytes) -> None:
         from surehold.disk.steps import writer
 
         writer.remove_leftovers(self._tree, targets, tag=tag, keep=keep)
 
     def write_caution(self, target: Target) -> str:
-        del target
-        return ""
+        return _OPEN_ELSEWHERE_CAUTION.format(key=target.key) if self._watches.was_open_elsewhere(target) else ""
 
 
 def _regular_status(fd: int, target: Target) -> os.stat_result:

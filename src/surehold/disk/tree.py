@@ -16,7 +16,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 from surehold.disk.base import Target
-from surehold.disk.errno_errors import symlink_escape_error, translate_os_errors
+from surehold.disk.errno_errors import root_replaced_error, symlink_escape_error, translate_os_errors
 from surehold.disk.kernel import O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_PATH, Kernel, Unsupported
 from surehold.errors import DiskFailed, InvalidArgument
 from surehold.text.snapshot import Meta
@@ -110,6 +110,7 @@ PIECE_BYTES = 1 << 20
 _COMPARE_BYTES = 1 << 17  # small enough to stay in the cache
 READ_FLAGS = os.O_RDONLY | O_NONBLOCK | O_NOFOLLOW
 """Flags to open a file for reading."""
+WRITE_FLAGS = READ_FLAGS & ~os.O_RDONLY | os.O_RDWR
 _MAX_READ_BYTES = 0x7FFF_F000  # what Linux gives in one call
 
 
@@ -218,6 +219,16 @@ class Tree:
     def close(self) -> None:
         """Let go of the roots; nothing can be opened afterwards."""
         self._finalizer()
+
+    def check_roots(self, targets: Sequence[Target]) -> None:
+        """Refuse when the path of a root leads to another directory than the one that was opened."""
+        for root in {target.root: self.root_of(target) for target in targets}.values():
+            try:
+                current = file_identity(os.stat(root.path))  # noqa: PTH116  # no pathlib in the hot path
+            except OSError:
+                current = None
+            if current != file_identity(os.fstat(self.root_fd(root))):
+                raise root_replaced_error(root.path)
 
     def root_fd(self, root: DiskRoot) -> int:
         """Return a root's descriptor; once closed, its number may belong to anything."""

@@ -297,6 +297,10 @@ class Store(Protocol):
         """Turn the intent into ledger entries, heads, trash items and sightings. `StateUnavailable` if it is gone."""
         ...
 
+    def withdraw(self, intent_id: str) -> None:
+        """Close the intent without a record: nothing of it happened, and its call starts again."""
+        ...
+
     def abort(self, intent_id: str, *, error_kind: str, message: str) -> tuple[Entry, ...]:
         """Close the intent as failed and record that; nothing of it is visible on the disk any more."""
         ...
@@ -323,6 +327,20 @@ class Store(Protocol):
         self, call: Call, change: Change, *, change_id: str, ok: bool, error_kind: str = "", message: str = ""
     ) -> Entry:
         """Write an entry for something that had no intent: a refused call, an outside edit, a clean-up."""
+        ...
+
+    def note_outside(self, path: str, found: Version | None, blobs: Sequence[Blob]) -> Entry | None:
+        """Record that an outside program changed a path that the ledger knows; None when that is not so.
+
+        The caller holds the lock of the path. A path with an open intent is left to its owner.
+        """
+        ...
+
+    def keep_outside(self, path: str, blob: Blob) -> tuple[Entry, ...]:
+        """Record bytes of an outside program that were at a path and could not stay: as a version, and in the trash.
+
+        Bytes that the history of the path has already are only stored.
+        """
         ...
 
     def list_entries(self, query: LedgerQuery) -> tuple[Entry, ...]:

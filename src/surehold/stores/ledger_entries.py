@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -152,6 +152,9 @@ def entry_columns(entry: Entry) -> tuple[object, ...]:
 
 
 EXTERNAL = Call(tool="external", operation="external", writer="external")
+_KEPT_MESSAGE = (
+    "Another program wrote these bytes while the file was being changed; they were kept, and can be restored."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,11 +209,17 @@ def entries_of(intent: Intent, *, timestamp: str) -> Iterator[Entry]:
         yield Entry(change_id=intent.id, index=index, timestamp=timestamp, call=intent.call, change=change)
 
 
-def external_entries(intent: Intent, found: Sequence[OutsideEdit], *, timestamp: str) -> Iterator[Entry]:
-    """Return an entry for every edit that was made outside of Surehold; its id is one that undo can name."""
-    for number, surprise in enumerate(found):
-        change = Change(path=surprise.head.path, before=surprise.head.version, after=surprise.found)
-        yield Entry(change_id=f"{intent.id}-x{number}", timestamp=timestamp, call=EXTERNAL, change=change)
+def outside_entry(path: str, before: Version | None, after: Version | None, *, seq: int, timestamp: str) -> Entry:
+    """Return the entry for what an outside program did to a path; its id is one that undo can name."""
+    change = Change(path=path, before=before, after=after)
+    return Entry(change_id=f"outside-{seq}", timestamp=timestamp, call=EXTERNAL, change=change)
+
+
+def kept_entry(path: str, kept: Version, there: Version | None, *, seq: int, timestamp: str) -> Entry:
+    """Return the entry for bytes of an outside program that had to leave a path: they are in the trash."""
+    name = f"kept-{seq}"
+    change = Change(path=path, before=kept, after=there, trash_id=name)
+    return Entry(change_id=name, timestamp=timestamp, call=EXTERNAL, change=change, message=_KEPT_MESSAGE)
 
 
 def gc_entry(*, blobs: int, sightings: int, before: str, seq: int, timestamp: str) -> Entry:

@@ -6,12 +6,12 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from surehold.disk.base import Disk, EntryStat, Target
+from surehold.disk.base import Disk, EntryStat, StoredFile, Target
 from surehold.errors import InvalidArgument, NotFound, SureholdError
-from surehold.stores.base import Blob, Store
+from surehold.stores.base import Blob, PathRecord, Store
 from surehold.text.encoding import Encoding, EncodingDetector, detect_encoding
 from surehold.text.lines import sha256_hex
-from surehold.text.snapshot import Snapshot
+from surehold.text.snapshot import Snapshot, Version
 from surehold.workspace.access.policy import Policy
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.editorconfig import charset_of
@@ -47,8 +47,10 @@ class WorkspaceReader:
 
     def read(self, path: AnyPath, *, encoding: str | None = None, limit: int | None = None) -> Snapshot:
         """Return a file as it is now; `FileTooLarge` above the limit."""
-        self.recovery.settle_dead(timeout=0)
-        snapshot = self.read_snapshot(self.target(path), encoding, limit=limit)
+        target = self.target(path)
+        record = self._look_at(target)
+        snapshot = self.read_snapshot(target, encoding, limit=limit)
+        self._notice_outside(target, record, lambda: snapshot.sha256 if snapshot.exists else "")
         if not snapshot.exists:
             raise NotFound(f"`{spelled_path(path)}` does not exist.", path=spelled_path(path))
         return snapshot
@@ -89,8 +91,8 @@ class WorkspaceReader:
             raise InvalidArgument("Lines are counted from 1, and at least one is asked for.", reason="bad_lines")
         from surehold.text.page import read_page
 
-        self.recovery.settle_dead(timeout=0)
         target = self.target(path)
+        record = self._look_at(target)
 
         def decide_encoding(head: bytes) -> Encoding:
             configured = partial(self.configured_charset, target)
@@ -98,7 +100,30 @@ class WorkspaceReader:
 
         read = partial(read_page, start=start, count=count, max_bytes=max_bytes, decide=decide_encoding)
         page = read(self.disk.read_chunks(target))
-        return read(self.disk.read_chunks(target), breaker=b"\r") if page.ends_lines_with_cr else page
+        if page.ends_lines_with_cr:
+            page = read(self.disk.read_chunks(target), breaker=b"\r")
+        self._notice_outside(target, record, lambda: page.sha256)
+        return page
+
+    def _look_at(self, target: Target) -> PathRecord:
+        """Return what the store knows of a path, after what dead processes left open was settled."""
+        view = self.store.look([target.key])
+        if dead := [busy for busy in view.intents if busy.owner_is_dead]:
+            self.recovery.settle_intents(dead, timeout=0)
+            view = self.store.look([target.key])
+        return view.records[target.key]
+
+    def _notice_outside(self, target: Target, record: PathRecord, found: Callable[[], str]) -> None:
+        """Record an outside edit as soon as it is seen. It is looked at again under the lock, where no writer is at work."""
+        if record.head is None or not self.disk.shows_saved or is_version(record.head.version, found()):
+            return
+        with suppress(SureholdError), self.disk.lock([target], timeout=0):  # the read is what was asked for
+            self.note_outside(target, self.read_snapshot(target))
+
+    def note_outside(self, target: Target, current: Snapshot) -> None:
+        """Record what an outside program made of a file whose lock is held."""
+        blobs = [Blob(data=current.data, sha256=current.sha256)] if current.exists else []
+        self.store.note_outside(target.key, current.version, blobs)
 
     def know_file(self, path: AnyPath, *, session: str = "") -> KnownFile:
         """Return a file as it is now, with what the store knows of it and what a session was shown of it."""
@@ -114,7 +139,15 @@ class WorkspaceReader:
 
     def read_snapshot(self, target: Target, encoding: str | None = None, *, limit: int | None = None) -> Snapshot:
         """Return a file as it is now; an absent one is a snapshot too."""
-        stored = self.disk.read(target, limit=self.limits.max_file_bytes if limit is None else limit)
+        limit = self.limits.max_file_bytes if limit is None else limit
+        return self._make_snapshot(target, self.disk.read(target, limit=limit), encoding)
+
+    def read_watched(self, target: Target, *, in_place: bool) -> Snapshot:
+        """Return a file that is to be changed and whose lock is held; it is watched until the lock is released."""
+        stored = self.disk.read_watched(target, limit=self.limits.max_file_bytes, in_place=in_place)
+        return self._make_snapshot(target, stored)
+
+    def _make_snapshot(self, target: Target, stored: StoredFile | None, encoding: str | None = None) -> Snapshot:
         return Snapshot(
             stored.data if stored else None,
             meta=stored.meta if stored else None,
@@ -123,6 +156,10 @@ class WorkspaceReader:
             configured=partial(self.configured_charset, target),
             detector=self.detector,
         )
+
+
+def is_version(version: Version | None, sha256: str) -> bool:
+    return (version.sha256 if version else "") == sha256
 
 
 def _hash_in_background(data: bytes) -> Callable[[], str]:

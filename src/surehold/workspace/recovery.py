@@ -10,6 +10,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from surehold.disk.base import Create, Disk, Remove, Rename, Replace, Step, StoredFile, Target
@@ -104,7 +105,7 @@ class Recovery:
             return SettledIntent(change_id=intent.id, direction="gone", paths=paths)
         targets = [self._disk.resolve(path) for path in paths]
         for tag in (intent.id, _recovery_tag(intent)):  # an earlier recovery may have died too
-            self._disk.remove_leftovers(targets, tag=tag, keep=self.keep_blob)
+            self._disk.remove_leftovers(targets, tag=tag, keep=partial(self._keep_leftover, intent))
         spots = [self._read_path_states(change) for change in intent.changes]
         if because is None and all(spot.at_after for pair in spots for spot in pair):
             self._store.finish(intent.id)
@@ -120,7 +121,7 @@ class Recovery:
             for step in self._inverse_steps(pair, change)
         ]
         if steps:
-            self._disk.apply(steps[::-1], tag=_recovery_tag(intent), fence=lambda: None, keep=self.keep_blob)
+            self._disk.apply(steps[::-1], tag=_recovery_tag(intent), fence=lambda: None, keep=self.keep_outside)
         stuck = [s for pair in spots for s in pair if not (s.at_before or s.at_after or s.is_half_done)]
         conflicts = tuple(spot.target.key for spot in stuck)
         message = because.message if because else "Interrupted; the old version was put back."
@@ -163,7 +164,7 @@ class Recovery:
         steps = list[Step]()
         for spot in spots:
             if spot.is_half_done and spot.now is not None:
-                self.keep_blob(spot.now.data)
+                self._store.keep_blob(Blob(data=spot.now.data, sha256=sha256_hex(spot.now.data)))  # torn by ourselves
             if (spot.at_after and not spot.at_before) or spot.is_half_done:
                 steps.append(self._bring_back(spot))
         return steps
@@ -180,8 +181,21 @@ class Recovery:
     def is_open(self, change_id: str) -> bool:
         return any(busy.intent.id == change_id for busy in self._store.open_intents())
 
-    def keep_blob(self, data: bytes) -> None:
-        self._store.keep_blob(Blob(data=data, sha256=sha256_hex(data)))
+    def keep_outside(self, key: str, data: bytes) -> None:
+        """Take bytes of an outside program that could not stay at their path into the history of that path."""
+        blob = Blob(data=data, sha256=sha256_hex(data))
+        if key:
+            self._store.keep_outside(key, blob)
+        else:
+            self._store.keep_blob(blob)
+
+    def _keep_leftover(self, intent: Intent, key: str, data: bytes) -> None:
+        """Keep what lay beside a file; a version of the intent, whole or only begun, was not written by others."""
+        versions = [
+            v for change in intent.changes for _, before, after in change.transitions() for v in (before, after)
+        ]
+        if not any(v and self._store.read_blob(v.sha256).startswith(data) for v in versions):
+            self.keep_outside(key, data)
 
 
 def is_mixture(data: bytes, before: bytes, after: bytes) -> bool:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import NoReturn
 
 from surehold.disk.base import Step, Target
@@ -54,7 +55,14 @@ from surehold.workspace.proposal import Absent, FileReceipt, Proposal, Receipt
 from surehold.workspace.reader import WorkspaceReader
 from surehold.workspace.recovery import paths_of
 
+ReadTarget = Callable[[Target], Snapshot]
+
 _POLL_SECONDS = 0.005
+_DISTURBED_REASONS = frozenset({"displaced_mismatch", "vanished"})
+"""How the disk says that another program changed a file after it was read: nothing happened, so it is read again."""
+_MAX_ROUNDS = 8
+_ROUNDS_BEFORE_IN_PLACE = 2
+"""From then on the file is written in place: a program that waits for it need not be let in first."""
 _SETTLE_SECONDS = 0.05
 
 
@@ -116,25 +124,43 @@ class WorkspaceWriter:
         targets = [target for place in places for target in place.targets]
         deadline = time.monotonic() + self._limits.lock_timeout
         key = "" if dry_run else call.idempotency_key
-        may_proceed = False
+        may_proceed, disturbed = False, 0
         while True:
             with self._disk.lock(targets, timeout=max(deadline - time.monotonic(), 0)):  # 2
                 view = self._store.look([one.key for one in targets], session=call.session, idempotency_key=key)
                 dead = [busy for busy in view.intents if busy.owner_is_dead]
                 if may_proceed or not dead:
-                    match self._attempt_write(places, view, call, change_id, dry_run=dry_run):
+                    read = (
+                        self._reader.read_snapshot
+                        if dry_run
+                        else partial(self._reader.read_watched, in_place=disturbed >= _ROUNDS_BEFORE_IN_PLACE)
+                    )
+                    match self._attempt_write(places, view, call, change_id, read, dry_run=dry_run):
                         case Receipt() as receipt:
                             return receipt
                         case Busy() as busy:
                             _give_up_after(deadline, busy)
+                        case (
+                            StaleFile() as error
+                        ):  # another program wrote in the last moment: look again what it says now
+                            disturbed += 1
+                            if disturbed >= _MAX_ROUNDS or time.monotonic() > deadline:
+                                raise error
             # Without the lock: a dead process may have died with one of these files half written.
             self._recovery.settle_intents(dead, timeout=_SETTLE_SECONDS)
             may_proceed = True
 
     def _attempt_write(
-        self, places: Sequence[ResolvedProposal], view: StoreView, call: Call, change_id: str, *, dry_run: bool
-    ) -> Receipt | Busy:
-        """Do steps 3 to 10 under the lock, or say which other change must be over first."""
+        self,
+        places: Sequence[ResolvedProposal],
+        view: StoreView,
+        call: Call,
+        change_id: str,
+        read: ReadTarget,
+        *,
+        dry_run: bool,
+    ) -> Receipt | Busy | StaleFile:
+        """Do steps 3 to 10 under the lock, or say which other change must be over first, or who came in between."""
         match view.earlier or _find_abandoned(view, places):
             case Replay(entries=entries):
                 return _make_receipt([], entries=entries, replayed=True)
@@ -143,12 +169,12 @@ class WorkspaceWriter:
             case None:
                 pass
         self._refuse_new_repository(places)
-        drafts = [self._make_draft(place, view, call) for place in places]  # 3 to 6
+        drafts = [self._make_draft(place, view, call, read) for place in places]  # 3 to 6
         if dry_run or not any(one.changes_anything for one in drafts):
             return _make_receipt(drafts, dry_run=dry_run)
         return self._perform_change(self._make_intent(change_id, call, drafts), drafts)  # 7 to 10
 
-    def _perform_change(self, intent: Intent, drafts: Sequence[Draft]) -> Receipt | Busy:
+    def _perform_change(self, intent: Intent, drafts: Sequence[Draft]) -> Receipt | Busy | StaleFile:
         sightings = self._sightings_after(intent.call, drafts)  # first: if it fails, nothing has happened
         try:
             match self._begin_intent(intent, drafts):  # 7
@@ -160,6 +186,10 @@ class WorkspaceWriter:
                     _refuse_stale_cache(path, head.version.sha256 if head.version else "")
                 case Busy() as busy:
                     return busy
+        except StaleFile as error:
+            if error.reason in _DISTURBED_REASONS:
+                return error
+            raise
         except SureholdError:
             raise
         except BaseException:  # interrupted, wherever that was: leave nothing open
@@ -193,25 +223,28 @@ class WorkspaceWriter:
                 message = f"`{directory}` became a git repository while this change waited for its lock."
                 raise StaleFile(message, path=target.key, reason="became_repository", action="Make the change again.")
 
-    def _read_destination(self, target: Target) -> Snapshot:
+    def _read_destination(self, target: Target, read: ReadTarget) -> Snapshot:
         """Return what is at a place that a file is to get; a directory there is in the way, not missing."""
         try:
-            return self._reader.read_snapshot(target)
+            return read(target)
         except NotAFile as error:
             raise AlreadyExists(
                 error.message, path=error.path, reason="directory", action="Choose another path."
             ) from None
 
-    def _make_draft(self, place: ResolvedProposal, view: StoreView, call: Call) -> Draft:
+    def _make_draft(self, place: ResolvedProposal, view: StoreView, call: Call, read: ReadTarget) -> Draft:
         is_new = isinstance(place.proposal.proof, Absent)
-        current = self._read_destination(place.target) if is_new else self._reader.read_snapshot(place.target)
-        displaced = self._read_destination(place.to) if place.to else ABSENT
+        current = self._read_destination(place.target, read) if is_new else read(place.target)
+        displaced = self._read_destination(place.to, read) if place.to else ABSENT
         known = KnownFile(view.records[place.target.key], current, store=self._store, session=call.session)
         in_place = current.exists and self._disk.replaces_in_place(place.target)
         try:
             return make_draft(place, known, displaced, in_place=in_place, trash_id=self._new_id())
         except SureholdError as error:
             self._record_shown_by(error, place.proposal, known)
+            if self._disk.shows_saved:
+                with suppress(SureholdError):  # the refusal itself is what the caller must hear about
+                    self._reader.note_outside(place.target, current)
             raise
 
     def _record_shown_by(self, error: SureholdError, proposal: Proposal, known: KnownFile) -> None:
@@ -268,14 +301,15 @@ class WorkspaceWriter:
 
     def _apply_steps(self, intent: Intent, steps: Sequence[Step], fence: Callable[[], None]) -> None:
         try:
-            self._disk.apply(steps, tag=intent.id, fence=fence, keep=self._recovery.keep_blob)
+            self._disk.apply(steps, tag=intent.id, fence=fence, keep=self._recovery.keep_outside)
         except RecoveryRequired:
             raise
         except SureholdError as error:  # nothing of it is visible, so there is nothing to bring back
-            with suppress(
-                SureholdError
-            ):  # the caller must hear of the first error; an intent still open is settled next
-                self._store.abort(intent.id, error_kind=error.kind, message=error.message)
+            with suppress(SureholdError):  # the caller must hear of the first error; an open intent is settled next
+                if error.reason in _DISTURBED_REASONS:
+                    self._store.withdraw(intent.id)
+                else:
+                    self._store.abort(intent.id, error_kind=error.kind, message=error.message)
             raise
 
     def _settle_failed(self, intent: Intent, error: SureholdError) -> tuple[Entry, ...]:

@@ -19,7 +19,7 @@ import codecs
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from surehold.disk.base import EditorFiles, Replace, StoredFile
+from surehold.disk.base import EditorFiles, KeepBytes, Replace, StoredFile
 from surehold.disk.errno_errors import displaced_error, vanished_error
 from surehold.errors import BinaryFile, Unavailable
 from surehold.text.encoding import detect_encoding
@@ -136,7 +136,7 @@ class EditorWrite:
     path: str
     """The absolute path, as the editor knows it."""
     look: Callable[[], BufferState | None]
-    keep: Callable[[bytes], None]
+    keep: KeepBytes
     caution: str = ""
     """What the caller should know, once it is done."""
     _old: BufferText | None = None
@@ -154,7 +154,7 @@ class EditorWrite:
         if actual != self.step.expected or seen.shown is None or text is None:
             raise displaced_error(key, self.step.expected, actual)
         if not seen.shown.saved:
-            self.keep(seen.stored.data)
+            self.keep("", seen.stored.data)
         self._old, self._left = seen.shown, wanted
         self.files.write_text(self.path, text)
         self._check_read_back(seen, self.look())
@@ -185,8 +185,10 @@ class EditorWrite:
             )
         self._left = after.data
         said = [_NOT_ATOMIC_CAUTION.format(key=key)]
+        if before.shown is not None and not before.shown.saved and after.stored.data != before.stored.data:
+            self.keep(key, before.stored.data)  # the editor saved over what was on the disk
         if after.data != wanted:
-            self.keep(after.data)
+            self.keep("", after.data)
             said.append(_OTHER_TEXT_CAUTION)
         if after.shown is not None and not after.shown.saved:
             said.append(_UNSAVED_CAUTION)

@@ -22,7 +22,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from surehold.disk.base import Create, Disk, EditorFiles, Rename, Replace, Step, StoredFile, Target, step_targets
+from surehold.disk.base import (
+    Create,
+    Disk,
+    EditorFiles,
+    KeepBytes,
+    Rename,
+    Replace,
+    Step,
+    StoredFile,
+    Target,
+    step_targets,
+)
 from surehold.disk.editor.buffer import BufferState, EditorWrite, interpret_buffer, is_binary, is_plain, may_be_saved
 from surehold.disk.errno_errors import missing_error, too_large_error
 from surehold.errors import FileTooLarge, RecoveryRequired, StaleFile, SureholdError, Unavailable
@@ -64,6 +75,10 @@ class EditorDisk:
         return self._disk.roots
 
     @property
+    def shows_saved(self) -> bool:
+        return False
+
+    @property
     def is_coherent(self) -> bool:
         return self._disk.is_coherent
 
@@ -76,6 +91,11 @@ class EditorDisk:
         if len(data) > limit:
             raise too_large_error(target.key, len(data), limit)
         return replace(stored, data=data)
+
+    def read_watched(self, target: Target, *, limit: int, in_place: bool = False) -> StoredFile | None:
+        """Read it as the editor shows it. It is not leased: the editor itself may save it while we wait for the editor."""
+        del in_place
+        return self.read(target, limit=limit)
 
     def read_chunks(self, target: Target) -> Iterator[bytes]:
         try:
@@ -103,9 +123,7 @@ class EditorDisk:
         """Say that the last write went through the editor, and what that means for it."""
         return self._cautions.get(_file_key(target), "")
 
-    def apply(
-        self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: Callable[[bytes], None]
-    ) -> None:
+    def apply(self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes) -> None:
         """Stage the steps of the disk, call `fence`, write through the editor, then make the rest visible; or none."""
         writes, others, cautions = self._split_steps(steps, keep)
 
@@ -126,7 +144,7 @@ class EditorDisk:
         self._cautions |= cautions | {_file_key(write.step.target): write.caution for write in writes}
 
     def _split_steps(
-        self, steps: Sequence[Step], keep: Callable[[bytes], None]
+        self, steps: Sequence[Step], keep: KeepBytes
     ) -> tuple[list[EditorWrite], list[Step], dict[_FileKey, str]]:
         """Return the steps that go through the editor, the other ones, and cautions about those."""
         touched = Counter(place for step in steps for place in _file_keys(step))
@@ -142,7 +160,7 @@ class EditorDisk:
                 cautions[_file_key(step.target)] = caution
         return writes, others, cautions
 
-    def _plan_write(self, step: Replace, keep: Callable[[bytes], None]) -> EditorWrite | None:
+    def _plan_write(self, step: Replace, keep: KeepBytes) -> EditorWrite | None:
         """Return how to write through the editor; None when the disk must be written."""
         path, seen = _editor_path(step.target), self._current_state(step.target)
         if path is None or seen is None or seen.shown is None or len(step.data) > self._largest:

@@ -16,13 +16,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from surehold.disk.base import Create, Target
-from surehold.disk.errno_errors import (
-    name_taken_error,
-    no_parent_error,
-    not_a_file_error,
-    translate_vanished,
-    vanished_error,
-)
+from surehold.disk.errno_errors import name_taken_error, no_parent_error, translate_vanished
 from surehold.disk.kernel import Unsupported
 from surehold.disk.steps.staging import (
     DirectorySlot,
@@ -33,7 +27,9 @@ from surehold.disk.steps.staging import (
     open_temporary,
     require_staged,
 )
+from surehold.disk.steps.watched import WatchedEntry, watch_entry
 from surehold.disk.tree import file_identity, restore_metadata, write_all
+from surehold.disk.watch import FileWatch
 from surehold.errors import StaleFile
 
 _MAX_NAMELESS_FILES = 64  # each holds a descriptor open until it is published
@@ -48,6 +44,10 @@ class StepAction(Protocol):
 
     def publish(self) -> None:
         """Make it visible."""
+        ...
+
+    def confirm(self) -> None:
+        """Check once more, when everything is durable, that no program waits to write to what was displaced."""
         ...
 
     def undo(self) -> None:
@@ -113,6 +113,9 @@ class CreateAction:
         place.directory.dirty = True
         self._close_file()
 
+    def confirm(self) -> None:
+        """Nothing was displaced."""
+
     def undo(self) -> None:
         self._close_file()
         if self._place is None:
@@ -160,15 +163,22 @@ class RemoveAction:
     index: int
     target: Target
     expected: str
+    watch: FileWatch | None = None
+    """The watch that the reader of the file began."""
     place: DirectorySlot | None = None
     """Where the file is; found by `stage`."""
+    entry: WatchedEntry | None = None
+    """The file, watched; None for one that this call made itself."""
     _seen: DisplacedFile | None = None
 
     def stage(self) -> None:
-        self.place = find_existing(self.call, self.target, self.expected)
+        self.entry = watch_entry(self.call, self.target, self.expected, self.watch)
+        self.place = self.entry.place
 
     def publish(self) -> None:
-        place, old = require_staged(self.place), self._old_name
+        place, old = require_staged(self.place), self.old_name
+        if self.entry is not None:
+            self.entry.check_undisturbed()
         with translate_vanished(self.target.key, self.expected):
             try:
                 self.call.kernel.rename_new(place.fd, place.name, place.fd, old)
@@ -176,30 +186,31 @@ class RemoveAction:
                 # No other program uses this name, so nothing can be overwritten.
                 os.rename(place.name, old, src_dir_fd=place.fd, dst_dir_fd=place.fd)
         place.directory.dirty = True
-        self._seen = hash_entry(place, old)
+        if self.entry is not None and not self.entry.is_displaced_as(old):
+            raise self.entry.disturbed_error(old)
+        self._seen = self.entry.examine_displaced(old) if self.entry is not None else hash_entry(place, old)
         check_displaced(self._seen, self.expected, self.target.key)
 
+    def confirm(self) -> None:
+        if self.entry is not None:
+            self.entry.check_settled()
+
     def undo(self) -> None:
-        if self.place is not None and self.place.read_status(self._old_name) is not None:
-            put_back(self.call, self.place, self._old_name, self.place)
+        if self.place is not None and self.place.read_status(self.old_name) is not None:
+            put_back(self.call, self.place, self.old_name, self.place)
+        if self.entry is not None:
+            self.entry.close()
 
     def clean_up(self) -> None:
-        self.call.drop_file(require_staged(self.place), self._old_name, self._seen)
+        if self.entry is None:
+            self.call.drop_file(require_staged(self.place), self.old_name, self._seen)
+        else:
+            self.entry.drop_displaced(self.old_name, self._seen)
+            self.entry.close()
 
     @property
-    def _old_name(self) -> str:
+    def old_name(self) -> str:
         return self.call.temp_name(self.index, "old")
-
-
-def find_existing(call: StepContext, target: Target, expected: str) -> DirectorySlot:
-    with translate_vanished(target.key, expected):
-        place = call.directories.find_slot(target)
-        status = place.read_status()
-    if status is None:
-        raise vanished_error(target.key, expected)
-    if not stat.S_ISREG(status.st_mode):
-        raise not_a_file_error(status.st_mode, target.key)
-    return place
 
 
 def put_back(call: StepContext, source: DirectorySlot, name: str, place: DirectorySlot) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from surehold.disk.base import Rename
 from surehold.disk.errno_errors import displaced_error, name_taken_error, vanished_error
 from surehold.disk.kernel import Unsupported, close_after
-from surehold.disk.steps.create_remove import CreateAction, RemoveAction, find_existing, put_back
+from surehold.disk.steps.create_remove import CreateAction, RemoveAction, put_back
 from surehold.disk.steps.staging import (
     DirectorySlot,
     StepContext,
@@ -23,7 +23,9 @@ from surehold.disk.steps.staging import (
     link_file,
     require_staged,
 )
+from surehold.disk.steps.watched import WatchedEntry, watch_entry
 from surehold.disk.tree import READ_FLAGS, file_identity, meta_of, open_entry, read_pieces, restore_metadata, write_all
+from surehold.disk.watch import FileWatch
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,6 +35,9 @@ class RenameAction:
     call: StepContext
     index: int
     step: Rename
+    watch: FileWatch | None = None
+    """The watch that the reader of the file began."""
+    _entry: WatchedEntry | None = None
     _source: DirectorySlot | None = None
     _target: DirectorySlot | None = None
     _identity: tuple[int, int] = (0, 0)
@@ -44,7 +49,8 @@ class RenameAction:
     """The file that has both names."""
 
     def stage(self) -> None:
-        source = self._source = find_existing(self.call, self.step.source, self.step.expected)
+        entry = self._entry = watch_entry(self.call, self.step.source, self.step.expected, self.watch)
+        source = self._source = entry.place
         target = self._target = self.call.directories.find_slot(self.step.target, make=True)
         status = source.read_status()
         if status is None:
@@ -75,6 +81,8 @@ class RenameAction:
 
     def publish(self) -> None:
         source, target = require_staged(self._source), require_staged(self._target)
+        entry = require_staged(self._entry)
+        entry.check_undisturbed()
         if self._copy is not None:
             self._copy.publish()
             self._remove_source(source)
@@ -95,7 +103,9 @@ class RenameAction:
             return
         self._moved = True
         source.directory.dirty = target.directory.dirty = True
-        check_displaced(hash_entry(target, target.name), self.step.expected, source.key)
+        if not entry.watch.is_leased:
+            check_displaced(hash_entry(target, target.name), self.step.expected, source.key)
+        entry.watch.close()  # who waits for the file writes to the same file under its new name
 
     def _publish_link(self, source: DirectorySlot, target: DirectorySlot) -> None:
         try:
@@ -114,7 +124,10 @@ class RenameAction:
         there = target.read_status()
         # The source may have become another file since it was staged; the check of its bytes comes next.
         self._linked = file_identity(there) if there else None
+        entry = require_staged(self._entry)
+        entry.note_link(there)
         self._remove_source(source)
+        entry.watch.close()
 
     def _change_case(self, source: DirectorySlot, target: DirectorySlot, error: FileExistsError) -> None:
         there = target.read_status()
@@ -128,21 +141,34 @@ class RenameAction:
 
     def _remove_source(self, source: DirectorySlot) -> None:
         self._removal = RemoveAction(
-            call=self.call, index=self.index, target=self.step.source, expected=self.step.expected, place=source
+            call=self.call,
+            index=self.index,
+            target=self.step.source,
+            expected=self.step.expected,
+            place=source,
+            entry=self._entry,
         )
         self._removal.publish()
 
+    def confirm(self) -> None:
+        if self._removal is not None:  # else the file only has another name
+            self._removal.confirm()
+
     def undo(self) -> None:
-        if self._source is None or self._target is None:
-            return
+        if self._source is not None and self._target is not None:
+            self._move_back(self._source, self._target)
+        if self._entry is not None:
+            self._entry.close()
+
+    def _move_back(self, source: DirectorySlot, target: DirectorySlot) -> None:
         if self._removal is not None:
             self._removal.undo()
         if self._copy is not None:
             self._copy.undo()
         elif self._linked:
-            self._unlink_target(self._source, self._target)
-        elif self._moved and self._target.read_status() is not None:
-            put_back(self.call, self._target, self._target.name, self._source)
+            self._unlink_target(source, target)
+        elif self._moved and target.read_status() is not None:
+            put_back(self.call, target, target.name, source)
 
     def _unlink_target(self, source: DirectorySlot, target: DirectorySlot) -> None:
         """Remove the second name, unless it is another program's by now."""
@@ -154,5 +180,8 @@ class RenameAction:
         self.call.drop_file(target, target.name, None)
 
     def clean_up(self) -> None:
-        if self._removal is not None:
+        if self._removal is not None and self._linked:  # another name of the file, which lives on
+            self.call.drop_file(require_staged(self._source), self._removal.old_name, None)
+        elif self._removal is not None:
             self._removal.clean_up()
+        require_staged(self._entry).close()

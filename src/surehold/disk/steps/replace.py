@@ -1,29 +1,24 @@
-"""The actions that replace the bytes at a path: by swapping names, by renaming over, or by writing in place.
+"""The actions that replace the bytes at a path: by swapping names, or by renaming over.
 
 Rules:
 1. Swapping is the default: what was displaced still exists and can be checked, so nothing unseen can be overwritten.
-2. Without a swap the old file gets a second name first, is checked, and is then renamed over. An outside write between
-   the check and the rename is lost; that is why this is only the fallback.
-3. A file with several names, with an owner that we cannot give to a new file, or in a directory that we cannot change
-   is written in place. A crash in the middle leaves a torn file that only the journal can repair.
-4. A file that we may not write is not replaced either, even where the directory would allow it.
-5. In place, the bytes are compared, read and written through one descriptor, so they belong to one file. The old bytes
-   stay in memory until the whole call has succeeded.
-6. In place, bytes beyond the old end are written first: when the disk is full, the old content is still intact.
-7. A file written in place is locked itself, from the comparison to the last byte: its other names may be in directories
-   that another writer has locked.
+2. Nothing is shown that will be refused: the file is looked at right before the swap. If what was displaced turns out to
+   be another version all the same, it is swapped back before anything is hashed.
+3. Without a swap the old file gets a second name first, is checked, and is then renamed over. Without a lease, an
+   outside write between the check and the rename is lost; that is why this is only the fallback.
+4. A file with several names, with an owner that we cannot give to a new file, in a directory that we cannot change, or
+   that another program has open for writing is written in place (see `overwrite`).
+5. A file that we may not write is not replaced either, even where the directory would allow it.
 """
 
 import errno
 import os
-import stat
-from contextlib import suppress
 from dataclasses import dataclass
 
 from surehold.disk.base import Replace
-from surehold.disk.errno_errors import displaced_error, not_a_file_error, translate_vanished, vanished_error
+from surehold.disk.errno_errors import displaced_error, translate_vanished, vanished_error
 from surehold.disk.kernel import Unsupported, close_after
-from surehold.disk.locks import lock_file
+from surehold.disk.steps.overwrite import OverwriteAction
 from surehold.disk.steps.staging import (
     UNLIMITED_BYTES,
     DirectorySlot,
@@ -35,12 +30,12 @@ from surehold.disk.steps.staging import (
     open_temporary,
     require_staged,
 )
+from surehold.disk.steps.watched import WatchedEntry, watch_entry
 from surehold.disk.tree import (
     READ_FLAGS,
     can_give_owner,
     copy_metadata,
     file_identity,
-    hash_of,
     is_regular,
     open_entry,
     read_all,
@@ -48,93 +43,10 @@ from surehold.disk.tree import (
     write_all,
     write_at,
 )
+from surehold.disk.watch import FileWatch
 from surehold.errors import PermissionDenied
+from surehold.text.align import shared_ends
 from surehold.text.lines import sha256_hex
-
-_WRITE_FLAGS = READ_FLAGS & ~os.O_RDONLY | os.O_RDWR
-
-
-@dataclass(slots=True, kw_only=True)
-class OverwriteAction:
-    """Writes other bytes into a file."""
-
-    call: StepContext
-    place: DirectorySlot
-    step: Replace
-    _fd: int = -1
-    _status: os.stat_result | None = None
-    _old: bytes = b""
-    _touched: bool = False
-    _complete: bool = False
-
-    def publish(self) -> None:
-        key = self.place.key
-        with translate_vanished(key, self.step.expected):
-            fd = self._fd = open_entry(self.place.fd, self.place.name, _WRITE_FLAGS)
-        lock_file(fd, key)
-        status = self._status = os.fstat(fd)
-        if not is_regular(status):
-            raise not_a_file_error(status.st_mode, key)
-        self._old = read_all(fd, size=status.st_size, limit=UNLIMITED_BYTES)
-        actual = sha256_hex(self._old)
-        if actual != self.step.expected:
-            raise displaced_error(key, self.step.expected, actual)
-        self._touched = True
-        self._write_bytes(fd, self.step.data)
-        mode = stat.S_IMODE(status.st_mode) if self.step.mode is None else self.step.mode
-        # Writing clears setuid for everybody but root, hence the second look.
-        if stat.S_IMODE(os.fstat(fd).st_mode) != mode:
-            self._set_mode(fd, mode)
-        self.call.sync_file(fd)
-        self._complete = True
-
-    def _write_bytes(self, fd: int, data: bytes) -> None:
-        view, end = memoryview(data), len(self._old)
-        write_at(fd, view[end:], end)
-        write_at(fd, view[:end], 0)
-        os.ftruncate(fd, len(data))
-
-    def _set_mode(self, fd: int, mode: int) -> None:
-        try:
-            os.fchmod(fd, mode)
-        except PermissionError:
-            # Another user's file: its mode is theirs, unless changing it was the task.
-            if self.step.mode is not None:
-                raise
-
-    def undo(self) -> None:
-        try:
-            if self._touched:
-                self._restore_old(self._fd)
-                self._touched = False
-        except OSError:
-            # The old bytes are nowhere else on this disk: once more, now or never.
-            self._restore_old(self._fd)
-            self._touched = False
-        finally:
-            self.clean_up()
-
-    def _restore_old(self, fd: int) -> None:
-        if self._complete and not self._is_ours(fd):
-            self.call.keep(self._old)
-            return
-        write_at(fd, memoryview(self._old), 0)
-        os.ftruncate(fd, len(self._old))
-        if self._status is not None:
-            with suppress(PermissionError):
-                os.fchmod(fd, stat.S_IMODE(self._status.st_mode))
-                os.utime(fd, ns=(self._status.st_atime_ns, self._status.st_mtime_ns))
-        self.call.sync_file(fd)
-
-    def _is_ours(self, fd: int) -> bool:
-        os.lseek(fd, 0, os.SEEK_SET)
-        return hash_of(fd, size=os.fstat(fd).st_size) == sha256_hex(self.step.data)
-
-    def clean_up(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-
 
 _EFFECTIVE_IDS = os.access in os.supports_effective_ids
 _MAX_SWAPS = 16
@@ -148,41 +60,39 @@ class ReplaceAction:
     call: StepContext
     index: int
     step: Replace
+    watch: FileWatch | None = None
+    """The watch that the reader of the file began."""
+    _entry: WatchedEntry | None = None
     _instead: "OverwriteAction | RenameOverAction | None" = None
     """The other way of doing it, once it is known that swapping is not possible."""
-    _place: DirectorySlot | None = None
     _temp: str = ""
     _identity: tuple[int, int] = (0, 0)
     _begun: bool = False
     _seen: DisplacedFile | None = None
 
     def stage(self) -> None:
-        key = self.step.target.key
-        with translate_vanished(key, self.step.expected):
-            place = self._place = self.call.directories.find_slot(self.step.target)
-            current = open_entry(place.fd, place.name, READ_FLAGS)
-        with close_after(current):
-            status = os.fstat(current)
-            if not is_regular(status):
-                raise not_a_file_error(status.st_mode, key)
-            if not os.access(place.name, os.W_OK, dir_fd=place.fd, effective_ids=_EFFECTIVE_IDS):
-                raise PermissionDenied(f"`{key}` is read-only.", path=key, reason="read_only_file")
-            if status.st_nlink > 1 or not can_give_owner(status) or not self._write_beside(place, current, status):
-                self._instead = OverwriteAction(call=self.call, place=place, step=self.step)
+        step, key = self.step, self.step.target.key
+        entry = self._entry = watch_entry(self.call, step.target, step.expected, self.watch, old=step.old)
+        if not os.access(entry.place.name, os.W_OK, dir_fd=entry.place.fd, effective_ids=_EFFECTIVE_IDS):
+            raise PermissionDenied(f"`{key}` is read-only.", path=key, reason="read_only_file")
+        status = entry.watch.status
+        keeps_inode = entry.watch.in_place or status.st_nlink > 1 or not can_give_owner(status)
+        if keeps_inode or not self._write_beside(entry):
+            self._instead = OverwriteAction(call=self.call, entry=entry, step=step)
 
-    def _write_beside(self, place: DirectorySlot, current: int, status: os.stat_result) -> bool:
+    def _write_beside(self, entry: WatchedEntry) -> bool:
         """Write the new file under its temporary name; False when only the old file can take the bytes."""
-        temp = self.call.temp_name(self.index, "tmp")
+        place, temp = entry.place, self.call.temp_name(self.index, "tmp")
         try:
             fd = open_temporary(place, temp, 0o600)
         except PermissionError:
             return False
         self._temp = temp
-        with close_after(fd):
+        with close_after(fd), entry.open_original() as original:
             self._identity = file_identity(os.fstat(fd))
             write_at(fd, memoryview(self.step.data), 0)
             try:
-                copy_metadata(current, status, fd, mode=self.step.mode)
+                copy_metadata(original, entry.watch.status, fd, mode=self.step.mode)
             except OSError as error:
                 if error.errno not in _OWNER_REFUSED_ERRNOS:
                     raise
@@ -196,67 +106,100 @@ class ReplaceAction:
         if self._instead is not None:
             self._instead.publish()
             return
-        place = require_staged(self._place)
+        entry = require_staged(self._entry)
+        place = entry.place
+        entry.check_undisturbed()
         self._begun = True
         try:
             self.call.kernel.swap(place.fd, self._temp, place.name)
         except Unsupported:
             old = self.call.temp_name(self.index, "old")
-            self._publish_as(RenameOverAction(call=self.call, place=place, step=self.step, temp=self._temp, old=old))
+            self._publish_as(RenameOverAction(call=self.call, entry=entry, step=self.step, temp=self._temp, old=old))
             return
         except FileNotFoundError as error:
-            raise vanished_error(self.step.target.key, self.step.expected) from error
+            raise vanished_error(place.key, self.step.expected) from error
         except OSError as error:
             # A file that something is mounted on keeps its inode.
             if error.errno != errno.EBUSY:
                 raise
-            self._publish_as(OverwriteAction(call=self.call, place=place, step=self.step))
+            self._publish_as(OverwriteAction(call=self.call, entry=entry, step=self.step))
             return
         place.directory.dirty = True
-        self._seen = hash_entry(place, self._temp, awaited=(self.step.old, self.step.expected))
-        check_displaced(self._seen, self.step.expected, self.step.target.key)
+        if entry.is_displaced_as(self._temp):
+            self._seen = entry.examine_displaced(self._temp, self.step.old)
+        if self._seen is None or self._seen.sha256 != self.step.expected:
+            self._swap_back(place)  # at once: what is refused must not stay visible
+            raise entry.disturbed_error()
 
     def _publish_as(self, other: "OverwriteAction | RenameOverAction") -> None:
         self._instead = other
         other.publish()
 
+    def confirm(self) -> None:
+        if self._instead is not None:
+            self._instead.confirm()
+        else:
+            require_staged(self._entry).check_settled()
+
     def undo(self) -> None:
+        if self._entry is None:
+            return
+        place = self._entry.place
         if self._instead is not None:
             self._instead.undo()
-        if not self._temp:
-            return
-        place = require_staged(self._place)
-        status = place.read_status(self._temp)
-        if status is None:
-            return
-        if self._begun and file_identity(status) != self._identity:
-            self._swap_back(place)
-        self.call.drop_file(place, self._temp, None)
+        status = place.read_status(self._temp) if self._temp else None
+        if status is not None:
+            if self._begun and file_identity(status) != self._identity:
+                self._swap_back(place)
+            self.call.drop_file(place, self._temp, None)
+        self._entry.close()
 
     def _swap_back(self, place: DirectorySlot) -> None:
-        """Put the displaced bytes back. If what comes out is not ours, it is newer, and goes back in instead."""
-        inside = (self._seen or hash_entry(place, self._temp)).sha256
-        ours = sha256_hex(self.step.data)
-        awaited: str | None = ours
+        """Put the displaced file back. What another program made of our version in between is not lost.
+
+        A file that replaced ours is newer and goes in again, and so does ours when it was rewritten. Ours with our text in
+        it is only kept: a change that is refused leaves nothing at the path.
+        """
+        inside: os.stat_result | None = None
         for _ in range(_MAX_SWAPS):
+            before = place.read_status(self._temp)
             try:
                 self.call.kernel.swap(place.fd, self._temp, place.name)
             except FileNotFoundError:
                 break
             place.directory.dirty = True
-            found = hash_entry(place, self._temp).sha256
-            if found == awaited:
-                if found == ours:
+            found = place.read_status(self._temp)
+            if found is not None and file_identity(found) == self._identity:
+                data = self._read_ours(place)
+                if data == self.step.data:
+                    self._begun = False
                     return
+                if self._has_our_text(data):
+                    break
+            elif found is not None and inside is not None and file_identity(found) == file_identity(inside):
                 break
-            inside, awaited = found, inside
+            inside = before
         self.call.keep_file(place, self._temp)
+        self._begun = False
+
+    def _read_ours(self, place: DirectorySlot) -> bytes:
+        with close_after(open_entry(place.fd, self._temp, READ_FLAGS)) as fd:
+            return read_all(fd, size=os.fstat(fd).st_size, limit=UNLIMITED_BYTES)
+
+    def _has_our_text(self, data: bytes) -> bool:
+        ours, old = self.step.data, self.step.old
+        if old is None:
+            return data.startswith(ours)
+        head, tail = shared_ends(old, ours)
+        return ours[head : len(ours) - tail] in data
 
     def clean_up(self) -> None:
+        entry = require_staged(self._entry)
         if self._instead is not None:
             self._instead.clean_up()
         if self._temp:
-            self.call.drop_file(require_staged(self._place), self._temp, self._seen)
+            entry.drop_displaced(self._temp, self._seen)
+        entry.close()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -264,14 +207,14 @@ class RenameOverAction:
     """Replaces a file where two names cannot be swapped."""
 
     call: StepContext
-    place: DirectorySlot
+    entry: WatchedEntry
     step: Replace
     temp: str
     old: str
     _seen: DisplacedFile | None = None
 
     def publish(self) -> None:
-        place, expected = self.place, self.step.expected
+        place, expected = self.entry.place, self.step.expected
         with translate_vanished(place.key, expected):
             original = self._give_second_name()
             self._seen = hash_entry(place, self.old)
@@ -281,12 +224,13 @@ class RenameOverAction:
             raise vanished_error(place.key, expected)
         if _file_stamp(current) != _file_stamp(original):
             raise displaced_error(place.key, expected, hash_entry(place, place.name).sha256)
+        self.entry.check_settled()
         os.replace(self.temp, place.name, src_dir_fd=place.fd, dst_dir_fd=place.fd)
         place.directory.dirty = True
 
     def _give_second_name(self) -> os.stat_result:
         """Let the old bytes have a second name, by a link or else by a copy; return the status of the original."""
-        place = self.place
+        place = self.entry.place
         try:
             link_file(place.fd, place.name, place.fd, self.old)
             return os.stat(self.old, dir_fd=place.fd, follow_symlinks=False)
@@ -301,8 +245,11 @@ class RenameOverAction:
                 self.call.sync_file(copy)
         return status
 
+    def confirm(self) -> None:
+        self.entry.check_settled()
+
     def undo(self) -> None:
-        place = self.place
+        place = self.entry.place
         if place.read_status(self.old) is None:
             return
         if place.read_status(self.temp) is None:
@@ -314,7 +261,7 @@ class RenameOverAction:
         self.call.drop_file(place, self.old, None)
 
     def clean_up(self) -> None:
-        self.call.drop_file(self.place, self.old, self._seen)
+        self.entry.drop_displaced(self.old, self._seen)
 
 
 def _file_stamp(status: os.stat_result) -> tuple[int, int, int, int]:

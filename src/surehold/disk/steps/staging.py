@@ -17,9 +17,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import Literal, TypeVar
 
-from surehold.disk.base import Target
+from surehold.disk.base import KeepBytes, Target
 from surehold.disk.errno_errors import displaced_error, not_a_file_error
 from surehold.disk.kernel import O_CLOEXEC, O_NOFOLLOW, Kernel, Unsupported, close_after, sync
 from surehold.disk.tree import (
@@ -37,6 +37,7 @@ from surehold.disk.tree import (
 from surehold.errors import DiskFailed, InvalidArgument
 
 _FolderKey = tuple[str, tuple[str, ...]]
+_Staged = TypeVar("_Staged")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -154,7 +155,7 @@ class StepContext:
     kernel: Kernel
     directories: DirectoryPool
     tag: str
-    keep: Callable[[bytes], None]
+    keep: KeepBytes
     durability: Durability
 
     def temp_name(self, index: int, suffix: Literal["tmp", "old"]) -> str:
@@ -179,7 +180,7 @@ class StepContext:
             if not is_regular(status):
                 return
             data = read_all(fd, size=status.st_size, limit=UNLIMITED_BYTES)
-        self.keep(data)
+        self.keep(place.key, data)
 
     def move_new(self, source: DirectorySlot, name: str, place: DirectorySlot, new: str) -> None:
         """Rename to a name that nothing has, whatever the system offers for it."""
@@ -257,13 +258,15 @@ def check_tag(tag: str) -> str:
     return tag
 
 
-def is_temporary(name: str, tag: str) -> bool:
-    return re.fullmatch(rf"\.surehold-{re.escape(tag)}-\d+\.(tmp|old)", name) is not None
+def index_of_temporary(name: str, tag: str) -> int | None:
+    """Return the index of the step that a temporary file is for; None if it is not one of this tag."""
+    found = re.fullmatch(rf"\.surehold-{re.escape(tag)}-(\d+)\.(?:tmp|old)", name)
+    return int(found[1]) if found else None
 
 
-def require_staged(place: DirectorySlot | None) -> DirectorySlot:
-    assert place is not None, "a step is staged before it is published"
-    return place
+def require_staged(part: _Staged | None) -> _Staged:
+    assert part is not None, "a step is staged before it is published"
+    return part
 
 
 def _was_written(one: os.stat_result, other: os.stat_result) -> bool:

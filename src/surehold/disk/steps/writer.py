@@ -13,15 +13,24 @@ import os
 import stat
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from typing import assert_never
 
-from surehold.disk.base import Create, Remove, Rename, Replace, Step, Target, step_targets
+from surehold.disk.base import Create, KeepBytes, Remove, Rename, Replace, Step, Target, step_targets
 from surehold.disk.errno_errors import translate_os_errors
 from surehold.disk.steps.create_remove import RemoveAction, StepAction, create_action
 from surehold.disk.steps.rename import RenameAction
 from surehold.disk.steps.replace import ReplaceAction, must_overwrite
-from surehold.disk.steps.staging import DirectoryPool, DirectorySlot, Durability, StepContext, check_tag, is_temporary
+from surehold.disk.steps.staging import (
+    DirectoryPool,
+    DirectorySlot,
+    Durability,
+    StepContext,
+    check_tag,
+    index_of_temporary,
+)
 from surehold.disk.tree import Tree
+from surehold.disk.watch import WatchedFiles
 from surehold.errors import NotFound, RecoveryRequired, SureholdError
 
 _KeyedActions = Sequence[tuple[str, StepAction]]
@@ -34,16 +43,20 @@ def apply_steps(
     *,
     tag: str,
     fence: Callable[[], None],
-    keep: Callable[[bytes], None],
+    keep: KeepBytes,
     durability: Durability,
+    watches: WatchedFiles,
 ) -> None:
     with _open_call(tree, tag=tag, keep=keep, durability=durability) as call:
-        actions = [(step.target.key, _action_for(call, index, step)) for index, step in enumerate(steps)]
+        actions = [(step.target.key, _action_for(call, index, step, watches)) for index, step in enumerate(steps)]
         try:
             _stage_and_publish(actions, _dependent_indexes(steps), fence)
             if durability == "full":
                 with translate_os_errors(steps[0].target.key if steps else "."):
                     call.directories.sync_changed()
+            for key, action in actions:
+                with translate_os_errors(key):
+                    action.confirm()
         except BaseException as error:
             _undo_all(actions, call, error)
             raise
@@ -51,9 +64,7 @@ def apply_steps(
 
 
 @contextmanager
-def _open_call(
-    tree: Tree, *, tag: str, keep: Callable[[bytes], None], durability: Durability
-) -> Generator[StepContext]:
+def _open_call(tree: Tree, *, tag: str, keep: KeepBytes, durability: Durability) -> Generator[StepContext]:
     with closing(DirectoryPool(tree=tree)) as directories:
         yield StepContext(
             kernel=tree.kernel, directories=directories, tag=check_tag(tag), keep=keep, durability=durability
@@ -111,16 +122,17 @@ def _try_twice(action: Callable[[], None]) -> bool:
     return False
 
 
-def _action_for(call: StepContext, index: int, step: Step) -> StepAction:
+def _action_for(call: StepContext, index: int, step: Step, watches: WatchedFiles) -> StepAction:
+    watch = watches.take(step.source if isinstance(step, Rename) else step.target)
     match step:
         case Create():
             return create_action(call, index, step)
         case Replace():
-            return ReplaceAction(call=call, index=index, step=step)
+            return ReplaceAction(call=call, index=index, step=step, watch=watch)
         case Remove():
-            return RemoveAction(call=call, index=index, target=step.target, expected=step.expected)
+            return RemoveAction(call=call, index=index, target=step.target, expected=step.expected, watch=watch)
         case Rename():
-            return RenameAction(call=call, index=index, step=step)
+            return RenameAction(call=call, index=index, step=step, watch=watch)
         case _:
             assert_never(step)
 
@@ -146,14 +158,14 @@ def replaces_in_place(tree: Tree, target: Target) -> bool:
         return False
 
 
-def remove_leftovers(tree: Tree, targets: Sequence[Target], *, tag: str, keep: Callable[[bytes], None]) -> None:
+def remove_leftovers(tree: Tree, targets: Sequence[Target], *, tag: str, keep: KeepBytes) -> None:
     by_directory = {(target.root, target.parts[:-1]): target for target in targets}
     with _open_call(tree, tag=tag, keep=keep, durability="none") as call:
         for target in by_directory.values():
-            _remove_beside(call, target)
+            _remove_beside(call, target, targets)
 
 
-def _remove_beside(call: StepContext, target: Target) -> None:
+def _remove_beside(call: StepContext, target: Target, targets: Sequence[Target]) -> None:
     with translate_os_errors(target.key):
         try:
             place = call.directories.find_slot(target)
@@ -161,8 +173,11 @@ def _remove_beside(call: StepContext, target: Target) -> None:
         except (FileNotFoundError, NotADirectoryError):
             return
         for name in names:
-            if is_temporary(name, call.tag):
-                _remove_leftover(call, place, name)
+            index = index_of_temporary(name, call.tag)
+            if index is not None:
+                beside = targets[index] if index < len(targets) else target
+                key = beside.key if beside.parts[:-1] == target.parts[:-1] else target.key
+                _remove_leftover(call, replace(place, key=key), name)
 
 
 def _remove_leftover(call: StepContext, place: DirectorySlot, name: str) -> None:

@@ -40,6 +40,7 @@ from surehold.stores.ledger_entries import text_of, to_key, version_from_text
 from surehold.stores.sqlite import tables
 from surehold.stores.sqlite.blobs import Blobs, PreparedBlob
 from surehold.stores.sqlite.database import Database, Durability
+from surehold.text.snapshot import Version
 
 _SELECT_TRASH = "SELECT id, path, version, change_id, trashed, agent, session, state FROM trash"
 _PAGE_ROWS = 200
@@ -71,8 +72,7 @@ class SqliteStore:
                 if ledger_entries.is_stale_read(surprise, now=now, fence=fence, knows=knows):
                     return StaleRead(path=surprise.head.path, head=surprise.head)
             external = tuple(
-                tables.append_entry(connection, entry)
-                for entry in ledger_entries.external_entries(intent, surprises, timestamp=timestamp)
+                tables.append_outside(connection, one.head, one.found, timestamp=timestamp) for one in surprises
             )
             self._blobs.insert_blobs(connection, prepared, stored=timestamp)
             tables.add_intent(connection, intent, expires=now.timestamp() + lease)
@@ -109,6 +109,10 @@ class SqliteStore:
                 tables.append_entry(connection, replace(entry, ok=False, error_kind=error_kind, message=message))
                 for entry in ledger_entries.entries_of(intent, timestamp=timestamp)
             )
+
+    def withdraw(self, intent_id: str) -> None:
+        with self._database.write_transaction() as connection:
+            tables.take_intent(connection, intent_id, known=self._newest)
 
     def look(self, paths: Sequence[str], *, session: str = "", idempotency_key: str = "") -> StoreView:
         now = self._clock()
@@ -150,6 +154,28 @@ class SqliteStore:
                 message=message,
             )
             return tables.append_entry(connection, entry)
+
+    def note_outside(self, path: str, found: Version | None, blobs: Sequence[Blob]) -> Entry | None:
+        prepared = self._prepare_blobs(blobs)
+        with self._database.write_transaction() as connection:
+            head = tables.read_head(connection, path)
+            known = head.version.sha256 if head and head.version else ""
+            if head is None or known == (found.sha256 if found else "") or tables.is_locked(connection, path):
+                return None
+            timestamp = ledger_entries.utc_timestamp(self._clock())
+            self._blobs.insert_blobs(connection, prepared, stored=timestamp)
+            return tables.append_outside(connection, head, found, timestamp=timestamp)
+
+    def keep_outside(self, path: str, blob: Blob) -> tuple[Entry, ...]:
+        prepared = self._prepare_blobs((blob,))
+        with self._database.write_transaction() as connection:
+            timestamp = ledger_entries.utc_timestamp(self._clock())
+            self._blobs.insert_blobs(connection, prepared, stored=timestamp)
+            connection.execute("UPDATE blobs SET stored = ? WHERE sha256 = ?", (timestamp, blob.sha256))
+            if tables.knows_version(connection, path, blob.sha256):
+                return ()
+            version = Version(sha256=blob.sha256, size=len(blob.data))
+            return tables.append_kept(connection, path, version, timestamp=timestamp)
 
     def list_entries(self, query: LedgerQuery) -> tuple[Entry, ...]:
         with self._database.read_transaction() as connection:

@@ -13,6 +13,7 @@ from surehold.stores.ledger_entries import entry_columns, to_key, version_from_t
 from surehold.stores.owner import is_dead
 from surehold.stores.sqlite.state_errors import intent_gone_error
 from surehold.text.lines import merge_ranges
+from surehold.text.snapshot import Version
 
 VERSIONS_PER_PATH = 8
 PATHS_PER_SESSION = 2_000
@@ -135,6 +136,25 @@ def append_entry(connection: sqlite3.Connection, draft: Entry) -> Entry:
         _put_heads(connection, entry)
         _put_trash(connection, entry)
     return entry
+
+
+def append_outside(connection: sqlite3.Connection, head: Head, found: Version | None, *, timestamp: str) -> Entry:
+    """Record what an outside program made of a path."""
+    seq = read_tip(connection).seq + 1
+    draft = ledger_entries.outside_entry(head.path, head.version, found, seq=seq, timestamp=timestamp)
+    return append_entry(connection, draft)
+
+
+def append_kept(connection: sqlite3.Connection, path: str, kept: Version, *, timestamp: str) -> tuple[Entry, ...]:
+    """Record that an outside program wrote a version, and that it had to leave the path; the head stays what it was."""
+    head, seq = read_head(connection, path), read_tip(connection).seq + 1
+    there = head.version if head else None
+    wrote = ledger_entries.outside_entry(path, there, kept, seq=seq, timestamp=timestamp)
+    left = ledger_entries.kept_entry(path, kept, there, seq=seq + 1, timestamp=timestamp)
+    entries = append_entry(connection, wrote), append_entry(connection, left)
+    if head is None:
+        connection.execute("DELETE FROM heads WHERE path = ?", (to_key(path),))  # what is there now is not known
+    return entries
 
 
 def read_head(connection: sqlite3.Connection, path: str) -> Head | None:
@@ -288,6 +308,10 @@ def take_intent(connection: sqlite3.Connection, intent_id: str, *, known: Intent
         "DELETE FROM locks WHERE path = ?", [(to_key(path),) for path in ledger_entries.touched_paths(intent.changes)]
     )
     return intent
+
+
+def is_locked(connection: sqlite3.Connection, path: str) -> bool:
+    return connection.execute("SELECT 1 FROM locks WHERE path = ?", (to_key(path),)).fetchone() is not None
 
 
 def renew_lease(connection: sqlite3.Connection, intent_id: str, *, expires: float) -> bool:

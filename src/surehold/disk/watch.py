@@ -1,0 +1,180 @@
+"""Watches files from the read to the end of their change, so that nothing that another program writes is lost.
+
+Rules:
+1. A shared watch holds a read lease: a program that opens the file for writing waits until the watch ends, and we see
+   that it waits. Until then the bytes cannot change.
+2. An exclusive watch holds a write lease: no other program has the file open, and none can open it. Such a file is
+   written in place.
+3. Without a lease (another owner, a file system that has none, too many files at once) the facts of the file are
+   compared: identity, size and times.
+4. A file that another program has open for writing gets no lease. It keeps its inode: it is written in place, since
+   what that program writes next would be lost with the old inode.
+5. When a program waits, or the facts differ, the change is not made, and the caller reads the file again.
+"""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from surehold.disk.base import Target
+from surehold.disk.kernel import Kernel, Lease
+from surehold.disk.tree import READ_FLAGS, WRITE_FLAGS
+
+_MAX_WATCHED_FILES = 64  # each watch keeps a descriptor open
+_WRITER_WAIT_SECONDS = 0.03
+"""How long a program that has the file open is waited for: most write at once and close."""
+_LATE_WRITER_WAIT_SECONDS = 1.0
+_LEASE_WAIT_SECONDS = 5.0
+_POLL_SECONDS = 0.0003
+
+_FileKey = tuple[str, tuple[str, ...]]
+OpenWith = Callable[[int], int]
+"""Opens the file with the given flags."""
+
+
+def file_facts(status: os.stat_result) -> tuple[int, ...]:
+    return (*lasting_facts(status), status.st_ctime_ns)
+
+
+def lasting_facts(status: os.stat_result) -> tuple[int, ...]:
+    """Return the facts that a rename leaves as they are; it sets the ctime."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+@dataclass(slots=True, kw_only=True)
+class FileWatch:
+    """One file that is about to be changed."""
+
+    kernel: Kernel
+    fd: int
+    lease: Lease
+    exclusive: bool
+    """It is open for writing, and leased so that no one else can open it."""
+    in_place: bool
+    """The new bytes go into the same inode."""
+    status: os.stat_result
+    data: bytes | None = None
+    """What was read through it."""
+
+    @property
+    def is_leased(self) -> bool:
+        return self.lease == "held"
+
+    @property
+    def is_open_elsewhere(self) -> bool:
+        """Whether another program has the file open for writing."""
+        return self.lease == "busy"
+
+    def was_disturbed(self) -> bool:
+        """Tell whether a program waits to write into the file, or the lease was taken away because that took too long."""
+        return self.is_leased and not self.kernel.holds_lease(self.fd, exclusive=self.exclusive)
+
+    def let_writers_finish(self) -> None:
+        """Let those in who wait, and return when no one has the file open for writing any more, or after a while."""
+        _wait_for_lease(self.kernel, self.fd, exclusive=False, seconds=_LATE_WRITER_WAIT_SECONDS, drop_first=True)
+
+    def close(self) -> None:
+        """Stop watching; the facts stay known."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd, self.exclusive = -1, False
+            self.lease = "none" if self.is_leased else self.lease
+
+
+def open_patiently(open_with: OpenWith, flags: int) -> int:
+    """Open a file; if another process holds a lease on it, wait until that has changed the file."""
+    deadline = time.monotonic() + _LEASE_WAIT_SECONDS
+    while True:
+        try:
+            return open_with(flags)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_POLL_SECONDS)
+
+
+def watch_file(kernel: Kernel, open_with: OpenWith, *, in_place: bool = False) -> FileWatch:
+    """Open a file and watch it: exclusively where possible if it is to be written in place."""
+    if in_place and (watch := _watch_exclusively(kernel, open_with)):
+        return watch
+    fd = open_patiently(open_with, READ_FLAGS)
+    try:
+        lease = _wait_for_lease(kernel, fd, exclusive=False, seconds=_WRITER_WAIT_SECONDS)
+        status = os.fstat(fd)
+    except BaseException:
+        os.close(fd)
+        raise
+    in_place = in_place or lease == "busy"
+    return FileWatch(kernel=kernel, fd=fd, lease=lease, exclusive=False, in_place=in_place, status=status)
+
+
+def _watch_exclusively(kernel: Kernel, open_with: OpenWith) -> FileWatch | None:
+    try:
+        fd = open_with(WRITE_FLAGS)
+    except (PermissionError, BlockingIOError):
+        return None
+    try:
+        if _wait_for_lease(kernel, fd, exclusive=True, seconds=_WRITER_WAIT_SECONDS) == "held":
+            status = os.fstat(fd)
+            return FileWatch(kernel=kernel, fd=fd, lease="held", exclusive=True, in_place=True, status=status)
+    except BaseException:
+        os.close(fd)
+        raise
+    os.close(fd)
+    return None
+
+
+def _wait_for_lease(kernel: Kernel, fd: int, *, exclusive: bool, seconds: float, drop_first: bool = False) -> Lease:
+    if drop_first:
+        kernel.drop_lease(fd)
+    deadline = time.monotonic() + seconds
+    while (lease := kernel.take_lease(fd, exclusive=exclusive)) == "busy" and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+    return lease
+
+
+class WatchedFiles:
+    """The watches of one disk. Whoever holds the lock of a file's directory begins and ends the watch of the file."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._watches: dict[_FileKey, FileWatch] = {}
+        self._used: dict[_FileKey, FileWatch] = {}
+
+    def begin(self, target: Target, open_with: OpenWith, *, in_place: bool) -> FileWatch:
+        watch = watch_file(self._kernel, open_with, in_place=in_place)
+        self.end([target])
+        self._watches[target.root, target.parts] = watch
+        return watch
+
+    def find(self, target: Target) -> FileWatch | None:
+        return self._watches.get((target.root, target.parts))
+
+    def take(self, target: Target) -> FileWatch | None:
+        """Return the watch for one change; afterwards the file is another one."""
+        place = target.root, target.parts
+        if watch := self._watches.pop(place, None):
+            self._used[place] = watch
+        return watch
+
+    def close_used(self, targets: Sequence[Target]) -> None:
+        for target in targets:
+            if watch := self._used.get((target.root, target.parts)):
+                watch.close()
+
+    def was_open_elsewhere(self, target: Target) -> bool:
+        """Tell whether another program had the file open for writing when it was changed last under this lock."""
+        watch = self._used.get((target.root, target.parts))
+        return watch is not None and watch.is_open_elsewhere
+
+    def spare_descriptors(self, watch: FileWatch) -> None:
+        """Close a watch that is one too many; its facts stay."""
+        if len(self._watches) > _MAX_WATCHED_FILES:
+            watch.close()
+
+    def end(self, targets: Sequence[Target]) -> None:
+        for target in targets:
+            for watches in (self._watches, self._used):
+                if watch := watches.pop((target.root, target.parts), None):
+                    watch.close()

@@ -1,0 +1,33 @@
+"""Outside programs: what holds against programs that know nothing of Surehold."""
+
+from spec.model import section
+
+_LEASES = section(
+    "Programs that write at the same moment",
+    "outside contract",
+    {
+        "outside:facts:before": "A file that changed since it was read is not exchanged: nothing is shown that will be refused.",
+        "outside:facts:refused_text": "The text of a refused edit is never left in the file; what was written to it is kept.",
+        "outside:lease:waits": "A program that opens the file for writing during a change waits, then writes to the right file.",
+        "outside:open:in_place": "A file that a program has open for writing is changed in place, and the answer says so.",
+        "outside:open:shorter": "Such a file is not made shorter: what the program writes could be lost.",
+        "outside:in_place:append": "What is appended to a file that is written in place stays behind the new bytes.",
+        "outside:race:append": "Programs that append to small, large and hard-linked files lose nothing, and nor does the agent.",
+        "outside:race:save": "Programs that save by renaming lose nothing: it is in the file or in the history.",
+        "outside:race:git": "While git changes the tree no acknowledged edit is lost, and no refused one is in the file.",
+        "outside:retry": "A change that met another program is read, checked and planned again before it is refused.",
+    },
+)
+
+_RECORD = section(
+    "What is known of outside edits",
+    "outside contract",
+    {
+        "outside:record:noticed": "An outside edit is recorded when it is noticed: by a read, a page or a refusal.",
+        "outside:record:kept": "Bytes of others that had to leave a path have entries, and are reached by log, undo and trash.",
+        "outside:record:ours": "A version of another Surehold process is never recorded as an outside edit.",
+        "outside:root:replaced": "A root whose path leads to another directory is not written to.",
+    },
+)
+
+OUTSIDE = (*_LEASES, *_RECORD)

@@ -1,0 +1,223 @@
+"""Outside edits in the history: recorded when they are noticed, and never lost when they collide with a change of ours."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from disk.test_outside_writers import held_open
+from spec.marks import requirement
+from surehold import Settings, open_workspace
+from surehold.disk.kernel import Kernel
+from surehold.disk.local import LocalDisk
+from surehold.errors import OutsideWorkspace, StaleFile
+from surehold.library.workspace import AgentWorkspace
+from surehold.stores.base import LedgerQuery
+from surehold.stores.owner import current_owner
+from surehold.stores.sqlite.store import SqliteStore
+from surehold.workspace.settings import utc_now
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interrupted(Kernel):
+    """A kernel that lets another program act before or after a swap."""
+
+    before: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])
+    after: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])
+
+    def swap(self, dir_fd: int, one: str, other: str) -> None:
+        if self.before:
+            self.before.pop(0)()
+        Kernel.swap(self, dir_fd, one, other)
+        if self.after:
+            self.after.pop(0)()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Desk:
+    root: Path
+    workspace: AgentWorkspace
+
+    def history(self, path: str) -> list[tuple[str, bytes | None, bytes | None]]:
+        """Return the entries of a path, oldest first: operation, bytes before, bytes after."""
+        store = self.workspace.store
+        return [
+            (entry.call.operation, *(store.read_blob(v.sha256) if v else None for v in (change.before, change.after)))
+            for entry in reversed(self.workspace.history.log(LedgerQuery(path=path)))
+            for change in (entry.change,)
+            if entry.ok
+        ]
+
+
+@pytest.fixture
+def kernel() -> Interrupted:
+    return Interrupted(leases=False)
+
+
+@pytest.fixture
+def desk(tmp_path: Path, kernel: Interrupted) -> Desk:
+    root = tmp_path / "root"
+    root.mkdir()
+    disk = LocalDisk([root], kernel=kernel, durability="none")
+    store = SqliteStore(tmp_path / "state", clock=utc_now, durability="none")
+    return Desk(root=root, workspace=AgentWorkspace(disk=disk, store=store, owner=current_owner))
+
+
+@requirement("outside:record:noticed")
+@pytest.mark.parametrize("notice", ["read", "page", "refusal", "deleted"])
+def test_an_outside_edit_is_recorded_when_it_is_noticed(desk: Desk, notice: str) -> None:
+    session = desk.workspace.session()
+    session.create("a", "one\n")
+    sha256 = session.read("a").sha256
+    (desk.root / "a").write_bytes(b"outside\n")
+
+    if notice == "read":
+        desk.workspace.read("a")
+    elif notice == "page":
+        desk.workspace.page("a")
+    elif notice == "refusal":
+        with pytest.raises(StaleFile):
+            session.edit("a", ("one", "two"), expected_sha256=sha256)
+    else:
+        (desk.root / "a").unlink()
+        with pytest.raises(Exception, match="does not exist"):
+            desk.workspace.read("a")
+
+    left = None if notice == "deleted" else b"outside\n"
+    assert desk.history("a") == [("create", None, b"one\n"), ("external", b"one\n", left)]
+    desk.workspace.history.undo(desk.workspace.history.log(LedgerQuery(path="a", ok_only=True))[0].change_id)
+    assert (desk.root / "a").read_bytes() == b"one\n"
+
+
+@requirement("outside:record:noticed")
+def test_an_outside_edit_is_recorded_once(desk: Desk) -> None:
+    session = desk.workspace.session()
+    session.create("a", "one\n")
+    (desk.root / "a").write_bytes(b"outside\n")
+    for _ in range(3):
+        session.read("a")
+    session.edit("a", ("outside", "edited"))
+    session.read("a")
+    assert [operation for operation, _, _ in desk.history("a")] == ["create", "external", "edit"]
+
+
+@requirement("outside:retry")
+def test_a_quoted_edit_that_met_an_outside_append_is_made_on_what_the_file_says_now(
+    desk: Desk, kernel: Interrupted
+) -> None:
+    (desk.root / "a").write_bytes(b"one\n")
+    kernel.before.append(lambda: (desk.root / "a").write_bytes(b"one\nappended\n"))
+    desk.workspace.session().edit("a", ("one", "two"))
+    assert (desk.root / "a").read_bytes() == b"two\nappended\n"
+    assert [entry.ok for entry in desk.workspace.history.log()] == [True]
+
+
+@requirement("outside:retry")
+def test_an_edit_with_a_sha256_that_met_an_outside_append_is_refused_with_what_the_file_says_now(
+    desk: Desk, kernel: Interrupted
+) -> None:
+    session = desk.workspace.session()
+    (desk.root / "a").write_bytes(b"one\n")
+    sha256 = session.read("a").sha256
+    kernel.before.append(lambda: (desk.root / "a").write_bytes(b"one\nappended\n"))
+    with pytest.raises(StaleFile) as caught:
+        session.edit("a", ("one", "two"), expected_sha256=sha256)
+    assert caught.value.details["edits_still_apply"] is True
+    assert (desk.root / "a").read_bytes() == b"one\nappended\n"
+
+
+@requirement("outside:retry")
+def test_a_program_that_saves_before_every_swap_does_not_keep_the_change_from_being_made(
+    desk: Desk, kernel: Interrupted
+) -> None:
+    (desk.root / "a").write_bytes(b"one\n")
+
+    def save(number: int) -> None:
+        (desk.root / "save").write_bytes(b"one\n%d\n" % number)
+        (desk.root / "save").replace(desk.root / "a")
+
+    kernel.before.extend([lambda number=number: save(number) for number in range(100)])
+    desk.workspace.session().edit("a", ("one", "two"))
+    assert (desk.root / "a").read_bytes().startswith(b"two\n")  # after two rounds it was written in place
+    newest, *earlier = desk.workspace.history.log()
+    assert (newest.call.operation, newest.ok) == ("edit", True)
+    assert {entry.call.operation for entry in earlier} <= {"external"}
+
+
+@requirement("outside:record:kept")
+def test_bytes_of_another_program_that_could_not_stay_are_reached_by_log_undo_and_trash(
+    desk: Desk, kernel: Interrupted
+) -> None:
+    session = desk.workspace.session()
+    session.create("a", "head\ntail\n")
+
+    def append(text: bytes) -> None:
+        with (desk.root / "a").open("ab") as file:
+            file.write(text)
+
+    kernel.before.append(lambda: append(b"first\n"))
+    kernel.after.append(lambda: append(b"second\n"))
+    session.edit("a", ("head", "AGENT"))
+
+    lost = b"AGENT\ntail\nsecond\n"  # appended to the version that was taken back
+    assert (desk.root / "a").read_bytes() == b"AGENT\ntail\nfirst\n"
+    assert ("external", b"head\ntail\n", lost) in desk.history("a")
+    (item,) = desk.workspace.store.list_trash()
+    assert desk.workspace.store.read_blob(item.version.sha256) == lost
+    desk.workspace.history.gc(keep=timedelta(days=30))
+    session.restore(item.id, to_path="b")
+    assert (desk.root / "b").read_bytes() == lost
+    assert desk.workspace.store.verify().ok
+
+
+@requirement("outside:record:ours")
+def test_readers_beside_a_writer_record_no_outside_edit(tmp_path: Path) -> None:
+    root, state = tmp_path / "root", tmp_path / "state"
+    root.mkdir()
+    (root / "a").write_text("count 0\n")
+    edit = (
+        "import sys; from surehold import Settings, open_workspace\n"
+        "with open_workspace(sys.argv[1], settings=Settings(state_dir=sys.argv[2], durability='none')) as workspace:\n"
+        "    session = workspace.session()\n"
+        "    for n in range(200):\n"
+        "        session.edit('a', (f'count {n}\\n', f'count {n + 1}\\n'))\n"
+    )
+    with (
+        open_workspace(root, settings=Settings(state_dir=state, durability="none")) as workspace,
+        subprocess.Popen([sys.executable, "-c", edit, str(root), str(state)]) as writer,
+    ):
+        while writer.poll() is None:
+            workspace.read("a")
+        assert writer.returncode == 0
+        assert (root / "a").read_text() == "count 200\n"
+        operations = [entry.call.operation for entry in workspace.history.log(LedgerQuery(limit=1000))]
+    assert operations == ["edit"] * 200
+
+
+@requirement("outside:root:replaced")
+def test_a_workspace_whose_root_was_replaced_refuses_to_write(desk: Desk) -> None:
+    (desk.root / "a").write_bytes(b"one\n")
+    desk.root.rename(desk.root.with_name("moved"))
+    desk.root.mkdir()
+    (desk.root / "a").write_bytes(b"one\n")
+    with pytest.raises(OutsideWorkspace) as caught:
+        desk.workspace.session().edit("a", ("one", "two"))
+    assert caught.value.reason == "root_replaced"
+    assert [(place / "a").read_bytes() for place in (desk.root, desk.root.with_name("moved"))] == [b"one\n"] * 2
+
+
+@requirement("outside:open:in_place")
+def test_the_receipt_says_that_another_program_has_the_file_open(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "log").write_bytes(b"one\n")
+    settings = Settings(state_dir=tmp_path / "state", durability="none")
+    with open_workspace(root, settings=settings) as workspace, held_open(root / "log") as write:
+        receipt = workspace.session().edit("log", ("one", "two and more"))
+        write()
+        assert any("open for writing" in warning for warning in receipt.warnings)
+        assert (root / "log").read_bytes() == b"two and more\nOUTSIDE"
