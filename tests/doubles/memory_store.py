@@ -152,14 +152,16 @@ class MemoryStore:
         """Tell whether these bytes were ever a version of this path."""
         return (path, sha256) in self._versions
 
-    def note_outside(self, path: str, found: Version | None, blobs: Sequence[Blob]) -> Entry | None:
+    def note_outside(self, path: str, found: Version | None, blobs: Sequence[Blob], *, fence: float) -> Entry | None:
         """Record that an outside program changed a path that the ledger knows."""
         _check_hashes(blobs)
         with self._lock:
             head = self._heads.get(path)
             held = any(path in ledger_entries.touched_paths(one.intent.changes) for one in self._intents.values())
-            known = head.version.sha256 if head and head.version else ""
-            if head is None or held or known == (found.sha256 if found else ""):
+            if head is None or held or ledger_entries.is_same_version(head.version, found):
+                return None
+            edit, knows = ledger_entries.OutsideEdit(head=head, found=found), self.knows_version
+            if ledger_entries.is_stale_read(edit, now=self._clock(), fence=fence, knows=knows):
                 return None
             timestamp = ledger_entries.utc_timestamp(self._clock())
             self._insert_blobs(blobs, stored=timestamp)

@@ -19,6 +19,7 @@ from surehold.library.workspace import AgentWorkspace
 from surehold.stores.base import LedgerQuery
 from surehold.stores.owner import current_owner
 from surehold.stores.sqlite.store import SqliteStore
+from surehold.text.snapshot import Version
 from surehold.workspace.settings import utc_now
 
 
@@ -45,12 +46,12 @@ class Desk:
     def history(self, path: str) -> list[tuple[str, bytes | None, bytes | None]]:
         """Return the entries of a path, oldest first: operation, bytes before, bytes after."""
         store = self.workspace.store
-        return [
-            (entry.call.operation, *(store.read_blob(v.sha256) if v else None for v in (change.before, change.after)))
-            for entry in reversed(self.workspace.history.log(LedgerQuery(path=path)))
-            for change in (entry.change,)
-            if entry.ok
-        ]
+
+        def read(version: Version | None) -> bytes | None:
+            return store.read_blob(version.sha256) if version else None
+
+        entries = reversed(self.workspace.history.log(LedgerQuery(path=path, ok_only=True)))
+        return [(one.call.operation, read(one.change.before), read(one.change.after)) for one in entries]
 
 
 @pytest.fixture

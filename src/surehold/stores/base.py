@@ -329,10 +329,11 @@ class Store(Protocol):
         """Write an entry for something that had no intent: a refused call, an outside edit, a clean-up."""
         ...
 
-    def note_outside(self, path: str, found: Version | None, blobs: Sequence[Blob]) -> Entry | None:
+    def note_outside(self, path: str, found: Version | None, blobs: Sequence[Blob], *, fence: float) -> Entry | None:
         """Record that an outside program changed a path that the ledger knows; None when that is not so.
 
-        The caller holds the lock of the path. A path with an open intent is left to its owner.
+        The caller holds the lock of the path. A path with an open intent is left to its owner, and what `begin` would call
+        a `StaleRead` is not recorded.
         """
         ...
 

@@ -191,7 +191,7 @@ def find_outside_edits(intent: Intent, head_of: Callable[[str], Head | None]) ->
             found.setdefault(path, before)
     for path, version in found.items():
         head = head_of(path)
-        if head is not None and _sha256_of(head.version) != _sha256_of(version):
+        if head is not None and not is_same_version(head.version, version):
             yield OutsideEdit(head=head, found=version)
 
 
@@ -257,5 +257,5 @@ def version_hashes(change: Change) -> list[str]:
     return [version.sha256 for version in (change.before, change.after, change.displaced) if version is not None]
 
 
-def _sha256_of(version: Version | None) -> str | None:
-    return None if version is None else version.sha256
+def is_same_version(one: Version | None, other: Version | None) -> bool:
+    return (one and one.sha256) == (other and other.sha256)

@@ -123,7 +123,8 @@ class WorkspaceReader:
     def note_outside(self, target: Target, current: Snapshot) -> None:
         """Record what an outside program made of a file whose lock is held."""
         blobs = [Blob(data=current.data, sha256=current.sha256)] if current.exists else []
-        self.store.note_outside(target.key, current.version, blobs)
+        fence = 0.0 if self.disk.is_coherent else self.limits.fence
+        self.store.note_outside(target.key, current.version, blobs, fence=fence)
 
     def know_file(self, path: AnyPath, *, session: str = "") -> KnownFile:
         """Return a file as it is now, with what the store knows of it and what a session was shown of it."""

@@ -155,14 +155,20 @@ class SqliteStore:
             )
             return tables.append_entry(connection, entry)
 
-    def note_outside(self, path: str, found: Version | None, blobs: Sequence[Blob]) -> Entry | None:
+    def note_outside(self, path: str, found: Version | None, blobs: Sequence[Blob], *, fence: float) -> Entry | None:
         prepared = self._prepare_blobs(blobs)
         with self._database.write_transaction() as connection:
-            head = tables.read_head(connection, path)
-            known = head.version.sha256 if head and head.version else ""
-            if head is None or known == (found.sha256 if found else "") or tables.is_locked(connection, path):
+            head, now = tables.read_head(connection, path), self._clock()
+            if (
+                head is None
+                or ledger_entries.is_same_version(head.version, found)
+                or tables.is_locked(connection, path)
+            ):
                 return None
-            timestamp = ledger_entries.utc_timestamp(self._clock())
+            edit, knows = ledger_entries.OutsideEdit(head=head, found=found), partial(tables.knows_version, connection)
+            if ledger_entries.is_stale_read(edit, now=now, fence=fence, knows=knows):
+                return None
+            timestamp = ledger_entries.utc_timestamp(now)
             self._blobs.insert_blobs(connection, prepared, stored=timestamp)
             return tables.append_outside(connection, head, found, timestamp=timestamp)
 
