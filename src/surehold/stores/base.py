@@ -65,7 +65,6 @@ class Change:
     diff_truncated: bool = False
     trash_id: str = ""
     """Under which id the removed (or displaced) bytes lie in the trash; empty when they do not."""
-
     in_place: bool = False
     """The new bytes go into the same inode (hard links, foreign owner), so a crash can leave a torn file."""
 
@@ -330,18 +329,11 @@ class Store(Protocol):
         ...
 
     def note_outside(self, path: str, found: Version | None, blobs: Sequence[Blob], *, fence: float) -> Entry | None:
-        """Record that an outside program changed a path that the ledger knows; None when that is not so.
-
-        The caller holds the lock of the path. A path with an open intent is left to its owner, and what `begin` would call
-        a `StaleRead` is not recorded.
-        """
+        """Record an outside edit of a path that the caller has locked; None if there is none, or a `StaleRead`."""
         ...
 
     def keep_outside(self, path: str, blob: Blob) -> tuple[Entry, ...]:
-        """Record bytes of an outside program that were at a path and could not stay: as a version, and in the trash.
-
-        Bytes that the history of the path has already are only stored.
-        """
+        """Record bytes of an outside program that could not stay at a path: as a version of it, and in the trash."""
         ...
 
     def list_entries(self, query: LedgerQuery) -> tuple[Entry, ...]:

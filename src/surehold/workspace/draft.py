@@ -1,16 +1,17 @@
 """Works one proposal out in memory: steps 3 to 6 of a write. Nothing here changes a file."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from surehold.disk.base import Create, Remove, Rename, Replace, Step, Target
 from surehold.errors import StaleFile, SureholdError
-from surehold.stores.base import Blob, Change, PathRecord
+from surehold.stores.base import Blob, Change, Entry, PathRecord
 from surehold.text.plan import Edit, EditPlan, diff_between, diff_of_plan
 from surehold.text.snapshot import Snapshot, Version
 from surehold.workspace.access.policy import PathRules
 from surehold.workspace.access.seen_lines import KnownFile
-from surehold.workspace.proposal import Proposal, SessionEdit, Sha256
+from surehold.workspace.proposal import FileReceipt, Proposal, Receipt, SessionEdit, Sha256
 
 _MAX_COMPARED_BYTES = 8 << 20
 _CHANGES_SINCE_BYTES = 8 * 1024
@@ -166,3 +167,26 @@ def disk_steps(draft: Draft) -> tuple[Step, ...]:
         meta = proposal.restore.meta if proposal.restore else None
         return (Create(target=target, data=after.data, meta=meta, mode=proposal.mode, parents=proposal.parents),)
     return (Replace(target=target, data=after.data, expected=before.sha256, old=before.data, mode=proposal.mode),)
+
+
+def make_receipt(
+    drafts: Sequence[Draft], *, entries: tuple[Entry, ...] = (), dry_run: bool = False, replayed: bool = False
+) -> Receipt:
+    files = tuple(
+        FileReceipt(
+            path=one.place.target.key,
+            plan=one.plan,
+            change=one.change,
+            warnings=one.warnings,
+            mode=one.place.proposal.mode,
+        )
+        for one in drafts
+    )
+    return Receipt(
+        change_id=entries[0].change_id if entries else "",
+        files=files,
+        entries=entries,
+        dry_run=dry_run,
+        replayed=replayed,
+        already_applied=any(one.already_applied for one in drafts),
+    )

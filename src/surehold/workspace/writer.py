@@ -49,9 +49,9 @@ from surehold.text.plan import Delete
 from surehold.text.snapshot import ABSENT, Snapshot
 from surehold.workspace.access.permission import ApproverText, Permission
 from surehold.workspace.access.seen_lines import KnownFile, sighting_after_write
-from surehold.workspace.draft import Draft, ResolvedProposal, disk_steps, make_draft
+from surehold.workspace.draft import Draft, ResolvedProposal, disk_steps, make_draft, make_receipt
 from surehold.workspace.paths import spelled_path
-from surehold.workspace.proposal import Absent, FileReceipt, Proposal, Receipt
+from surehold.workspace.proposal import Absent, Proposal, Receipt
 from surehold.workspace.reader import WorkspaceReader
 from surehold.workspace.recovery import paths_of
 
@@ -163,7 +163,7 @@ class WorkspaceWriter:
         """Do steps 3 to 10 under the lock, or say which other change must be over first, or who came in between."""
         match view.earlier or _find_abandoned(view, places):
             case Replay(entries=entries):
-                return _make_receipt([], entries=entries, replayed=True)
+                return make_receipt([], entries=entries, replayed=True)
             case Busy() as busy:
                 return busy
             case None:
@@ -171,7 +171,7 @@ class WorkspaceWriter:
         self._refuse_new_repository(places)
         drafts = [self._make_draft(place, view, call, read) for place in places]  # 3 to 6
         if dry_run or not any(one.changes_anything for one in drafts):
-            return _make_receipt(drafts, dry_run=dry_run)
+            return make_receipt(drafts, dry_run=dry_run)
         return self._perform_change(self._make_intent(change_id, call, drafts), drafts)  # 7 to 10
 
     def _perform_change(self, intent: Intent, drafts: Sequence[Draft]) -> Receipt | Busy | StaleFile:
@@ -181,7 +181,7 @@ class WorkspaceWriter:
                 case Begun():
                     return self._commit_change(intent, drafts, sightings)  # 8 to 10
                 case Replay(entries=entries):
-                    return _make_receipt([], entries=entries, replayed=True)
+                    return make_receipt([], entries=entries, replayed=True)
                 case StaleRead(path=path, head=head):
                     _refuse_stale_cache(path, head.version.sha256 if head.version else "")
                 case Busy() as busy:
@@ -292,7 +292,7 @@ class WorkspaceWriter:
             entries = self._settle_failed(intent, error)
             if not entries:
                 raise
-        return _make_receipt([self._with_disk_warning(one) for one in drafts], entries=entries)
+        return make_receipt([self._with_disk_warning(one) for one in drafts], entries=entries)
 
     def _with_disk_warning(self, one: Draft) -> Draft:
         """Add what the disk has to say about the change that it just made."""
@@ -372,29 +372,6 @@ def _find_abandoned(view: StoreView, places: Sequence[ResolvedProposal]) -> Busy
     """Return an open intent of a dead process that touches these files: it must be settled first."""
     keys = {target.key for place in places for target in place.targets}
     return next((b for b in view.intents if b.owner_is_dead and keys.intersection(paths_of(b.intent))), None)
-
-
-def _make_receipt(
-    drafts: Sequence[Draft], *, entries: tuple[Entry, ...] = (), dry_run: bool = False, replayed: bool = False
-) -> Receipt:
-    files = tuple(
-        FileReceipt(
-            path=one.place.target.key,
-            plan=one.plan,
-            change=one.change,
-            warnings=one.warnings,
-            mode=one.place.proposal.mode,
-        )
-        for one in drafts
-    )
-    return Receipt(
-        change_id=entries[0].change_id if entries else "",
-        files=files,
-        entries=entries,
-        dry_run=dry_run,
-        replayed=replayed,
-        already_applied=any(one.already_applied for one in drafts),
-    )
 
 
 def _give_up_after(deadline: float, busy: Busy) -> None:
