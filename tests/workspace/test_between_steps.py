@@ -87,11 +87,13 @@ def show_older_bytes(bench: Bench, data: bytes, *, coherent: bool, patch: pytest
     """Let the disk show these bytes, as a mount does whose cache lags behind."""
     read = bench.disk.read
 
-    def read_cached(target: Target, *, limit: int) -> StoredFile | None:
+    def read_cached(target: Target, *, limit: int, in_place: bool = False) -> StoredFile | None:
+        del in_place
         stored = read(target, limit=limit)
         return replace(stored, data=data) if stored else None
 
     patch.setattr(bench.disk, "read", read_cached)
+    patch.setattr(bench.disk, "read_watched", read_cached)
     patch.setattr(type(bench.disk), "is_coherent", property(lambda _: coherent))
 
 

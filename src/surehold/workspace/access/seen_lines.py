@@ -193,8 +193,13 @@ class KnownFile:
         """Who wrote the version that is there: a tool family, `external`, or nothing if it was never written."""
         if self._head is None:
             return ""
-        recorded = self._head.version.sha256 if self._head.version else ""
-        return self._head.writer if recorded == self.current.sha256 else "external"
+        return self._head.writer if self._is_recorded else "external"
+
+    @property
+    def _is_recorded(self) -> bool:
+        """Whether the ledger knows the version that is there; nothing is missing where it knows no version at all."""
+        recorded = self._head.version.sha256 if self._head and self._head.version else ""
+        return self._head is None or recorded == self.current.sha256
 
     @property
     def writers(self) -> tuple[str, ...]:
@@ -207,7 +212,7 @@ class KnownFile:
         first = min((one.seq for one in self.seen), default=0)
         names = {one.writer for one in self._writer_spans if one.last_seq > first} - {"edit"}
         outside = self._outside_edits(first) if "external" in names else []
-        if self._head and self.last_writer == "external":
+        if self._head and not self._is_recorded:
             outside.append((self._head.version, self.current.sha256))
         return "mixed" if names - {"external"} or any(self._came_later(*one) for one in outside) else "clean"
 
@@ -224,7 +229,7 @@ class KnownFile:
 
     def with_outside_writer(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the names, each once, and `external` if the version that is there is not recorded."""
-        outside = ["external"] if self.last_writer == "external" else []
+        outside = [] if self._is_recorded else ["external"]
         return tuple(dict.fromkeys([*names, *outside]))
 
     @cached_property
