@@ -11,6 +11,7 @@ AREAS = {
     "multi_edit": "The `multi_edit` tools",
     "claude": "The `claude` tools",
     "host": "Hosts and models",
+    "outside": "Outside programs",
     "session": "Sessions",
     "front": "Front ends",
     "engine": "The engine",

@@ -106,7 +106,7 @@ def test_an_outside_edit_is_recorded_once(desk: Desk) -> None:
     assert [operation for operation, _, _ in desk.history("a")] == ["create", "external", "edit"]
 
 
-@requirement("outside:retry")
+@requirement("outside:retry:again")
 def test_a_quoted_edit_that_met_an_outside_append_is_made_on_what_the_file_says_now(
     desk: Desk, kernel: Interrupted
 ) -> None:
@@ -117,7 +117,7 @@ def test_a_quoted_edit_that_met_an_outside_append_is_made_on_what_the_file_says_
     assert [entry.ok for entry in desk.workspace.history.log()] == [True]
 
 
-@requirement("outside:retry")
+@requirement("outside:retry:again")
 def test_an_edit_with_a_sha256_that_met_an_outside_append_is_refused_with_what_the_file_says_now(
     desk: Desk, kernel: Interrupted
 ) -> None:
@@ -131,7 +131,7 @@ def test_an_edit_with_a_sha256_that_met_an_outside_append_is_refused_with_what_t
     assert (desk.root / "a").read_bytes() == b"one\nappended\n"
 
 
-@requirement("outside:retry")
+@requirement("outside:retry:again")
 def test_a_program_that_saves_before_every_swap_does_not_keep_the_change_from_being_made(
     desk: Desk, kernel: Interrupted
 ) -> None:

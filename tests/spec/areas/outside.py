@@ -11,11 +11,11 @@ _LEASES = section(
         "outside:lease:waits": "A program that opens the file for writing during a change waits, then writes to the right file.",
         "outside:open:in_place": "A file that a program has open for writing is changed in place, and the answer says so.",
         "outside:open:shorter": "Such a file is not made shorter: what the program writes could be lost.",
-        "outside:in_place:append": "What is appended to a file that is written in place stays behind the new bytes.",
+        "outside:in_place:append": "What is appended to a file that is written in place stays after the new bytes.",
         "outside:race:append": "Programs that append to small, large and hard-linked files lose nothing, and nor does the agent.",
         "outside:race:save": "Programs that save by renaming lose nothing: it is in the file or in the history.",
         "outside:race:git": "While git changes the tree no acknowledged edit is lost, and no refused one is in the file.",
-        "outside:retry": "A change that met another program is read, checked and planned again before it is refused.",
+        "outside:retry:again": "A change that met another program is read, checked and planned again before it is refused.",
     },
 )
 

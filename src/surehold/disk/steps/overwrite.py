@@ -5,7 +5,7 @@ Rules:
 2. The bytes are compared, read and written through one descriptor, so they belong to one file. The old bytes stay in
    memory until the whole call has succeeded. A crash in the middle leaves a torn file that only the journal can repair.
 3. Bytes beyond the old end are written first: when the disk is full, the old content is still intact.
-4. What another program appends stays in the file, behind our bytes. New bytes at the end are appended, never written to
+4. What another program appends stays in the file, after our bytes. New bytes at the end are appended, never written to
    an offset; the file is made shorter only as far as nothing was appended, which is looked at right before.
 5. A file that another program has open for writing is not made shorter: nothing could tell us what it wrote in between.
 6. The file itself is locked, from the comparison to the last byte: its other names may be in directories that another
@@ -91,7 +91,7 @@ class OverwriteAction:
             self._cut_to(len(data))
 
     def _append_bytes(self, tail: memoryview) -> None:
-        """Write behind the end, wherever that is by now, and trade places with what another program appended before."""
+        """Write at the end, wherever that is by now, and trade places with what another program appended before."""
         while tail:
             with _append_mode(self._fd):
                 written = os.write(self._fd, tail)
