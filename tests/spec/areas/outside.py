@@ -4,7 +4,7 @@ from spec.model import section
 
 _LEASES = section(
     "Programs that write at the same moment",
-    "outside contract",
+    "engine contract",
     {
         "outside:facts:before": "A file that changed since it was read is not exchanged: nothing is shown that will be refused.",
         "outside:facts:refused_text": "The text of a refused edit is never left in the file; what was written to it is kept.",
@@ -21,7 +21,7 @@ _LEASES = section(
 
 _RECORD = section(
     "What is known of outside edits",
-    "outside contract",
+    "engine contract",
     {
         "outside:record:noticed": "An outside edit is recorded when it is noticed: by a read, a page or a refusal.",
         "outside:record:kept": "Bytes of others that had to leave a path have entries, and are reached by log, undo and trash.",
