@@ -3,6 +3,12 @@
 _TIME = "it saves time and decides nothing: both ways lead to the same result"
 
 EQUIVALENT: dict[tuple[str, str, str, str], str] = {
+    (
+        "disk/kernel.py",
+        "_find_filesystem",
+        "len(fields) < 5",
+        "(len(fields) <= 5)",
+    ): "a row of the mount table has six fields or more before the dash",
     ("stores/sqlite/blobs.py", "pack_smallest", "len(delta) * _OBVIOUS_RATIO < len(data)", "False"): _TIME,
     (
         "text/quoted/matching.py",

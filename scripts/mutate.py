@@ -35,7 +35,7 @@ PROJECT = Path(__file__).parents[1]
 NOTES = PROJECT / ".mutate"
 GOAL_PERCENT = 95
 
-TRACED = ("workspace", "disk", "stores", "text", "properties", "dialects")
+TRACED = ("workspace", "disk", "stores", "text", "properties", "search", "dialects")
 """The folders of tests whose lines are recorded, where they run in the same process."""
 _TALKS_TO_SERVER = re.compile(r"\b(StdioClient|Desk|Place)\b")
 WIDE = {
@@ -120,7 +120,7 @@ class PrivateCopy:
         named.write_text("\n".join(tests), encoding="utf-8")
         command = [sys.executable, "-m", "pytest", "-q", "-p", "mutate_plugin", "-p", "no:randomly", *options]
         command += ["-p", "no:cacheprovider", "--timeout", str(_TEST_SECONDS)]
-        command += ["--basetemp", str(self._directory / "tmp"), f"@{named}"]
+        command += ["--basetemp", str(self._directory / "pytest"), f"@{named}"]
         path = os.pathsep.join(str(self._directory / folder) for folder in ("src", "scripts"))
         wish = {"report": str(self._directory / "report.json"), "trace": False, "mutants": "", **wish}
         environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "MUTATE": json.dumps(wish)}
@@ -265,6 +265,9 @@ def main() -> int:
     mutants = [one for one in all_mutants(PROJECT / "src" / "surehold") if one.path.startswith(options.only)]
     drawn = draw_sample(mutants, seed=options.seed, count=options.mutants)
     sample = [one for one in drawn if one.key not in EQUIVALENT]
+    for path, scope, original, mutated in EQUIVALENT.keys() - {one.key for one in mutants}:
+        if path.startswith(options.only):
+            print(f"No longer a mutant, so not to be listed as equivalent: {path} {scope}: {original}  ->  {mutated}")
     print(
         f"Seed {options.seed}: {len(drawn)} of {len(mutants)} mutants, {len(drawn) - len(sample)} of them equivalent."
     )

@@ -13,7 +13,7 @@ from disk.suite import as_nobody
 from search.scenes import ENGINES, Scene, make_scene
 from spec.marks import requirement
 from surehold.disk.base import DiskReader, StoredFile, Target
-from surehold.errors import Cancelled, InvalidPattern, SearchTimeout
+from surehold.errors import Cancelled, InvalidArgument, InvalidPattern, SearchTimeout
 from surehold.search import content
 from surehold.search.engine import positions_of_lines
 from surehold.search.query import MatchedLine, ResultWindow, Search, SearchResult, Skipped, Want
@@ -348,3 +348,16 @@ def test_lines_are_found_from_spans() -> None:
     assert positions_of_lines(text, [(1, 8)]) == [(1, 1), (2, 0), (3, 0), (4, 0)]
     assert positions_of_lines(text, [(0, 3), (3, 5)]) == [(1, 0), (2, 0)]
     assert positions_of_lines(b"", []) == []
+
+
+@pytest.mark.parametrize(
+    "window",
+    [ResultWindow(offset=-1), ResultWindow(limit=0), ResultWindow(before=-1), ResultWindow(after=-1)],
+    ids=["offset", "limit", "before", "after"],
+)
+def test_a_part_that_no_result_has_is_refused(scene: Scene, window: ResultWindow) -> None:
+    scene.put("a", data=b"needle\n")
+
+    with pytest.raises(InvalidArgument) as caught:
+        sweep(scene, "needle", window=window)
+    assert caught.value.reason == "bad_limit"

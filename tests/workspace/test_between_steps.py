@@ -11,6 +11,7 @@ from spec.marks import requirement
 from surehold.disk.base import Step, StoredFile, Target
 from surehold.errors import RecoveryRequired, StaleFile, StateUnavailable, SureholdError
 from surehold.stores.base import Blob, Change, Entry, Intent, LedgerQuery, Owner, Sighting, StoreView
+from surehold.stores.owner import current_owner
 from surehold.text.lines import sha256_hex
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.snapshot import Version
@@ -196,6 +197,29 @@ def test_a_dead_change_whose_other_file_stays_held_is_named(pair: tuple[StoreKin
 
     assert (caught.value.path, bench.get("a")) == ("a", b"new a")
     bench.workspace.close()
+
+
+@requirement("engine:store:living_owner")
+def test_a_write_leaves_the_open_change_of_a_living_process_alone(bench: Bench) -> None:
+    bench.put("a", b"one\n")
+    bench.put("b", b"new b")
+    change = Change(path="b", before=version(b"old b"), after=version(b"new b"))
+    intent = Intent(id="alive", call=call(), changes=(change,), owner=current_owner(), began=bench.clock().isoformat())
+    blobs = [Blob(data=data, sha256=sha256_hex(data)) for data in (b"old b", b"new b")]
+    bench.store.begin(intent, blobs, lease=60, fence=0)
+
+    bench.workspace.write(edit("a", "one", "two"), call=call())
+
+    assert (bench.get("a"), bench.get("b")) == (b"two\n", b"new b")
+    assert [busy.intent for busy in bench.store.open_intents()] == [intent]
+
+
+@requirement("engine:recover:backward")
+def test_a_file_is_not_read_before_the_change_of_a_dead_process_is_settled(bench: Bench) -> None:
+    leave_open_in_two_directories(bench)
+
+    assert bench.workspace.read("a").data == b"old a"
+    assert bench.store.open_intents() == ()
 
 
 def leave_open_in_two_directories(bench: Bench) -> None:

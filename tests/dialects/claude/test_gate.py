@@ -269,6 +269,21 @@ def test_a_file_that_the_session_edited_and_another_program_deleted_is_not_broug
     assert write_all(desk).data["type"] == "create"
 
 
+@requirement("claude:gate:stale")
+def test_a_file_that_the_session_moved_there_and_another_program_deleted_is_not_brought_back_by_accident(
+    desk: Desk,
+) -> None:
+    desk.put("old.txt", numbered(3))
+    digest = desk.read("old.txt").result["sha256"]
+    places = {"fromPath": desk.place.path("old.txt"), "toPath": desk.place.path("file.txt")}
+    assert desk.call("move_file", **places, expectedSha256=digest).ok
+    desk.read("file.txt")
+    desk.file("file.txt").unlink()
+
+    assert write_all(desk).kind == "stale"
+    assert not desk.file("file.txt").exists()
+
+
 def test_a_file_that_the_session_deleted_itself_may_be_written_again(desk: Desk) -> None:
     desk.put("file.txt", numbered(3))
     desk.read("file.txt")
