@@ -21,7 +21,7 @@ EMPTY = (sys.executable, str(_HOME / "bench" / "mcp_empty.py"))
 
 
 def ours(root: Path, state: Path) -> tuple[str, ...]:
-    return (str(Path(sys.executable).with_name("surehold")), "mcp", str(root), "--state-dir", str(state))
+    return (str(Path(sys.executable).with_name("surehold")), "mcp", str(root), "--state-dir", str(state), "--meta")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,7 +50,7 @@ def _our_edit(server: McpClient, known: str) -> Edit:
         nonlocal known
         edits = [{"oldText": old, "newText": new}]
         result = server.call("edit_file", {"path": NAME, "expectedSha256": known, "edits": edits})
-        known = result["_meta"]["surehold/result"]["data"]["afterSha256"]
+        known = result["structuredContent"]["data"]["afterSha256"]
 
     return edit
 

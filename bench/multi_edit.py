@@ -91,7 +91,7 @@ def _again(line: str, turn: int) -> tuple[str, str]:
 def _edit(server: McpClient, path: Path, edits: Edits) -> None:
     rows = [{"old_string": old, "new_string": new} for old, new in edits]
     result = server.call("multi_edit_text_file", {"path": str(path), "edits": rows})
-    assert result["_meta"]["surehold/result"]["applied_count"] == len(edits)
+    assert result["structuredContent"]["applied_count"] == len(edits)
 
 
 def _command(folder: Path) -> tuple[str, ...]:

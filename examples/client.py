@@ -9,6 +9,11 @@ from typing import Any, Self
 Json = dict[str, Any]
 
 
+def data_of(result: Json) -> Json:
+    """Return what a program reads of a result; of a change it is what the model is shown too."""
+    return result.get("_meta", {}).get("surehold/result") or result["structuredContent"]
+
+
 class Client:
     """One server process, and the conversation with it."""
 
@@ -22,7 +27,8 @@ class Client:
             stderr=subprocess.PIPE,
             encoding="utf-8",
         )
-        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": name, "version": "1"}}
+        asks = {"experimental": {"surehold/result": {}}}  # for the data of every answer, in its `_meta`
+        hello = {"protocolVersion": "2025-11-25", "capabilities": asks, "clientInfo": {"name": name, "version": "1"}}
         self.greeting = self.request("initialize", hello)
         self._send(method="notifications/initialized")
 

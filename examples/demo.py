@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from client import Client, Json
+from client import Client, Json, data_of
 from stage import BOLD, CYAN, DIM, claim, paint, pause, say, show_answer, title
 
 if TYPE_CHECKING:
@@ -210,13 +210,13 @@ def look_back(root: Path, first: str) -> None:
 def call(agent: Client, tool: str, **arguments: object) -> Json:
     """Call a tool that succeeds; show the call and what a model reads, and return the data."""
     result = shown(agent, tool, arguments)
-    return result["_meta"]["surehold/result"]["data"]
+    return data_of(result)["data"]
 
 
 def refused(agent: Client, tool: str, **arguments: object) -> Json:
     """Call a tool that refuses; show the call and what a model reads, and return the error."""
     result = shown(agent, tool, arguments, refused=True)
-    return result["_meta"]["surehold/result"]["error"]
+    return data_of(result)["error"]
 
 
 def shown(agent: Client, tool: str, arguments: Json, *, refused: bool = False) -> Json:

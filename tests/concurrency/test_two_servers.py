@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from front.mcp.client import StdioClient, surehold
+from front.mcp.client import StdioClient, data_of, surehold
 from spec.marks import requirement
 
 EDITS = int(os.environ.get("SUREHOLD_SERVER_EDITS", "500"))
@@ -14,13 +14,13 @@ EDITS = int(os.environ.get("SUREHOLD_SERVER_EDITS", "500"))
 
 def work(client: StdioClient, name: str, edits: int, acknowledged: list[str]) -> None:
     """Add lines of our own to a file that another process adds lines to; a refusal is retried from what it says."""
-    digest = client.call("read_file", {"path": "shared.txt"})["_meta"]["surehold/result"]["data"]["sha256"]
+    digest = data_of(client.call("read_file", {"path": "shared.txt"}))["data"]["sha256"]
     for number in range(edits):
         line = f"{name} {number}"
         edit = {"oldText": f"end of {name}", "newText": f"{line}\nend of {name}"}
         while True:
             arguments = {"path": "shared.txt", "expectedSha256": digest, "edits": [edit]}
-            result: dict[str, Any] = client.call("edit_file", arguments)["_meta"]["surehold/result"]
+            result: dict[str, Any] = data_of(client.call("edit_file", arguments))
             if result["ok"]:
                 digest = result["data"]["afterSha256"]
                 acknowledged.append(line)

@@ -50,7 +50,7 @@ class Reply:
     structured: Json | None
     is_error: bool
     result: Json
-    """What programs read: `_meta["surehold/result"]`."""
+    """What programs read: `_meta["surehold/result"]`, or the structured content."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,7 +35,7 @@ def over_stdio(place: Place, mode: str) -> list[Step]:
 
 def child(place: Place, log: TextIO) -> Transport:
     """Return the transport that starts the place's server; what it logs goes to a file."""
-    command, *arguments = place.command
+    command, *arguments = (*place.command, "--meta")
     return stdio_client(StdioServerParameters(command=command, args=arguments), errlog=log)
 
 
@@ -73,7 +73,7 @@ def reply(result: CallToolResult) -> Reply:
         text="\n".join(block.text for block in result.content if isinstance(block, TextContent)),
         structured=result.structured_content,
         is_error=bool(result.is_error),
-        result=cast("Json", meta.get("surehold/result", {})),
+        result=cast("Json", meta.get("surehold/result") or result.structured_content or {}),
     )
 
 

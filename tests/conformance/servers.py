@@ -43,7 +43,7 @@ def new_place(folder: Path, *, program: Path = SUREHOLD) -> Place:
 def http_server(place: Place) -> Generator[str]:
     """Serve a place over HTTP on a free port of the loopback; yield the address."""
     port = free_port()
-    with listening((*place.command, "--http", f"127.0.0.1:{port}"), port, log=place.folder / "http.log"):
+    with listening((*place.command, "--meta", "--http", f"127.0.0.1:{port}"), port, log=place.folder / "http.log"):
         yield f"http://127.0.0.1:{port}/mcp"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from front.mcp.client import StdioClient
+from front.mcp.client import StdioClient, data_of
 
 
 def sha256(data: bytes) -> str:
@@ -28,7 +28,7 @@ class Outcome:
 
     @property
     def result(self) -> dict[str, Any]:
-        return self.raw["_meta"]["surehold/result"]
+        return data_of(self.raw)
 
     @property
     def data(self) -> dict[str, Any]:

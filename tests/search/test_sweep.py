@@ -20,6 +20,7 @@ from surehold.search.query import MatchedLine, ResultWindow, Search, SearchResul
 from surehold.search.ripgrep import output_format
 from surehold.search.ripgrep.engine import find_binary
 from surehold.search.ripgrep.program import CompletedRun
+from surehold.text.measure import TextRoom
 from surehold.workspace.finder import BUILD_DIRECTORIES, VERSION_CONTROL_DIRECTORIES, Finder
 
 WANTS: tuple[Want, ...] = ("files", "counts", "lines")
@@ -112,7 +113,7 @@ def test_the_order_is_by_path_and_a_page_is_a_part_of_it(scene: Scene) -> None:
     assert ([path for path, _ in page.counts], page.total_files, page.truncated) == (["a-b/x", "b/a"], 5, True)
     last = sweep(scene, "needle", window=ResultWindow(offset=3, limit=2))
     assert ([path for path, _ in last.counts], last.truncated) == (["b.txt", "c"], False)
-    short = sweep(scene, "needle", window=ResultWindow(room=8))
+    short = sweep(scene, "needle", window=ResultWindow(room=TextRoom(size=8)))
     assert ([path for path, _ in short.counts], short.truncated) == (["a/x"], True)
 
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from surehold.text.anchored.rows import anchored_diff
 from surehold.text.encoding import Encoding, encoding_named
+from surehold.text.measure import TextRoom
 from surehold.text.plan import EditPlan, Span, diff_of_plan, splice_spans
 from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import Snapshot
@@ -42,7 +43,7 @@ def test_a_byte_order_mark_is_not_part_of_a_line(data: bytes, span: tuple[int, i
 def test_the_only_line_of_a_file_with_a_byte_order_mark_can_be_deleted() -> None:
     plan = splice_spans(Snapshot(BOM + b"a\n"), [Span(start=3, end=5, new=b"")])
 
-    assert anchored_diff(plan, limit=1_000).text == "@@ -1 +0,0 @@\n-a"
+    assert anchored_diff(plan, room=TextRoom(size=1_000)).text == "@@ -1 +0,0 @@\n-a"
     assert [(hunk.new_start, hunk.new_lines) for hunk in plan.hunks()] == [(0, 0)]
 
 

@@ -64,10 +64,11 @@ def launch_server(order: ServerLaunch) -> int:
     gc.disable()  # nothing of what is loaded now is ever collected; looking for it costs a tenth of the start
     pipes = claim_stdio() if order.http is None else None
     with open_workspace(*order.roots, settings=order.settings) as workspace:
-        from surehold.front.mcp.adapter import Adapter
+        from surehold.front.mcp.adapter import Adapter, check_tools_to_load
         from surehold.library.families import tools_of
 
         tools = tools_of(order.tools) if order.tools else tools_of()
+        check_tools_to_load(order.options.always_load, tools)
         adapter = Adapter(workspace=workspace, tools=tools, options=order.options, has_page=order.page)
         serve = _prepare_stdio(adapter, pipes, order) if pipes else _prepare_http(adapter, order, workspace)
         from surehold.front.mcp.server import make_server

@@ -15,7 +15,7 @@ from surehold.tools.schema import Json, ordered_fields
 from surehold.tools.spec import AnyTool
 from surehold.workspace.session import Session
 
-_UNLIMITED_BUDGET = AnswerBudget(lines=1 << 30, characters=1 << 40, tokens=1 << 40)
+_UNLIMITED_BUDGET = AnswerBudget(lines=1 << 30, page=1 << 40, answer=1 << 40, tokens=1 << 40)
 """A program is given everything at once."""
 
 

@@ -65,6 +65,7 @@ class ToolMethods:
         include_ignored: bool = False,
         include_hidden: bool = True,
         limit: int = 250,
+        offset: int = 0,
     ) -> ClaudeGlobResult:
         """Find files by a pattern of their path, most recently modified first; at most 250 unless `limit` says otherwise."""
 
@@ -175,6 +176,7 @@ class ToolMethods:
         root: str = ".",
         exclude_globs: Sequence[str] | None = None,
         max_results: int = 1000,
+        offset: int = 0,
         include_hidden: bool = False,
     ) -> FilesGlobResult:
         """Find files and directories by a pattern, in path order; ignored and hidden ones are left out."""
@@ -215,6 +217,7 @@ class ToolMethods:
         path: str,
         *,
         start_line: int | None = None,
+        start_column: int | None = None,
         end_line: int | None = None,
         max_bytes: int = 262144,
         hashes: bool = False,

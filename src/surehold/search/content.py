@@ -51,7 +51,7 @@ def search_tree(
         skipped=search.count_skipped(),
         elsewhere=elsewhere,
         look_around=scope.search.look_around,
-        notes=(*search.build_notes(), *((note,) if note else ())),
+        notes=(*search.page.notes, *search.build_notes(), *((note,) if note else ())),
     )
 
 
@@ -81,7 +81,7 @@ def search_file(
         counts=tuple(found.counts.items()) if page.names or is_shown else (),
         files=(hits,) if is_shown else (),
         look_around=search.look_around,
-        notes=() if matches.complete else (_TOO_MANY_MATCHES,),
+        notes=(*page.notes, *(() if matches.complete else (_TOO_MANY_MATCHES,))),
     )
 
 

@@ -13,20 +13,23 @@ from surehold.search.glob import Glob, GlobFilter, anchored_glob, floating_glob,
 from surehold.search.query import GlobResult, Hit, Listing, NewestFile, NewestResult, ResultWindow, Search, SearchResult
 from surehold.search.result_page import decode_cursor, encode_cursor, left_out_note
 from surehold.search.walk import TreeWalk, VisitedDirectory, WalkEntry, WalkGuide, key_prefix, stat_names, stat_steps
+from surehold.text.escape import escape_text
+from surehold.text.measure import TextRoom
 
-_SIZE_CHARS = 8
-"""Characters for the size after a name."""
+_LONGEST_SIZE = "  1234567890\n"
+"""What may be after a name."""
 _LEFT_OUT = ("ignored", "hidden")
 
 
-def list_directory(walk: TreeWalk, *, recursive: bool, max_depth: int, limit: int, room: int, after: str) -> Listing:
+def list_directory(
+    walk: TreeWalk, *, recursive: bool, max_depth: int, limit: int, room: TextRoom, after: str
+) -> Listing:
     question = ("list", walk.start.key, recursive, max_depth, walk.hidden, walk.ignore)
     passed = tuple(map(str, decode_cursor(question, after))) if after else ()
     walk = replace(walk, max_depth=max_depth if recursive else 1, after=passed)
     if recursive:
         steps = list(islice(walk, limit + 1))
-        lengths = (sum(map(len, step.path_parts)) + len(step.path_parts) for step in steps)
-        shown = steps[: min(limit, _count_fitting(lengths, room))]
+        shown = steps[: min(limit, _count_fitting(("/".join(step.path_parts) for step in steps), room))]
         further = len(steps) > len(shown)
         entries, last = stat_steps(walk.disk, shown), shown[-1].path_parts if further else ()
         total = None if further or passed else len(shown)
@@ -34,7 +37,7 @@ def list_directory(walk: TreeWalk, *, recursive: bool, max_depth: int, limit: in
         names = [name for name, _ in next(walk.visit_directories()).entries]
         begin = bisect_right(names, passed[0]) if passed else 0
         page = names[begin : begin + limit]
-        page = page[: _count_fitting(map(len, page), room)]
+        page = page[: _count_fitting(page, room)]
         further, total = begin + len(page) < len(names), len(names)
         entries, last = stat_names(walk.disk, walk.start, (), page), page[-1:]
     return Listing(
@@ -48,15 +51,9 @@ def list_directory(walk: TreeWalk, *, recursive: bool, max_depth: int, limit: in
     )
 
 
-def _count_fitting(lengths: Iterable[int], room: int) -> int:
-    """Return how many names fit into this many characters, with a size after each; at least one."""
-    count = 0
-    for length in lengths:
-        room -= length + _SIZE_CHARS
-        if room < 0:
-            break
-        count += 1
-    return max(count, 1)
+def _count_fitting(names: Iterable[str], room: TextRoom) -> int:
+    """Return how many names fit, with a size after each; at least one."""
+    return max(room.count_fitting(map(escape_text, names), end=_LONGEST_SIZE), 1)
 
 
 def find_glob(walk: TreeWalk, pattern: str, *, exclude: Sequence[str], limit: int, deadline: Deadline) -> GlobResult:
@@ -145,7 +142,7 @@ def search_paths(walk: TreeWalk, search: Search, window: ResultWindow, *, deadli
     wanted = [parts for parts in found if parts > passed]
     base = key_prefix(walk.start)
     shown = [Hit(path=base + "/".join(parts), preview="/".join(parts)) for parts in wanted[: window.limit]]
-    shown = shown[: _count_fitting((len(hit.path) for hit in shown), window.room)]
+    shown = shown[: _count_fitting((hit.path for hit in shown), window.room)]
     further = len(shown) < len(wanted)
     notes = list(walk.tally.build_notes())
     if not found and (wider := walk.widened()):

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from surehold.disk.base import EntryType
 from surehold.text.lines import LineRanges, merge_ranges
+from surehold.text.measure import ANY_SIZE, TextRoom
 from surehold.text.snapshot import Snapshot
 
 Mode = Literal["path", "text", "regex"]
@@ -183,8 +184,8 @@ class ResultWindow:
     """Where the previous page of matches ended: its `next`."""
     limit: int | None = None
     """How many files, lines or matches are shown at most; None for as many as fit."""
-    room: int = 1 << 40
-    """How many characters they may take."""
+    room: TextRoom = ANY_SIZE
+    """How much of the page they may take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

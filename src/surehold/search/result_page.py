@@ -13,14 +13,15 @@ from surehold.errors import InvalidArgument, InvalidPattern
 from surehold.search.engine import Deadline, Engine, MatchPosition, searched_bytes
 from surehold.search.query import Hit, MatchedLine, ResultWindow, Search, name_some
 from surehold.text.encoding import UTF8
+from surehold.text.escape import escape_text
 from surehold.text.snapshot import Snapshot
 
 LINE_CHARS = 500
 """A longer line is cut around the match."""
 _ELLIPSIS = "…"
-_SEPARATOR_CHARS = 3
-"""What separates path, line and text, and the line end."""
-_FILE_CHARS = 80
+_SEPARATOR_UNITS = 2
+"""What separates path, line and text, or ends the line."""
+_FILE_UNITS = 80
 """What the sha256 adds to the path of a file with matches."""
 
 
@@ -60,14 +61,20 @@ class ResultPage:
         self.names, self.rows, self.hits = list[str](), list[MatchedLine](), list[Hit]()
         self.further = False
         """Whether something did not fit."""
+        self.lost_context = False
+        """Whether a match is shown without the lines around it, which alone fill the page."""
         self.to_skip = window.offset
         self._window, self._question = window, question
-        self._room = window.room
+        self._left = window.room.size
         self._last = ("", 0, -1)
         if window.cursor:
             name, line, begins = decode_cursor(question, window.cursor)
             self._last = path_sort_key(str(name)), int(str(line)), int(str(begins))
         self._last_name = ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return ("The lines around the first match do not fit; ask for fewer.",) if self.lost_context else ()
 
     @property
     def next(self) -> str:
@@ -91,7 +98,7 @@ class ResultPage:
         """Take a file; False if the page is full."""
         if self.to_skip:
             self.to_skip -= 1
-        elif not self._reserve_room(len(name) + _SEPARATOR_CHARS, len(self.names)):
+        elif not self._reserve_room((escape_text(name),), len(self.names)):
             return False
         else:
             self.names.append(name)
@@ -112,30 +119,36 @@ class ResultPage:
             self.to_skip -= 1
             return True
         row = view.build_row(line, begins)
-        size = len(row.path) + len(row.text) + len(str(row.line)) + _SEPARATOR_CHARS
-        if not self._reserve_room(size, len(self.rows)):
+        if not self._reserve_room((escape_text(row.path), row.text, str(row.line)), len(self.rows)):
             return False
         self.rows.append(row)
         return True
 
     def _take_hit(self, view: "_SearchedFile", name: str, place: MatchPosition) -> bool:
         hit = view.build_hit(place, self._window)
-        shown = (hit.preview, *hit.before, *hit.after)
-        size = sum(map(len, shown)) + len(shown) * (len(str(hit.line)) + _SEPARATOR_CHARS) + len(str(hit.column))
         if not self.hits or self.hits[-1].path != hit.path:
-            size += len(hit.path) + _FILE_CHARS
-        if not self._reserve_room(size, len(self.hits)):
+            self._left -= self._window.room.measure(escape_text(hit.path)) + _FILE_UNITS
+        around = (*hit.before, *hit.after)
+        texts = (hit.preview, *around, *[str(hit.line)] * (1 + len(around)), str(hit.column))
+        if around and not self.hits and self._size_of(texts) > self._left:
+            hit, texts = replace(hit, before=(), after=()), (hit.preview, str(hit.line), str(hit.column))
+            self.lost_context = True
+        if not self._reserve_room(texts, len(self.hits)):
             return False
         self.hits.append(hit)
         self._last, self._last_name = (path_sort_key(name), *place), name
         return True
 
-    def _reserve_room(self, size: int, count: int) -> bool:
-        limit = self._window.limit
-        if (limit is not None and count >= limit) or (size > self._room and count):
+    def _size_of(self, texts: Sequence[str]) -> int:
+        return sum(self._window.room.measure(text) + _SEPARATOR_UNITS for text in texts)
+
+    def _reserve_room(self, texts: Sequence[str], count: int) -> bool:
+        """Take the room of a row in its parts; the first row of a page is shown in any case."""
+        limit, size = self._window.limit, self._size_of(texts)
+        if (limit is not None and count >= limit) or (size > self._left and count):
             self.further = True
             return False
-        self._room -= size
+        self._left -= size
         return True
 
 

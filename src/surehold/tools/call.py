@@ -1,46 +1,75 @@
 """One call of a tool: its arguments, checked, and its context: who calls, how much fits into the answer, progress."""
 
+import json
+import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from surehold.errors import Cancelled, InvalidArgument
+from surehold.text.measure import DENSE_QUARTERS, QUARTERS_PER_TOKEN, TextRoom, Unit, count_quarter_tokens, count_units
 from surehold.tools.schema import Json, params_schema
 from surehold.workspace.session import Session
 from surehold.workspace.settings import ReadGateSettings
 
-_CHARACTERS_PER_TOKEN = 4
-_SURROUNDING_CHARS = 500
-"""Characters of an answer that its page leaves for the line above and the notices below."""
+_SURROUNDING_UNITS = 500
+"""What a page leaves of an answer for the line above and the notices below."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerBudget:
-    """How much of an answer reaches a model in one piece."""
+    """How much of an answer reaches a model in one piece, in the unit in which its host counts.
+
+    Text that costs many tokens for its length (see `count_quarter_tokens`) counts as more, so that one number is enough.
+    """
 
     lines: int = 2_000
     """Lines of a page."""
-    characters: int = 40_000
-    """Characters of a page."""
+    page: int = 40_000
+    """Size of a page."""
+    answer: int = 80_000
+    """Size of any answer: its text and its data together."""
     tokens: int = 20_000
     """Estimated tokens of any answer."""
+    unit: Unit = "characters"
+
+    def size_of(self, text: str) -> int:
+        """Return how much of the answer a text takes: its size, or its share of the tokens where that is more."""
+        return self._size_in_units(text, self.unit)
+
+    def size_of_data(self, encoded: str) -> int:
+        """Return the same for data that is encoded as JSON already."""
+        return self._size_in_units(encoded, "characters" if self.unit == "json" else self.unit)
+
+    def _size_in_units(self, text: str, unit: Unit) -> int:
+        size, per_quarter = count_units(text, unit), self.answer / self.tokens / QUARTERS_PER_TOKEN
+        if text.isascii() and per_quarter * DENSE_QUARTERS <= 1:  # tokens never are what is short
+            return size
+        return max(size, math.ceil(count_quarter_tokens(text) * per_quarter))
+
+    def _size_in_both(self, text: str) -> int:
+        return self.size_of(text) + self.size_of_data(json.dumps(text, ensure_ascii=False))
 
     @property
-    def answer_characters(self) -> int:
-        return self.tokens * _CHARACTERS_PER_TOKEN
+    def page_room(self) -> TextRoom:
+        """The room of a page: its own limit, and no more than an answer with what surrounds it."""
+        return TextRoom(size=self._limit_page(self.answer), measure=self.size_of)
 
     @property
-    def page_characters(self) -> int:
-        """How many characters a page may have: its own limit, and no more than an answer with what surrounds it."""
-        return self.page_characters_beside("")
+    def change_room(self) -> TextRoom:
+        """The room of what a changing tool says twice, in its text and in its data; a quarter is left for the rest."""
+        return TextRoom(size=self._limit_page(self.answer * 3 // 4), measure=self._size_in_both)
 
-    def page_characters_beside(self, notice: str) -> int:
-        """Return how many characters a page may have, so that a notice reaches the model too."""
-        answer = self.answer_characters
-        return min(self.characters, max(answer - _SURROUNDING_CHARS - len(notice), answer // 2))
+    def _limit_page(self, answer: int) -> int:
+        return min(self.page, max(answer - _SURROUNDING_UNITS, answer // 2))
+
+    def beside(self, text: str) -> "AnswerBudget":
+        """Return what is left beside a text that the answer has in any case."""
+        left = max(self.answer - self.size_of(text), self.answer // 2)
+        return replace(self, answer=left, tokens=max(self.tokens * left // self.answer, 1)) if text else self
 
 
 class ProgressListener(Protocol):

@@ -12,7 +12,7 @@ From this come the MCP tool, the command, the typed method of a session, and the
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, get_type_hints
 
@@ -136,6 +136,8 @@ class Hints:
     idempotent: bool = False
     always_loaded: bool = False
     """A host that loads definitions late should show it from the start: every task needs it."""
+    loaded_when_alone: bool = False
+    """The same where no such tool is served: the host has tools of this name, which a model would take instead."""
     atomic_argument: str = ""
     """The argument that says whether a call is one change or several; without one it is always one."""
     operation: Operation | None = None
@@ -205,6 +207,7 @@ class Tool(Generic[P, R]):
             context.raise_if_cancelled()
             old_names = context.deprecated_names
             params, warnings = parse_arguments(self.name, self.params, arguments, deprecated_names=old_names)
+            context = replace(context, budget=context.budget.beside(_warning_text(warnings)))
             result = self.run(context, params)
         except SureholdError as error:
             return self.record_refusal(context, arguments, error)
@@ -232,7 +235,7 @@ class Tool(Generic[P, R]):
         return Answer(ok=False, text=text, data=data, structured=data if changes else None, error=error)
 
     def _lay_out(self, context: CallContext, result: R, warnings: tuple[str, ...]) -> Answer:
-        text = "\n".join([result.text(context.budget), *(f"Warning: {warning}" for warning in warnings)])
+        text = "\n".join(filter(None, [result.text(context.budget), _warning_text(warnings)]))
         data = self.wire.success(result, warnings)
         fitted = result.cut_to_budget(context.budget)
         shown = None if self.hints.read_only else data if fitted is result else self.wire.success(fitted, warnings)
@@ -251,6 +254,10 @@ class Tool(Generic[P, R]):
 
 
 AnyTool = Tool[Any, Any]
+
+
+def _warning_text(warnings: Sequence[str]) -> str:
+    return "\n".join(f"Warning: {warning}" for warning in warnings)
 
 
 def tool(

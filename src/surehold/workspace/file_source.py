@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from surehold.disk.base import Target
 from surehold.errors import FileTooLarge
 from surehold.text.anchored.rows import AnchoredLine, anchor_lines, stream_digests
+from surehold.text.measure import TextRoom
 from surehold.text.page import FilePage, page_from_snapshot
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.paths import AnyPath
@@ -70,17 +71,16 @@ def anchored_rows(source: FileSource, page: FilePage) -> tuple[AnchoredLine, ...
     return anchor_lines(contents, source.line_digests(page), start=page.start, encoding=page.encoding)
 
 
-def cut_page_to_fit(page: FilePage, lengths: Sequence[int], room: int) -> FilePage:
-    """Keep the whole lines that fit; the first one stays in any case, cut when it alone is too long."""
-    kept = 0
-    for length in lengths:
-        room -= length
-        if room < 0:
-            break
-        kept += 1
+def cut_page_to_fit(
+    page: FilePage, texts: Sequence[str], room: TextRoom, *, end: str = ""
+) -> tuple[FilePage, Sequence[str]]:
+    """Keep the whole lines that fit, as they are shown; the first one stays in any case, cut when it alone is too long."""
+    kept = room.count_fitting(texts, end=end)
     if kept == len(page.rows):
-        return page
-    return replace(page, rows=page.rows[: max(kept, 1)], cut=not kept)
+        return page, texts
+    if kept:
+        return replace(page, rows=page.rows[:kept], cut=False), texts[:kept]
+    return replace(page, rows=page.rows[:1], cut=True), [room.cut_text(texts[0])]
 
 
 def _strip_terminator(row: bytes, page: FilePage) -> bytes:

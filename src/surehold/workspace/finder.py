@@ -19,6 +19,7 @@ from surehold.search.result_page import Highlights, highlight_matches
 from surehold.search.ripgrep.engine import Ripgrep, TooManyExclusions, find_binary
 from surehold.search.ripgrep.program import needs_look_around
 from surehold.search.walk import Allowed, TreeWalk
+from surehold.text.measure import ANY_SIZE, TextRoom
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.editorconfig import charset_of
 
@@ -54,12 +55,12 @@ class Finder:
         hidden: bool = False,
         ignore: bool = True,
         limit: int = 5000,
-        room: int = 1 << 40,
+        room: TextRoom = ANY_SIZE,
         after: str = "",
     ) -> Listing:
         """Return one page of a directory's entries, in path order; links are named, never followed.
 
-        A page ends at the limit, or when the names fill `room` characters.
+        A page ends at the limit, or when the names fill the room.
         """
         _check_count("limit", limit, least=1)
         _check_count("max_depth", max_depth, least=1)
@@ -110,13 +111,13 @@ class Finder:
         *,
         limit: int = 100,
         after: str = "",
-        room: int = 1 << 40,
+        room: TextRoom = ANY_SIZE,
         progress: Progress | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> SearchResult:
         """Return one page of matches in names, or in the text of files.
 
-        A page ends at the limit, or when the matches fill `room` characters.
+        A page ends at the limit, or when the matches fill the room.
         """
         window = ResultWindow(
             want="matches", before=search.context, after=search.context, limit=limit, cursor=after, room=room

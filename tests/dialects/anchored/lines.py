@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dialects.place import Place
+from front.mcp.client import data_of
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Edited:
 
     @property
     def result(self) -> dict[str, Any]:
-        return self.raw["_meta"]["surehold/result"]
+        return data_of(self.raw)
 
     @property
     def data(self) -> dict[str, Any]:

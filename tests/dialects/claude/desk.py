@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from dialects.place import Place
+from front.mcp.client import data_of
 
 KINDS = {
     "not_read",
@@ -41,7 +42,7 @@ class Told:
 
     @property
     def result(self) -> dict[str, Any]:
-        return self.raw["_meta"]["surehold/result"]
+        return data_of(self.raw)
 
     @property
     def data(self) -> dict[str, Any]:

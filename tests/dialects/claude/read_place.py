@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from front.mcp.client import StdioClient, surehold
+from front.mcp.client import StdioClient, data_of, surehold
 
 
 @dataclass(frozen=True)
@@ -19,13 +19,13 @@ class Said:
     def data(self) -> dict[str, Any]:
         """The result for programs; fails when the call did."""
         assert not self.raw["isError"], self.text
-        return self.raw["_meta"]["surehold/result"]
+        return data_of(self.raw)
 
     @property
     def error(self) -> dict[str, Any]:
         """The refusal; fails when the call did not."""
         assert self.raw["isError"], self.text
-        return self.raw["_meta"]["surehold/result"]["error"]
+        return data_of(self.raw)["error"]
 
     @property
     def text(self) -> str:

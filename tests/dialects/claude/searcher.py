@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from front.mcp.client import StdioClient
+from front.mcp.client import StdioClient, data_of
 
 _NUMBERS = itertools.count(1)
 Server = tuple[StdioClient, Path, Path]
@@ -23,12 +23,12 @@ class Heard:
     def data(self) -> dict[str, Any]:
         assert not self.raw.get("isError", False), self.text
         assert "structuredContent" not in self.raw  # a host would show it instead of the text
-        return self.raw["_meta"]["surehold/result"]
+        return data_of(self.raw)
 
     @property
     def error(self) -> dict[str, Any]:
         assert self.raw["isError"], self.text
-        return self.raw["_meta"]["surehold/result"]["error"]
+        return data_of(self.raw)["error"]
 
     @property
     def text(self) -> str:

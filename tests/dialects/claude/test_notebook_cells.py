@@ -15,6 +15,7 @@ from surehold.dialects.claude.notebook_cells import (
     strip_terminal_codes,
 )
 from surehold.errors import NotebookInvalid
+from surehold.text.measure import TextRoom
 from surehold.text.snapshot import Snapshot
 from text.notebook_scenes import Hand, Json, code, printed, prose
 
@@ -183,7 +184,7 @@ def test_more_images_than_an_answer_takes_are_counted_out() -> None:
 def test_images_of_a_cell_that_did_not_fit_come_with_it() -> None:
     cells = [code("p" * 600, f"c{n}", outputs=[display(image__png=encoded(PNG))]) for n in range(2)]
 
-    assert [len(shown(cells, characters=1_000, offset=offset).images) for offset in (1, 2)] == [1, 1]
+    assert [len(shown(cells, room=TextRoom(size=1_000), offset=offset).images) for offset in (1, 2)] == [1, 1]
 
 
 @requirement("claude:read:notebook")
@@ -221,10 +222,10 @@ def test_outputs_of_any_shape_do_no_harm(strange: Any) -> None:
 def test_cells_are_paged_and_every_page_says_where_it_goes_on() -> None:
     cells = [code("x" * 300, f"c{n}") for n in range(10)]
 
-    first = shown(cells, characters=1_000)
+    first = shown(cells, room=TextRoom(size=1_000))
     pages, offset = list[str](), first.offset
     while offset:
-        page = shown(cells, characters=1_000, offset=offset)
+        page = shown(cells, room=TextRoom(size=1_000), offset=offset)
         pages += [cell.id for cell in page.cells]
         offset = page.next_offset
 
@@ -234,7 +235,7 @@ def test_cells_are_paged_and_every_page_says_where_it_goes_on() -> None:
 
 
 def test_a_source_that_is_too_long_is_cut_and_does_not_count_as_shown() -> None:
-    notebook = shown([code("x" * 5_000, "x"), code("b", "y")], characters=1_000)
+    notebook = shown([code("x" * 5_000, "x"), code("b", "y")], room=TextRoom(size=1_000))
 
     assert (notebook.cells[0].truncated, len(notebook.cells[0].source)) == (True, 1_000)
     assert notebook.lines == ()

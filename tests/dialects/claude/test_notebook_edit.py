@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from dialects.place import sha256
-from front.mcp.client import StdioClient, surehold
+from front.mcp.client import StdioClient, data_of, surehold
 from spec.marks import requirement
 from surehold import open_workspace
 from surehold.app import Settings
@@ -50,7 +50,7 @@ class Desk:
         return answer
 
     def shown(self, **arguments: Any) -> Json:
-        return self.read(**arguments)["_meta"]["surehold/result"]
+        return data_of(self.read(**arguments))
 
     def call(self, cell_id: str | None = None, new_source: str | None = None, **arguments: Any) -> Json:
         named = {"cell_id": cell_id, "new_source": new_source, **arguments}
@@ -60,8 +60,8 @@ class Desk:
     def edit(self, cell_id: str | None = None, new_source: str | None = None, **arguments: Any) -> Json:
         answer = self.call(cell_id, new_source, **arguments)
         assert not answer.get("isError"), answer["content"][0]["text"]
-        assert answer["_meta"]["surehold/result"]["sha256"] == sha256(self.path.read_bytes())
-        return answer["_meta"]["surehold/result"]
+        assert data_of(answer)["sha256"] == sha256(self.path.read_bytes())
+        return data_of(answer)
 
     def refused(self, cell_id: str | None = None, new_source: str | None = None, **arguments: Any) -> Json:
         before = self.path.read_bytes()
@@ -150,7 +150,7 @@ def test_every_answer_fits_the_schema_that_was_listed(desk: Desk) -> None:
 
     for answer in answers:
         jsonschema.validate(answer["structuredContent"], listed["NotebookEdit"])
-        jsonschema.validate(answer["_meta"]["surehold/result"], listed["NotebookEdit"])
+        jsonschema.validate(data_of(answer), listed["NotebookEdit"])
     assert [answer["structuredContent"].get("old_source") for answer in answers] == [
         "b",
         "new",
@@ -184,7 +184,7 @@ def test_what_a_model_is_told_suffices_alone(desk: Desk) -> None:
     assert "\n+b\n+b\n" in text
     assert "new_source" not in structured  # the caller sent it
     assert structured["sha256"] == sha256(desk.data)
-    assert answer["_meta"]["surehold/result"]["new_source"] == "b\n" * 2_000
+    assert data_of(answer)["new_source"] == "b\n" * 2_000
 
 
 @requirement("claude:gate:not_read")

@@ -2,6 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surehold.dialects.claude.read_text import number_lines
+from surehold.text.measure import TextRoom
 from surehold.text.page import page_from_snapshot
 from surehold.text.snapshot import Snapshot
 
@@ -14,7 +15,7 @@ def test_rows_are_the_lines_that_fit_with_their_numbers(lines: list[tuple[str, s
     snapshot = Snapshot((text if ended else text.removesuffix("\n").removesuffix("\r")).encode())
     contents = [snapshot.encoding.decode(line) for line in snapshot.lines.contents]
 
-    found = number_lines(page_from_snapshot(snapshot), 1, room)
+    found = number_lines(page_from_snapshot(snapshot), 1, TextRoom(size=room))
 
     expected, left = list[str](), room
     for number, line in enumerate(contents, 1):
@@ -30,7 +31,7 @@ def test_rows_are_the_lines_that_fit_with_their_numbers(lines: list[tuple[str, s
 
 
 def test_a_line_that_fits_is_one_row_also_in_little_room() -> None:
-    found = number_lines(page_from_snapshot(Snapshot(b"x" * 80 + b"\n" + b"y" * 3_000 + b"\n")), 1, 100)
+    found = number_lines(page_from_snapshot(Snapshot(b"x" * 80 + b"\n" + b"y" * 3_000 + b"\n")), 1, TextRoom(size=100))
 
     assert (found.rows, found.lines) == (("1→" + "x" * 80,), 1)
 
@@ -41,7 +42,7 @@ def test_the_parts_of_a_long_line_are_the_line(line: str, room: int) -> None:
 
     parts, column = list[str](), 1
     while column:
-        found = number_lines(page, column, room)
+        found = number_lines(page, column, TextRoom(size=room))
         assert sum(map(len, found.rows)) + len(found.rows) <= room
         assert all(len(row.partition("→")[2]) <= 2_000 for row in found.rows)
         parts += [row.partition("→")[2] for row in found.rows]

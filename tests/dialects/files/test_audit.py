@@ -25,7 +25,7 @@ def test_every_modifying_call_is_in_the_log_failed_ones_too(place: Place) -> Non
         True,
         "why not",
     )
-    assert (edited["before"]["sha256"], edited["agent"], edited["path"]) == (digest, "raw-test", place.path("a.txt"))
+    assert (edited["before"]["sha256"], edited["agent"], edited["path"]) == (digest, "claude-code", place.path("a.txt"))
     assert (refused["tool"], refused["ok"], refused["error_kind"]) == ("write_file", False, "stale_file")
     assert (refused_early["tool"], refused_early["error_kind"]) == ("write_file", "command_failed")
     assert datetime.fromisoformat(edited["timestamp"]).tzinfo

@@ -43,15 +43,17 @@ def test_max_bytes_cuts_at_a_whole_line_and_says_how_to_go_on(place: Place) -> N
 
 
 @requirement("host:budget:page", "host:budget:never_cut")
-def test_a_page_has_at_most_2000_lines_and_40000_characters(place: Place) -> None:
+def test_a_page_has_at_most_2000_lines_and_what_the_host_takes(place: Place) -> None:
     place.put("many", b"x\n" * 5_000)
     place.put("wide", b"y" * 99 + b"\n" + (b"z" * 99 + b"\n") * 999)
 
     many, wide = place.on("read_file", "many"), place.on("read_file", "wide")
 
     assert (many.data["endLine"], many.data["nextLine"]) == (2_000, 2_001)
-    assert (wide.data["endLine"], len(wide.data["content"])) == (400, 40_000)
-    assert "goes on: startLine=401" in wide.text.splitlines()[0]
+    assert (wide.data["endLine"], len(wide.data["content"])) == (392, 39_200)
+    assert len(wide.text) <= 40_000
+    assert "goes on: startLine=393" in wide.text.splitlines()[0]
+    assert wide.text.endswith("\n[goes on: startLine=393]")
 
 
 def test_pages_by_next_line_make_the_whole_file(place: Place) -> None:
@@ -72,8 +74,15 @@ def test_a_line_longer_than_a_page_is_shown_in_part_and_said_to_be(place: Place)
 
     answer = place.on("read_file", "a.min.js")
 
-    assert (len(answer.data["content"]), answer.data["truncated"], answer.data["nextLine"]) == (40_000, True, 2)
+    pieces, column = [answer.data["content"]], answer.data["nextColumn"]
+    assert (answer.data["truncated"], answer.data["nextLine"], column) == (True, 2, len(pieces[0]) + 1)
     assert "too long" in answer.data["notice"]
+    assert f"goes on: startLine=1 startColumn={column}; next line: startLine=2" in answer.text.splitlines()[0]
+    while column:
+        data = place.on("read_file", "a.min.js", startColumn=column).data
+        pieces.append(data["content"])
+        column = data.get("nextColumn", 0)
+    assert "".join(pieces) == "x" * 100_000 + "\n"
     assert place.on("read_file", "a.min.js", startLine=2).data["content"] == "second\n"
 
 

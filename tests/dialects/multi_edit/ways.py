@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dialects.place import sha256
-from front.mcp.client import RpcFailed, StdioClient
+from front.mcp.client import RpcFailed, StdioClient, data_of
 from surehold.library.session import AgentSession
 from surehold.library.workspace import AgentWorkspace
 
@@ -61,7 +61,7 @@ class Served:
     def call(self, tool: str, arguments: Json) -> Reply:
         raw = self.client.call(tool, arguments)
         (block,) = raw["content"]
-        whole = raw["_meta"]["surehold/result"]
+        whole = data_of(raw)
         if raw["isError"]:
             if tool != "read_text_file":
                 assert raw["structuredContent"] == whole

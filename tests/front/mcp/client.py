@@ -43,7 +43,7 @@ class StdioClient:
         command: Sequence[str],
         *,
         version: Version = "2025-11-25",
-        client: str = "raw-test",
+        client: str = "claude-code",
         environment: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         capabilities: Json | None = None,
@@ -255,6 +255,13 @@ class StdioClient:
                 self._stderr.append(line)
 
 
-def surehold(*words: str | Path) -> list[str]:
-    """Return the words that start the real program."""
-    return ["-m", "surehold", *map(str, words)]
+def surehold(*words: str | Path, meta: bool = True) -> list[str]:
+    """Return the words that start the real program; a server then gives its data to programs, as most tests want it."""
+    serves = meta and words[:1] in {("mcp",), ("serve",)}
+    return ["-m", "surehold", *map(str, words), *(["--meta"] if serves else [])]
+
+
+def data_of(result: Json) -> Json:
+    """Return what a program reads of a result: its own data, or what a model is shown where that is all of it."""
+    meta = result.get("_meta", {})
+    return meta["surehold/result"] if "surehold/result" in meta else result["structuredContent"]

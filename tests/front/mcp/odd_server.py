@@ -11,7 +11,7 @@ from surehold.app import Settings, open_workspace
 from surehold.dialects.shared.wire import WIRE
 from surehold.front.mcp.adapter import Adapter
 from surehold.front.mcp.http import open_port, serve_http
-from surehold.front.mcp.options import HttpSettings
+from surehold.front.mcp.options import HttpSettings, ServerOptions
 from surehold.front.mcp.server import BoundServer, make_server
 from surehold.front.mcp.stdio import serve_stdio
 from surehold.front.shared.stdio_lines import claim_stdio
@@ -133,7 +133,7 @@ TOOLS = (*(noisy, broken, long_answer, long_change, surrogates, stepwise, endles
 def main(root: str, state: str, way: str = "") -> int:
     pipes = claim_stdio()
     with open_workspace(root, settings=Settings(state_dir=Path(state))) as workspace:
-        bound = make_server(Adapter(workspace=workspace, tools=TOOLS))
+        bound = make_server(Adapter(workspace=workspace, tools=TOOLS, options=ServerOptions(meta=True)))
         try:
             return over_http(bound) if way else serve_stdio(bound, pipes)
         finally:

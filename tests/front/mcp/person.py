@@ -94,4 +94,5 @@ class Host:
 
 def _data(result: object) -> Json:
     assert isinstance(result, CallToolResult)
-    return {**(result.meta or {})["surehold/result"], "isError": result.is_error}
+    data: Json = (result.meta or {}).get("surehold/result") or result.structured_content or {}
+    return {**data, "isError": result.is_error}

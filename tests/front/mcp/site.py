@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from front.mcp.client import MODERN, Json, StdioClient, Version, surehold
+from front.mcp.client import data_of as program_data
 from surehold import Settings, Workspace, open_workspace
 from surehold.stores.base import LedgerQuery
 from waiting import HANG_SECONDS
@@ -27,7 +28,11 @@ class Site:
     state: Path
 
     def start(
-        self, *flags: str, version: Version = "2025-11-25", client: str = "raw-test", capabilities: Json | None = None
+        self,
+        *flags: str,
+        version: Version = "2025-11-25",
+        client: str = "claude-code",
+        capabilities: Json | None = None,
     ) -> StdioClient:
         """Start the real program on this workspace."""
         command = surehold("mcp", self.root, "--state-dir", self.state, *flags)
@@ -172,7 +177,7 @@ def text_of(result: Json) -> str:
 
 def data_of(result: Json) -> Json:
     """Return what a program reads."""
-    return result["_meta"]["surehold/result"]
+    return program_data(result)
 
 
 def sha_of(client: StdioClient | HttpServer, name: str) -> str:

@@ -15,7 +15,8 @@ from mcp_types import JSONRPCRequest
 from front.mcp.site import Site, data_of
 from spec.marks import requirement
 from surehold import Workspace
-from surehold.front.mcp.adapter import Adapter, budget_for
+from surehold.front.hosts.table import budget_for
+from surehold.front.mcp.adapter import Adapter
 from surehold.front.mcp.call_threads import CallThreads
 from surehold.front.mcp.options import ServerOptions
 from surehold.front.mcp.resources import ResourceWatcher, SavedAnswers, path_of, uri_of
@@ -25,6 +26,7 @@ from surehold.front.mcp.stdio import parse_line
 from surehold.front.shared.sanitize import ensure_utf8, escape_data, has_surrogates, without_surrogates
 from surehold.library.families import tools_of
 from surehold.text.escape import escape_lines
+from surehold.text.measure import TextRoom
 from surehold.tools.call import ProgressListener
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=50)
@@ -90,17 +92,23 @@ def test_no_line_can_break_the_reader(line: bytes) -> None:
 
 @requirement("host:budget:by_client")
 def test_budgets_follow_the_name_of_the_client_and_what_was_set_by_hand() -> None:
-    assert budget_for("claude-code").page_characters == 40_000
-    assert budget_for("Codex MCP Client").answer_characters == 12_000
-    assert budget_for("codex", max_tokens=10).answer_characters == 40
-    assert budget_for("", max_chars=7).page_characters == 7
+    known = [
+        (budget.answer, budget.unit) for budget in map(budget_for, ("claude-code", "Codex MCP Client", "@cline/core"))
+    ]
+
+    assert known == [(39_800, "characters"), (11_800, "bytes"), (7_800, "json")]
+    assert budget_for("qwen-cli-mcp-client-surehold") == budget_for("qwen-cli-mcp-client-codex")
+    assert budget_for("mcp-test-client") == budget_for("") == budget_for("my-claude-code")
+    assert budget_for("").size_of("漢字") == 6
+    assert (budget_for("codex", max_tokens=10).answer, budget_for("", max_chars=7).answer) == (40, 7)
+    assert budget_for("", max_chars=7).size_of("漢字") == 2
 
 
 @requirement("host:budget:never_cut")
 @given(st.lists(st.text(max_size=80), max_size=80), st.integers(300, 2000))
 def test_text_that_is_shortened_fits_and_can_be_had_in_full(rows: list[str], limit: int) -> None:
     answers, text = SavedAnswers(), "\n".join(rows)
-    fitted = cut_text_to_fit(text, limit, answers.keep_text)
+    fitted = cut_text_to_fit(text, TextRoom(size=limit), answers.keep_text)
 
     assert len(fitted) <= limit
     if fitted != text:
@@ -112,7 +120,7 @@ def test_text_that_is_shortened_fits_and_can_be_had_in_full(rows: list[str], lim
 def test_long_lists_in_data_are_shortened_too() -> None:
     answers = SavedAnswers()
     data = {"ok": True, "data": {"files": [{"path": f"{n}.txt", "sha256": "0" * 64} for n in range(5000)]}}
-    fitted = cut_data_to_fit(data, 12_000, answers.keep_text)
+    fitted = cut_data_to_fit(data, TextRoom(size=12_000), answers.keep_text)
 
     assert len(json.dumps(fitted)) <= 12_000
     assert 5 <= len(fitted["data"]["files"]) < 5000

@@ -88,7 +88,7 @@ def test_the_log_shows_what_happened_newest_first(shared: Site, plain: StdioClie
     entry = json.loads(read(plain, "surehold://log")["text"])["entries"][0]
 
     assert (entry["path"], entry["operation"], entry["ok"]) == ("logged.txt", "create", True)
-    assert (entry["agent"], entry["tool"], entry["reason"]) == ("raw-test", "create_file", "for the log")
+    assert (entry["agent"], entry["tool"], entry["reason"]) == ("claude-code", "create_file", "for the log")
 
 
 def test_templates_and_completion_lead_to_files(shared: Site, plain: StdioClient) -> None:

@@ -17,6 +17,7 @@ FRONT = (
             "front:cli:verify": "`surehold verify` exits 0 on a whole ledger, and names the first broken entry with exit code 1.",
             "front:cli:recover": "`surehold recover` closes what dead processes left, and says what it did.",
             "front:cli:doctor": "`surehold doctor` tries the mechanisms on the user's file system and says which promise holds there.",
+            "front:cli:doctor_hosts": "`surehold doctor --hosts` prints how much of an answer the model of each known host is given.",
             "front:cli:gc": "`surehold gc --keep 30d` prunes and says what it removed.",
             "front:cli:version": "`surehold version` prints the version.",
             "front:cli:json": "Every command takes `--json` and then prints one JSON document.",

@@ -1,7 +1,7 @@
 """`edit`: operations on lines that are named by the hash of their content."""
 
 from contextlib import suppress
-from dataclasses import MISSING, asdict, fields
+from dataclasses import MISSING, asdict, fields, replace
 from functools import partial
 from typing import ClassVar, Literal, Self, get_args
 
@@ -77,9 +77,12 @@ class LineOperation(NestedParams):
         return kind(**sent)
 
 
-_DIFF_CHARS = 64 * 1024
+_DIFF_UNITS = 128 * 1024
+"""How much of a diff programs are given, as text and as data."""
 _MAX_ROWS = 100
 """More anchors and operations are for programs alone."""
+_UNITS_PER_ROW = 800
+"""So much of an answer for each of them, so that the diff fits too."""
 
 
 class LineEditParams(Params):
@@ -128,12 +131,17 @@ class LineEditResult(Result):
     dry_run: bool | None = None
 
     def cut_to_budget(self, budget: AnswerBudget) -> Self:
-        room = budget.page_characters // 2
-        if len(self.diff) <= room and len(self.new_anchors) <= _MAX_ROWS and len(self.operations) <= _MAX_ROWS:
+        diff, most = budget.change_room.cut_lines(self.diff), min(_MAX_ROWS, budget.answer // _UNITS_PER_ROW)
+        if diff == self.diff and len(self.new_anchors) <= most and len(self.operations) <= most:
             return self
-        cut = self.diff[: self.diff.rfind("\n", 0, room)] if len(self.diff) > room else self.diff
-        anchors, operations = self.new_anchors[:_MAX_ROWS], self.operations[:_MAX_ROWS]
-        update = {"diff": cut, "diff_truncated": True, "new_anchors": anchors, "operations": operations}
+        anchors, operations = self.new_anchors[:most], self.operations[:most]
+        truncated = self.diff_truncated or diff != self.diff
+        update = {
+            "diff": diff.removesuffix("\n"),
+            "diff_truncated": truncated,
+            "new_anchors": anchors,
+            "operations": operations,
+        }
         return self.model_copy(update=update)
 
     def text(self, budget: AnswerBudget) -> str:
@@ -212,7 +220,7 @@ class _AnchoredEditCall:
         self._operations = tuple(one.to_operation(index) for index, one in enumerate(params.operations))
         self._params = params
         self._sanity = SanityCheck(path=target.key, mode=params.safety_check, parse=parsers_for)
-        self._room = context.budget.page_characters
+        self._room = context.budget.change_room
         self._diff: tuple[EditPlan, AnchoredDiff] | None = None
 
     def edit_for(self, file: KnownFile) -> AnchoredEdits:
@@ -233,7 +241,7 @@ class _AnchoredEditCall:
             ),
             strict_order=self._params.strict_order,
             allow_rebase=not self._params.expected_sha256,
-            refusal_chars=self._room,
+            refusal_room=self._room,
         )
 
     def check_sanity(self, plan: EditPlan) -> tuple[str, ...]:
@@ -243,7 +251,7 @@ class _AnchoredEditCall:
     def diff_of(self, plan: EditPlan) -> AnchoredDiff:
         """Return the changed lines with their new anchors, as far as they reach the caller."""
         if self._diff is None or self._diff[0] is not plan:
-            self._diff = plan, anchored_diff(plan, limit=min(_DIFF_CHARS, self._room // 2))
+            self._diff = plan, anchored_diff(plan, room=replace(self._room, size=min(_DIFF_UNITS, self._room.size)))
         return self._diff[1]
 
     def shown_lines(self, plan: EditPlan) -> LineRanges:

@@ -11,6 +11,7 @@ from surehold.dialects.shared.params import CamelResult, CamelResultPart, headin
 from surehold.text.diff import Hunk
 from surehold.text.escape import escape_text
 from surehold.text.lines import LineRanges
+from surehold.text.measure import TextRoom
 from surehold.text.plan import EditPlan
 from surehold.tools.call import AnswerBudget, CallContext
 from surehold.tools.spec import Result
@@ -20,6 +21,10 @@ FILE_PATH_ALIASES = {"path": "file_path", "filePath": "file_path", "filepath": "
 _NO_NEWLINE = "\\ No newline at end of file"
 PATCH_CHARS = 64 * 1024
 """How much of a patch programs are given."""
+
+
+_HUNK_UNITS = 100
+"""What the header of a hunk takes, and its lines as data."""
 
 
 class StructuredHunk(CamelResultPart):
@@ -34,9 +39,9 @@ class StructuredHunk(CamelResultPart):
         yield f"@@ -{self.old_start},{self.old_lines} +{self.new_start},{self.new_lines} @@"
         yield from (escape_text(line, keep="\t") for line in self.lines)
 
-    @property
-    def character_count(self) -> int:
-        return sum(len(line) + 1 for line in self.lines) + 40
+    def size_in(self, room: TextRoom) -> int:
+        rows = "".join(f"{escape_text(line, keep=chr(9))}\n" for line in self.lines)
+        return room.measure(rows) + len(self.lines) + _HUNK_UNITS
 
 
 def structured_patch_of(plan: EditPlan, *, of_new_files: bool = False) -> tuple[tuple[StructuredHunk, ...], bool]:
@@ -51,13 +56,13 @@ def structured_patch_of(plan: EditPlan, *, of_new_files: bool = False) -> tuple[
     # Most of a patch that is far too long is not worth decoding; no character has more than four bytes.
     sizes = accumulate(sum(map(len, hunk.lines)) for hunk in found)
     near = tuple(_structured_hunk(one, plan) for one, size in zip(found, sizes, strict=True) if size <= 4 * PATCH_CHARS)
-    kept = hunks_that_fit(near, PATCH_CHARS)
+    kept = hunks_that_fit(near, TextRoom(size=PATCH_CHARS))
     return kept, len(kept) == len(found)
 
 
-def hunks_that_fit(found: tuple[StructuredHunk, ...], room: int) -> tuple[StructuredHunk, ...]:
-    sizes = accumulate(hunk.character_count for hunk in found)
-    return tuple(hunk for hunk, size in zip(found, sizes, strict=True) if size <= room)
+def hunks_that_fit(found: tuple[StructuredHunk, ...], room: TextRoom) -> tuple[StructuredHunk, ...]:
+    sizes = accumulate(hunk.size_in(room) for hunk in found)
+    return tuple(hunk for hunk, size in zip(found, sizes, strict=True) if size <= room.size)
 
 
 def new_line_spans(found: tuple[StructuredHunk, ...]) -> tuple[tuple[int, int], ...]:
@@ -78,11 +83,14 @@ def _structured_hunk(hunk: Hunk, plan: EditPlan) -> StructuredHunk:
 
 _MAX_REPEATED_CHARS = 1_000
 """Longer texts that the caller knows are for programs alone."""
+_REPEATED_PART = 20
+"""Such a text never is more than this part of an answer."""
 
 
-def values_to_tell(result: Result, repeated: Sequence[str]) -> dict[str, Any]:
+def values_to_tell(result: Result, repeated: Sequence[str], budget: AnswerBudget) -> dict[str, Any]:
     """Return what was set, without those repeated texts that are long."""
-    known = {name for name in repeated if len(getattr(result, name) or "") > _MAX_REPEATED_CHARS}
+    most = min(_MAX_REPEATED_CHARS, budget.answer // _REPEATED_PART)
+    known = {name for name in repeated if budget.size_of(getattr(result, name) or "") > most}
     return {name: getattr(result, name) for name in result.model_fields_set - known}
 
 
@@ -111,8 +119,8 @@ class FileChangeResult(CamelResult):
 
     def cut_to_budget(self, budget: AnswerBudget) -> Self:
         """Return it with as many hunks as fit, and without long texts that the caller knows."""
-        shown = hunks_that_fit(self.structured_patch, budget.page_characters // 2)
-        values = values_to_tell(self, self.REPEATED)
+        shown = hunks_that_fit(self.structured_patch, budget.change_room)
+        values = values_to_tell(self, self.REPEATED, budget)
         if shown != self.structured_patch:
             values |= {"structured_patch": shown, "structured_patch_truncated": True}
         return self.model_construct(set(values), **values)
@@ -138,7 +146,7 @@ class FileChangeResult(CamelResult):
 
 
 def lines_in_patch(budget: AnswerBudget, plan: EditPlan) -> LineRanges:
-    return new_line_spans(hunks_that_fit(structured_patch_of(plan)[0], budget.page_characters // 2))
+    return new_line_spans(hunks_that_fit(structured_patch_of(plan)[0], budget.change_room))
 
 
 def change_fields(context: CallContext, place: LocatedFile, receipt: Receipt) -> dict[str, Any]:
@@ -146,7 +154,7 @@ def change_fields(context: CallContext, place: LocatedFile, receipt: Receipt) ->
     one = receipt.files[0]
     found, whole = structured_patch_of(one.plan, of_new_files=receipt.user_modified)
     if receipt.change_id and receipt.user_modified:
-        reached = hunks_that_fit(found, context.budget.page_characters // 2)
+        reached = hunks_that_fit(found, context.budget.change_room)
         if spans := new_line_spans(reached):
             context.session.record_shown_lines(place.target, one.plan.after, spans=spans)
     fields: dict[str, Any] = {

@@ -61,7 +61,7 @@ class FileEditResult(FileChangeResult):
 
 @tool(
     "Edit",
-    hints=Hints(kind="edit", title="Edit a file", destructive=True, operation="edit"),
+    hints=Hints(kind="edit", title="Edit a file", loaded_when_alone=True, destructive=True, operation="edit"),
     wire=WIRE,
     method="claude_edit",
     guide=GUIDE,

@@ -6,14 +6,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from surehold.dialects.claude.wire import WIRE
-from surehold.dialects.shared.listing_text import (
-    HEADING_CHARS,
-    count_noun,
-    count_that_fit,
-    page_text,
-    skipped_counts,
-    skipped_text,
-)
+from surehold.dialects.shared.listing_text import count_noun, listing_room, page_text, skipped_counts, skipped_text
 from surehold.dialects.shared.params import CamelResult
 from surehold.text.escape import escape_text
 from surehold.tools.call import AnswerBudget, CallContext, OptionalSubjectPath, Params
@@ -35,12 +28,15 @@ class ClaudeGlobParams(Params):
     include_hidden: bool = True
     limit: int = Field(default=250, ge=1, le=_MAX_FILES)
     """Files returned at most."""
+    offset: int = Field(default=0, ge=0)
+    """Files passed over, to go on after a page."""
 
 
 class ClaudeGlobResult(CamelResult):
     filenames: tuple[str, ...]
     num_files: int
     truncated: bool
+    next_offset: int | None = None
     duration_ms: int
     total_matches: int
     count_is_complete: bool
@@ -59,7 +55,8 @@ class ClaudeGlobResult(CamelResult):
             f"{self.num_files} shown; narrow the pattern or path, or raise limit" if self.truncated else "",
             skipped_text("not looked at", self.not_looked_at),
         )
-        return page_text(facts, self.notes, self.filenames)
+        following = f"goes on: offset={self.next_offset}" if self.next_offset else ""
+        return page_text(facts, self.notes, self.filenames, following=following)
 
 
 @tool(
@@ -77,18 +74,19 @@ def glob(context: CallContext, params: ClaudeGlobParams) -> ClaudeGlobResult:
     found = context.session.finder.glob_newest(
         params.pattern,
         root=params.path or ".",
-        limit=params.limit,
+        limit=params.offset + params.limit,
         hidden=params.include_hidden,
         ignore=not params.include_ignored,
         progress=context.progress,
         cancelled=context.cancelled,
     )
-    names = tuple(escape_text(file.key) for file in found.files)
-    names = names[: count_that_fit(names, context.budget.page_characters - HEADING_CHARS)]
+    names = tuple(escape_text(file.key) for file in found.files[params.offset :])
+    names = names[: max(listing_room(context.budget).count_fitting(names), 1)]
     return ClaudeGlobResult.from_known(
         filenames=names,
         num_files=len(names),
         truncated=len(names) < found.total,
+        next_offset=following if (following := params.offset + len(names)) < found.total and names else None,
         duration_ms=round((time.monotonic() - began) * 1000),
         total_matches=found.total,
         count_is_complete=found.complete,

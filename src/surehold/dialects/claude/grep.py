@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from surehold.dialects.claude.wire import WIRE
-from surehold.dialects.shared.listing_text import HEADING_CHARS, count_noun, page_text, skipped_counts, skipped_text
+from surehold.dialects.shared.listing_text import count_noun, listing_room, page_text, skipped_counts, skipped_text
 from surehold.dialects.shared.params import CamelResult
 from surehold.search.glob import is_glob
 from surehold.search.query import MatchedLine, ResultWindow, Search, SearchResult, Want
@@ -85,13 +85,13 @@ class ClaudeGrepResult(CamelResult):
         searched = self.files_searched
         facts = (
             self._total_text(),
-            f"goes on: offset={self.next_offset}" if self.next_offset else "",
             f"{count_noun(searched, 'file')} searched" if searched is not None else "",
             skipped_text("not looked at", self.not_looked_at),
             f"left out: {', '.join(self.left_out)}" if self.left_out and not self.total_files else "",
         )
         rows = self.filenames if self.content is None else (self.content,) if self.content else ()
-        return page_text(facts, self.notes, rows)
+        following = f"goes on: offset={self.next_offset}" if self.next_offset else ""
+        return page_text(facts, self.notes, rows, following=following)
 
     def _total_text(self) -> str:
         files = count_noun(self.total_files, "file") + ("" if self.complete else " so far")
@@ -176,7 +176,7 @@ def _result_window(params: ClaudeGrepParams, budget: AnswerBudget) -> ResultWind
         after=around if params.after is None else params.after,
         offset=params.offset,
         limit=min(params.head_limit or budget.lines, budget.lines),
-        room=budget.page_characters - HEADING_CHARS,
+        room=listing_room(budget),
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, cast
 
 from surehold.media.magic import HEAD_BYTES, FileKind, kind_of
 from surehold.text.escape import escape_lines, escape_text
+from surehold.text.measure import TextRoom
 from surehold.text.notebook.model import CellLines, Notebook, NotebookCell, read_notebook, source_lines
 from surehold.text.snapshot import Snapshot
 
@@ -176,8 +177,9 @@ def _character_count(value: Any) -> int:
         return 0
 
 
-_CELL_OVERHEAD_CHARS = 80
-"""Characters that a cell costs besides its source and its outputs."""
+_CELL_OVERHEAD_UNITS = 80
+"""What a cell costs besides its source and its outputs."""
+_MIN_CELL_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,9 +209,11 @@ class ShownCell:
         outputs = ["--- output", *(one.text_for_model() for one in self.outputs)] if self.outputs else []
         return "\n".join([heading, self.source, *outputs])
 
-    @property
-    def estimated_size(self) -> int:
-        return sum(len(text) + _CELL_OVERHEAD_CHARS for text in (self.source, *(one.text for one in self.outputs)))
+    def text_size(self, room: TextRoom) -> int:
+        return room.measure(self.source) + sum(room.measure(one.text) for one in self.outputs)
+
+    def estimated_size(self, room: TextRoom) -> int:
+        return self.text_size(room) + (1 + len(self.outputs)) * _CELL_OVERHEAD_UNITS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,21 +246,28 @@ class ShownNotebook:
         return "\n".join([*rows, *(cell.text_for_model() for cell in self.cells)])
 
 
+_DEFAULT_ROOM = TextRoom(size=40_000)
+
+
 def render_cells(
-    snapshot: Snapshot, *, offset: int = 1, limit: int = 2_000, characters: int = 40_000, images: int = 20
+    snapshot: Snapshot, *, offset: int = 1, limit: int = 2_000, room: TextRoom = _DEFAULT_ROOM, images: int = 20
 ) -> ShownNotebook:
     """Return cells from `offset` on, as many as fit; at least one, cut when it is too large alone."""
     notebook = read_notebook(snapshot.data)
     first = max(offset, 1) - 1
-    gallery, shown, room = ImageCollector(most=images), list[ShownCell](), characters
+    gallery, shown, left = ImageCollector(most=images), list[ShownCell](), room.size
     for cell in notebook.cells[first : first + max(limit, 1)]:
-        hung = len(gallery.images)
+        hung, characters = len(gallery.images), room.size
         one = _render_cell(notebook, cell, gallery, characters)
-        if shown and one.estimated_size > room:
+        while not shown and characters > _MIN_CELL_CHARS and one.text_size(room) > room.size:
+            del gallery.images[hung:]
+            characters = characters * 2 // 3  # its characters take more room than one each
+            one = _render_cell(notebook, cell, gallery, characters)
+        if shown and one.estimated_size(room) > left:
             del gallery.images[hung:]  # they come with their cell, on the next page
             break
         shown.append(one)
-        room -= one.estimated_size
+        left -= one.estimated_size(room)
     ranges = source_lines(notebook, snapshot, notebook.cells)
     following = first + len(shown)
     return ShownNotebook(

@@ -11,7 +11,7 @@ from surehold.dialects.claude.change_result import values_to_tell
 from surehold.dialects.claude.gate import GatedParams, submit_gated
 from surehold.dialects.claude.located_file import LocatedFile, locate_file
 from surehold.dialects.claude.wire import WIRE
-from surehold.dialects.shared.params import cut_at_line, heading_of
+from surehold.dialects.shared.params import heading_of
 from surehold.errors import InvalidArgument, NotebookInvalid, SureholdError
 from surehold.text.diff import UnifiedDiff
 from surehold.text.encoding import UTF8
@@ -84,8 +84,8 @@ class NotebookEditResult(Result):
 
     def cut_to_budget(self, budget: AnswerBudget) -> Self:
         """Return it without long texts that the caller knows, and with as much of the rest as fits."""
-        values = values_to_tell(self, _FIELDS_KNOWN_TO_CALLER)
-        shown = cut_at_line(self.diff, budget.page_characters // 2)
+        values = values_to_tell(self, _FIELDS_KNOWN_TO_CALLER, budget)
+        shown = budget.change_room.cut_lines(self.diff)
         if shown != self.diff:
             values |= {"diff": shown, "diff_truncated": True}
         if len(self.renamed) > _MAX_LISTED_RENAMES:

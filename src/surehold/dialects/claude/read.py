@@ -37,7 +37,12 @@ class FileReadParams(Params):
     """Read a file above 256 MiB to its end, so that it can be edited."""
 
 
-@tool("Read", hints=Hints(kind="read", title="Read", read_only=True, idempotent=True), wire=WIRE, method="claude_read")
+@tool(
+    "Read",
+    hints=Hints(kind="read", title="Read", loaded_when_alone=True, read_only=True, idempotent=True),
+    wire=WIRE,
+    method="claude_read",
+)
 def read(context: CallContext, params: FileReadParams) -> FileReadResult:
     """Read a file of any kind: text, an image, a PDF document or a Jupyter notebook.
 

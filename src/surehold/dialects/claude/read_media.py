@@ -11,6 +11,7 @@ from surehold.media import documents, pictures
 from surehold.media.documents import Document, DocumentFacts, DocumentPage, page_numbers, page_ranges
 from surehold.media.magic import PDF, FileKind
 from surehold.media.workers import DecodeDeadline
+from surehold.text.measure import TextRoom
 from surehold.text.snapshot import Snapshot
 from surehold.tools.call import CallContext
 
@@ -19,8 +20,8 @@ _MAX_UNASKED_PAGES = 10
 _MAX_RAW_BYTES = 3 << 20
 _MAX_NOTEBOOK_BYTES = 100 << 20
 _DECODE_SECONDS = 60.0
-_PAGE_HEADING_CHARS = 160
-"""Characters for the heading of a page, at most."""
+_PAGE_HEADING_UNITS = 160
+"""What the heading of a page takes, at most."""
 
 
 def read_image(context: CallContext, place: LocatedFile, kind: FileKind) -> FileReadResult:
@@ -85,8 +86,8 @@ def read_notebook(context: CallContext, place: LocatedFile, *, offset: int, limi
     from surehold.dialects.claude.notebook_cells import render_cells
 
     snapshot = context.session.workspace.read(place.path, limit=_MAX_NOTEBOOK_BYTES)
-    room = context.budget.page_characters_beside(place.notice)
-    found = render_cells(snapshot, offset=offset, limit=limit, characters=room)
+    room = context.budget.beside(place.notice).page_room
+    found = render_cells(snapshot, offset=offset, limit=limit, room=room)
     # never whole: metadata and much output is not shown
     context.session.record_shown_lines(place.path, snapshot, spans=found.lines)
     images, problems = list[ImagePart](), list[str]()
@@ -158,14 +159,15 @@ def _whole_document(place: LocatedFile, snapshot: Snapshot, facts: DocumentFacts
 
 def _pages_result(context: CallContext, place: LocatedFile, snapshot: Snapshot, found: Document) -> FileReadResult:
     """Return the pages that fit; the first one in any case, its text cut when it is too long alone."""
-    room = context.budget.page_characters_beside(place.notice)
+    room = context.budget.beside(place.notice).page_room
     kept, images = list[PagePart](), 0
     for page in found.pages:
-        if kept and len(page.text) + _PAGE_HEADING_CHARS > room:
+        for_text = room.less(min(_PAGE_HEADING_UNITS, room.size // 2))
+        if kept and room.measure(page.text) > for_text.size:
             break
         images += page.image is not None
-        kept.append(_page_part(page, images, max(room - _PAGE_HEADING_CHARS, _PAGE_HEADING_CHARS)))
-        room -= len(_page_text(kept[-1])) + 1
+        kept.append(_page_part(page, images, for_text))
+        room = room.less(room.measure(_page_text(kept[-1]) + "\n"))
     rest = tuple(page.number for page in found.pages[len(kept) :]) + found.unfinished
     facts = found.facts
     is_all = len(kept) == facts.count and not any(part.notice for part in kept)
@@ -190,15 +192,16 @@ def _pages_result(context: CallContext, place: LocatedFile, snapshot: Snapshot, 
     )
 
 
-def _page_part(page: DocumentPage, index: int, room: int) -> PagePart:
+def _page_part(page: DocumentPage, index: int, room: TextRoom) -> PagePart:
+    text = room.cut_text(page.text)
     notices = [
         page.problem,
         "its picture is left out: the answer has no room for more" if page.left_out else "",
-        f"its text is cut after {room:,} characters" if len(page.text) > room or page.text_cut else "",
+        f"its text is cut after {len(text):,} characters" if text != page.text or page.text_cut else "",
     ]
     image = _image_part(page.image, "image/jpeg", page.display, index) if page.image and page.display else None
     notice = "; ".join(filter(None, notices)) or None
-    return PagePart.from_known(page=page.number, text=page.text[:room], image=image, notice=notice)
+    return PagePart.from_known(page=page.number, text=text, image=image, notice=notice)
 
 
 def _page_text(part: PagePart) -> str:

@@ -89,7 +89,16 @@ class FileReadResult(CamelResult):
     def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - it was cut to the budget when it was read
         body = self.content or self.shown
         notice = f"[{escape_text(self.notice)}]" if self.notice else ""
-        return "\n".join(part for part in (body, notice) if part) or f"[{escape_text(self.file_path)} is empty]"
+        rows = (f"[{self._following}]" if self._following else "", body, notice)
+        return "\n".join(filter(None, rows)) or f"[{escape_text(self.file_path)} is empty]"
+
+    @property
+    def _following(self) -> str:
+        """The call that goes on; the notice below names it too, since hosts cut at either end or between."""
+        if self.next_pages:
+            return f"goes on: pages={self.next_pages}"
+        column = f" column={self.next_column}" if self.next_column else ""
+        return f"goes on: offset={self.next_offset}{column}" if self.next_offset else ""
 
     def content_blocks(self) -> tuple[Json, ...]:
         if self.type == "image":

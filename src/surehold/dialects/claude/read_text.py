@@ -5,19 +5,17 @@ count are then unknown, so it cannot be edited until it was read with `sha256: t
 program keeps writing, such as a log.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import accumulate
 from operator import add
 
 from surehold.dialects.claude.located_file import LocatedFile
 from surehold.dialects.claude.read_result import FileReadResult
 from surehold.dialects.shared.delivery_record import deliveries_of
-from surehold.dialects.shared.listing_text import count_that_fit
 from surehold.errors import StaleFile
 from surehold.text.encoding import Encoding, detect_encoding
+from surehold.text.measure import TextRoom
 from surehold.text.page import FilePage, read_page
 from surehold.text.snapshot import Snapshot
 from surehold.tools.call import CallContext
@@ -27,8 +25,6 @@ from surehold.workspace.session import Session
 ARROW = "→"
 _ROW_CHARS = 2_000
 """Characters of a line in one row."""
-_PREFIX_CHARS = 24
-"""Characters that a row has besides, at most."""
 _FIRST_PAGE_LINES = 2_000
 
 
@@ -45,32 +41,41 @@ class NumberedRows:
     """How many the line has, when it is shown in part and that is known."""
 
 
-def number_lines(page: FilePage, column: int, room: int) -> NumberedRows:
+def number_lines(page: FilePage, column: int, room: TextRoom) -> NumberedRows:
     """Lay lines out with their numbers, as many as fit; the first one is shown in part when it alone is too long."""
     if column == 1 and (plain := _number_short_lines(page, room)):
         return plain
-    rows, short = list[str](), min(_ROW_CHARS, max(room - _PREFIX_CHARS, 1))
+    rows = list[str]()
     for lines, row in enumerate(page.rows):
         text = strip_terminator(page.encoding.decode(row), page)
         is_cut = page.cut and lines == len(page.rows) - 1
         if column > max(len(text), 1):
             return NumberedRows(rows=(), lines=0, characters=None if is_cut else len(text))
         number, rest = page.start + lines, text[column - 1 :]
-        pieces = _split_line(number, rest, column, _ROW_CHARS)
-        size = sum(map(len, pieces)) + len(pieces)
-        if size > room or is_cut:
-            pieces = _split_line(number, rest, column, short)[: -1 if is_cut else None]
-            shown = pieces[: count_that_fit(pieces, room)]
-            if rows or not shown:
+        pieces = _split_line(number, rest, column)
+        if is_cut or room.count_fitting(pieces) < len(pieces):
+            if rows:
                 return NumberedRows(rows=tuple(rows), lines=lines)
+            shown, length = _cut_long_line(pieces, room)
             total = None if is_cut else len(text)
-            return NumberedRows(rows=tuple(shown), lines=1, next_column=column + len(shown) * short, characters=total)
-        room -= size
+            return NumberedRows(rows=shown, lines=1, next_column=column + length, characters=total)
+        room = room.less(room.measure("\n".join(pieces) + "\n"))
         rows += pieces
     return NumberedRows(rows=tuple(rows), lines=len(page.rows))
 
 
-def _number_short_lines(page: FilePage, room: int) -> NumberedRows | None:
+def _cut_long_line(pieces: Sequence[str], room: TextRoom) -> tuple[tuple[str, ...], int]:
+    """Return the pieces of a line that fit, the first one cut when it alone is too long, and their characters."""
+    shown = pieces[: room.count_fitting(pieces)]
+    if not shown:
+        prefix, arrow, text = pieces[0].partition(ARROW)
+        shown = [
+            f"{prefix}{arrow}{room.less(room.measure(prefix + arrow) + room.measure(chr(10))).cut_text(text) or text[:1]}"
+        ]
+    return tuple(shown), sum(len(piece.partition(ARROW)[2]) for piece in shown)
+
+
+def _number_short_lines(page: FilePage, room: TextRoom) -> NumberedRows | None:
     """Lay out lines of which none is long, all at once; None when it is not that simple."""
     if page.cut or page.style == "cr" or not page.rows:
         return None
@@ -82,8 +87,7 @@ def _number_short_lines(page: FilePage, room: int) -> NumberedRows | None:
     if len(lines) != len(page.rows) or max(map(len, lines)) > _ROW_CHARS:
         return None
     rows = list(map(add, _line_prefixes(page.start, len(lines)), lines))
-    sizes = list(accumulate(map(len, rows)))
-    kept = bisect_right(range(len(rows)), room, key=lambda index: sizes[index] + index + 1)
+    kept = room.count_fitting(rows)
     return NumberedRows(rows=tuple(rows[:kept]), lines=kept) if kept else None
 
 
@@ -99,14 +103,14 @@ def _first_prefixes() -> tuple[str, ...]:
     return tuple(f"{number}{ARROW}" for number in range(1, _FIRST_PAGE_LINES + 1))
 
 
-def _split_line(number: int, text: str, column: int, size: int) -> list[str]:
-    """Return a line, or what is left of it from a column on, in rows of at most so many characters."""
-    if column == 1 and len(text) <= size:
+def _split_line(number: int, text: str, column: int) -> list[str]:
+    """Return a line, or what is left of it from a column on, in rows of limited length."""
+    if column == 1 and len(text) <= _ROW_CHARS:
         return [f"{number}{ARROW}{text}"]
     found = list[str]()
-    for start in range(0, len(text), size):
+    for start in range(0, len(text), _ROW_CHARS):
         part = (column - 1 + start) // _ROW_CHARS + 1
-        found.append(f"{number}{f'.{part}' if part > 1 else ''}{ARROW}{text[start : start + size]}")
+        found.append(f"{number}{f'.{part}' if part > 1 else ''}{ARROW}{text[start : start + _ROW_CHARS]}")
     return found
 
 
@@ -239,8 +243,8 @@ class _TakenPage:
 
 
 def read_text(context: CallContext, place: LocatedFile, wanted: RequestedRange) -> FileReadResult:
-    room = context.budget.page_characters_beside(place.notice)
-    taken = _take_page(context, place, wanted, room)
+    room = context.budget.beside(place.notice).page_room
+    taken = _take_page(context, place, wanted, room.size)
     page, key = taken.page, place.target.key
     rows = number_lines(page, wanted.column, room)
     asked = (key, wanted.offset, wanted.limit, wanted.column, wanted.encoding or "")

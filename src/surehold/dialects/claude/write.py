@@ -54,7 +54,15 @@ class FileWriteResult(FileChangeResult):
 
 @tool(
     "Write",
-    hints=Hints(kind="edit", title="Write a file", verb="Write", destructive=True, idempotent=True, operation="write"),
+    hints=Hints(
+        kind="edit",
+        title="Write a file",
+        loaded_when_alone=True,
+        verb="Write",
+        destructive=True,
+        idempotent=True,
+        operation="write",
+    ),
     wire=WIRE,
     method="claude_write",
 )

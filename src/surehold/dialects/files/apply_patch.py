@@ -33,6 +33,8 @@ _HOW_TO_PROVE = (
     "Read it, then send the same patch again, or its sha256 in expectedSha256ByPath;"
     " a unified or git diff that deletes every line needs neither."
 )
+_UNITS_PER_FILE = 500
+"""What the paths and hashes of a file take, as text and as data."""
 _SIGNS: dict[Operation, str] = {"add": "A", "update": "M", "delete": "D", "move": "R"}
 
 
@@ -111,11 +113,11 @@ class PatchResult(ChangeResult):
 
     def cut_to_budget(self, budget: AnswerBudget) -> Self:
         """Return it with the diff of each file once, as far as all of them fit."""
-        room = budget.page_characters // 2
-        rows = list[ChangedFile]()
+        room, rows = budget.change_room, list[ChangedFile]()
         for row in self.changed_files:
-            fits = len(row.diff) <= room
-            room -= len(row.diff) if fits else 0
+            size = room.measure(row.diff) + _UNITS_PER_FILE
+            fits = size <= room.size
+            room = room.less(size if fits else _UNITS_PER_FILE)
             rows.append(row if fits else row.model_copy(update={"diff": ""}))
         cut = any(one.diff != other.diff for one, other in zip(rows, self.changed_files, strict=True))
         update = {"changed_files": tuple(rows), "diff": "", "diff_truncated": self.diff_truncated or cut}

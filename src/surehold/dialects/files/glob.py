@@ -5,8 +5,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from surehold.dialects.shared.listing_text import (
-    count_that_fit,
     entry_line,
+    listing_room,
     mtime_text,
     page_text,
     skipped_counts,
@@ -26,6 +26,8 @@ class GlobParams(CamelParams):
     root: SubjectPath = "."
     exclude_globs: list[str] = Field(default_factory=list[str])
     max_results: int = Field(default=1_000, ge=1, le=20_000)
+    offset: int = Field(default=0, ge=0)
+    """Matches passed over, to go on after a page."""
     include_hidden: bool = False
 
 
@@ -44,6 +46,7 @@ class FilesGlobResult(CamelResult):
     root: str
     matches: tuple[GlobMatch, ...]
     truncated: bool
+    next_offset: int | None = None
     total: int
     skipped: dict[str, int] = Field(default_factory=dict[str, int])
     notes: tuple[str, ...] = ()
@@ -51,10 +54,11 @@ class FilesGlobResult(CamelResult):
     def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
         facts = (
             f"{self.total} matches",
-            f"the first {len(self.matches)} are shown; narrow the pattern or root" if self.truncated else "",
+            f"{len(self.matches)} shown; narrow the pattern or root" if self.truncated else "",
             skipped_text("left out", self.skipped),
         )
-        return page_text(facts, self.notes, (row.summary_line() for row in self.matches))
+        following = f"goes on: offset={self.next_offset}" if self.next_offset else ""
+        return page_text(facts, self.notes, (row.summary_line() for row in self.matches), following=following)
 
 
 @tool(
@@ -68,18 +72,22 @@ def glob(context: CallContext, params: GlobParams) -> FilesGlobResult:
         params.pattern,
         root=params.root,
         exclude=params.exclude_globs,
-        limit=params.max_results,
+        limit=params.offset + params.max_results,
         hidden=params.include_hidden,
         progress=context.progress,
         cancelled=context.cancelled,
     )
-    rows = tuple(GlobMatch(path=row.key, type=row.type, size=row.size, mtime=mtime_text(row)) for row in found.matches)
-    count = count_that_fit((row.summary_line() for row in rows), context.budget.page_characters)
+    rows = tuple(
+        GlobMatch(path=row.key, type=row.type, size=row.size, mtime=mtime_text(row))
+        for row in found.matches[params.offset :]
+    )
+    count = max(listing_room(context.budget).count_fitting(row.summary_line() for row in rows), 1)
     return FilesGlobResult(
         pattern=params.pattern,
         root=found.directory,
         matches=rows[:count],
         truncated=found.truncated or count < len(rows),
+        next_offset=params.offset + count if params.offset + count < found.total else None,
         total=found.total,
         skipped=skipped_counts(found.skipped),
         notes=found.notes,

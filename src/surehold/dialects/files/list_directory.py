@@ -5,7 +5,14 @@ from typing import ClassVar
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
-from surehold.dialects.shared.listing_text import entry_line, mtime_text, page_text, skipped_counts, skipped_text
+from surehold.dialects.shared.listing_text import (
+    entry_line,
+    listing_room,
+    mtime_text,
+    page_text,
+    skipped_counts,
+    skipped_text,
+)
 from surehold.dialects.shared.params import CamelParams, CamelResult
 from surehold.dialects.shared.wire import WIRE
 from surehold.search.query import ListedEntry
@@ -52,14 +59,10 @@ class ListResult(CamelResult):
 
     def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
         """Return one entry per line: `dir/`, `link@`, `file  size`."""
-        facts = (
-            escape_text(self.path),
-            f"{len(self.entries)} entries",
-            skipped_text("left out", self.skipped),
-            f"goes on: cursor={self.next_cursor}" if self.next_cursor else "",
-        )
+        facts = (escape_text(self.path), f"{len(self.entries)} entries", skipped_text("left out", self.skipped))
         rows = (entry_line(row["relativePath"], row["type"], row["size"]) for row in self.entries)
-        return page_text(facts, self.notes, rows)
+        following = f"goes on: cursor={self.next_cursor}" if self.next_cursor else ""
+        return page_text(facts, self.notes, rows, following=following)
 
 
 @tool(
@@ -76,7 +79,7 @@ def list_directory(context: CallContext, params: ListParams) -> ListResult:
         hidden=params.include_hidden,
         ignore=params.respect_ignore,
         limit=params.max_entries,
-        room=context.budget.page_characters,
+        room=listing_room(context.budget),
         after=params.cursor,
     )
     return ListResult.model_construct(

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from surehold.dialects.shared.listing_text import page_text, skipped_counts, skipped_text
+from surehold.dialects.shared.listing_text import listing_room, page_text, skipped_counts, skipped_text
 from surehold.dialects.shared.params import CamelParams, CamelResult, CamelResultPart
 from surehold.dialects.shared.wire import WIRE
 from surehold.search.query import Hit, Search
@@ -82,9 +82,9 @@ class SearchFilesResult(CamelResult):
             f"{len(self.matches)} shown" if len(self.matches) != self.total_matches else "",
             f"{self.files_scanned} files searched" if self.files_scanned and self.mode != "path" else "",
             skipped_text("skipped", self.files_skipped),
-            f"goes on: cursor={self.next_cursor}" if self.next_cursor else "",
         )
-        return page_text(facts, self.notes, self._rows_by_file())
+        following = f"goes on: cursor={self.next_cursor}" if self.next_cursor else ""
+        return page_text(facts, self.notes, self._rows_by_file(), following=following)
 
     def _rows_by_file(self) -> Iterator[str]:
         hashes = {file.path: f" · sha256 {file.sha256}" for file in self.files}
@@ -113,7 +113,7 @@ def search_files(context: CallContext, params: SearchParams) -> SearchFilesResul
         ),
         limit=params.max_results,
         after=params.cursor,
-        room=context.budget.page_characters,
+        room=listing_room(context.budget),
         progress=context.progress,
         cancelled=context.cancelled,
     )

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
-from surehold.dialects.shared.params import PATH_ALIASES, cut_at_line, quote_aliases
+from surehold.dialects.shared.params import PATH_ALIASES, quote_aliases
 from surehold.text.diff import quote_name
 from surehold.text.plan import diff_of_plan
 from surehold.tools.call import AnswerBudget, Params
@@ -61,11 +61,10 @@ class TextDiffResult(TextChangeResult):
 
     def cut_to_budget(self, budget: AnswerBudget) -> Self:
         """Return exactly what the contract names, with as much of the diff as fits; a cut diff says where the rest is."""
-        room = budget.page_characters // 2
-        diff = self.diff
-        if len(diff) > room:
+        diff = budget.change_room.cut_lines(self.diff)
+        if diff != self.diff:
             rest = f"surehold show {self.meta.change_id}" if self.meta else "surehold show"
-            diff = f"{cut_at_line(diff, room)}[the diff goes on; all of it: {rest}]\n"
+            diff = f"{diff}[the diff goes on; all of it: {rest}]\n"
         return self.model_copy(update={"meta": None, "diff": diff})
 
     def text(self, budget: AnswerBudget) -> str:

@@ -67,9 +67,13 @@ class ReadTextResult(Result):
         meta = self.meta
         last = self.first + meta.returned_lines - 1
         shown = f"lines {self.first}-{last} of {meta.total_lines}" if self.content else f"{meta.total_lines} lines"
-        following = f"goes on: line={meta.next_line}" if meta.has_more else ""
-        facts = (escape_text(self.path), shown, f"sha256 {meta.sha256}", following)
-        return page_text(facts, [meta.notice] if meta.notice else [], [self.content] if self.content else [])
+        facts = (escape_text(self.path), shown, f"sha256 {meta.sha256}")
+        return page_text(
+            facts,
+            [meta.notice] if meta.notice else [],
+            [self.content.removesuffix("\n") if meta.has_more else self.content] if self.content else [],
+            following=f"goes on: line={meta.next_line}" if meta.has_more else "",
+        )
 
 
 @tool("read_text_file", hints=Hints(kind="read", title="Read a file", read_only=True, idempotent=True), wire=WIRE)
@@ -81,12 +85,12 @@ def read_text_file(context: CallContext, params: ReadTextParams) -> ReadTextResu
     """
     with ContractMessages(path=params.path, verb="read").translate_errors():
         first, count = _requested_lines(params)
-        source, room = open_source(context.session, params.path, None), context.budget.page_characters
-        page = source.read_page(first, min(count, context.budget.lines), room * _MAX_BYTES_PER_CHAR)
-        texts = [page.encoding.decode(row) for row in page.rows]
-        page = cut_page_to_fit(page, [len(text) for text in texts], room)
+        source = open_source(context.session, params.path, None)
+        room = context.budget.beside(params.path).page_room
+        page = source.read_page(first, min(count, context.budget.lines), room.size * _MAX_BYTES_PER_CHAR)
+        page, texts = cut_page_to_fit(page, [page.encoding.decode(row) for row in page.rows], room)
         context.session.record_shown_page(params.path, page, snapshot=source.snapshot)
-    content = "".join(text[:room] for text in texts[: len(page.rows)])
+    content = "".join(texts)
     following = page.next_line
     meta = ReadMeta(
         total_lines=page.line_count,

@@ -8,9 +8,11 @@ from pydantic.alias_generators import to_snake
 
 from surehold.search.query import ListedEntry, Skipped
 from surehold.text.escape import escape_text
+from surehold.text.measure import TextRoom
+from surehold.tools.call import AnswerBudget
 
-HEADING_CHARS = 1_000
-"""Characters that are kept free for the facts above a page."""
+_HEADING_UNITS = 1_000
+"""What is kept free for the facts above a page and the cursor below it."""
 _KIND_SIGNS = {"directory": "/", "symlink": "@", "other": "?"}
 _SKIPPED_WORDS = {
     "ignored": "ignored",
@@ -21,6 +23,12 @@ _SKIPPED_WORDS = {
     "unreadable": "unreadable",
     "changed": "changing",
 }
+
+
+def listing_room(budget: AnswerBudget) -> TextRoom:
+    """Return the room of the rows of a page."""
+    room = budget.page_room
+    return room.less(min(_HEADING_UNITS, room.size // 2))
 
 
 def entry_line(path: str, kind: str, size: int) -> str:
@@ -52,21 +60,12 @@ def skipped_text(label: str, counts: dict[str, int]) -> str:
     return f"{label}: {words}" if words else ""
 
 
-def count_that_fit(lines: Iterable[str], room: int) -> int:
-    """Return how many lines fit; at least one if there is any."""
-    count = 0
-    for line in lines:
-        room -= len(line) + 1
-        if room < 0 and count:
-            break
-        count += 1
-    return count
-
-
 def count_noun(number: int, one: str, many: str = "") -> str:
     """Return `1 file`, `2 files`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def page_text(facts: Iterable[str], notes: Sequence[str], rows: Iterable[str]) -> str:
-    return "\n".join([" · ".join(fact for fact in facts if fact), *(f"[{note}]" for note in notes), *rows])
+def page_text(facts: Iterable[str], notes: Sequence[str], rows: Iterable[str], *, following: str = "") -> str:
+    """Lay a page out; the call that goes on is named above and below, since hosts cut at either end or between."""
+    heading = " · ".join(fact for fact in (*facts, following) if fact)
+    return "\n".join([heading, *(f"[{note}]" for note in notes), *rows, *([f"[{following}]"] if following else [])])

@@ -9,6 +9,7 @@ from pydantic.alias_generators import to_camel
 from surehold.errors import InvalidArgument
 from surehold.stores.base import Operation
 from surehold.text.escape import escape_lines
+from surehold.text.measure import TextRoom
 from surehold.text.plan import DIFF_LIMIT_BYTES
 from surehold.tools.call import AnswerBudget, CallContext, NestedParams, Params
 from surehold.tools.spec import Result, ResultPart
@@ -90,7 +91,7 @@ class ChangeResult(CamelResult):
         """Say what was done, in one line."""
 
     def cut_to_budget(self, budget: AnswerBudget) -> Self:
-        shown = cut_at_line(self.diff, budget.page_characters // 2)
+        shown = budget.change_room.cut_lines(self.diff)
         return self if shown == self.diff else self.model_copy(update={"diff": shown, "diff_truncated": True})
 
     def text(self, budget: AnswerBudget) -> str:
@@ -115,7 +116,7 @@ def heading_of(headline: str, *, dry_run: bool | None) -> str:
 
 def receipt_fields(receipt: Receipt, *, diff_room: int = DIFF_LIMIT_BYTES) -> dict[str, Any]:
     diff = escape_lines(receipt.diff)
-    shown = cut_at_line(diff, diff_room)
+    shown = TextRoom(size=diff_room).cut_lines(diff)
     return {
         "change_id": receipt.change_id,
         "diff": shown,
@@ -167,7 +168,3 @@ def required_proof(context: CallContext, expected: str, *, path: str) -> Proof:
     message = f"`expectedSha256` is missing for `{path}`."
     action = "Read the file with read_file and send its sha256 as expectedSha256."
     raise InvalidArgument(message, path=path, reason="expected_sha256_missing", action=action)
-
-
-def cut_at_line(text: str, room: int) -> str:
-    return text if len(text) <= room else text[: text.rfind("\n", 0, room) + 1]

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from surehold.dialects.shared.params import PATH_ALIASES, CamelParams, CamelResult, CamelResultPart
@@ -16,6 +17,9 @@ from surehold.tools.spec import Hints, tool
 from surehold.workspace.file_source import FileSource, anchored_rows, cut_page_to_fit, open_source
 
 _NO_END_LINE = 1 << 40
+_MAX_BYTES_PER_CHAR = 4
+_MAX_LINE_BYTES = 64 << 20
+"""How far into a line a column may lie."""
 
 
 class ReadParams(CamelParams):
@@ -25,6 +29,8 @@ class ReadParams(CamelParams):
     """Relative to the first root, or absolute below any root."""
     start_line: int | None = None
     """First line, from 1."""
+    start_column: int | None = None
+    """First character of startLine, to go on in a very long line."""
     end_line: int | None = None
     """Last line, inclusive."""
     max_bytes: int = 262_144
@@ -59,6 +65,8 @@ class ReadResult(CamelResult):
     sha256: str
     truncated: bool = False
     next_line: int | None = None
+    next_column: int | None = None
+    """Where the only line goes on that is here, as startColumn with the same startLine."""
     encoding: str
     newline_style: Literal["lf", "crlf", "cr", "mixed", "none"] = "none"
     has_bom: bool = False
@@ -69,8 +77,18 @@ class ReadResult(CamelResult):
     notice: str | None = None
 
     def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
-        notice = f"[{self.notice}]" if self.notice else ""
-        return "\n".join(filter(None, (self._heading_text(), notice, self.content or self.content_base64)))
+        content, notice = self.content or self.content_base64 or "", f"[{self.notice}]" if self.notice else ""
+        following = f"[{self._following}]" if self._following else ""
+        rows = (self._heading_text(), notice, content.removesuffix("\n") if following else content, following)
+        return "\n".join(filter(None, rows))
+
+    @property
+    def _following(self) -> str:
+        """The call that goes on; it is named above and below the page, since hosts cut at either end or between."""
+        if self.next_column:
+            after = f"; next line: startLine={self.next_line}" if self.next_line else ""
+            return f"goes on: startLine={self.start_line} startColumn={self.next_column}{after}"
+        return f"goes on: startLine={self.next_line}" if self.next_line else ""
 
     def _heading_text(self) -> str:
         shown = f"lines {self.start_line}-{self.end_line} of {self.line_count}" if self.content else ""
@@ -82,7 +100,7 @@ class ReadResult(CamelResult):
             "" if self.newline_style in ("lf", "none") else self.newline_style,
             "byte order mark" if self.has_bom else "",
             "no final newline" if self.content and not self.final_newline else "",
-            f"goes on: startLine={self.next_line}" if self.next_line else "",
+            self._following,
         ]
         return " · ".join(fact for fact in facts if fact)
 
@@ -102,20 +120,25 @@ def read_file(context: CallContext, params: ReadParams) -> ReadResult:
     first, last = _requested_lines(params)
     target = context.session.workspace.target(params.path)
     source = open_source(context.session, target, params.encoding)
+    key = target.key
+    room, column = context.budget.beside(escape_text(key)).page_room, params.start_column or 1
+    count, max_bytes = min(last - first + 1, context.budget.lines), params.max_bytes
+    if column > 1:
+        count, max_bytes = 1, max(max_bytes, min((column + room.size) * _MAX_BYTES_PER_CHAR, _MAX_LINE_BYTES))
     try:
-        page = source.read_page(first, min(last - first + 1, context.budget.lines), params.max_bytes)
+        page = source.read_page(first, count, max_bytes)
     except BinaryFile:
         return _read_binary(context, params, target, source)
-    key = target.key
     if params.if_none_match and params.if_none_match.strip().lower() == page.sha256:
         return ReadResult(**_file_facts(key, page), content="", not_modified=True, notice="not modified")
-    anchored = anchored_rows(source, page) if params.hashes else ()
+    anchored = anchored_rows(source, page) if params.hashes and column == 1 else ()
     spelled = render_sparse(anchored) if params.anchors == "sparse" else map(str, anchored)
-    texts = list(spelled) if anchored else [page.encoding.decode(row) for row in page.rows]
-    room = context.budget.page_characters
-    page = cut_page_to_fit(page, [len(text) + params.hashes for text in texts], room)
-    texts = [text[:room] for text in texts[: len(page.rows)]]
-    context.session.record_shown_page(target, page, anchored=params.hashes, snapshot=source.snapshot)
+    whole = list(spelled) if anchored else [page.encoding.decode(row)[column - 1 :] for row in page.rows]
+    page, texts = cut_page_to_fit(page, whole, room, end="\n" if params.hashes else "")
+    prefix = len(whole[0]) - len(anchored[0].text) if anchored else 0
+    next_column = column + len(texts[0]) - prefix if page.cut and texts[0] else None
+    seen = replace(page, cut=page.cut or column > 1)  # one part of a line is not the line
+    context.session.record_shown_page(target, seen, anchored=params.hashes, snapshot=source.snapshot)
     end = first + len(page.rows) - 1
     following = page.next_line if end < last else None
     return ReadResult(
@@ -125,8 +148,9 @@ def read_file(context: CallContext, params: ReadParams) -> ReadResult:
         end_line=end if page.rows else 0,
         truncated=bool(following) or page.cut,
         next_line=following,
+        next_column=next_column,
         lines=tuple(map(_line_fact, anchored[: len(page.rows)])) if params.hashes else None,
-        notice=_page_notice(page, first),
+        notice=_page_notice(page, first, column, next_column),
     )
 
 
@@ -137,6 +161,8 @@ def _requested_lines(params: ReadParams) -> tuple[int, int]:
         message = f"Lines {first} to {last} cannot be read."
         action = "Lines are counted from 1; endLine is not before startLine."
         raise InvalidArgument(message, path=params.path, reason="bad_lines", action=action)
+    if params.start_column is not None and params.start_column < 1:
+        raise InvalidArgument("`startColumn` must be at least 1.", path=params.path, reason="bad_lines")
     if params.max_bytes < 1:
         raise InvalidArgument("`maxBytes` must be at least 1.", path=params.path, reason="bad_max_bytes")
     return first, last
@@ -155,12 +181,13 @@ def _file_facts(key: str, page: FilePage) -> dict[str, Any]:
     }
 
 
-def _page_notice(page: FilePage, first: int) -> str | None:
-    if page.cut:
-        return (
-            f"line {first} is too long to be shown whole; search_files with mode regex shows other parts of it, "
-            "and a larger maxBytes may help"
-        )
+def _page_notice(page: FilePage, first: int, column: int, next_column: int | None) -> str | None:
+    if page.cut and not next_column:
+        return f"so much of line {first} cannot be shown; search_files with mode regex shows places in it"
+    if next_column:
+        return f"line {first} is too long to be shown whole: characters {column:,} to {next_column - 1:,}"
+    if column > 1 and page.rows:
+        return f"the end of line {first}, from character {column:,}"
     if not page.line_count:
         return "the file is empty"
     return None if page.rows else f"the file has only {page.line_count} lines"
@@ -172,10 +199,11 @@ def _line_fact(row: AnchoredLine) -> LineFact:
 
 def _read_binary(context: CallContext, params: ReadParams, target: Target, source: FileSource) -> ReadResult:
     """Return base64 when that was asked for; else refuse, with the facts that are known all the same."""
-    room = min(params.max_bytes, context.budget.page_characters // 4 * 3)
+    room = context.budget.beside(escape_text(target.key)).page_room
+    most = min(params.max_bytes, room.size // 4 * 3)
     digest, size, head = hashlib.sha256(), 0, b""
     for chunk in [source.snapshot.data] if source.snapshot else context.session.workspace.read_chunks(target):
-        head += chunk[: room - len(head)]
+        head += chunk[: most - len(head)]
         digest.update(chunk)
         size += len(chunk)
     if not params.allow_binary:
@@ -186,12 +214,15 @@ def _read_binary(context: CallContext, params: ReadParams, target: Target, sourc
             size_bytes=size,
             sha256=digest.hexdigest(),
         )
+    encoded = room.cut_text(base64.b64encode(head).decode("ascii"))
+    encoded = encoded[: len(encoded) // 4 * 4]  # whole groups
+    shown = min(len(encoded) // 4 * 3, len(head))
     return ReadResult(
         path=target.key,
-        content_base64=base64.b64encode(head).decode("ascii"),
+        content_base64=encoded,
         size_bytes=size,
         sha256=digest.hexdigest(),
-        truncated=size > len(head),
+        truncated=size > shown,
         encoding="base64",
-        notice=f"the first {len(head)} of {size} bytes" if size > len(head) else None,
+        notice=f"the first {shown} of {size} bytes" if size > shown else None,
     )

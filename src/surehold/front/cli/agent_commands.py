@@ -43,8 +43,10 @@ _SERVER_ARGUMENTS = (
     flag("--contract-errors", "multi_edit reports refusals as JSON-RPC errors"),
     flag("--no-deprecated", "refuse deprecated argument names, such as file_path"),
     flag("--lean", "shorter descriptions, to save tokens"),
-    argument("--max-chars", "N", "maximum characters in a page of a file", type=parse_positive, default=0),
+    argument("--max-chars", "N", "maximum characters in an answer", type=parse_positive, default=0),
     argument("--max-tokens", "N", "maximum estimated tokens in an answer", type=parse_positive, default=0),
+    flag("--meta", "put the data of every answer into _meta, for programs"),
+    argument("--always-load", "LIST", "tools that Claude Code loads at once, such as write_file; or all", default=""),
 )
 _HTTP_ARGUMENTS = (
     argument("--token-file", "FILE", f"file with the bearer token (or set {_TOKEN_VARIABLE})"),
@@ -106,6 +108,8 @@ def _launch_server(context: CommandContext, args: argparse.Namespace, http: "Htt
                 ask_seconds=args.ask_seconds or ASK_SECONDS,
                 max_chars=args.max_chars,
                 max_tokens=args.max_tokens,
+                meta=args.meta,
+                always_load=frozenset(filter(None, args.always_load.replace(" ", "").split(","))),
             ),
             tools=args.tools,
             http=http,

@@ -7,6 +7,7 @@ from surehold.errors import BinaryFile, FileTooLarge, NotebookInvalid
 from surehold.front.cli.command import FILE_ARGUMENT, CommandContext, argument, command, quote_for_shell
 from surehold.front.cli.output import Output, format_count, format_size
 from surehold.text.escape import escape_text
+from surehold.text.measure import TextRoom
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -155,7 +156,7 @@ def _view_notebook(context: CommandContext, path: str, snapshot: "Snapshot") -> 
     from surehold.dialects.claude.notebook_cells import render_cells
 
     try:
-        found = render_cells(snapshot, limit=_NO_LIMIT, characters=_NO_LIMIT)
+        found = render_cells(snapshot, limit=_NO_LIMIT, room=TextRoom(size=_NO_LIMIT))
     except NotebookInvalid as error:
         context.err.print_line(context.err.paint(escape_text(error.message), "yellow"))
         return False

@@ -5,53 +5,63 @@
 3. Every string that leaves it is valid UTF-8.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from surehold.errors import OutsideWorkspace, PermissionDenied, SureholdError
+from surehold.errors import InvalidArgument, OutsideWorkspace, PermissionDenied, SureholdError
+from surehold.front.hosts.table import budget_for
 from surehold.front.mcp.approval import ApprovalRouter, InputRequired
-from surehold.front.mcp.options import ServerOptions
-from surehold.front.mcp.resources import FileResources, LedgerResources, ResourceProvider, SavedAnswers
-from surehold.front.mcp.results import tool_result
+from surehold.front.mcp.options import ALL_TOOLS, ServerOptions
+from surehold.front.mcp.resources import (
+    FileResources,
+    LedgerResources,
+    ResourceProvider,
+    SavedAnswers,
+    cut_resource,
+    split_address,
+)
+from surehold.front.mcp.results import ResultOptions, cut_data_to_fit, tool_result
 from surehold.front.mcp.sessions import INVALID_PARAMS, NO_SUCH_RESOURCE, Caller, RpcError, SessionRegistry
 from surehold.front.shared.approval_queue import ApprovalQueue
 from surehold.front.shared.bug_report import answer_after_bug
 from surehold.front.shared.sanitize import ensure_utf8, has_surrogates, lone_surrogate_error, without_surrogates
+from surehold.text.measure import TextRoom
 from surehold.tools.call import AnswerBudget, CallContext
 from surehold.tools.export import build_guidance, mcp_tool
 from surehold.tools.spec import Answer, AnyTool, Json, Tool
 from surehold.workspace.proposal import ChangeRecord
 from surehold.workspace.workspace import Workspace
 
-_BUDGETS_BY_CLIENT: Mapping[str, AnswerBudget] = {
-    # Codex removes the middle of anything above 12,000 characters; a page leaves room for the text around it.
-    "codex": AnswerBudget(characters=11_000, tokens=3_000)
-}
-"""Budgets of hosts that cut earlier than ours, by a word in the name they give themselves."""
-
-
-def budget_for(client: str, *, max_chars: int = 0, max_tokens: int = 0) -> AnswerBudget:
-    """Return what fits this host; a limit that was set by hand wins."""
-    name = client.casefold()
-    budget = next((budget for word, budget in _BUDGETS_BY_CLIENT.items() if word in name), AnswerBudget())
-    if max_chars:
-        budget = replace(budget, characters=max_chars)
-    return replace(budget, tokens=max_tokens) if max_tokens else budget
-
-
 _MAX_RESULT_CHARS = 200_000
 """Up to here a host that files large results away leaves ours alone: they are paged already."""
 
 
-def tool_entry(tool: Tool[Any, Any], *, lean: bool = False) -> Json:
+def tools_to_load(served: Iterable[AnyTool], named: frozenset[str]) -> frozenset[str]:
+    """Return the tools that a host which loads definitions late should load at once: named ones, and what every task needs."""
+    tools = tuple(served)
+    usual = {one.name for one in tools if one.hints.always_loaded}
+    alone = {one.name for one in tools if one.hints.loaded_when_alone}
+    return frozenset(one.name for one in tools) if ALL_TOOLS in named else named | (usual or alone)
+
+
+def check_tools_to_load(named: frozenset[str], served: Sequence[AnyTool]) -> None:
+    """Refuse the name of a tool that is not served."""
+    names = [one.name for one in served]
+    if unknown := sorted(named - {*names, ALL_TOOLS}):
+        raise InvalidArgument(
+            f"`{unknown[0]}` is not among the tools that are served.", action=f"Choose from {', '.join(names)}, or all."
+        )
+
+
+def tool_entry(tool: Tool[Any, Any], *, lean: bool = False, always_load: bool = False) -> Json:
     """Return one tool as `tools/list` spells it, with what single hosts want to know."""
     entry = mcp_tool(tool)
     if lean:
         entry["description"] = tool.description.partition("\n\n")[0]
     meta: Json = {}
-    if tool.hints.always_loaded:
+    if always_load:
         meta["anthropic/alwaysLoad"] = True
     if tool.hints.read_only:
         meta["anthropic/maxResultSizeChars"] = _MAX_RESULT_CHARS
@@ -134,7 +144,11 @@ class Adapter:
 
     def list_tools(self) -> list[Json]:
         """Return every tool, always in the same order."""
-        return [ensure_utf8(tool_entry(one, lean=self.options.lean)) for one in self._tools.values()]
+        loaded = tools_to_load(self._tools.values(), self.options.always_load)
+        return [
+            ensure_utf8(tool_entry(one, lean=self.options.lean, always_load=one.name in loaded))
+            for one in self._tools.values()
+        ]
 
     def input_schema(self, name: str) -> Json | None:
         return self._tools[name].input_schema if name in self._tools else None
@@ -149,7 +163,7 @@ class Adapter:
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {ensure_utf8(name[:100])}", {"tools": list(self._tools)})
         given = dict(arguments or {})
         handle = "" if _SESSION_ARGUMENT in tool.params.known_names() else str(given.pop(_SESSION_ARGUMENT, "") or "")
-        budget = budget_for(caller.client, max_chars=self.options.max_chars, max_tokens=self.options.max_tokens)
+        budget = self._budget_for(caller)
         asked = self._router.take_earlier_question(name, caller)
         shown_handle, record = "", ChangeRecord()
         try:
@@ -171,12 +185,22 @@ class Adapter:
         except SureholdError as error:
             answer = tool.refusal_answer(error)
         if answer.error is not None and name in self.options.contract_errors:
-            raise _contract_error(answer.error, answer.data, caller)
-        present = partial(tool_result, tool, budget=budget, handle=shown_handle, keep=self._answers.keep_text)
+            room = TextRoom(size=budget.answer, measure=budget.size_of_data)
+            raise _contract_error(answer.error, cut_data_to_fit(answer.data, room, self._answers.keep_text), caller)
+        presented = ResultOptions(
+            budget=budget,
+            handle=shown_handle,
+            keep=self._answers.keep_text,
+            with_data=self.options.meta or caller.wants_data,
+        )
+        present = partial(tool_result, tool, options=presented)
         try:
             return present(answer)
         except Exception as error:  # noqa: BLE001 - the host must get an answer
             return present(answer_after_bug(tool, error, record, "mcp"))
+
+    def _budget_for(self, caller: Caller) -> AnswerBudget:
+        return budget_for(caller.client, max_chars=self.options.max_chars, max_tokens=self.options.max_tokens)
 
     # Resources.
     def list_resources(self, cursor: str | None = None) -> Json:
@@ -198,8 +222,10 @@ class Adapter:
         return {"resourceTemplates": ensure_utf8(rows)}
 
     def read_resource(self, uri: str, caller: Caller) -> Json:
+        """Return a resource, or the part of it that fits the client."""
+        base, start = split_address(uri)
         try:
-            contents = (provider.read_resource(uri) for provider in self._providers)
+            contents = (provider.read_resource(base) for provider in self._providers)
             found = next((rows for rows in contents if rows is not None), None)
         except SureholdError as error:
             raise _missing_resource(uri, caller, f"{error.message} {error.action}".strip(), error.kind) from None
@@ -207,7 +233,9 @@ class Adapter:
             raise _missing_resource(uri, caller, f"`{uri}` cannot be read: {error}.", "not_found") from None
         if found is None:
             raise _missing_resource(uri, caller, f"There is no resource `{uri}`.", "not_found")
-        return {"contents": ensure_utf8(found)}
+        budget = self._budget_for(caller)
+        room = TextRoom(size=budget.answer, measure=budget.size_of)
+        return {"contents": [cut_resource({**one, "uri": uri}, start, room) for one in ensure_utf8(found)]}
 
     def check_watchable(self, uri: str, caller: Caller) -> None:
         """Refuse to watch what may not be read; what does not exist yet may come."""

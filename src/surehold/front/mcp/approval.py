@@ -19,6 +19,7 @@ from surehold.front.mcp.sessions import INVALID_PARAMS, Caller, CallerSession, E
 from surehold.front.shared.approval_queue import ApprovalQueue, Decision, PendingApproval, approval_for
 from surehold.front.shared.sanitize import ensure_utf8
 from surehold.text.escape import escape_lines, escape_text, preview_text
+from surehold.text.measure import TextRoom
 from surehold.tools.spec import Json
 from surehold.workspace.access.permission import Approval, Approver, PermissionRequest
 
@@ -109,7 +110,7 @@ def _refuse_one_by_one(request: PermissionRequest) -> Approval:
 
 def form_for_request(request: PermissionRequest, *, keep: KeepText) -> Json:
     """Return the question with a form to fill in, as the protocol spells it."""
-    message = cut_text_to_fit(_message_text(request), _MAX_MESSAGE_CHARS, keep)
+    message = cut_text_to_fit(_message_text(request), TextRoom(size=_MAX_MESSAGE_CHARS), keep)
     properties: Json = {
         "decision": {"type": "string", "title": "Decision", "enum": [ONCE, ALWAYS, REFUSE]},
         "note": {"type": "string", "title": "Note to the agent", "maxLength": _MAX_NOTE_CHARS},

@@ -34,6 +34,7 @@ def url_host(host: str) -> str:
 
 
 ASK_SECONDS = 600.0
+ALL_TOOLS = "all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,3 +53,7 @@ class ServerOptions:
     """How long a person has time to answer a question."""
     max_chars: int = 0
     max_tokens: int = 0
+    meta: bool = False
+    """Every result carries its data for programs in `_meta`, also for clients that do not ask."""
+    always_load: frozenset[str] = frozenset()
+    """Tools that a host which loads definitions late should load at once, beside those that are marked so; `all` means every one."""

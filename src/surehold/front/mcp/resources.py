@@ -23,8 +23,33 @@ from surehold.front.shared.ledger_json import entry_summary
 from surehold.search.query import ListedEntry
 from surehold.stores.base import Entry, LedgerQuery
 from surehold.text.escape import escape_lines
+from surehold.text.measure import TextRoom
 from surehold.tools.spec import Json
 from surehold.workspace.workspace import Workspace
+
+_FROM = "?from="
+"""Before the character with which a later part of a resource begins."""
+
+
+def split_address(uri: str) -> tuple[str, int]:
+    """Return the address of a resource, and from which character on it is wanted."""
+    base, mark, start = uri.rpartition(_FROM)
+    return (base, int(start)) if mark and start.isascii() and start.isdigit() else (uri, 0)
+
+
+def cut_resource(content: Json, start: int, room: TextRoom) -> Json:
+    """Return the part of a text that fits, from a character on; the address of the next part is above and below it."""
+    text = content.get("text")
+    if text is None or not (start or room.measure(text) > room.size):
+        return content
+    rest, base = text[start:], split_address(content["uri"])[0]
+    if room.measure(rest) > room.size:
+        note = f"[goes on: the resource {base}{_FROM}{len(text)}]"
+        shown = room.less(2 * room.measure(f"{note}\n")).cut_text(rest)
+        shown = shown[: shown.rfind("\n") + 1] or shown or rest[:1]
+        note = f"[goes on: the resource {base}{_FROM}{start + len(shown)}]"
+        rest = "\n".join((note, shown.removesuffix("\n"), note))
+    return {**content, "mimeType": "text/plain", "text": rest}
 
 
 class ResourceProvider:

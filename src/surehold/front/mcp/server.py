@@ -28,7 +28,7 @@ from surehold.errors import PermissionRequired
 from surehold.front.mcp.adapter import Adapter
 from surehold.front.mcp.call_threads import CallThreads, Send, Work
 from surehold.front.mcp.resources import ResourceWatcher
-from surehold.front.mcp.results import REPAIRED_KEY, SESSION_KEY
+from surehold.front.mcp.results import REPAIRED_KEY, RESULT_KEY, SESSION_KEY
 from surehold.front.mcp.sessions import Caller, ElicitationReply, RoundInput, RpcError, ShowForm, new_handle
 from surehold.front.shared.approval_queue import ApprovalQueue, client_gone_error, run_on_loop
 from surehold.tools.call import ProgressListener
@@ -66,6 +66,11 @@ def can_elicit(ctx: RequestContext) -> bool:
     capabilities = ctx.session.client_capabilities
     declared = capabilities.elicitation if capabilities else None
     return declared is not None and (declared.form is not None or declared.url is None)
+
+
+def _wants_data(ctx: RequestContext) -> bool:
+    capabilities = ctx.session.client_capabilities
+    return capabilities is not None and RESULT_KEY in (capabilities.experimental or {})
 
 
 def _round_input(params: types.CallToolRequestParams) -> RoundInput:
@@ -253,6 +258,7 @@ class _ServerBinding:
             principal=web.scope.get(PRINCIPAL_KEY, "") if web is not None else "",
             handle=str(meta.get(SESSION_KEY) or ""),
             repaired=bool(meta.get(REPAIRED_KEY)),
+            wants_data=_wants_data(ctx),
         )
 
 

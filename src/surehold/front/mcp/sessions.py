@@ -82,6 +82,8 @@ class Caller:
     cancelled: Callable[[], bool] = lambda: False
     show_form: ShowForm | None = None
     """Asks the person at the client while the call waits; None when the client cannot, or asks between two calls."""
+    wants_data: bool = False
+    """It is a program that reads `_meta["surehold/result"]`."""
     round: RoundInput | None = None
     """What this call brings along when questions are answered between two calls; None when the client cannot do that."""
 

@@ -33,10 +33,10 @@ from surehold.text.anchored.operations import (
 from surehold.text.anchored.refusals import OperationProblem
 from surehold.text.anchored.resolve import AnchorResolver, FoundLines, Resolution, UnclearLine
 from surehold.text.anchored.rows import judge_quality
+from surehold.text.measure import ANY_SIZE, TextRoom
 from surehold.text.plan import Correction, EditOutcome, EditPlan, LineSpan, ResolvedOperation, splice_spans
 from surehold.text.snapshot import Snapshot
 
-UNLIMITED_CHARS = 1 << 30
 _AnchorField = tuple[str, str, int | None, int | None]
 """A field that holds an anchor: its name, its text, and the occurrence and the line number beside it."""
 
@@ -52,8 +52,8 @@ class AnchoredEdits:
     """A range from bottom to top is refused, not turned around."""
     allow_rebase: bool = True
     """Anchors of earlier versions are carried over; off when the caller has named the version that it means."""
-    refusal_chars: int = UNLIMITED_CHARS
-    """How many characters of fresh rows a refusal shows."""
+    refusal_room: TextRoom = ANY_SIZE
+    """How many fresh rows a refusal shows."""
 
     def plan(self, before: Snapshot) -> EditPlan:
         """Find every line, then splice all operations at once; refuse all of them if one cannot be done."""
@@ -87,7 +87,7 @@ class LineEditCall:
         for one, other in find_overlaps(changes):
             self._note_problem(other.index, refusals.overlapping_changes(one, other))
         if self._problems:
-            raise refusals.build_refusal(self._problems, resolver.live, room=edits.refusal_chars)
+            raise refusals.build_refusal(self._problems, resolver.live, room=edits.refusal_room)
         return self._splice_changes(changes)
 
     def _make_resolver(self, requests: Sequence[ParsedOperation]) -> AnchorResolver:

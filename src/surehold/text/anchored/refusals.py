@@ -26,6 +26,7 @@ from surehold.text.anchored.resolve import FoundLines, HomeVersion, UnclearLine
 from surehold.text.anchored.rows import AnchoredLine, anchor_lines_at
 from surehold.text.escape import preview_text, quote_line
 from surehold.text.lines import DIGEST_DIGITS, merge_ranges
+from surehold.text.measure import TextRoom
 
 _RANKS: dict[type[LineEditError], int] = {
     SchemaInvalid: 0,
@@ -275,8 +276,8 @@ def _describe_drift(was: str, now: str) -> str:
     return "indentation" if was.strip() == now.strip() else "blanks"
 
 
-def build_refusal(problems: Sequence[OperationProblem], live: IndexedVersion, *, room: int) -> LineEditError:
-    """Return the one error for all problems of a call, with as many fresh rows as fit into so many characters."""
+def build_refusal(problems: Sequence[OperationProblem], live: IndexedVersion, *, room: TextRoom) -> LineEditError:
+    """Return the one error for all problems of a call, with as many fresh rows as fit."""
     first, *others = sorted(problems, key=lambda problem: (_RANKS[problem.error], problem.index))
     more = len(others)
     detailed = sorted(others[: _MAX_DETAILED_PROBLEMS - 1], key=lambda problem: problem.index)
@@ -333,8 +334,8 @@ class _RefusalDetails:
     live: IndexedVersion
     rows: Mapping[int, AnchoredLine]
     """The lines that may be shown, by their 1-based numbers."""
-    room: int
-    """How many characters of fresh rows still fit."""
+    room: TextRoom
+    """How much of fresh rows still fits."""
     shown: set[int] = field(default_factory=set[int])
 
     def collect_facts(self, problem: OperationProblem) -> dict[str, Any]:
@@ -369,9 +370,10 @@ class _RefusalDetails:
         for line in lines:
             row = self.rows[line + 1]
             row = row.prefix + preview_text(row.text, _MAX_ROW_CHARS)
-            self.room -= len(row) + 1
-            if self.room < 0:
+            size = self.room.measure(row + "\n")
+            if size > self.room.size:
                 return
+            self.room = self.room.less(size)
             self.shown.add(line + 1)
             yield row
 

@@ -9,7 +9,9 @@ from typing import Literal
 
 from surehold.text.diff import Hunk
 from surehold.text.encoding import Encoding
+from surehold.text.escape import escape_text
 from surehold.text.lines import DIGEST_DIGITS, digest_text, line_digests
+from surehold.text.measure import TextRoom
 from surehold.text.plan import EditPlan
 from surehold.text.snapshot import Snapshot
 
@@ -150,20 +152,15 @@ class AnchoredDiff:
     """The lines that were written."""
 
 
-def anchored_diff(plan: EditPlan, *, limit: int) -> AnchoredDiff:
-    """Return the hunks of a plan, as many whole ones as fit into so many characters; at least the first rows."""
+def anchored_diff(plan: EditPlan, *, room: TextRoom) -> AnchoredDiff:
+    """Return the rows of the hunks of a plan, as many as fit."""
     found = list(plan.hunks())
     signs = dict(numbered for hunk in found for numbered in _numbered_signs(hunk))
     rows = anchor_lines_at(plan.after, signs) if signs else {}
-    lines, shown, size = list[str](), list[int](), 0
-    for line, number in _render_lines(found, rows, plan):
-        size += len(line) + 1
-        if size > limit:
-            break
-        lines.append(line)
-        if number:
-            shown.append(number)
-    cut = len(lines) < sum(len(hunk.lines) + 1 for hunk in found)
+    numbered = list(_render_lines(found, rows, plan))
+    kept = numbered[: room.count_fitting(escape_text(line, keep="\t") for line, _ in numbered)]
+    lines, shown = [line for line, _ in kept], [number for _, number in kept if number]
+    cut = len(kept) < len(numbered)
     new = tuple(rows[number] for number in shown if signs[number] == "+")
     return AnchoredDiff(text="\n".join(lines), truncated=cut, shown=tuple(shown), new=new)
 

@@ -1,0 +1,135 @@
+"""The hosts that we know, one row each: what they call themselves, and how much of an answer reaches their model.
+
+The limits were observed with the versions named here. A row is chosen by the name that a client gives in the protocol.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from surehold.text.measure import Unit
+from surehold.tools.call import AnswerBudget
+
+_WRAPPER_UNITS = 200
+"""What a host puts around an answer, at most: a sentence, a tag, or the JSON of the result."""
+_UNITS_PER_TOKEN = 4
+_USUAL = AnswerBudget()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostEntry:
+    name: str
+    client: str
+    """How the name begins that it gives itself in the protocol."""
+    tested: str = ""
+    """The version that the facts were observed with."""
+    limit: int
+    """How large an answer may be, with what the host puts around it."""
+    unit: Unit
+    given: str
+    """What its model is given of an answer."""
+    beyond: str
+    """What it does with a larger answer."""
+    prefix: bool = True
+    """Whether it puts the name of the server before the names of the tools."""
+
+    @property
+    def limit_text(self) -> str:
+        return f"{self.limit:,} {'characters of JSON' if self.unit == 'json' else self.unit}"
+
+
+_NOT_SEEN = "not reached so far"
+_CUT = "cuts the middle out"
+
+KNOWN_HOSTS: Sequence[HostEntry] = (
+    HostEntry(
+        name="Claude Code",
+        client="claude-code",
+        tested="2.1.325",
+        limit=40_000,
+        unit="characters",
+        given="text; of a change the data",
+        beyond=_NOT_SEEN,
+    ),
+    HostEntry(
+        name="Codex",
+        client="codex",
+        tested="0.166.0",
+        limit=12_000,
+        unit="bytes",
+        given="text; of a change or a refusal the data",
+        beyond=_CUT,
+    ),
+    HostEntry(
+        name="Copilot CLI",
+        client="github-copilot",
+        tested="1.0.102",
+        limit=19_000,
+        unit="bytes",
+        given="text and data, no images",
+        beyond="saves it to a file, shows 500 characters",
+    ),
+    HostEntry(
+        name="Gemini CLI",
+        client="gemini-cli-mcp-client",
+        tested="0.61.0",
+        limit=39_000,
+        unit="characters",
+        given="text; of a refusal text and data",
+        beyond=_CUT,
+    ),
+    HostEntry(
+        name="Qwen Code",
+        client="qwen-cli-mcp-client",
+        tested="0.24.4",
+        limit=10_000,
+        unit="bytes",
+        given="text; of a change the data, of a refusal both",
+        beyond="saves it to a file, shows 2 KB",
+    ),
+    HostEntry(
+        name="Cline",
+        client="@cline/",
+        tested="3.0.65",
+        limit=8_000,
+        unit="json",
+        given="the whole result as JSON",
+        beyond=_CUT,
+    ),
+    HostEntry(
+        name="opencode",
+        client="opencode",
+        tested="1.18.33",
+        limit=40_000,
+        unit="characters",
+        given="text",
+        beyond=_NOT_SEEN,
+    ),
+    HostEntry(
+        name="Continue",
+        client="continue",
+        tested="1.5.47",
+        limit=40_000,
+        unit="characters",
+        given="text",
+        beyond=_NOT_SEEN,
+        prefix=False,
+    ),
+)
+OTHER_HOSTS = HostEntry(
+    name="any other", client="", limit=20_000, unit="bytes", given="not known", beyond="not known", prefix=False
+)
+"""What is assumed of a host that we have not seen; `mcp-test-client`, which only lists the tools, is one of them."""
+
+
+def find_host(client: str) -> HostEntry:
+    """Return the row of the host that gives itself this name."""
+    name = client.casefold()
+    return next((host for host in KNOWN_HOSTS if name.startswith(host.client)), OTHER_HOSTS)
+
+
+def budget_for(client: str, *, max_chars: int = 0, max_tokens: int = 0) -> AnswerBudget:
+    """Return what fits this host; a limit that was set by hand replaces what we know of it."""
+    host = find_host(client)
+    unit: Unit = "characters" if max_chars else host.unit
+    answer = max_chars or max_tokens * _UNITS_PER_TOKEN or host.limit - _WRAPPER_UNITS
+    return AnswerBudget(page=answer, answer=answer, tokens=max_tokens or _USUAL.tokens, unit=unit)
