@@ -27,6 +27,17 @@ def test_the_doctor_leaves_nothing_behind_and_ends_with_a_verdict(shell: Shell, 
     assert [path.name for path in tmp_path.iterdir()] == ["work"]
 
 
+@requirement("front:cli:doctor_hosts")
+def test_the_doctor_prints_what_is_known_of_hosts(shell: Shell) -> None:
+    rows, document = shell("doctor", "--hosts").out, shell.json("doctor", "--hosts")
+
+    for host in document["hosts"]:
+        assert f"{host['limit']:,}" in rows
+        assert host["name"] in rows
+    known = {host["client"]: (host["limit"], host["unit"]) for host in document["hosts"]}
+    assert (known["codex"], known["@cline/"], known[""]) == ((12_000, "bytes"), (8_000, "json"), (20_000, "bytes"))
+
+
 def test_the_doctor_as_json_has_promises_and_findings(shell: Shell) -> None:
     document = shell.json("doctor")
 

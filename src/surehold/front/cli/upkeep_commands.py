@@ -172,8 +172,16 @@ class Promise:
     """The trials that failed."""
 
 
-@command("doctor", "Test on your own disk what Surehold promises.", example="surehold doctor --root ~/project")
-def doctor_command(context: CommandContext, _: argparse.Namespace) -> int:
+@command(
+    "doctor",
+    "Test on your own disk what Surehold promises.",
+    flag("--hosts", "print what is known of each host instead: how much of an answer its model is given"),
+    example="surehold doctor --root ~/project\n  surehold doctor --hosts",
+)
+def doctor_command(context: CommandContext, args: argparse.Namespace) -> int:
+    if args.hosts:
+        _print_hosts(context)
+        return 0
     context.check_root()
     root = as_path(os.path.realpath(context.root))
     findings = _examine_disk(root, context.state_directory)
@@ -191,6 +199,21 @@ def doctor_command(context: CommandContext, _: argparse.Namespace) -> int:
     else:
         _print_report(context, root, findings, promises)
     return 0 if all_hold else 1
+
+
+def _print_hosts(context: CommandContext) -> None:
+    from surehold.front.hosts.table import KNOWN_HOSTS, OTHER_HOSTS
+
+    hosts = (*KNOWN_HOSTS, OTHER_HOSTS)
+    if context.json:
+        context.out.print_json({"hosts": [asdict(one) for one in hosts]})
+        return
+    titles = ("host", "tested", "client name", "largest answer", "its model is given", "of a larger answer it")
+    rows = [(one.name, one.tested, one.client, one.limit_text, one.given, one.beyond) for one in hosts]
+    context.out.print_table(
+        tuple(TableColumn(title=title) for title in titles),
+        [tuple((cell or "-", "plain") for cell in row) for row in rows],
+    )
 
 
 def _examine_disk(root: "Path", state_dir: "Path") -> tuple["ProbeResult", ...]:
