@@ -124,7 +124,9 @@ def _entries(place: str, data: object) -> Iterator[Command | Remote]:
             yield from _entries(place, one)
     elif isinstance(data, dict):
         entry = cast("dict[str, Any]", data)
-        if "command" in entry:
+        if isinstance(entry.get("command"), list):
+            yield Command(place=place, words=_words(entry["command"]))
+        elif "command" in entry:
             yield Command(place=place, words=_words([entry["command"], *entry["args"]]))
         elif "url" in entry:
             yield Remote(place=place, url=entry["url"], authorization=entry["headers"]["Authorization"])

@@ -15,10 +15,11 @@ from docs.snippets import LANGUAGES, PROJECT, Command, Remote, Snippet, inline_c
 from spec.marks import requirement
 from surehold import __version__
 from surehold.front.cli.main import build_parser
+from surehold.front.hosts.table import KNOWN_HOSTS, OTHER_HOSTS
 from tool_names import DEFAULT_TOOLS
 
 SUREHOLD = str(Path(sys.executable).with_name("surehold"))
-CLIENTS = ["Claude Code", "Claude Desktop", "Cursor", "VS Code", "Zed", "Codex", "Gemini CLI", "Over HTTP"]
+CLIENTS = ["Claude Code", "Claude Desktop", "Cursor", "VS Code", "Zed", "Codex", "Gemini CLI", "opencode", "Over HTTP"]
 
 BLOCKS = snippets()
 WAYS = [way for block in BLOCKS for way in ways_in(block)]
@@ -139,6 +140,19 @@ def test_the_shell_examples_run_from_top_to_bottom(tmp_path: Path) -> None:
     assert re.findall(r"^\S+ +\w{8} +\S+ +(\w+) +hello\.txt", done.stdout, re.MULTILINE)[:2] == ["edit", "create"]
     assert re.search(r"^Intact: 4 entries", done.stdout, re.MULTILINE)
     assert list(work.iterdir()) == []
+
+
+def test_the_page_of_the_clients_has_the_table_of_hosts() -> None:
+    chapter = page("docs/clients.md").partition("\n## What your model is shown\n")[2].partition("\n## ")[0]
+    rows = [
+        [cell.strip() for cell in row.strip("|").split("|")] for row in chapter.splitlines() if row.startswith("| ")
+    ]
+
+    expected = [
+        [one.name, one.tested or "-", f"`{one.client}`" if one.client else "-", one.limit_text, one.given, one.beyond]
+        for one in (*KNOWN_HOSTS, OTHER_HOSTS)
+    ]
+    assert rows[1:] == expected
 
 
 def test_every_client_over_http_is_given_the_same_address_and_token() -> None:
