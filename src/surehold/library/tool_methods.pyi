@@ -162,7 +162,7 @@ class ToolMethods:
         strict_order: bool = False,
         reason: str = "",
     ) -> LineEditResult:
-        """Change lines by the anchors (`N#HASH`) that read_file shows with hashes: true. The hash is the line's identity; the number is advisory."""
+        """Change lines by the anchors `N#HASH` of read_file(hashes: true). The number is advisory (a snapshot position), the hash is the authoritative identity. Edit right after reading, one file after the other, all operations on a file in one call. Anchor on unique lines, not blanks, braces or boilerplate; repeated lines: replace_range around them, or occurrence with line. One line: replace_line, delete_line, insert_after, insert_before take hash; a block: replace_range, delete_range take start_hash, end_hash; mixing is refused. `path` names the file; `file_path` is deprecated and will be rejected."""
 
     def edit_text_file(
         self, path: str, old_string: str, new_string: str, *, expected_sha256: str = ""
