@@ -282,10 +282,10 @@ class StaleFile(Stale):
 
 
 class UndoConflict(Stale):
-    """Later changes touch the same lines, so the undo cannot be proven clean."""
+    """Later changes depend on this one, or another file has its name, so it cannot be undone alone."""
 
     default_reason = "undo_conflict"
-    default_action = "Undo the later changes first, or edit the file by hand."
+    default_action = "Look at `surehold log`, or edit the file by hand."
 
 
 class MatchError(SureholdError):

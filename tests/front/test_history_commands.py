@@ -339,3 +339,56 @@ def test_settings_of_the_library_and_of_the_command_line_share_one_history(shell
 
     assert shell.json("log")["entries"][0]["change_id"] == receipt.change_id
     assert shell("undo").code == 0
+
+
+@requirement("front:cli:undo", "engine:undo:advice")
+def test_undo_after_outside_damage_says_what_happened_and_what_can_be_undone(shell: Shell) -> None:
+    other = shell.write("other.txt", "one\n")
+    possible = shell.edit("other.txt", "one", "1")
+    path = shell.write("a.txt", "one\ntwo\n")
+    shell.edit("a.txt", "two", "2")
+    path.write_text("one\nTWO\n")
+
+    damaged = shell("undo")
+    path.unlink()
+    removed = shell("undo")
+
+    assert damaged.code == removed.code == 1
+    assert "`a.txt` cannot be taken back: an outside edit touches the same lines (2)." in damaged.err
+    assert "`a.txt` cannot be taken back: it was removed outside of Surehold." in removed.err
+    for said in (damaged, removed):
+        assert "later changes" not in said.err
+        assert f"The newest change that can be undone now: surehold undo {possible}" in said.err
+    assert shell("undo", possible).code == 0
+    assert other.read_text() == "one\n"
+
+
+@requirement("front:cli:redo")
+def test_redo_of_a_file_that_is_missing_speaks_of_making_the_change_again(shell: Shell) -> None:
+    path = shell.write("a.txt", "one\n")
+    shell.edit("a.txt", "one", "two")
+    shell("undo")
+    path.unlink()
+
+    said = shell("redo")
+
+    assert said.err.startswith("Refused: `a.txt` cannot be made again: it was removed outside of Surehold.\n")
+
+
+@requirement("front:cli:undo", "front:cli:log", "engine:undo:moves")
+def test_log_show_and_diff_tell_where_a_moved_change_was_undone(shell: Shell) -> None:
+    shell.write("f.txt", "one\n")
+    moved = shell.json("move", "f.txt", "g.txt")["change_id"]
+    edited = shell.edit("g.txt", "one", "two")
+
+    assert shell("undo", moved).out == "Undone: g.txt → f.txt\n"
+    assert shell("undo", edited).out == "Undone: f.txt (+1 -1)\n"
+
+    undo, _, *_ = shell.json("log")["entries"]
+    assert (undo["path"], undo["undoes"]) == ("f.txt", edited)
+    assert shell.json("show", edited)["undone_by"] == undo["change_id"]
+    assert shell.json("diff", undo["change_id"])["diff"].endswith("-two\n+one\n")
+    assert shell.json("diff", "f.txt")["diff"] == ""
+    assert {row["change_id"] for row in shell.json("log", "g.txt")["entries"]} >= {moved, edited}
+    assert shell("redo", edited).out == "Redone: f.txt (+1 -1)\n"
+    assert shell.json("show", edited)["undone_by"] is None

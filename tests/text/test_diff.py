@@ -309,3 +309,15 @@ def test_the_diff_of_a_wide_file_is_that_of_the_same_text_in_utf_8(signs: list[s
         return diff_of_plan(splice_spans(Snapshot(whole, encoding=encoding), spans), from_name="f", to_name="f")
 
     assert shown(Encoding(name="utf-16-le", bom=b"\xff\xfe", width=2)) == shown(Encoding(name="utf-8"))
+
+
+def test_the_diff_of_a_plan_shows_its_lines_with_context() -> None:
+    base = b"".join(b"line %d\n" % n for n in range(1, 21))
+    at = base.index(b"line 7\n")
+    plan = splice_spans(Snapshot(base), [Span(start=at, end=at + 4, new=b"LINE")])
+
+    diff = diff_of_plan(plan, from_name="a.txt", to_name="a.txt")
+
+    assert diff.text == (
+        "--- a.txt\n+++ a.txt\n@@ -4,7 +4,7 @@\n line 4\n line 5\n line 6\n-line 7\n+LINE 7\n line 8\n line 9\n line 10\n"
+    )

@@ -2,7 +2,7 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import NotEncodable
-from surehold.text.plan import Correction, Delete, Edit, Horizon, Keep, Span, SpliceSpans
+from surehold.text.plan import Correction, Delete, Edit, Horizon, Keep
 from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteBytes, WriteText
 from surehold.text.snapshot import ABSENT, Snapshot
@@ -96,7 +96,6 @@ def test_an_edit_that_writes_the_same_bytes_again_does_not_bring_the_horizon_clo
         WriteBytes(b"\0"),
         SnapshotEdits((StringEdit(old="a", new="b"), StringEdit(old="c", new="d\ne"))),
         SequentialEdits((StringEdit(old="a", new="b"), StringEdit(old="b", new="x", replace_all=True))),
-        SpliceSpans((Span(start=0, end=1, new=b"z"),)),
         Delete(),
         Keep(),
     ],

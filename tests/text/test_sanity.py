@@ -7,7 +7,7 @@ from spec.marks import requirement
 from surehold import Receipt, Session, Settings, open_workspace
 from surehold.errors import SafetyCheckFailed
 from surehold.syntax.languages import parsers_for
-from surehold.text.plan import EditPlan, Span, SpliceSpans
+from surehold.text.plan import EditPlan, Span, splice_spans
 from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits, StringEdit
 from surehold.text.sanity.check import SanityCheck, SanityMode, SanityReport
 from surehold.text.sanity.subject import SanityFinding
@@ -136,8 +136,8 @@ def test_two_operations_that_break_the_file_only_together_are_blamed_on_the_seco
     before = b"a = 1\nb = 2\n"
     opens, closes = Span(start=0, end=6, new=b"a = '''1\n"), Span(start=6, end=12, new=b"b = 2'''\n")
 
-    assert strict("a.py").report_on(SpliceSpans((opens, closes)).plan(Snapshot(before))).status == "clean"
-    twice = SpliceSpans((opens, Span(start=6, end=12, new=b"b = '''2'''\n"))).plan(Snapshot(before))
+    assert strict("a.py").report_on(splice_spans(Snapshot(before), (opens, closes))).status == "clean"
+    twice = splice_spans(Snapshot(before), (opens, Span(start=6, end=12, new=b"b = '''2'''\n")))
     assert [f.operation for f in strict("a.py").report_on(twice).findings] == [0]
 
 
@@ -190,7 +190,7 @@ def test_bytes_that_are_not_text_are_not_judged() -> None:
 
 
 def test_nothing_is_said_about_an_edit_that_changes_nothing() -> None:
-    plan = SpliceSpans((Span(start=0, end=6, new=b"import"),)).plan(Snapshot(BROKEN.encode()))
+    plan = splice_spans(Snapshot(BROKEN.encode()), (Span(start=0, end=6, new=b"import"),))
 
     assert strict("a.py").report_on(plan) == SanityReport(status="clean")
 

@@ -1,7 +1,7 @@
 import pytest
 
 from spec.marks import requirement
-from surehold.text.plan import Span, SpliceSpans
+from surehold.text.plan import Span, splice_spans
 from surehold.text.sanity.check import SanityCheck
 from surehold.text.snapshot import Snapshot
 from text.sanity_scenes import kinds, report
@@ -32,7 +32,7 @@ def test_lines_that_are_sent_again_unchanged_are_no_seam() -> None:
     before = Snapshot(TEXT.encode())
     span = Span(start=0, end=before.size, new=TEXT.replace("second", "2nd").encode())
 
-    assert SanityCheck(path="a.txt").report_on(SpliceSpans((span,)).plan(before)).findings == ()
+    assert SanityCheck(path="a.txt").report_on(splice_spans(before, (span,))).findings == ()
 
 
 @requirement("anchored:sanity:seam_duplicate")
@@ -40,7 +40,7 @@ def test_a_line_that_is_replaced_by_itself_twice_is_a_doubled_one() -> None:
     before = Snapshot(TEXT.encode())
     span = Span(start=11, end=23, new=b"second line\nsecond line\n")
 
-    assert [f.kind for f in SanityCheck(path="a.txt").report_on(SpliceSpans((span,)).plan(before)).findings] == [
+    assert [f.kind for f in SanityCheck(path="a.txt").report_on(splice_spans(before, (span,))).findings] == [
         "seam_duplicate"
     ]
 
@@ -50,7 +50,7 @@ def test_lines_that_were_equal_before_may_stay_so() -> None:
     before = Snapshot(b"one thing\none thing\nlast thing\n")
     span = Span(start=0, end=10, new=b"other thing\none thing\n")
 
-    assert SanityCheck(path="a.txt").report_on(SpliceSpans((span,)).plan(before)).findings == ()
+    assert SanityCheck(path="a.txt").report_on(splice_spans(before, (span,))).findings == ()
 
 
 @requirement("anchored:sanity:seam_duplicate")
@@ -84,7 +84,7 @@ def test_the_operation_that_doubled_a_line_is_named() -> None:
     before = Snapshot(TEXT.encode())
     spans = (Span(start=0, end=10, new=b"FIRST LINE"), Span(start=34, end=46, new=b"third line\nlast line\n"))
 
-    found = SanityCheck(path="a.txt").report_on(SpliceSpans(spans).plan(before))
+    found = SanityCheck(path="a.txt").report_on(splice_spans(before, spans))
 
     assert [(f.kind, f.operation, f.line) for f in found.findings] == [("seam_duplicate", 1, 4)]
 
@@ -93,7 +93,7 @@ def test_two_operations_that_touch_are_one_block() -> None:
     before = Snapshot(TEXT.encode())
     spans = (Span(start=11, end=23, new=b"same line\n"), Span(start=23, end=34, new=b"same line\n"))
 
-    found = SanityCheck(path="a.txt").report_on(SpliceSpans(spans).plan(before))
+    found = SanityCheck(path="a.txt").report_on(splice_spans(before, spans))
 
     assert [(f.kind, f.suspicious) for f in found.findings] == [("duplicate_lines", False)]
 
@@ -102,7 +102,7 @@ def test_a_span_within_a_line_is_seen_as_its_line() -> None:
     before = Snapshot(b"alpha beta\nalpha gamma\n")
     span = Span(start=17, end=22, new=b"beta")
 
-    assert [f.kind for f in SanityCheck(path="a.txt").report_on(SpliceSpans((span,)).plan(before)).findings] == [
+    assert [f.kind for f in SanityCheck(path="a.txt").report_on(splice_spans(before, (span,))).findings] == [
         "seam_duplicate"
     ]
 

@@ -66,14 +66,14 @@ def test_an_undo_over_an_outside_edit_elsewhere_in_the_file_keeps_it(bench: Benc
 def test_an_undo_that_later_lines_forbid_is_refused_and_changes_nothing(bench: Bench) -> None:
     bench.put("a", TEXT)
     first = edit(bench, "a", "line 5\n", "five\n").change_id
-    edit(bench, "a", "five\n", "FIVE\n")
+    later = edit(bench, "a", "five\n", "FIVE\n").change_id
     now = bench.get("a")
 
     with pytest.raises(UndoConflict) as refused:
         bench.workspace.history.undo(first)
 
     assert refused.value.message == "`a` cannot be taken back: later changes touch the same lines (5)."
-    assert refused.value.details == {"lines": [5]}
+    assert refused.value.details == {"lines": [5], "later": [later]}
     assert bench.get("a") == now
 
 

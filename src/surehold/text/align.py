@@ -63,12 +63,18 @@ def align_lines(a: Sequence[bytes], b: Sequence[bytes]) -> list[EqualRun]:
     return join_runs([*blocks, tail])
 
 
+def align_from_below(a: Sequence[bytes], b: Sequence[bytes]) -> list[EqualRun]:
+    """Align the lines from their end: where equal lines repeat, this chooses the other ones."""
+    found = reversed(align_lines(a[::-1], b[::-1]))
+    return [EqualRun(len(a) - run.a - run.size, len(b) - run.b - run.size, run.size) for run in found]
+
+
 def find_changes(a: Sequence[bytes], b: Sequence[bytes]) -> list[TextRegion]:
     """Return which lines of `a` became which lines of `b`: everything between the runs of equal lines."""
     whole = TextRegion(0, len(a), 0, len(b))
     if len(a) == len(b) == 1:  # what most edits touch, and nothing to align
         return [whole] if a[0] != b[0] else []
-    return [part for part in _regions_between(align_lines(a, b), whole) if (part.a, part.b) != (part.a_end, part.b_end)]
+    return [part for part in regions_between(align_lines(a, b), whole) if (part.a, part.b) != (part.a_end, part.b_end)]
 
 
 def join_runs(blocks: Iterable[EqualRun]) -> list[EqualRun]:
@@ -183,7 +189,7 @@ class _RunFinder:
             elif anchors:
                 runs = self._runs_from_anchors(anchors, region)
                 blocks += runs
-                stack += _regions_between(runs, region)
+                stack += regions_between(runs, region)
             else:
                 blocks += self._solve_leaf(region)
         return sorted(block for block in blocks if block.size)
@@ -234,7 +240,8 @@ class _RunFinder:
             yield EqualRun(region.a + a, region.b + b, size)
 
 
-def _regions_between(runs: list[EqualRun], region: TextRegion) -> Iterator[TextRegion]:
+def regions_between(runs: list[EqualRun], region: TextRegion) -> Iterator[TextRegion]:
+    """Yield what is before, between and after the runs, empty regions too."""
     i, j = region.a, region.b
     for a, b, size in runs:
         yield TextRegion(i, a, j, b)

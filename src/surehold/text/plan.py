@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import tee
 from typing import Any, Protocol
 
-from surehold.text.align import find_changes, shared_ends
+from surehold.text.align import shared_ends
 from surehold.text.diff import Hunk, UnifiedDiff, find_hunks, quote_name, render_hunks, walk_hunks
 from surehold.text.encoding import UTF8, declaration_warnings
 from surehold.text.snapshot import ABSENT, LineCounter, Snapshot
@@ -211,16 +211,6 @@ def splice_spans(before: Snapshot, spans: Sequence[Span], **facts: Any) -> EditP
 
 
 @dataclass(frozen=True, slots=True)
-class SpliceSpans:
-    """Replace known byte spans."""
-
-    spans: tuple[Span, ...]
-
-    def plan(self, before: Snapshot) -> EditPlan:
-        return splice_spans(before, self.spans)
-
-
-@dataclass(frozen=True, slots=True)
 class Delete:
     """Leave nothing."""
 
@@ -304,16 +294,3 @@ def diff_between(
 ) -> UnifiedDiff:
     """Return the difference between two versions; a missing one is `/dev/null`."""
     return diff_of_plan(EditPlan(before=before, after=after), from_name=from_name, to_name=to_name, limit=limit)
-
-
-def spans_between(before: Snapshot, after: Snapshot) -> tuple[Span, ...]:
-    old, new = before.lines, Snapshot(after.data, encoding=before.encoding).lines
-    begin = len(before.encoding.bom)
-    return tuple(
-        Span(
-            start=max(old.starts[part.a], begin),
-            end=old.starts[part.a_end],
-            new=after.data[new.starts[part.b] : new.starts[part.b_end]],
-        )
-        for part in find_changes(old.raw, new.raw)
-    )

@@ -1,4 +1,4 @@
-"""Where lines of an earlier version are now, and how to carry a plan over to a file that has changed since.
+"""Where lines of an earlier version are now.
 
 A place counts as found only if two proofs agree:
 
@@ -8,20 +8,15 @@ A place counts as found only if two proofs agree:
 3. The alignment must not depend on where it starts: from the bottom it maps the lines to the same place.
 4. If the context next to the lines was edited, equal lines that the alignment maps to nothing are rivals: they may be
    the ones that remained. There must be none nearby, nor anywhere with exactly the neighbours that the lines had.
-
-A plan is carried over span by span; one span that cannot be proven makes the whole plan a conflict.
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Literal
 
-from surehold.text.align import TextRegion, align_lines, shared_length
-from surehold.text.plan import EditPlan, Span, splice_spans
-from surehold.text.snapshot import Snapshot
+from surehold.text.align import TextRegion, align_from_below, align_lines, shared_length
 
 Evidence = Literal["same", "block", "context", "above", "below"]
 
@@ -169,8 +164,7 @@ class _VersionPair:
         self.current = _IndexedLines([ids.setdefault(line, len(ids)) for line in current])
         self._blocks = align_lines(base, current)
         self.forward = _AlignmentMap([(a, b, size) for a, b, size in self._blocks])
-        below = reversed(align_lines(base[::-1], current[::-1]))
-        self.from_below = _AlignmentMap([(len(base) - a - n, len(current) - b - n, n) for a, b, n in below])
+        self.from_below = _AlignmentMap([(a, b, size) for a, b, size in align_from_below(base, current)])
         self.backward = _AlignmentMap([(b, a, size) for a, b, size in self._blocks])
 
     def says_enough(self, start: int, end: int) -> bool:
@@ -273,45 +267,3 @@ def _occurs_unaligned(text: _IndexedLines, other: _IndexedLines, back: _Alignmen
     size = end - start
     places = other.find_pattern(text.ids[start - up : end + down])
     return places is None or any(back.mapped_start(place + up, place + up + size) is None for place in places)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RebaseConflict:
-    """Lines of the plan that cannot be proven to be where they would have to be."""
-
-    line: int
-    """1-based, in the version that the plan was made for."""
-    reason: str
-
-
-def rebase_plan(plan: EditPlan, onto: Snapshot) -> EditPlan | tuple[RebaseConflict, ...]:
-    """Carry every span of a plan to another version of the file, or say which lines are in the way."""
-    base = plan.before
-    ranges = [_touched_lines(base, span) for span in plan.spans]
-    found = relocate_lines(base.lines.raw, onto.lines.raw, ranges)
-    conflicts, spans = list[RebaseConflict](), list[Span]()
-    for span, lines, place in zip(plan.spans, ranges, found, strict=True):
-        match place:
-            case LostLines(reason=reason):
-                conflicts.append(RebaseConflict(line=lines.start + 1, reason=reason))
-            case MovedLines(start=start):
-                shift = onto.lines.starts[start] - base.lines.starts[lines.start]
-                spans.append(Span(start=span.start + shift, end=span.end + shift, new=span.new))
-    if conflicts:
-        return tuple(conflicts)
-    if any(later.start < earlier.end for earlier, later in pairwise(spans)):
-        return (RebaseConflict(line=ranges[0].start + 1, reason="reordered"),)
-    return splice_spans(onto, spans)
-
-
-def _touched_lines(base: Snapshot, span: Span) -> LineBlock:
-    """Return the lines that a span touches; a gap between lines touches none."""
-    lines = base.lines
-    first = lines.index_at(span.start) if len(lines) else 0
-    if span.start == span.end:
-        if len(lines) == 0 or span.start == lines.starts[first]:
-            return LineBlock(start=first, end=first)
-        if span.start == base.size and lines.final_newline:
-            return LineBlock(start=len(lines), end=len(lines))
-        return LineBlock(start=first, end=first + 1)
-    return LineBlock(start=first, end=lines.index_at(span.end - 1) + 1)

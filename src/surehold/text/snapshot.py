@@ -30,6 +30,10 @@ class Version:
     size: int
     meta: Meta | None = None
 
+    @property
+    def mode(self) -> int | None:
+        return self.meta.mode if self.meta else None
+
 
 class Snapshot:
     """One file's bytes at one moment, named by their sha256. A missing file is a Snapshot too.

@@ -1,17 +1,20 @@
 """The history of a workspace: show it, undo, redo and restore. Everything that changes a file ends in `write`."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Self
+from itertools import islice
+from typing import Self
 
-from surehold.errors import InvalidArgument, NotFound, StaleFile, UndoConflict
-from surehold.stores.base import Call, Change, Entry, LedgerCheck, LedgerQuery, Operation, Pruned, Store, TrashItem
-from surehold.text.plan import Delete, Edit, EditPlan, Keep, SpliceSpans, diff_between, spans_between
+from surehold.errors import InvalidArgument, NotFound, StaleFile, SureholdError, UndoConflict
+from surehold.stores.base import Call, Entry, LedgerCheck, LedgerQuery, Pruned, Store, TrashItem
+from surehold.text.plan import diff_between
 from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import ABSENT, Snapshot, Version
 from surehold.workspace.access.permission import Permission
-from surehold.workspace.proposal import Absent, Proposal, Receipt, Sha256
+from surehold.workspace.proposal import Absent, Proposal, Receipt
+from surehold.workspace.undo.planner import UndoOperation, propose_undo
 from surehold.workspace.workspace import Workspace
 
 MAX_SCANNED_ENTRIES = 100_000
@@ -52,11 +55,29 @@ class HistoryReader:
         return ChangeView(id=change_id, entries=entries, undone_by=self.undone_by(change_id))
 
     def undone_by(self, change_id: str) -> str:
-        """Return the change that took this one back and was not undone itself; empty when there is none."""
-        for entry in self._store.list_entries(LedgerQuery(undoes=change_id, ok_only=True, limit=MAX_SCANNED_ENTRIES)):
-            if not self.undone_by(entry.change_id):
-                return entry.change_id
-        return ""
+        """Return the change that took this one back, if it is still undone; empty when it is in effect."""
+        root, entry = change_id, self._first_entry(change_id)
+        while entry and entry.call.undoes:
+            root = entry.call.undoes
+            entry = self._first_entry(root)
+        switches = self._switches_of(root)
+        if change_id == root:
+            return switches[-1] if len(switches) % 2 else ""
+        later = switches[switches.index(change_id) + 1 :] if change_id in switches else []
+        return later[0] if later else ""
+
+    def _first_entry(self, change_id: str) -> Entry | None:
+        return next(iter(self._store.list_entries(LedgerQuery(change_id=change_id, ok_only=True, limit=1))), None)
+
+    def _switches_of(self, root: str) -> list[str]:
+        """List every change that undid or redid a change, in order."""
+        found, pending = dict[str, int](), [root]
+        while pending:
+            query = LedgerQuery(undoes=pending.pop(), ok_only=True, limit=MAX_SCANNED_ENTRIES)
+            new = {entry.change_id: entry.seq for entry in self._store.list_entries(query)}
+            found |= new
+            pending += new
+        return sorted(found, key=lambda name: found[name])
 
     def trash(self) -> tuple[TrashItem, ...]:
         """List deleted files that can come back, newest first."""
@@ -112,6 +133,7 @@ class HistoryReader:
 
 
 _MAX_ATTEMPTS = 5
+_TRIED_CHANGES = 20
 _UNDO_OPERATIONS = ("undo", "redo")
 _NOT_UNDOABLE = (*_UNDO_OPERATIONS, "external", "gc")
 
@@ -137,8 +159,18 @@ class History(HistoryReader):
 
     def undo(self, reference: str = "", *, agent: str = "", session: str = "", dry_run: bool = False) -> Receipt:
         """Take back one change, by default the newest that is not undone; later changes stay."""
-        view = self.show(reference) if reference else self._newest_undoable()
-        return self._take_back(view, "undo", agent=agent, session=session, dry_run=dry_run)
+        who = {"agent": agent, "session": session}
+        if reference:
+            return self._take_back(self.show(reference), "undo", **who, dry_run=dry_run)
+        changes = self._undoable_changes()
+        newest = next(changes, "")
+        if not newest:
+            raise _no_such_change("No change can be undone.")
+        try:
+            return self._take_back(self.show(newest), "undo", **who, dry_run=dry_run)
+        except UndoConflict as refused:
+            self._name_next(refused, changes)
+            raise
 
     def redo(self, reference: str = "", *, agent: str = "", session: str = "", dry_run: bool = False) -> Receipt:
         """Make a change again that was undone, by default the one undone last."""
@@ -184,98 +216,39 @@ class History(HistoryReader):
         """Whom an earlier state needs: outside of a conversation a person decides, also about protected paths."""
         return self._permission or Permission("bypassPermissions")
 
-    def _take_back(self, view: ChangeView, operation: Operation, *, agent: str, session: str, dry_run: bool) -> Receipt:
-        changes = [entry.change for entry in view.entries if entry.ok and entry.call.operation != "gc"]
-        if not changes:
+    def _take_back(
+        self, view: ChangeView, operation: UndoOperation, *, agent: str, session: str, dry_run: bool
+    ) -> Receipt:
+        if not any(entry.ok and entry.call.operation != "gc" for entry in view.entries):
             raise InvalidArgument(f"Change {view.id} changed nothing.", reason="nothing_to_undo")
-        if view.undone_by:
-            raise InvalidArgument(
-                f"Change {view.id} was undone already, by {view.undone_by}.",
-                reason="already_undone",
-                action=f"To make it again: surehold redo {view.id}",
-            )
         call = Call(tool=operation, operation=operation, writer=operation, agent=agent, session=session, undoes=view.id)
         for attempt in range(_MAX_ATTEMPTS):
-            proposals = [proposal for change in reversed(changes) for proposal in self._inverse_proposals(change)]
+            _refuse_undone(view)
             try:
+                proposals = propose_undo(self._workspace, view.id, operation)
                 return self._workspace.write(*proposals, call=call, dry_run=dry_run, permission=self._undo_permission)
             except StaleFile:  # the file was written between our look and the lock: look again
                 if attempt == _MAX_ATTEMPTS - 1:
                     raise
+            view = self.show(view.id)
         raise AssertionError
 
-    def _inverse_proposals(self, change: Change) -> list[Proposal]:
-        if change.to_path and change.displaced:
-            moved = self._undo_removal(change)
-            return [moved, self._undo_rewrite(change.to_path, before=change.displaced, after=change.after)]
-        if change.to_path:
-            return [self._undo_move(change)]
-        if change.before is None:
-            return [self._undo_creation(change)]
-        if change.after is None:
-            return [self._undo_removal(change)]
-        return [self._undo_rewrite(change.path, before=change.before, after=change.after)]
+    def _name_next(self, refused: UndoConflict, changes: Iterator[str]) -> None:
+        """Say which change is the newest that can be undone as things are."""
+        for change_id in islice(changes, _TRIED_CHANGES):
+            with suppress(SureholdError):
+                propose_undo(self._workspace, change_id, "undo")
+                refused.details["candidate"] = change_id
+                refused.action = f"{refused.action} The newest change that can be undone now: surehold undo {change_id}"
+                return
 
-    def _undo_creation(self, change: Change) -> Proposal:
-        current = self._read_current(change.path)
-        if change.after is None or current.sha256 != change.after.sha256:
-            raise _undo_conflict(change.path, "it was changed after it was created" if current.exists else "it is gone")
-        return Proposal(path=change.path, edit=Delete(), proof=Sha256(current.sha256))
-
-    def _undo_removal(self, change: Change) -> Proposal:
-        if self._read_current(change.path).exists:
-            raise _undo_conflict(change.path, "something else is there now")
-        snapshot = self._recorded_snapshot(change.before)
-        return Proposal(path=change.path, edit=WriteBytes(snapshot.data), proof=Absent(), restore=snapshot)
-
-    def _undo_move(self, change: Change) -> Proposal:
-        current = self._read_current(change.to_path)
-        if not current.exists:
-            raise _undo_conflict(change.to_path, "it is gone")
-        if self._read_current(change.path).exists:
-            raise _undo_conflict(change.path, "something else is there now")
-        edit: Edit = Keep()
-        if change.before and change.after and change.before.sha256 != change.after.sha256:
-            edit = self._inverse_edit(change.to_path, change.before, change.after, current)
-        mode = _mode_to_restore(change.before, change.after)
-        return Proposal(path=change.to_path, to_path=change.path, edit=edit, proof=Sha256(current.sha256), mode=mode)
-
-    def _undo_rewrite(self, path: str, *, before: Version | None, after: Version | None) -> Proposal:
-        current = self._read_current(path)
-        if before is None or after is None or not current.exists:
-            raise _undo_conflict(path, "it is gone")
-        edit = self._inverse_edit(path, before, after, current)
-        return Proposal(path=path, edit=edit, proof=Sha256(current.sha256), mode=_mode_to_restore(before, after))
-
-    def _inverse_edit(self, path: str, before: Version, after: Version, current: Snapshot) -> Edit:
-        """Return the old bytes where nothing happened since; else carry the inverse over the later changes."""
-        from surehold.text.relocate import rebase_plan
-
-        old = self._recorded_snapshot(before)
-        if current.sha256 == after.sha256:
-            return WriteBytes(old.data)
-        new = Snapshot(self._store.read_blob(after.sha256), meta=after.meta, encoding=current.encoding)
-        inverse = EditPlan(before=new, after=old, spans=spans_between(new, old))
-        match rebase_plan(inverse, current):
-            case EditPlan(spans=spans):
-                return SpliceSpans(spans)
-            case conflicts:
-                lines = [c.line for c in conflicts]
-                why = f"later changes touch the same lines ({', '.join(map(str, lines))})"
-                raise _undo_conflict(path, why, lines=lines)
-
-    def _read_current(self, path: str) -> Snapshot:
-        try:
-            return self._workspace.read(path)
-        except NotFound:
-            return ABSENT
-
-    def _newest_undoable(self) -> ChangeView:
-        """Return the newest change that is not undone; undoing and redoing do not count."""
+    def _undoable_changes(self) -> Iterator[str]:
+        """Yield the changes that are not undone, newest first; undoing, redoing and outside edits do not count."""
+        last = ""
         for entry in self._effective_entries():
-            if entry.call.operation not in _NOT_UNDOABLE:
-                return self.show(entry.change_id)
-        raise _no_such_change("No change can be undone.")
+            if entry.call.operation not in _NOT_UNDOABLE and entry.change_id != last:
+                last = entry.change_id
+                yield last
 
     def _last_undone(self) -> ChangeView:
         """Return the change that was undone last and is undone still, so that redoing goes the way of undoing back."""
@@ -297,15 +270,14 @@ class History(HistoryReader):
             before = rows[-1].seq
 
 
-def _mode_to_restore(before: Version | None, after: Version | None) -> int | None:
-    """Return the mode to bring back; None when the change left it alone."""
-    one, other = (version.meta.mode if version and version.meta else None for version in (before, after))
-    return one if one != other else None
+def _refuse_undone(view: ChangeView) -> None:
+    if view.undone_by:
+        raise InvalidArgument(
+            f"Change {view.id} was undone already, by {view.undone_by}.",
+            reason="already_undone",
+            action=f"To make it again: surehold redo {view.id}",
+        )
 
 
 def _no_such_change(message: str) -> NotFound:
     return NotFound(message, reason="no_such_change", action="Look at `surehold log`.")
-
-
-def _undo_conflict(path: str, why: str, **details: Any) -> UndoConflict:
-    return UndoConflict(f"`{path}` cannot be taken back: {why}.", path=path, **details)

@@ -1,0 +1,252 @@
+"""Plans an undo: looks at the files, switches a change, and proposes what to write, or says what must come first."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from surehold.errors import NotAFile, NotFound, StaleFile, UndoConflict
+from surehold.text.plan import Delete, Keep
+from surehold.text.rewrite import WriteBytes
+from surehold.text.snapshot import ABSENT, Snapshot
+from surehold.workspace.proposal import Absent, Proposal, Sha256
+from surehold.workspace.undo.replay import FileReplay, FileState, Obstacle
+from surehold.workspace.undo.timeline import OUTSIDE, FileStep, FileTrail, Timeline, load_changes
+from surehold.workspace.workspace import Workspace
+
+UndoOperation = Literal["undo", "redo"]
+_LISTED_COMMANDS = 10
+_TRIED_SWITCHES = 50
+"""How many changes are switched in memory to see whether an advice works; going back in the order of time always does."""
+
+
+def propose_undo(workspace: Workspace, change_id: str, operation: UndoOperation) -> list[Proposal]:
+    """Return what takes back a change, or a change that undid another; `UndoConflict` if that needs something else first."""
+    changes = load_changes(workspace.store, change_id)
+    attempt = _UndoAttempt(workspace, Timeline(changes))
+    if not attempt.explains_heads(change_id):  # a person changed what an undo wrote, or an older version wrote it
+        attempt = _UndoAttempt(workspace, Timeline(changes, switching=False))
+    return attempt.propose_switch(change_id, operation)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FileSwitch:
+    """One file as it is, and as it is to be."""
+
+    file: FileTrail
+    old: FileState
+    new: FileState
+
+    @property
+    def keys(self) -> set[str]:
+        return {self.old.key, self.new.key} - {""}
+
+
+class _UndoAttempt:
+    """One look at the files of a change, and at what becomes of them without it."""
+
+    def __init__(self, workspace: Workspace, timeline: Timeline) -> None:
+        self._workspace, self._timeline = workspace, timeline
+        self._replay = FileReplay(workspace.store.read_blob)
+        self._seen = set[int]()
+
+    def explains_heads(self, change_id: str) -> bool:
+        """Tell whether replaying the changes in effect gives what the ledger last knew of the files."""
+        timeline = self._timeline
+        for file in timeline.files_of([timeline.root_of(change_id)]):
+            state, left_out = self._replay.state_of(file, timeline.active)
+            head = timeline.heads.get(state.key) if state.key else None
+            if left_out or state.sha256 != (head.sha256 if head else ""):
+                return False
+        return True
+
+    def propose_switch(self, change_id: str, operation: UndoOperation) -> list[Proposal]:
+        root, active = self._timeline.root_of(change_id), self._timeline.active
+        switches, obstacles = self._switch_changes(active, active ^ {root})
+        if obstacles:
+            raise self._explain_obstacles(change_id, obstacles, operation)
+        return [*self._propose_files(switches)]
+
+    # What the files are, and what they would be.
+
+    def _switch_changes(self, was: frozenset[str], now: frozenset[str]) -> tuple[list[_FileSwitch], list[Obstacle]]:
+        switches, obstacles = list[_FileSwitch](), list[Obstacle]()
+        for file in self._timeline.files_of(was ^ now):
+            self._notice_outside_edit(file)
+            old, _ = self._replay.state_of(file, was)
+            new, left_out = self._replay.state_of(file, now)
+            if not left_out and (old.key, old.sha256, old.mode) == (new.key, new.sha256, new.mode):
+                left_out = [_hiding_step(file, now)]
+            obstacles += left_out or self._find_taken_name(file, old, new, now)
+            switches.append(_FileSwitch(file=file, old=old, new=new))
+        return switches, obstacles
+
+    def _notice_outside_edit(self, file: FileTrail) -> None:
+        """Add what another program did to a file since the ledger last knew it."""
+        key = file.find_key(self._timeline.active)
+        if id(file) in self._seen or not key:
+            return
+        self._seen.add(id(file))
+        current, known = self._read_current(key), self._timeline.heads.get(key)
+        if known and current.sha256 != known.sha256:
+            self._refuse_newer_head(key, current)
+            if current.exists:
+                self._replay.keep(current.data)
+            to_key = key if current.exists else ""
+            step = FileStep(change_id=OUTSIDE, key=key, to_key=to_key, before=known, after=current.version)
+            file.steps.append(step)
+
+    def _refuse_newer_head(self, key: str, current: Snapshot) -> None:
+        """Refuse if the ledger already has these bytes: they are not an outside edit, and the history must be read again."""
+        head = self._workspace.store.head_of(key)
+        if head and (head.version.sha256 if head.version else "") == current.sha256:
+            raise StaleFile(f"`{key}` was changed while its history was read.", path=key)
+
+    def _read_current(self, key: str) -> Snapshot:
+        try:
+            return self._workspace.read(key)
+        except NotFound:
+            return ABSENT
+
+    def _find_taken_name(self, file: FileTrail, old: FileState, new: FileState, now: frozenset[str]) -> list[Obstacle]:
+        """Find what has the name that a file would get: another file of the history, or something that it does not know."""
+        timeline, key = self._timeline, new.key
+        if not key or key == old.key:
+            return []
+        if any(other is not file and other.find_key(now) == key for other in timeline.files):
+            return [Obstacle(change_id=timeline.placed_by.get(key, OUTSIDE), key=key, kind="taken")]
+        if key in timeline.found:
+            return []
+        try:
+            taken = self._workspace.read(key).exists
+        except NotAFile:
+            return [Obstacle(change_id=OUTSIDE, key=key, kind="directory")]
+        except NotFound:
+            taken = False
+        return [Obstacle(change_id=OUTSIDE, key=key, kind="taken")] if taken else []
+
+    # What must come first.
+
+    def _explain_obstacles(
+        self, change_id: str, obstacles: Sequence[Obstacle], operation: UndoOperation
+    ) -> UndoConflict:
+        first, outside = self._find_prerequisites(change_id, obstacles)
+        main = outside or obstacles[0]
+        verb = "taken back" if operation == "undo" else "made again"
+        lines = sorted({line for one in (main, *obstacles) if one.key == main.key for line in one.lines})
+        message = f"`{main.key}` cannot be {verb}: {self._describe_obstacle(main, lines)}."
+        action = _outside_advice(main) if outside else self._advise_commands(first)
+        details: dict[str, Any] = {"lines": lines} if lines else {}
+        if first and not outside:
+            details["later"] = first
+        return UndoConflict(message, path=main.key, action=action, **details)
+
+    def _find_prerequisites(self, change_id: str, obstacles: Sequence[Obstacle]) -> tuple[list[str], Obstacle | None]:
+        """Return the changes to switch first, in this order; or the outside edit that no switching gets around."""
+        timeline = self._timeline
+        root = timeline.root_of(change_id)
+        switched = {root}
+        while obstacles:
+            outside = next((one for one in obstacles if one.change_id == OUTSIDE), None)
+            blamed = {timeline.root_of(one.change_id) for one in obstacles}
+            if outside or blamed <= switched:
+                break
+            switched |= blamed
+            _, obstacles = self._switch_changes(timeline.active, timeline.active ^ switched)
+        newest = {timeline.root_of(change.id): number for number, change in enumerate(timeline.changes)}
+        order = sorted(switched - {root, OUTSIDE}, key=lambda one: newest[one], reverse=True)
+        if len(order) > _TRIED_SWITCHES:
+            return timeline.switched_since(change_id), None
+        for candidate in (order, timeline.switched_since(change_id)):
+            blocked = self._first_blocked([*candidate, root])
+            if not blocked:
+                return candidate, None
+        return [], next((one for one in blocked if one.change_id == OUTSIDE), None)
+
+    def _first_blocked(self, roots: Sequence[str]) -> list[Obstacle]:
+        """Switch one change after the other in memory; return what is in the way of the first that cannot be switched."""
+        active = self._timeline.active
+        for root in roots:
+            _, obstacles = self._switch_changes(active, active ^ {root})
+            if obstacles:
+                return obstacles
+            active ^= {root}
+        return []
+
+    def _advise_commands(self, roots: Sequence[str]) -> str:
+        if not roots:
+            return UndoConflict.default_action
+        words = [f"surehold {'undo' if root in self._timeline.active else 'redo'} {root}" for root in roots]
+        shown, rest = words[:_LISTED_COMMANDS], len(words) - _LISTED_COMMANDS
+        return f"First, in this order: {', '.join(shown)}{f', and {rest} more' if rest > 0 else ''}."
+
+    def _describe_obstacle(self, obstacle: Obstacle, lines: Sequence[int]) -> str:
+        numbers = ", ".join(map(str, lines))
+        if self._timeline.is_outside(obstacle.change_id):
+            return {
+                "lines": f"an outside edit touches the same lines ({numbers})",
+                "changed": "it was changed outside of Surehold",
+                "moved": "it was moved outside of Surehold",
+                "removed": "it was removed outside of Surehold",
+                "taken": "a file that Surehold does not know has that name now",
+                "directory": "a directory has that name now",
+            }[obstacle.kind]
+        return {
+            "lines": f"later changes touch the same lines ({numbers})",
+            "changed": "it was changed later",
+            "moved": "it was moved later",
+            "removed": "it was deleted later",
+            "taken": "another file has that name now",
+            "directory": "a directory has that name now",
+        }[obstacle.kind]
+
+    # What to write.
+
+    def _propose_files(self, switches: Sequence[_FileSwitch]) -> Iterable[Proposal]:
+        uses = Counter(key for one in switches for key in one.keys)
+        shared = [one for one in switches if any(uses[key] > 1 for key in one.keys)]
+        for one in switches:
+            if one not in shared:
+                yield self._propose_file(one)
+        # A name that one file leaves and another gets: each name for itself, since a call names each only once.
+        for key in sorted({key for one in shared for key in one.keys}):
+            old = next((one.old for one in shared if one.old.key == key), FileState())
+            new = next((one.new for one in shared if one.new.key == key), FileState())
+            lives_on = any(one.old == old and one.new.key for one in shared)
+            yield self._propose_name(key, old, new, permanent=lives_on)
+
+    def _propose_file(self, switch: _FileSwitch) -> Proposal:
+        old, new = switch.old, switch.new
+        if not old.key or not new.key:
+            return self._propose_name(old.key or new.key, old, new)
+        edit = Keep() if old.sha256 == new.sha256 else WriteBytes(self._replay.load(new.sha256))
+        to_path, mode = new.key if new.key != old.key else "", new.mode if new.mode != old.mode else None
+        return Proposal(path=old.key, to_path=to_path, edit=edit, proof=Sha256(old.sha256), mode=mode)
+
+    def _propose_name(self, key: str, old: FileState, new: FileState, *, permanent: bool = False) -> Proposal:
+        if not new.key:
+            return Proposal(path=key, edit=Delete(), proof=Sha256(old.sha256), permanent=permanent)
+        data = self._replay.load(new.sha256)
+        if old.key:
+            mode = new.mode if new.mode != old.mode else None
+            return Proposal(path=key, edit=WriteBytes(data), proof=Sha256(old.sha256), mode=mode)
+        meta = new.version.meta if new.version else None
+        return Proposal(path=key, edit=WriteBytes(data), proof=Absent(), restore=Snapshot(data, meta=meta))
+
+
+def _hiding_step(file: FileTrail, active: frozenset[str]) -> Obstacle:
+    """Return the last step of a file that turns out the same with and without an earlier one."""
+    step = next((step for step in reversed(file.steps) if step.change_id in active), file.steps[-1])
+    kind = "removed" if step.after is None else "moved" if step.key != step.to_key else "changed"
+    return Obstacle(change_id=step.change_id, key=step.key, kind=kind)
+
+
+def _outside_advice(obstacle: Obstacle) -> str:
+    key = obstacle.key
+    match obstacle.kind:
+        case "taken" | "directory":
+            return f"Move `{key}` away first."
+        case "removed":
+            return f"`surehold diff {key}` shows what it held; bring the file back first."
+        case _:
+            return f"`surehold diff {key}` shows the outside edit; bring those lines back by hand first."

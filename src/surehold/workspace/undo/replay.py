@@ -1,0 +1,116 @@
+"""What a file would be with other changes in effect than now: its steps are made again, one after the other."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from surehold.text.lines import sha256_hex
+from surehold.text.merge import MergeConflict, merge_changes
+from surehold.text.snapshot import Snapshot, Version
+from surehold.workspace.undo.timeline import OUTSIDE, FileStep, FileTrail
+
+ObstacleKind = Literal["lines", "changed", "moved", "removed", "taken", "directory"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileState:
+    """Which name and which bytes a file has; neither when there is none."""
+
+    key: str = ""
+    version: Version | None = None
+
+    @property
+    def sha256(self) -> str:
+        return self.version.sha256 if self.version else ""
+
+    @property
+    def mode(self) -> int | None:
+        return self.version.mode if self.version else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obstacle:
+    """A later change that cannot be made without an earlier one, or a file that has a name which another needs."""
+
+    change_id: str
+    key: str
+    kind: ObstacleKind
+    lines: tuple[int, ...] = ()
+
+
+class FileReplay:
+    """Makes the steps of files again; the bytes that come out are kept for as long as this object lives."""
+
+    def __init__(self, read_blob: Callable[[str], bytes]) -> None:
+        self._read_blob = read_blob
+        self._made: dict[str, bytes] = {}
+        self._merged: dict[tuple[str, str, str], str | MergeConflict] = {}
+
+    def keep(self, data: bytes) -> str:
+        """Keep bytes that the history does not have, and return their name."""
+        name = sha256_hex(data)
+        self._made[name] = data
+        return name
+
+    def load(self, sha256: str) -> bytes:
+        return self._made[sha256] if sha256 in self._made else self._read_blob(sha256)
+
+    def state_of(self, file: FileTrail, active: frozenset[str]) -> tuple[FileState, list[Obstacle]]:
+        """Return what a file is with these changes in effect, and the steps that had to be left out."""
+        state, left_out = FileState(key=file.key, version=file.version), list[Obstacle]()
+        for step in file.steps:
+            if step.change_id in active:
+                match self._make_step(state, step):
+                    case FileState() as state:
+                        pass
+                    case obstacle:
+                        left_out.append(obstacle)
+        return state, left_out
+
+    def _make_step(self, state: FileState, step: FileStep) -> FileState | Obstacle:
+        if step.before is None:
+            return FileState(key=step.to_key, version=step.after)
+        if (
+            state.version is None
+            and step.after
+            and step.change_id == OUTSIDE
+            and step.before.sha256 == step.after.sha256
+        ):
+            return state  # its mode alone
+        if state.version is None:
+            return Obstacle(change_id=step.change_id, key=step.key, kind="changed" if step.after else "removed")
+        if step.after is None:
+            return FileState()
+        moves = step.key != step.to_key
+        if moves and state.key != step.key:
+            return Obstacle(change_id=step.change_id, key=step.key, kind="moved")
+        version = self._merge_versions(step.before, state.version, step.after)
+        if isinstance(version, MergeConflict):
+            kind: ObstacleKind = "lines" if version.lines else "changed"
+            return Obstacle(change_id=step.change_id, key=step.to_key, kind=kind, lines=version.lines)
+        version = _merge_modes(step.before, state.version, version)
+        if version is None and step.change_id != OUTSIDE:
+            return Obstacle(change_id=step.change_id, key=step.to_key, kind="changed")
+        return FileState(key=step.to_key if moves else state.key, version=version or step.after)
+
+    def _merge_versions(self, base: Version, ours: Version, theirs: Version) -> Version | MergeConflict:
+        names = base.sha256, ours.sha256, theirs.sha256
+        if base.sha256 == ours.sha256:
+            return theirs
+        if base.sha256 == theirs.sha256:
+            return replace(theirs, sha256=ours.sha256, size=ours.size)
+        if names not in self._merged:
+            merged = merge_changes(*(Snapshot(self.load(name)) for name in names))
+            self._merged[names] = merged if isinstance(merged, MergeConflict) else self.keep(merged)
+        match self._merged[names]:
+            case str(sha256):
+                return Version(sha256=sha256, size=len(self.load(sha256)), meta=theirs.meta)
+            case conflict:
+                return conflict
+
+
+def _merge_modes(base: Version, ours: Version, theirs: Version) -> Version | None:
+    """Return the later version with the mode that both changes come to; None if they disagree."""
+    if theirs.meta is None or ours.mode is None or base.mode == ours.mode:
+        return theirs
+    return replace(theirs, meta=replace(theirs.meta, mode=ours.mode)) if base.mode == theirs.mode else None
