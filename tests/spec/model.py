@@ -14,6 +14,7 @@ AREAS = {
     "outside": "Outside programs",
     "session": "Sessions",
     "front": "Front ends",
+    "approval": "Approval",
     "engine": "The engine",
 }
 """The first part of an id, and its heading in docs/contract.md."""
@@ -29,6 +30,7 @@ SOURCES = frozenset(
         "host contract",
         "session contract",
         "front end contract",
+        "approval contract",
         "engine contract",
     }
 )

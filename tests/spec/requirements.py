@@ -8,6 +8,7 @@ Each has at least one test that carries `@requirement(id)`; test_coverage checks
 from dataclasses import replace
 
 from spec.areas.anchored import ANCHORED
+from spec.areas.approval import APPROVAL
 from spec.areas.claude import CLAUDE
 from spec.areas.engine import ENGINE
 from spec.areas.files import FILES
@@ -33,6 +34,7 @@ _SENTENCES = (
     *OUTSIDE,
     *SESSION,
     *FRONT,
+    *APPROVAL,
     *ENGINE,
     *STORES,
 )

@@ -1,6 +1,6 @@
 """Entries as JSON and the hash that ties them together."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from spec.marks import requirement
 from stores.scenes import ELSEWHERE
 from surehold.stores import ledger_entries
+from surehold.stores.approval import ApprovalRecord
 from surehold.stores.base import Call, Change, Entry, Intent
 from surehold.text.snapshot import Meta, Version
 
@@ -24,6 +25,7 @@ CALL = Call(
     idempotency_key="k",
     undoes="u",
     restores="t",
+    approval=ApprovalRecord(asked=True, rule="mode default", where="page", who="ada", at="2026", note="n"),
 )
 CHANGE = Change(
     path="p\udcff",
@@ -34,6 +36,7 @@ CHANGE = Change(
     diff="d",
     diff_truncated=True,
     trash_id="x",
+    proposal_sha256="ef" * 32,
     in_place=True,
 )
 ENTRY = Entry(
@@ -52,7 +55,8 @@ ENTRY = Entry(
 
 
 def test_the_examples_set_every_field() -> None:
-    for example in (META, CALL, CHANGE, ENTRY):
+    for example in (META, CALL, CALL.approval, CHANGE, ENTRY):
+        assert example
         left_out = [each.name for each in fields(example) if getattr(example, each.name) == each.default]
         assert left_out == [], f"{type(example).__name__} has a field that this test does not know"
 
@@ -75,7 +79,8 @@ def test_an_entry_and_an_intent_survive_as_json() -> None:
 
 @requirement("engine:ledger:chained")
 def test_the_hash_of_an_entry_never_changes() -> None:
-    sealed, body = ledger_entries.seal_entry(ledger_entries.ChainTip(seq=6, hash="00" * 32), ENTRY)
+    older = replace(ENTRY, call=replace(CALL, approval=None), change=replace(CHANGE, proposal_sha256=""))
+    sealed, body = ledger_entries.seal_entry(ledger_entries.ChainTip(seq=6, hash="00" * 32), older)
 
     assert body == (
         '{"call":{"agent":"a","idempotency_key":"k","operation":"edit","reason":"r","restores":"t","session":"s","tool":"t",'

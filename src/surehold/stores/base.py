@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from surehold.stores.approval import ApprovalRecord
 from surehold.text.snapshot import Version
 
 Operation = Literal["create", "write", "edit", "delete", "move", "patch", "restore", "undo", "redo", "external", "gc"]
@@ -48,6 +49,7 @@ class Call:
     """The change that this one takes back."""
     restores: str = ""
     """The trash item that this change brings back."""
+    approval: ApprovalRecord | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,8 @@ class Change:
     diff_truncated: bool = False
     trash_id: str = ""
     """Under which id the removed (or displaced) bytes lie in the trash; empty when they do not."""
+    proposal_sha256: str = ""
+    """What the agent proposed, when the person who was asked wrote something else; empty when they did not."""
     in_place: bool = False
     """The new bytes go into the same inode (hard links, foreign owner), so a crash can leave a torn file."""
 

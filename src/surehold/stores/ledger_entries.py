@@ -7,12 +7,13 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from surehold.stores.approval import ApprovalRecord
 from surehold.stores.base import Call, Change, Entry, Head, Intent, Owner, TrashItem
 from surehold.text.snapshot import Meta, Version
 
 Json = dict[str, Any]
 
-_CALL_FIELDS = tuple(field.name for field in fields(Call))
+_PLAIN_CALL_FIELDS = tuple(field.name for field in fields(Call) if field.name != "approval")
 _VERSION_FIELDS = ("before", "after", "displaced")
 _OTHER_CHANGE_FIELDS = tuple(field.name for field in fields(Change) if field.name not in {"path", *_VERSION_FIELDS})
 to_canonical_json = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
@@ -59,7 +60,7 @@ def entry_to_json(entry: Entry) -> Json:
 
 
 def entry_from_json(data: Json, *, previous: str, hash: str) -> Entry:  # noqa: A002 - the field's own name
-    parts: Json = data | {"call": Call(**data["call"]), "change": change_from_json(data["change"])}
+    parts: Json = data | {"call": call_from_json(data["call"]), "change": change_from_json(data["change"])}
     return Entry(**parts, previous=previous, hash=hash)
 
 
@@ -74,13 +75,19 @@ def intent_to_json(intent: Intent) -> Json:
 
 
 def intent_from_json(data: Json) -> Intent:
-    call, owner = Call(**data["call"]), Owner(**data["owner"])
+    call, owner = call_from_json(data["call"]), Owner(**data["owner"])
     changes = tuple(change_from_json(change) for change in data["changes"])
     return Intent(id=data["id"], call=call, changes=changes, owner=owner, began=data["began"])
 
 
 def call_to_json(call: Call) -> Json:
-    return {name: value for name in _CALL_FIELDS if (value := getattr(call, name))}
+    data: Json = {name: value for name in _PLAIN_CALL_FIELDS if (value := getattr(call, name))}
+    return {**data, "approval": call.approval.to_json()} if call.approval else data
+
+
+def call_from_json(data: Json) -> Call:
+    approval: Json = {"approval": ApprovalRecord(**data["approval"])} if "approval" in data else {}
+    return Call(**(data | approval))
 
 
 def change_to_json(change: Change) -> Json:
@@ -254,7 +261,8 @@ def trash_item(entry: Entry) -> TrashItem | None:
 
 
 def version_hashes(change: Change) -> list[str]:
-    return [version.sha256 for version in (change.before, change.after, change.displaced) if version is not None]
+    versions = [version.sha256 for version in (change.before, change.after, change.displaced) if version is not None]
+    return [*versions, change.proposal_sha256] if change.proposal_sha256 else versions
 
 
 def is_same_version(one: Version | None, other: Version | None) -> bool:

@@ -52,11 +52,13 @@ class Draft:
 
     @property
     def blobs(self) -> tuple[Blob, ...]:
-        """Every version that must be kept: what was there, what will be, and what is displaced."""
+        """Every version that must be kept: what was there, what will be, what is displaced, and what was proposed."""
         before, after = self.plan.before, self.plan.after
         kept = [Blob(data=s.data, sha256=s.sha256) for s in (before, self.displaced) if s.exists]
         if after.exists and after is not before:
             kept.append(Blob(data=after.data, sha256=after.sha256, base=before.sha256))
+        if (proposed := self.place.proposal.instead_of) is not None:
+            kept.append(Blob(data=proposed.data, sha256=proposed.sha256, base=before.sha256))
         return tuple(kept)
 
 
@@ -138,6 +140,7 @@ def _build_change(place: ResolvedProposal, plan: EditPlan, displaced: Snapshot, 
         diff=diff.text,
         diff_truncated=diff.truncated,
         trash_id=trash_id if removes and not proposal.permanent else "",
+        proposal_sha256=proposal.instead_of.sha256 if proposal.instead_of is not None else "",
     )
 
 

@@ -157,6 +157,15 @@ class History(HistoryReader):
             parts.append(diff_between(before, after, from_name=change.path, to_name=change.to_path or change.path).text)
         return "".join(parts)
 
+    def proposed_diff(self, reference: str) -> str:
+        """Return what the agent had proposed, where the person who was asked wrote something else; empty elsewhere."""
+        parts = list[str]()
+        for change in (entry.change for entry in self.show(reference).entries if entry.change.proposal_sha256):
+            before, proposed = self._recorded_snapshot(change.before), self._store.read_blob(change.proposal_sha256)
+            names = {"from_name": change.path, "to_name": change.to_path or change.path}
+            parts.append(diff_between(before, Snapshot(proposed), **names).text)
+        return "".join(parts)
+
     def undo(self, reference: str = "", *, agent: str = "", session: str = "", dry_run: bool = False) -> Receipt:
         """Take back one change, by default the newest that is not undone; later changes stay."""
         who = {"agent": agent, "session": session}

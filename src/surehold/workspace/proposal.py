@@ -153,6 +153,8 @@ class Proposal:
     """Deleted bytes are not offered in the trash (they stay in the history until it is pruned)."""
     restore: Snapshot | None = None
     """The version whose mode, owner, times and attributes a created file takes back."""
+    instead_of: Snapshot | None = None
+    """What the caller proposed, when the edit is the text of the person who was asked; the caller has not seen that."""
     shows: Callable[[EditPlan], LineRanges] | None = None
     """Which lines of the new version the answer will show: they count as shown to the session, as do those of a refusal."""
     shows_anchors: bool = False

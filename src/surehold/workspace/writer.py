@@ -31,8 +31,10 @@ from surehold.errors import (
     StateUnavailable,
     SureholdError,
 )
+from surehold.stores.approval import ApprovalRecord
 from surehold.stores.base import (
     Begun,
+    Blob,
     Busy,
     Call,
     Change,
@@ -45,9 +47,10 @@ from surehold.stores.base import (
     StaleRead,
     StoreView,
 )
+from surehold.stores.ledger_entries import utc_timestamp
 from surehold.text.plan import Delete
 from surehold.text.snapshot import ABSENT, Snapshot
-from surehold.workspace.access.permission import ApproverText, Permission
+from surehold.workspace.access.permission import Permission, PermissionVerdict
 from surehold.workspace.access.seen_lines import KnownFile, sighting_after_write
 from surehold.workspace.draft import Draft, ResolvedProposal, disk_steps, make_draft, make_receipt
 from surehold.workspace.paths import spelled_path
@@ -89,9 +92,10 @@ class WorkspaceWriter:
         try:
             places = self._resolve_proposals(proposals)  # 1
             rules = [rule for one in places for rule in one.rules]
-            why = (permission or Permission()).reason_to_ask(rules, dry_run=dry_run)
-            if why and permission and not dry_run:
-                receipt = self._write_if_allowed(places, call, change_id, permission, why)
+            verdict = (permission or Permission()).judge_paths(rules, dry_run=dry_run)
+            call = replace(call, approval=ApprovalRecord(rule=verdict.rule))
+            if verdict.why and permission and not dry_run:
+                receipt = self._write_if_allowed(places, call, change_id, permission, verdict)
             else:
                 receipt = self._write_locked(places, call, change_id, dry_run=dry_run)
         except SureholdError as error:
@@ -104,19 +108,29 @@ class WorkspaceWriter:
         return receipt
 
     def _write_if_allowed(
-        self, places: Sequence[ResolvedProposal], call: Call, change_id: str, permission: Permission, why: str
+        self,
+        places: Sequence[ResolvedProposal],
+        call: Call,
+        change_id: str,
+        permission: Permission,
+        verdict: PermissionVerdict,
     ) -> Receipt:
         """Work the change out, let the approver look at it without any lock, and make exactly that happen."""
         rehearsal = self._write_locked(places, call, change_id, dry_run=True)
         if not any(one.changed for one in rehearsal.files):
             return replace(rehearsal, dry_run=False)
-        approved = permission.request_approval([one.proposal for one in places], rehearsal, call, why)
-        again = self._resolve_proposals([_as_spelled(one) for one in approved.proposals])
-        if [one.targets for one in again] != [one.targets for one in places]:  # a link leads elsewhere by now
-            message = "A path now resolves to a different file than the one that was approved."
-            raise StaleFile(message, reason="changed_while_asked")
-        permission.reason_to_ask([rule for one in again for rule in one.rules])  # the mode may be another one by now
-        return approved.with_note(self._write_locked(again, call, change_id, dry_run=False))
+        answered = permission.request_approval(
+            [one.proposal for one in places], rehearsal, call, verdict, timestamp=lambda: utc_timestamp(self._clock())
+        )
+        call = replace(call, approval=answered.record)
+        try:
+            again = self._resolve_proposals([_as_spelled(one) for one in answered.proposals])
+            _check_same_targets(places, again)
+            permission.judge_paths([rule for one in again for rule in one.rules])  # the mode may be another one by now
+            return answered.with_note(self._write_locked(again, call, change_id, dry_run=False))
+        except SureholdError as error:
+            self._record_refused_change(rehearsal, call, change_id, error)
+            raise
 
     def _write_locked(
         self, places: Sequence[ResolvedProposal], call: Call, change_id: str, *, dry_run: bool
@@ -336,7 +350,7 @@ class WorkspaceWriter:
             plan, proposal, key = one.plan, one.place.proposal, (one.place.to or one.place.target).key
             if not plan.after.exists:
                 continue
-            if not isinstance(proposal.edit, ApproverText):  # what the person wrote was not shown yet
+            if proposal.instead_of is None:  # what the person wrote was not shown yet
                 known = one.known.sighting
                 carried = sighting_after_write(plan, session=call.session, key=key, known=known)
                 rows += [carried] if carried else []
@@ -352,12 +366,31 @@ class WorkspaceWriter:
         """Write a refused call into the ledger, unless closing its intent did that, or will."""
         with suppress(SureholdError):  # the refusal itself is what the caller must hear about
             error.recorded = True
-            if self._recovery.is_open(change_id) or self._store.list_entries(LedgerQuery(change_id=change_id, limit=1)):
-                return
-            kind, message = error.kind, error.message
-            for path, to_path in paths:
-                change = Change(path=path, to_path=to_path, before=None, after=None)
-                self._store.record(call, change, change_id=change_id, ok=False, error_kind=kind, message=message)
+            changes = [Change(path=path, to_path=to_path, before=None, after=None) for path, to_path in paths]
+            self._record_refused(changes, call, change_id, error)
+
+    def _record_refused_change(self, rehearsal: Receipt, call: Call, change_id: str, error: SureholdError) -> None:
+        """Write a refused change into the ledger with its diff and both versions, so that it can be looked at later."""
+        with suppress(SureholdError):  # without the versions the refusal itself is still recorded
+            changed = [one for one in rehearsal.files if one.changed]
+            for one in changed:
+                for version in (one.plan.before, one.plan.after):
+                    if version.exists:
+                        self._store.keep_blob(Blob(data=version.data, sha256=version.sha256))
+            self._record_refused([replace(one.change, trash_id="") for one in changed], call, change_id, error)
+
+    def _record_refused(self, changes: Sequence[Change], call: Call, change_id: str, error: SureholdError) -> None:
+        if self._recovery.is_open(change_id) or self._store.list_entries(LedgerQuery(change_id=change_id, limit=1)):
+            return
+        kind, message = error.kind, error.message
+        for change in changes:
+            self._store.record(call, change, change_id=change_id, ok=False, error_kind=kind, message=message)
+
+
+def _check_same_targets(places: Sequence[ResolvedProposal], again: Sequence[ResolvedProposal]) -> None:
+    if [one.targets for one in again] != [one.targets for one in places]:  # a link leads elsewhere by now
+        message = "A path now resolves to a different file than the one that was approved."
+        raise StaleFile(message, reason="changed_while_asked")
 
 
 def _as_spelled(proposal: Proposal) -> Proposal:

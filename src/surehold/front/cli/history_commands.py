@@ -23,7 +23,7 @@ from surehold.front.cli.command import (
     with_action,
 )
 from surehold.front.cli.output import TableCell, TableColumn, format_size, parse_timestamp
-from surehold.front.shared.ledger_json import entry_record, format_move
+from surehold.front.shared.ledger_json import describe_approval, entry_record, format_move
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
@@ -153,17 +153,21 @@ def _mode_change(entry: "Entry") -> str:
 def show_command(context: CommandContext, args: argparse.Namespace) -> None:
     with context.open_recorded_workspace() as workspace:
         view = _find_change(workspace, args.change)
-        diff = workspace.history.diff(view.id)
+        diff, proposed = workspace.history.diff(view.id), workspace.history.proposed_diff(view.id)
     if context.json:
         entries = [entry_record(entry, undone_by=view.undone_by) for entry in view.entries]
         facts = {"change_id": view.id, "undone_by": view.undone_by or None}
-        context.out.print_json({**facts, "entries": entries, "diff": diff})
+        other = {"proposed_diff": proposed} if proposed else {}
+        context.out.print_json({**facts, "entries": entries, "diff": diff, **other})
         return
     for label, text in _change_facts(context, view):
         context.out.print_line(f"{context.out.paint(f'{label:<8}', 'dim')} {text}")
     if diff:
         context.out.print_line()
         paint_diff(context.out, diff)
+    if proposed:
+        context.out.print_line("\nThe agent had proposed:")
+        paint_diff(context.out, proposed)
 
 
 def _change_facts(context: CommandContext, view: "ChangeView") -> Iterator[tuple[str, str]]:
@@ -188,6 +192,10 @@ def _change_facts(context: CommandContext, view: "ChangeView") -> Iterator[tuple
             yield "Mode", mode
         if change.trash_id:
             yield "Trash", change.trash_id
+    for label, text in {
+        key: value for entry in view.entries for key, value in describe_approval(entry).items()
+    }.items():
+        yield label, escape_text(text)
     yield "Outcome", _outcome_text(context, view)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from surehold.front.shared.approval_queue import PendingApproval
-from surehold.front.shared.ledger_json import classify_rows, format_move
+from surehold.front.shared.ledger_json import classify_rows, describe_approval, format_move
 from surehold.stores.base import Entry
 from surehold.text.escape import escape_lines, escape_text
 from surehold.workspace.history import ChangeView
@@ -62,8 +62,9 @@ def render_overview(questions: Sequence[PendingApproval], views: Iterable[Change
     )
 
 
-def render_change(view: ChangeView, diff: str, *, cut: bool = False) -> str:
+def render_change(view: ChangeView, diff: str, *, proposed: str = "", cut: bool = False) -> str:
     first = view.entries[0]
+    approval = {label: text for entry in view.entries for label, text in describe_approval(entry).items()}
     facts = [
         ("When", f"{_format_time(first.timestamp)} UTC"),
         ("Who", first.call.agent or "-"),
@@ -72,11 +73,13 @@ def render_change(view: ChangeView, diff: str, *, cut: bool = False) -> str:
         ("Note", first.call.reason),
         ("Refused", "" if first.ok else first.message),
         ("Undone by", view.undone_by),
+        *approval.items(),
     ]
+    instead = f"<h2>What the agent had proposed</h2>{_render_diff(proposed)}" if proposed else ""
     shown = "".join(f"<dt>{name}</dt><dd>{escape(escape_text(value))}</dd>" for name, value in facts if value)
     return (
         f'<section class="card"><h1>{escape(_operation_name(first))} <code>{escape(_path_list(view))}</code></h1>'
-        f"<dl>{shown}</dl>{_render_undo_button(view)}{_render_diff(diff, cut=cut)}</section>"
+        f"<dl>{shown}</dl>{_render_undo_button(view)}{_render_diff(diff, cut=cut)}{instead}</section>"
     )
 
 

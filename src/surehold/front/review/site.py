@@ -98,7 +98,9 @@ class ReviewPage:
         except SureholdError as error:
             return _html_response(markup.render_document("Surehold", "", notice=str(error)), 404)
         try:
-            body = markup.render_change(view, await run_in_threadpool(history.diff, view.id))
+            diff = await run_in_threadpool(history.diff, view.id)
+            proposed = await run_in_threadpool(history.proposed_diff, view.id)
+            body = markup.render_change(view, diff, proposed=proposed)
         except SureholdError:  # the versions were pruned; the ledger keeps the beginning of the diff
             body = markup.render_change(view, "".join(entry.change.diff for entry in view.entries), cut=True)
         return await self._show_page(request, f"Surehold: {view.id}", body)

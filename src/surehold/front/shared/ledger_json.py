@@ -67,14 +67,47 @@ def entry_record(entry: "Entry", *, undone_by: str = "") -> dict[str, Any]:
         "undoes": call.undoes or None,
         "undone_by": undone_by or None,
         "trash_id": change.trash_id or None,
+        "approval": approval_record(entry),
         "hash": entry.hash,
     }
+
+
+def approval_record(entry: "Entry") -> dict[str, Any] | None:
+    """Return what is known about the approval of a change; None for what nothing was decided about."""
+    approval, proposal = entry.call.approval, entry.change.proposal_sha256
+    if approval is None:
+        return None
+    return {
+        "asked": approval.asked,
+        "rule": approval.rule,
+        "where": approval.where or None,
+        "who": approval.who or None,
+        "at": approval.at or None,
+        "note": approval.note or None,
+        "edited": bool(proposal),
+        "proposal_sha256": proposal or None,
+    }
+
+
+def describe_approval(entry: "Entry") -> dict[str, str]:
+    """Return the approval of a change in words, by the label of each fact; nothing when no one was asked."""
+    approval, proposal = entry.call.approval, entry.change.proposal_sha256
+    if approval is None or not approval.asked:
+        return {}
+    by, moment = f" by {approval.who}" if approval.who else "", f"{approval.at[:19].replace('T', ' ')} UTC"
+    answer = f"answered at the {approval.where}{by}, {moment}" if approval.where else f"no answer until {moment}"
+    facts = {
+        "Asked": f"{approval.rule}; {answer}",
+        "Reply": approval.note,
+        "Edited": f"the person changed the content; the agent proposed {proposal}" if proposal else "",
+    }
+    return {label: text for label, text in facts.items() if text}
 
 
 def entry_summary(entry: "Entry") -> dict[str, Any]:
     """Return what a model needs of an entry; what is empty is left out."""
     call, change = entry.call, entry.change
-    row = {
+    row: dict[str, Any] = {
         "seq": entry.seq,
         "changeId": entry.change_id,
         "timestamp": entry.timestamp,
@@ -91,6 +124,9 @@ def entry_summary(entry: "Entry") -> dict[str, Any]:
         "errorKind": entry.error_kind,
         "message": entry.message,
     }
+    if (approval := approval_record(entry)) is not None:
+        approval["proposalSha256"] = approval.pop("proposal_sha256")
+        row["approval"] = {key: value for key, value in approval.items() if value is not None}
     return {key: value for key, value in row.items() if value != ""}
 
 

@@ -15,22 +15,43 @@ The approver is never called while a lock is held. An approval is valid only for
 file or the plan has changed by then, nothing is written.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Literal, Protocol
 
-from surehold.errors import InvalidArgument, PermissionDenied, PermissionRequired, ProtectedPath, StaleFile
+from surehold.errors import (
+    InvalidArgument,
+    PermissionDenied,
+    PermissionRequired,
+    ProtectedPath,
+    StaleFile,
+    SureholdError,
+)
+from surehold.stores.approval import ApprovalRecord
 from surehold.stores.base import Call
 from surehold.text.plan import EditPlan, diff_between
 from surehold.text.rewrite import WriteText
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.access.policy import PathRules
 from surehold.workspace.access.seen_lines import KnownFile
-from surehold.workspace.proposal import AllOf, ChangeRecord, FileReceipt, Proposal, Receipt
+from surehold.workspace.proposal import AllOf, ChangeRecord, FileReceipt, Proof, Proposal, Receipt
 from surehold.workspace.settings import Mode
 
 _DIFF_PREVIEW_CHARS = 8 * 1024
 """How much of a diff a refusal shows."""
+
+AnswerPlace = Literal["page", "form", "editor", "terminal", "callback"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermissionVerdict:
+    """What the rules and the mode say about a change."""
+
+    rule: str
+    """What decided, in the words of the ledger."""
+    why: str = ""
+    """Why approval is required, in one sentence; empty when it is not."""
+    is_protected: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +64,8 @@ class PermissionRequest:
     """What would happen: path, plan with both versions, and the change with its diff and both hashes."""
     why: str
     """Why approval is required, in one sentence."""
+    is_protected: bool = False
+    """Whether a protected path is among the files: then everything must have been shown before it can be allowed."""
 
     @property
     def diff(self) -> str:
@@ -60,6 +83,9 @@ class Approval:
     """Whole texts that the person wants instead, by the paths of the request's files."""
     note: str = ""
     """A message for the model."""
+    where: AnswerPlace = "callback"
+    who: str = ""
+    """Who answered, for the ledger."""
 
 
 class Approver(Protocol):
@@ -111,18 +137,19 @@ class Permission:
     def with_record(self, record: ChangeRecord) -> "Permission":
         return Permission(approver=self._approver, agreement=self._agreed, record=record)
 
-    def reason_to_ask(self, standings: Sequence[PathRules], *, dry_run: bool = False) -> str:
-        """Say why approval is required, or nothing when it is not. Refuse what no approval can allow."""
+    def judge_paths(self, standings: Sequence[PathRules], *, dry_run: bool = False) -> PermissionVerdict:
+        """Say whether approval is required, and which rule decides that. Refuse what no approval can allow."""
         strictest = sorted(standings, key=lambda one: (not one.protected_by, not one.asked_by))
-        reason = next((why for one in strictest if (why := self._reason_for_path(one, dry_run=dry_run))), "")
-        if self.record and not reason:
+        verdicts = [self._judge_path(one, dry_run=dry_run) for one in strictest]
+        verdict = next((one for one in verdicts if one.why), verdicts[0])
+        if self.record and not verdict.why:
             self.record.on_free()
-        return reason
+        return verdict
 
-    def _reason_for_path(self, standing: PathRules, *, dry_run: bool) -> str:
+    def _judge_path(self, standing: PathRules, *, dry_run: bool) -> PermissionVerdict:
         path, mode = standing.path, self.mode
         if mode == "bypassPermissions" or (mode == "plan" and dry_run):
-            return ""
+            return PermissionVerdict(rule=f"mode {mode}")
         if mode == "plan":
             raise PermissionDenied(
                 "This is plan mode, which changes nothing.",
@@ -130,17 +157,17 @@ class Permission:
                 reason="plan_mode",
                 action="Describe the change instead, or ask a person to start in another mode.",
             )
-        why = self._reason_by_rules(standing)
-        if why and mode == "dontAsk":
+        verdict = self._judge_by_rules(standing)
+        if verdict.why and mode == "dontAsk":
             raise PermissionDenied(
                 f"Changing `{path}` requires approval, and mode `dontAsk` never asks.",
                 path=path,
                 reason="dont_ask",
                 action="Work on another file, or ask a person to start in another mode.",
             )
-        return why
+        return verdict
 
-    def _reason_by_rules(self, standing: PathRules) -> str:
+    def _judge_by_rules(self, standing: PathRules) -> PermissionVerdict:
         path, asked_by, program = standing.path, standing.asked_by, standing.program
         if rule := standing.protected_by:
             why = f"`{path}` is protected: `{rule}` configures {program}."
@@ -148,58 +175,90 @@ class Permission:
                 why = f"`{path}` is protected: with it, `{directory}` is a git repository, whose configuration and hooks git runs."
             if self._approver is None or self.mode == "dontAsk":
                 raise ProtectedPath(why, path=path, rule=rule)
-            return why
+            return PermissionVerdict(rule=f"protected {rule}", why=why, is_protected=True)
         if asked_by:
-            return f"The rule `{asked_by}` of this workspace asks before `{path}` is changed."
-        if standing.allowed or self.mode == "acceptEdits" or self._agreed.always:
-            return ""
-        return f"The mode {self.mode} asks before `{path}` is changed."
+            why = f"The rule `{asked_by}` of this workspace asks before `{path}` is changed."
+            return PermissionVerdict(rule=f"ask {asked_by}", why=why)
+        if standing.allowed_by:
+            return PermissionVerdict(rule=f"allow {standing.allowed_by}")
+        if self.mode != "acceptEdits" and self._agreed.always:
+            return PermissionVerdict(rule="allowed for this session")
+        why = "" if self.mode == "acceptEdits" else f"The mode {self.mode} asks before `{path}` is changed."
+        return PermissionVerdict(rule=f"mode {self.mode}", why=why)
 
     def request_approval(
-        self, proposals: Sequence[Proposal], rehearsal: Receipt, call: Call, why: str
-    ) -> "ApprovedProposals":
-        """Ask the approver, and return the proposals bound to what was shown, or to what the person wants instead."""
-        request = PermissionRequest(call=call, files=rehearsal.files, why=why)
-        if self._approver is None:
-            raise _no_approver_error(request)
+        self,
+        proposals: Sequence[Proposal],
+        rehearsal: Receipt,
+        call: Call,
+        verdict: PermissionVerdict,
+        *,
+        timestamp: Callable[[], str],
+    ) -> "AnsweredProposals":
+        """Ask the approver, and return what came of it: a refusal too is an answer, which the ledger keeps."""
+        request = PermissionRequest(
+            call=call, files=rehearsal.files, why=verdict.why, is_protected=verdict.is_protected
+        )
+        asked = ApprovalRecord(asked=self._approver is not None, rule=verdict.rule)
         mode = self.mode
-        approval = self._approver(request)
-        if not approval.allowed:
-            raise PermissionDenied(
-                _denial_message(approval.note),
-                path=request.files[0].path,
-                reason="approval_denied",
-                action="Do not try it again in another way; ask the person what they want instead.",
-                note=approval.note,
-            )
-        if strange := set(approval.contents) - {one.path for one in request.files if one.plan.after.exists}:
-            raise InvalidArgument(
-                f"The approval contains content for `{min(strange)}`, which this change does not write.",
-                reason="strange_content",
-            )
-        pairs = zip(proposals, request.files, strict=True)
-        bound = [_bind_to_approval(proposal, one, approval.contents.get(one.path)) for proposal, one in pairs]
+        try:
+            if self._approver is None:
+                raise _no_approver_error(request)
+            approval = self._approver(request)
+        except SureholdError as error:
+            return AnsweredProposals(record=replace(asked, at=timestamp()), refusal=error)
+        record = replace(asked, where=approval.where, who=approval.who, at=timestamp(), note=approval.note)
+        try:
+            bound = _bind_proposals(proposals, request, approval)
+        except SureholdError as error:
+            return AnsweredProposals(record=record, refusal=error)
         self._agreed.always |= approval.always and self.mode == mode  # it was said about the mode that asked
-        return ApprovedProposals(proposals=tuple(bound), note=approval.note)
+        return AnsweredProposals(record=record, approved=bound)
+
+
+def _bind_proposals(
+    proposals: Sequence[Proposal], request: PermissionRequest, approval: Approval
+) -> tuple[Proposal, ...]:
+    """Return the proposals bound to what was shown, or to what the person wants instead; refuse them if they said no."""
+    if not approval.allowed:
+        raise PermissionDenied(
+            _denial_message(approval.note),
+            path=request.files[0].path,
+            reason="approval_denied",
+            action="Do not try it again in another way; ask the person what they want instead.",
+            note=approval.note,
+        )
+    if strange := set(approval.contents) - {one.path for one in request.files if one.plan.after.exists}:
+        raise InvalidArgument(
+            f"The approval contains content for `{min(strange)}`, which this change does not write.",
+            reason="strange_content",
+        )
+    pairs = zip(proposals, request.files, strict=True)
+    return tuple(_bind_to_approval(proposal, one, approval.contents.get(one.path)) for proposal, one in pairs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovedProposals:
-    proposals: tuple[Proposal, ...]
-    note: str = ""
-    """A message for the model."""
+class AnsweredProposals:
+    """What the person made of the proposals: approved and bound to what was shown, or refused."""
+
+    record: ApprovalRecord
+    approved: tuple[Proposal, ...] = ()
+    refusal: SureholdError | None = None
+
+    @property
+    def proposals(self) -> tuple[Proposal, ...]:
+        """The proposals to make happen; raises the refusal when there is one."""
+        if self.refusal:
+            raise self.refusal
+        return self.approved
 
     def with_note(self, receipt: Receipt) -> Receipt:
         """Return the receipt with the note of the person, and whether they changed the content."""
         first, *others = receipt.files or (None,)
-        if self.note and first:
-            said = f"The person who allowed this says: {self.note}"
+        if self.record.note and first:
+            said = f"The person who allowed this says: {self.record.note}"
             receipt = replace(receipt, files=(replace(first, warnings=(*first.warnings, said)), *others))
-        return replace(receipt, user_modified=any(isinstance(one.edit, ApproverText) for one in self.proposals))
-
-
-class ApproverText(WriteText):
-    """The text of the person who was asked. The caller has not seen it."""
+        return replace(receipt, user_modified=any(one.instead_of is not None for one in self.approved))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,11 +266,15 @@ class ApprovedVersion:
     """The version that was shown to the person who approved the change."""
 
     before: Snapshot
+    proof: Proof | None = None
+    """The caller's own, which held for this version. Asked again, it finds the lines of earlier versions that still count."""
 
     def check(self, file: KnownFile) -> None:
-        """Refuse when the file is another one by now; the caller's own proof was checked for the version shown."""
+        """Refuse when the file is another one by now."""
         path, current = file.path, file.current
         if current.exists == self.before.exists and current.sha256 == self.before.sha256:
+            if self.proof:
+                self.proof.check(file)
             return
         raise StaleFile(
             f"`{path}` changed while waiting for approval.",
@@ -246,11 +309,12 @@ class ApprovedDestination:
 def _bind_to_approval(proposal: Proposal, one: FileReceipt, content: str | None) -> Proposal:
     """Tie a proposal to what was shown; the person's own content needs none of the checks of the caller's."""
     there = ApprovedDestination(one.change.displaced.sha256 if one.change.displaced else "")
-    proposal = replace(proposal, proof=ApprovedVersion(one.plan.before), to_proof=AllOf((proposal.to_proof, there)))
+    proof = ApprovedVersion(one.plan.before, proposal.proof) if one.changed else proposal.proof
+    proposal = replace(proposal, proof=proof, to_proof=AllOf((proposal.to_proof, there)))
     if content is not None:
-        own = ApproverText(_as_proposed(content, one.plan))
+        own = WriteText(_as_proposed(content, one.plan))
         if own.plan(one.plan.before).after != one.plan.after:
-            return replace(proposal, edit=own, checks=())
+            return replace(proposal, edit=own, checks=(), instead_of=one.plan.after)
     wanted = one.plan.after.sha256
 
     def check_same_plan(plan: EditPlan) -> tuple[str, ...]:

@@ -35,8 +35,12 @@ class PathRules:
     """The directory that is a git repository, or becomes one with this file in it."""
     asked_by: str = ""
     """The rule that requires approval."""
-    allowed: bool = False
-    """Whether a rule allows it without approval."""
+    allowed_by: str = ""
+    """The rule that allows it without approval."""
+
+    @property
+    def allowed(self) -> bool:
+        return bool(self.allowed_by)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +91,7 @@ class Policy:
             program=PROGRAM_BY_RULE.get(rule, "other programs"),
             git_directory=git_directory,
             asked_by=next((rule for name in names if (rule := _matching_rule(self.ask, name))), ""),
-            allowed=all(_matching_rule(self.allow, name) for name in names),
+            allowed_by=_matching_rule(self.allow, final) if _matching_rule(self.allow, requested) else "",
         )
 
     def _protecting_rule(self, name: str) -> str:

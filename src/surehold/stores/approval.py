@@ -1,0 +1,23 @@
+"""What the ledger keeps about the approval of a change."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRecord:
+    """Whether a person was asked about a change, by which rule, and what they answered."""
+
+    asked: bool = False
+    rule: str = ""
+    """What decided whether to ask, such as `mode default`, `ask *.lock` or `protected .bashrc`."""
+    where: str = ""
+    """Where it was answered: `page`, `form`, `editor`, `terminal` or `callback`; empty when no answer came."""
+    who: str = ""
+    at: str = ""
+    """When the answer came, or the question was given up: UTC, ISO 8601."""
+    note: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields that do not hold their default: only those are part of an entry's hash."""
+        return {one.name: value for one in fields(self) if (value := getattr(self, one.name))}
