@@ -54,6 +54,7 @@ def test_the_log_as_json_has_every_fact(shell: Shell) -> None:
             "undoes",
             "undone_by",
             "trash_id",
+            "approval",
             "hash",
         ),
     ]

@@ -125,6 +125,32 @@ def test_all_of_this_call_is_asked_once(shell: Shell) -> None:
     assert sorted(path.name for path in shell.root.iterdir()) == ["a.txt", "b.txt"]
 
 
+@requirement("approval:shown:pages")
+def test_a_long_change_is_shown_page_by_page_at_the_keyboard(shell: Shell) -> None:
+    rows = "".join(f"row {n} of the data\n" for n in range(2_000))
+    make = ("tool", "create_file", "--json", json.dumps({"path": "a.txt", "content": rows}), "--mode", "default")
+    code, _, shown = typed(shell, "a\nm\ny\n", *make)
+
+    assert (code, (shell.root / "a.txt").read_text()) == (0, rows)
+    assert "1 file, +2,000 −0 lines, 0 → 40,890 bytes." in shown
+    assert (
+        shown.index("unseen lines? m = show more")
+        < shown.index("+row 1999 of the data")
+        < shown.index("Allow this change?")
+    )
+    approval = shell.json("log")["entries"][0]["approval"]
+    assert (approval["where"], approval["who"], approval["rule"]) == ("terminal", "ada", "mode default")
+
+
+@requirement("approval:shown:protected")
+def test_a_protected_file_is_not_allowed_at_the_keyboard_before_all_of_it_was_shown(shell: Shell) -> None:
+    line = json.dumps({"path": ".envrc", "content": "x" * 30_000})
+    code, _, shown = typed(shell, "y\nn\n", "tool", "create_file", "--json", line)
+
+    assert (code, list(shell.root.iterdir())) == (1, [])
+    assert shown.count("1 unseen line of a protected file") == 2
+
+
 @requirement("claude:permission:no_channel")
 def test_without_a_terminal_no_one_is_asked_and_the_rules_still_hold(shell: Shell) -> None:
     refused = shell(*MAKE)

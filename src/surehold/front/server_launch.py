@@ -101,7 +101,9 @@ def _prepare_http(adapter: "Adapter", order: ServerLaunch, workspace: "Workspace
 
         secret = f"#{settings.token}" if order.show_token else ""
         _print_to_stderr(f"Review what agents do: http://{settings.address}/{secret}")
-        routes = ReviewPage(workspace, adapter.approvals, token=settings.token).make_routes()
+        adapter.announce_page(f"http://{settings.address}")
+        page = ReviewPage(workspace, adapter.approvals, token=settings.token, token_is_printed=order.show_token)
+        routes = page.make_routes()
     return partial(serve_http, listener=listener, settings=settings, routes=routes)
 
 

@@ -38,6 +38,21 @@ def escape_lines(text: str) -> str:
     return "\n".join(rows)
 
 
+_EDITABLE_ESCAPE = re.compile("⟦U\\+(10[0-9A-F]{4}|[0-9A-F]{4,5})⟧")
+
+
+def escape_editable(text: str) -> str:
+    """Return lines for a box in which a person edits them, with visible escapes that `unescape_editable` turns back exactly."""
+    marked = _EDITABLE_ESCAPE.sub(lambda match: f"⟦U+27E6⟧{match[0][1:]}", text)  # it only looks like one of ours
+    if marked.isascii() and marked.replace("\n", "").replace("\t", "").isprintable():
+        return marked
+    return "".join(c if c in "\n\t" or _escape_character(c) == c else f"⟦U+{ord(c):04X}⟧" for c in marked)
+
+
+def unescape_editable(text: str) -> str:
+    return _EDITABLE_ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
+
+
 @cache
 def _escape_character(character: str) -> str:
     code = ord(character)

@@ -12,6 +12,7 @@ from acp.schema import AllowedOutcome, RequestPermissionResponse
 from front.acp.editor import Editor, Json, choosing, closing, run, silent
 from front.acp.place import Place, call
 from front.mcp.client import StdioClient, surehold
+from spec.marks import requirement
 
 
 def test_an_allowed_edit_is_announced_asked_about_run_and_reported(place: Place) -> None:
@@ -288,6 +289,27 @@ def test_a_long_text_in_the_arguments_is_cut_and_marked_in_the_events_only(place
 
     run(scenario())
     assert place.get("long.txt") == text.encode()
+
+
+@requirement("approval:shown:form")
+def test_what_the_editor_does_not_show_is_named_in_the_answer_or_refused(place: Place) -> None:
+    text = "a line of the data\n" * 40_000
+
+    async def scenario() -> None:
+        async with place.editor(answer=choosing("allow_always")) as editor:
+            await editor.say(call("create_file", path="long.txt", content=text))
+            offered = [(one["optionId"], one["name"]) for one in editor.questions[0]["options"]]
+            assert offered == [("allow_once", "Allow 40,000 unseen lines"), ("reject_once", "Reject")]
+            assert not (place.root / "long.txt").exists(), "what was not offered was taken for a yes"
+            editor.answer = choosing("allow_once")
+            await editor.say(call("create_file", path="long.txt", content=text))
+            assert place.get("long.txt") == text.encode()
+            await editor.say(call("create_file", path=".bashrc", content=text))
+            assert editor.events[-1]["rawOutput"]["error"]["reason"] == "cannot_be_shown"
+            assert len(editor.questions) == 2
+
+    run(scenario())
+    assert not (place.root / ".bashrc").exists()
 
 
 def test_an_edit_of_a_large_file_makes_small_messages(place: Place) -> None:

@@ -205,7 +205,8 @@ def test_everything_that_would_happen_is_said_in_the_question(site: Site, server
     assert (site.root / "n").stat().st_mode & 0o777 == 0o755
 
     Agent(server, "create_file", path="long.txt", content="".join(f"line {i}\n" for i in range(20_000)))
-    expect(question).to_contain_text("The diff is longer than what is shown here.")
+    expect(question).to_contain_text("1 file, +20,000 −0 lines, 0 → 208,890 bytes.")
+    expect(question).to_contain_text("lines of this change are not shown whole here.")
 
 
 @needs_browser

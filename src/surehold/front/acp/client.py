@@ -1,14 +1,18 @@
 """Sends events and approval questions to the client of one session. Anything but an explicit yes is a no."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from surehold.errors import PermissionRequired
 from surehold.front.acp.events import EVENT_FORMATS, Dialect, ToolEvent, to_acp_update
-from surehold.front.acp.file_diffs import preview_changes
+from surehold.front.acp.file_diffs import ChangePreview, preview_changes
 from surehold.front.acp.locations import changed_locations
-from surehold.front.shared.approval_queue import Decision, approval_for, client_gone_error
+from surehold.front.shared.approval_queue import Decision, approval_for, cannot_show_error, client_gone_error
+from surehold.front.shared.change_text import ChangeText, unseen_lines
+from surehold.front.shared.person import person_name
 from surehold.front.shared.sanitize import ensure_utf8
 from surehold.text.escape import escape_text
 from surehold.tools.spec import Json
@@ -21,18 +25,40 @@ if TYPE_CHECKING:
 
 PLAN_KEY = "surehold/plan"
 OptionKind = Literal["allow_once", "allow_always", "reject_once"]
-_OPTIONS: tuple[tuple[OptionKind, str, Decision], ...] = (
-    ("allow_once", "Allow", "allow"),
-    ("allow_always", "Allow every change in this session", "always"),
-    ("reject_once", "Reject", "refuse"),
+_SPLIT_IT = "Make it in smaller changes that can be shown, or ask the person to make it."
+
+
+class ApprovalOption(NamedTuple):
+    """What can be chosen, and what it means. The kind is the id too; any other id does not approve."""
+
+    kind: OptionKind
+    name: str
+    decision: Decision
+
+
+_REJECT = ApprovalOption("reject_once", "Reject", "refuse")
+_PLAIN_OPTIONS = (
+    ApprovalOption("allow_once", "Allow", "allow"),
+    ApprovalOption("allow_always", "Allow every change in this session", "always"),
+    _REJECT,
 )
-"""What can be chosen, and what it means. The kind is the id too; any other id does not approve."""
 
 
-def pending_call(event: ToolEvent, request: PermissionRequest, *, root: str) -> Json:
+def options_for(request: PermissionRequest, seen: ChangePreview) -> tuple[ApprovalOption, ...]:
+    """Return what can be chosen; a protected path whose diff the editor does not show cannot be allowed."""
+    unseen = sum(row.kind in {"added", "removed"} for row in ChangeText(seen.hidden).rows)
+    if not unseen:
+        return _PLAIN_OPTIONS
+    if request.is_protected:
+        raise cannot_show_error(request, unseen, action=_SPLIT_IT)
+    return (ApprovalOption("allow_once", f"Allow {unseen_lines(unseen)}", "allow"), _REJECT)
+
+
+def pending_call(event: ToolEvent, request: PermissionRequest, seen: ChangePreview, *, root: str) -> Json:
     """Return the call that waits, with the difference it would make."""
-    seen = preview_changes(request.files, root=root)
-    text = "\n".join(row for row in (request.why, *map(_describe_outcome, request.files), *seen.notes) if row)
+    totals = f"{ChangeText(request.files).totals}."
+    rows = (request.why, totals, *map(_describe_outcome, request.files), *seen.notes)
+    text = "\n".join(row for row in rows if row)
     locations = changed_locations(request.files, root=root) or event.locations
     spelled = to_acp_update(replace(event, locations=locations, text=text, diffs=seen.diffs))
     del spelled["sessionUpdate"]
@@ -63,11 +89,12 @@ def bound_plan(request: PermissionRequest) -> Json:
     return ensure_utf8({"why": request.why, "operation": request.call.operation, "files": files})
 
 
-def approval_from_outcome(outcome: Any) -> Approval:
+def approval_from_outcome(outcome: Any, options: Sequence[ApprovalOption]) -> Approval:
+    answer = partial(approval_for, where="editor", who=person_name())
     if getattr(outcome, "outcome", None) != "selected":
-        return approval_for("refuse", note="the question was closed without an answer")
+        return answer("refuse", note="the question was closed without an answer")
     chosen = getattr(outcome, "option_id", None)
-    return approval_for(next((decision for kind, _, decision in _OPTIONS if kind == chosen), None))
+    return answer(next((one.decision for one in options if one.kind == chosen), None))
 
 
 class ClientChannel:
@@ -95,11 +122,13 @@ class ClientChannel:
         """Ask the person, and wait for the answer as long as it takes."""
         from acp.schema import PermissionOption, ToolCallUpdate
 
-        options = [PermissionOption(option_id=kind, name=name, kind=kind) for kind, name, _ in _OPTIONS]
+        seen = preview_changes(request.files, root=root)
+        offered = options_for(request, seen)
+        options = [PermissionOption(option_id=kind, name=name, kind=kind) for kind, name, _ in offered]
         try:
             answer = await self._client.request_permission(
                 session_id=self._session_id,
-                tool_call=ToolCallUpdate.model_validate(pending_call(begun, request, root=root)),
+                tool_call=ToolCallUpdate.model_validate(pending_call(begun, request, seen, root=root)),
                 options=options,
                 **{PLAN_KEY: bound_plan(request)},
             )
@@ -109,4 +138,4 @@ class ClientChannel:
             message = f"The client could not ask for approval: {ensure_utf8(str(error))[:200]}."
             action = "Ask the person, and make the change again if it is wanted."
             raise PermissionRequired(message, reason="approval_failed", action=action) from error
-        return approval_from_outcome(answer.outcome)
+        return approval_from_outcome(answer.outcome, offered)

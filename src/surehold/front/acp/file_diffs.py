@@ -27,10 +27,12 @@ class ChangePreview:
     diffs: tuple[FileDiff, ...] = ()
     notes: tuple[str, ...] = ()
     """About what the diffs do not show."""
+    hidden: tuple[FileReceipt, ...] = ()
+    """Files whose content changes and is not in the diffs."""
 
 
 def preview_changes(files: Iterable[FileReceipt], *, root: str) -> ChangePreview:
-    diffs, notes, room, left = list[FileDiff](), list[str](), _MAX_TOTAL_CHARS, 0
+    diffs, notes, hidden, room, left = list[FileDiff](), list[str](), list[FileReceipt](), _MAX_TOTAL_CHARS, 0
     for one in files:
         if not one.changed:
             continue
@@ -38,6 +40,8 @@ def preview_changes(files: Iterable[FileReceipt], *, root: str) -> ChangePreview
         path = name if name.startswith("/") else f"{root.rstrip('/')}/{name}"
         pieces = _file_diffs(path, one.plan)
         size = sum(len(piece.new) + len(piece.old or "") for piece in pieces)
+        if one.plan.changes_bytes and (size > min(_MAX_FILE_CHARS, room) or not _is_text(one.plan)):
+            hidden.append(one)
         if size <= min(_MAX_FILE_CHARS, room):
             diffs += pieces
             room -= size
@@ -50,7 +54,7 @@ def preview_changes(files: Iterable[FileReceipt], *, root: str) -> ChangePreview
             notes.append(f"{escape_text(one.path)} is binary ({before:,} → {after:,} bytes).")
     if left:
         notes.append(f"The diffs of {left:,} more {'file' if left == 1 else 'files'} are too large to be shown here.")
-    return ChangePreview(diffs=tuple(diffs), notes=tuple(notes))
+    return ChangePreview(diffs=tuple(diffs), notes=tuple(notes), hidden=tuple(hidden))
 
 
 def _is_text(plan: EditPlan) -> bool:

@@ -108,7 +108,7 @@ class ReportedCall:
     def _request_approval(self, request: PermissionRequest) -> Approval:
         return self._approvals.ask(
             request,
-            show=lambda request: run_on_loop(self._ask_client(request), self._loop),
+            show=lambda _: run_on_loop(self._ask_client(request), self._loop),
             cancelled=lambda: self._cancel.is_cancelled,
         )
 

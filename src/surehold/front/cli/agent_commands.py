@@ -16,10 +16,10 @@ from surehold.front.cli.command import (
     command,
     flag,
     parse_positive,
-    person_name,
     repeatable,
 )
 from surehold.front.cli.permission_options import ask_at_keyboard, permission_arguments, permission_settings
+from surehold.front.shared.person import person_name
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:

@@ -8,6 +8,9 @@ from surehold.front.shared.ledger_json import RowKind, classify_rows, count_chan
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from surehold.front.shared.change_text import TextRow
     from surehold.workspace.proposal import Receipt
 
 _ROW_STYLES: dict[RowKind, TextStyle] = {
@@ -44,6 +47,15 @@ def paint_diff(out: Output, diff: str, *, header: TextStyle = "bold") -> None:
     for kind, row in found:
         text = row.removesuffix("\r") if hide_cr else row
         out.print_line(out.paint(escape_text(text, keep="\t"), styles.get(kind, "plain")))
+
+
+def paint_rows(out: Output, rows: "Iterable[TextRow]") -> None:
+    """Print the rows of a question, which are escaped already."""
+    for kind, text in rows:
+        if kind == "warning":
+            out.print_line(f"{out.paint('Warning', 'yellow')}: {text}")
+        else:
+            out.print_line(text if kind == "file" else out.paint(text, _ROW_STYLES.get(kind, "plain")))
 
 
 def print_receipt(context: CommandContext, receipt: "Receipt", verb: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from surehold.errors import NotFound, SureholdError
 from surehold.front.cli.output import Output
+from surehold.front.shared.person import person_name
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
@@ -169,11 +170,6 @@ def parse_positive(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
     return int(text)
-
-
-def person_name() -> str:
-    """Return the name under which a person's changes are recorded."""
-    return os.environ.get("USER") or "person"
 
 
 def short_id(name: str) -> str:

@@ -18,12 +18,12 @@ from surehold.front.cli.command import (
     command,
     flag,
     parse_positive,
-    person_name,
     short_id,
     with_action,
 )
 from surehold.front.cli.output import TableCell, TableColumn, format_size, parse_timestamp
 from surehold.front.shared.ledger_json import describe_approval, entry_record, format_move
+from surehold.front.shared.person import person_name
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:

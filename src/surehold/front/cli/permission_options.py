@@ -3,17 +3,17 @@
 import argparse
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from surehold.front.cli.change_view import paint_diff
+from surehold.front.cli.change_view import paint_rows
 from surehold.front.cli.command import Argument, CommandContext, argument, as_path, choice, repeatable
-from surehold.text.escape import escape_text
+from surehold.front.shared.person import person_name
 from surehold.workspace.settings import MODES
 
 if TYPE_CHECKING:
     from surehold.app import Settings
-    from surehold.front.shared.approval_queue import Decision
-    from surehold.workspace.access.permission import Approver, PermissionRequest
+    from surehold.front.shared.approval_queue import Decision, PendingApproval
+    from surehold.workspace.access.permission import Approver
     from surehold.workspace.settings import Mode
 
 _REQUIRE_READ_HELP = (
@@ -24,6 +24,7 @@ _ON_STALE_HELP = (
     "an Edit of a file that changed since it was read: refuse it (reject, default), "
     "or apply it if its lines are provably the same (rebase)"
 )
+_FIRST_VIEW_CHARS = 20_000
 _ASKED_ABOUT = {"acceptEdits": "protected paths only", "default": "every change"}
 
 
@@ -57,39 +58,58 @@ def permission_settings(context: CommandContext, args: argparse.Namespace) -> "S
 
 def ask_at_keyboard(context: CommandContext) -> "Approver | None":
     """Return an approver that asks the person at the terminal; None without a terminal."""
-    out = context.err
-    if not (out.is_terminal and sys.stdin.isatty()):
+    if not (context.err.is_terminal and sys.stdin.isatty()):
         return None
 
     from concurrent.futures import Future
 
-    from surehold.front.shared.approval_queue import ApprovalQueue, approval_for
+    from surehold.front.shared.approval_queue import ApprovalQueue, PendingApproval, approval_for
     from surehold.workspace.access.permission import Approval
 
-    def show_question(request: "PermissionRequest") -> "Future[Approval]":
-        out.print_labelled("Approval required", request.why, "yellow", "bold")
-        for one in request.files:
-            out.print_line(escape_text(one.summary))
-            for warning in one.warnings:
-                out.print_labelled("Warning", warning, "yellow")
-            paint_diff(out, one.change.diff)
-            if one.change.diff_truncated:
-                out.print_line(out.paint("[The diff is too long to show in full.]", "dim"))
-        decision, answer = _read_decision(context), Future[Approval]()
-        answer.set_result(approval_for(decision, note="" if decision else "no answer was given"))
+    def show_question(question: PendingApproval) -> Future[Approval]:
+        decision, answer = _ask_page_by_page(context, question), Future[Approval]()
+        note = "" if decision else "no answer was given"
+        answer.set_result(approval_for(decision, where="terminal", who=person_name(), note=note))
         return answer
 
     return partial(ApprovalQueue().ask, show=show_question)
 
 
-def _read_decision(context: CommandContext) -> "Decision | None":
+def _ask_page_by_page(context: CommandContext, question: "PendingApproval") -> "Decision | None":
+    """Show the change as far as it fits, and more of it on request; return what the person decided."""
+    out, text = context.err, question.text
+    out.print_labelled("Approval required", question.request.why, "yellow", "bold")
+    out.print_line(f"{text.totals}.")
+    view = text.view(_FIRST_VIEW_CHARS)
+    paint_rows(out, view.rows)
+    opened = set[int]()
+    while True:
+        unseen = text.count_unseen(view, opened)
+        decision = _read_decision(context, unseen, is_protected=question.request.is_protected)
+        if decision != "more":
+            return decision
+        opened.add(len(opened) + 1)
+        out.print_line(f"Page {len(opened)} of {text.page_count}:")
+        paint_rows(out, text.page(len(opened)))
+
+
+def _read_decision(context: CommandContext, unseen: int, *, is_protected: bool) -> "Decision | Literal['more'] | None":
     """Return what the person typed; None at the end of the input."""
-    decisions: dict[str, Decision] = {"y": "allow", "n": "refuse", "a": "always"}
+    from surehold.front.shared.change_text import unseen_lines
+
+    answers: dict[str, Decision | Literal["more"]] = {"y": "allow", "n": "refuse", "a": "always"}
+    prompt = "Allow this change? y = yes, n = no, a = yes to all of this call: "
+    if unseen and is_protected:
+        answers = {"m": "more", "n": "refuse"}
+        prompt = f"There are {unseen_lines(unseen)} of a protected file. m = show more, n = no: "
+    elif unseen:
+        answers = {"m": "more", "y": "allow", "n": "refuse"}
+        prompt = f"Allow {unseen_lines(unseen)}? m = show more, y = yes, n = no: "
     while True:
         with context.err.guard_stream() as stream:
-            stream.write("Allow this change? y = yes, n = no, a = yes to all of this call: ")
+            stream.write(prompt)
             stream.flush()
         row = sys.stdin.readline()
         word = row.strip().casefold()[:1]
-        if not row or word in decisions:
-            return decisions.get(word)
+        if not row or word in answers:
+            return answers.get(word)

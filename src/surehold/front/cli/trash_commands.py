@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from surehold.errors import AlreadyExists, InvalidArgument, SureholdError
 from surehold.front.cli.change_view import print_receipt
-from surehold.front.cli.command import CommandContext, argument, command, flag, person_name, short_id, with_action
+from surehold.front.cli.command import CommandContext, argument, command, flag, short_id, with_action
 from surehold.front.cli.output import TableColumn, format_count, format_size
 from surehold.front.shared.ledger_json import trash_record
+from surehold.front.shared.person import person_name
 
 if TYPE_CHECKING:
     from surehold.workspace.workspace import Workspace

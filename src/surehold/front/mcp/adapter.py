@@ -125,6 +125,10 @@ class Adapter:
         )
         self._prompts = {one.name: one for one in (guidance, *prompts)}
 
+    def announce_page(self, url: str) -> None:
+        """Say where the review page is, for the questions that point to it."""
+        self._router.page_url = url
+
     # The server itself.
     def describe_server(self) -> Json:
         from surehold import __version__

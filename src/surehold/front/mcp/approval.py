@@ -1,7 +1,8 @@
 """Asks a person about a change over MCP: the form, the meaning of the reply, and who is asked for which call.
 
-1. The form shows everything that would happen: the tool, why approval is required, the files, and the diff. What does
-   not fit is saved as a resource, and the form says where.
+1. The form says how much it is, and shows everything that would happen: the tool, why approval is required, the files,
+   and the diff. What does not fit is saved as a resource and shown on the review page, and the form says where. Then the
+   answer is "allow N unseen lines", and a protected path cannot be allowed in the form at all.
 2. Nothing in it can control the display: names, text from agents and text from files are escaped.
 3. Only an explicit yes approves. A form that comes back without a decision, and a window that was closed, mean no.
 4. In the stateless era a call ends with the question, and is made again with the answer. The client carries only the id
@@ -10,26 +11,35 @@
    question would happen twice.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
 from functools import partial
 
 from surehold.errors import PermissionRequired
-from surehold.front.mcp.results import KeepText, cut_text_to_fit
+from surehold.front.mcp.results import KeepText
 from surehold.front.mcp.sessions import INVALID_PARAMS, Caller, CallerSession, ElicitationReply, RpcError, ShowForm
-from surehold.front.shared.approval_queue import ApprovalQueue, Decision, PendingApproval, approval_for
+from surehold.front.shared.approval_queue import (
+    ApprovalQueue,
+    Decision,
+    PendingApproval,
+    approval_for,
+    cannot_show_error,
+)
+from surehold.front.shared.change_text import ChangeText, TextRow, TextView, unseen_lines
 from surehold.front.shared.sanitize import ensure_utf8
-from surehold.text.escape import escape_lines, escape_text, preview_text
-from surehold.text.measure import TextRoom
+from surehold.text.escape import escape_text, preview_text
 from surehold.tools.spec import Json
 from surehold.workspace.access.permission import Approval, Approver, PermissionRequest
 
 ONCE, ALWAYS, REFUSE = "allow once", "allow all in this session", "refuse"
-_DECISIONS: Mapping[str, Decision] = {ONCE: "allow", ALWAYS: "always", REFUSE: "refuse"}
 _PERMISSION_KEY = "permission"
 _MAX_MESSAGE_CHARS = 8_000
 _MAX_REASON_CHARS = 300
 _MAX_NOTE_CHARS = 500
-_MAX_LISTED_FILES = 50
+_NOTE_CHARS = 400
+"""Characters for the sentences that say what is not shown, and where it is."""
+_SPLIT_IT = "Make it in smaller changes that can be shown, or ask the person to make it; `surehold serve` has a page that shows all of it."
 
 
 class InputRequired(Exception):
@@ -55,6 +65,8 @@ class ApprovalRouter:
         self._queue = queue
         self._keep = keep
         self._has_page = has_page
+        self.page_url = ""
+        """Where the review page is, once the port is open."""
 
     def take_earlier_question(self, tool: str, caller: Caller) -> PendingApproval | None:
         if caller.round is None or not caller.round.state:
@@ -71,35 +83,49 @@ class ApprovalRouter:
         if asked and asked.request.call.session != owner.session.id:
             raise RpcError(INVALID_PARAMS, "Another session was asked; call again without requestState.")
         if caller.show_form is not None:
-            return partial(self._ask_at_client, caller.show_form, caller.cancelled)
+            return partial(self._ask_at_client, caller.show_form, caller)
         if caller.round is None:
-            return partial(self._queue.ask, cancelled=caller.cancelled) if self._has_page else None
+            return partial(self._ask_on_page, caller) if self._has_page else None
         if not one_change:
             return _refuse_one_by_one
         reply = caller.round.replies.get(_PERMISSION_KEY)
         answered = [(asked, reply)] if asked and reply else []
-        return partial(self._ask_between_calls, answered, tool, owner.handle)
+        return partial(self._ask_between_calls, answered, tool, owner.handle, caller)
 
-    def _ask_at_client(
-        self, show_form: ShowForm, cancelled: Callable[[], bool], request: PermissionRequest
-    ) -> Approval:
-        form = form_for_request(request, keep=self._keep)
-        read = partial(approval_from_reply, request=request)
-        return self._queue.ask(request, show=lambda _: show_form(form, read), cancelled=cancelled)
+    def _ask_on_page(self, caller: Caller, request: PermissionRequest) -> Approval:
+        return self._queue.ask(request, cancelled=caller.cancelled, gone=caller.gone)
+
+    def _ask_at_client(self, show_form: ShowForm, caller: Caller, request: PermissionRequest) -> Approval:
+        form = ApprovalForm.for_request(request)
+        if form.must_be_refused and not self._has_page:
+            raise cannot_show_error(request, form.unseen, action=_SPLIT_IT)
+
+        def show(question: PendingApproval) -> Future[Approval]:
+            page = f"{self.page_url}/review/question/{question.id}" if self._has_page else ""
+            read = partial(form.read_reply, who=caller.who, page=page)
+            return show_form(form.as_params(keep=self._keep, page=page), read)
+
+        return self._queue.ask(request, show=show, listed=self._has_page, cancelled=caller.cancelled, gone=caller.gone)
 
     def _ask_between_calls(
         self,
         answered: list[tuple[PendingApproval, ElicitationReply]],
         tool: str,
         handle: str,
+        caller: Caller,
         request: PermissionRequest,
     ) -> Approval:
+        form = ApprovalForm.for_request(request)
+        if form.must_be_refused and self._has_page:
+            return self._ask_on_page(caller, request)  # a parked question cannot be answered there
+        if form.must_be_refused:
+            raise cannot_show_error(request, form.unseen, action=_SPLIT_IT)
         if not answered:
             state = self._queue.park(request, tool=tool, handle=handle)
-            raise InputRequired(form_for_request(request, keep=self._keep), state)
+            raise InputRequired(form.as_params(keep=self._keep), state)
         asked, reply = answered.pop()
         asked.check_same_change(request)
-        return approval_from_reply(reply, request)
+        return form.read_reply(reply, who=caller.who)
 
 
 def _refuse_one_by_one(request: PermissionRequest) -> Approval:
@@ -108,49 +134,96 @@ def _refuse_one_by_one(request: PermissionRequest) -> Approval:
     raise PermissionRequired(message, path=request.files[0].path, action=action)
 
 
-def form_for_request(request: PermissionRequest, *, keep: KeepText) -> Json:
-    """Return the question with a form to fill in, as the protocol spells it."""
-    message = cut_text_to_fit(_message_text(request), TextRoom(size=_MAX_MESSAGE_CHARS), keep)
-    properties: Json = {
-        "decision": {"type": "string", "title": "Decision", "enum": [ONCE, ALWAYS, REFUSE]},
-        "note": {"type": "string", "title": "Note to the agent", "maxLength": _MAX_NOTE_CHARS},
-    }
-    if _is_editable(request):
-        # Without the proposed text in it: a field of one line would flatten that, and it would come back as a wish.
-        properties["content"] = {
-            "type": "string",
-            "title": "Other content",
-            "description": "The whole file as you want it instead; leave it empty to take the change as it is.",
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalForm:
+    """A question as a form: what of the change it shows, and which answers follow from that."""
+
+    request: PermissionRequest
+    head: str
+    text: ChangeText
+    view: TextView
+
+    @classmethod
+    def for_request(cls, request: PermissionRequest) -> "ApprovalForm":
+        text = ChangeText(request.files)
+        head = _head_text(request, text)
+        return cls(request=request, head=head, text=text, view=text.view(_MAX_MESSAGE_CHARS - _NOTE_CHARS - len(head)))
+
+    @property
+    def unseen(self) -> int:
+        return self.text.count_unseen(self.view)
+
+    @property
+    def must_be_refused(self) -> bool:
+        """Whether it is about a protected path and does not show everything."""
+        return self.request.is_protected and bool(self.unseen)
+
+    @property
+    def decisions(self) -> Mapping[str, Decision]:
+        if not self.unseen:
+            return {ONCE: "allow", ALWAYS: "always", REFUSE: "refuse"}
+        if self.request.is_protected:
+            return {REFUSE: "refuse"}
+        return {f"allow {unseen_lines(self.unseen)} once": "allow", REFUSE: "refuse"}
+
+    def as_params(self, *, keep: KeepText, page: str = "") -> Json:
+        """Return the question with a form to fill in, as the protocol spells it."""
+        properties: Json = {
+            "decision": {"type": "string", "title": "Decision", "enum": list(self.decisions)},
+            "note": {"type": "string", "title": "Note to the agent", "maxLength": _MAX_NOTE_CHARS},
         }
-    schema: Json = {"type": "object", "properties": properties, "required": ["decision"]}
-    return {"mode": "form", "message": ensure_utf8(message), "requestedSchema": schema}
+        if _is_editable(self.request) and not self.must_be_refused:
+            # Without the proposed text in it: a field of one line would flatten that, and it would come back as a wish.
+            properties["content"] = {
+                "type": "string",
+                "title": "Other content",
+                "description": "The whole file as you want it instead; leave it empty to take the change as it is.",
+            }
+        schema: Json = {"type": "object", "properties": properties, "required": ["decision"]}
+        return {"mode": "form", "message": ensure_utf8(self._message(keep, page)), "requestedSchema": schema}
+
+    def _message(self, keep: KeepText, page: str) -> str:
+        rows = [self.head]
+        if self.unseen:
+            rows.append(f"Not everything fits here: {unseen_lines(self.unseen)}.")
+            rows += [f"Read all of it, and answer, at {page}"] if page else []
+        rows += ["", *map(_row_text, self.view.rows)]
+        if self.unseen:
+            uri = keep(f"{self.head}\n\n{self.text.whole}", "text/plain")
+            rows.append(f"[{unseen_lines(self.unseen)} did not fit. All of it is the resource {uri}]")
+        return "\n".join(rows)
+
+    def read_reply(self, reply: ElicitationReply, *, who: str = "", page: str = "") -> Approval:
+        """Return what the reply means; an answer that was not offered approves nothing."""
+        note = str(reply.content.get("note") or "")[:_MAX_NOTE_CHARS].strip()
+        answer = partial(approval_for, where="form", who=who)
+        if reply.action == "cancel":
+            return answer("refuse", note="the question was closed without an answer")
+        if reply.action == "decline":
+            return answer("refuse", note=note)
+        decision = self.decisions.get(str(reply.content.get("decision")))
+        if decision is None and self.unseen:
+            where = f"; read all of it, and answer, at {page}" if page else ""
+            return answer(None, note=f"the form did not show all of it ({unseen_lines(self.unseen)}){where}")
+        return answer(decision, note=note, contents=_edited_contents(reply, self.request))
 
 
-def approval_from_reply(reply: ElicitationReply, request: PermissionRequest) -> Approval:
-    note = str(reply.content.get("note") or "")[:_MAX_NOTE_CHARS].strip()
-    if reply.action == "cancel":
-        return approval_for("refuse", note="the question was closed without an answer")
-    if reply.action == "decline":
-        return approval_for("refuse", note=note)
-    decision = _DECISIONS.get(str(reply.content.get("decision")))
-    return approval_for(decision, note=note, contents=_edited_contents(reply, request))
-
-
-def _message_text(request: PermissionRequest) -> str:
-    call, files = request.call, request.files
-    rows = [f"`{escape_text(call.tool)}` wants to change {len(files)} {'file' if len(files) == 1 else 'files'}."]
-    rows.append(escape_text(request.why))
+def _head_text(request: PermissionRequest, text: ChangeText) -> str:
+    call = request.call
+    rows = [f"`{escape_text(call.tool)}` wants to change {text.totals}.", escape_text(request.why)]
     if call.reason:
         rows.append(f"Reason given by the agent: {escape_text(preview_text(call.reason, _MAX_REASON_CHARS))}")
-    rows += [f"- {escape_text(one.summary)}" for one in files[:_MAX_LISTED_FILES]]
-    if len(files) > _MAX_LISTED_FILES:
-        rows.append(f"- and {len(files) - _MAX_LISTED_FILES} more")
-    rows += [f"Warning: {escape_text(warning)}" for one in files for warning in one.warnings]
-    diff = escape_lines(request.diff).rstrip("\n")
-    rows += ["", diff] if diff else []
-    if any(one.change.diff_truncated for one in files):
-        rows.append("[The difference is longer than what can be shown.]")
     return "\n".join(rows)
+
+
+def _row_text(row: TextRow) -> str:
+    match row.kind:
+        case "file":
+            return f"- {row.text}"
+        case "warning":
+            return f"Warning: {row.text}"
+        case _:
+            return row.text
 
 
 def _is_editable(request: PermissionRequest) -> bool:

@@ -22,11 +22,11 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from surehold.errors import InvalidArgument
 from surehold.front.mcp.options import LOOPBACK_HOSTS, HttpSettings, url_host
-from surehold.front.mcp.server import PRINCIPAL_KEY, BoundServer, ShutdownSignals
+from surehold.front.mcp.server import DISCONNECTED_KEY, PRINCIPAL_KEY, BoundServer, ShutdownSignals
 
 
 class SameSiteCheck:
@@ -83,6 +83,35 @@ class TokenCheck:
         return right and scheme.casefold() == "bearer"
 
 
+class DisconnectWatch:
+    """Notices while a request is answered that its client has closed the connection, also when the client was killed."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        watching: asyncio.Future[Message] | None = None
+
+        async def receive_and_watch() -> Message:
+            nonlocal watching
+            if watching is not None:  # the body is complete: all that can come is the end
+                return await asyncio.shield(watching)
+            message = await receive()
+            if not message.get("more_body"):
+                watching = asyncio.ensure_future(receive())
+            return message
+
+        scope[DISCONNECTED_KEY] = lambda: watching is not None and watching.done()
+        try:
+            await self._app(scope, receive_and_watch, send)
+        finally:
+            if watching is not None:
+                watching.cancel()
+
+
 def _strip_port(host: str) -> str:
     name, colon, port = host.rpartition(":")
     return name if colon and port.isdigit() else host
@@ -105,6 +134,7 @@ def make_app(bound: BoundServer, settings: HttpSettings, routes: Sequence[Route]
         host="",  # our own checks guard everything, not only this path
         custom_starlette_routes=[*(routes or [Route("/", _welcome_page)])],
     )
+    app = DisconnectWatch(app)
     if settings.token:
         app = TokenCheck(app, settings.token, [MCP_PATH])
     if settings.allow_origins:

@@ -31,6 +31,7 @@ from surehold.front.mcp.resources import ResourceWatcher
 from surehold.front.mcp.results import REPAIRED_KEY, RESULT_KEY, SESSION_KEY
 from surehold.front.mcp.sessions import Caller, ElicitationReply, RoundInput, RpcError, ShowForm, new_handle
 from surehold.front.shared.approval_queue import ApprovalQueue, client_gone_error, run_on_loop
+from surehold.front.shared.person import person_name
 from surehold.tools.call import ProgressListener
 from surehold.tools.spec import Json
 from surehold.workspace.access.permission import Approval
@@ -109,6 +110,8 @@ def _reply_from(result: types.ElicitResult) -> ElicitationReply:
 
 PRINCIPAL_KEY = "surehold.principal"
 """Where the HTTP front leaves the name that a bearer token identifies."""
+DISCONNECTED_KEY = "surehold.disconnected"
+"""Where the HTTP front leaves a function that tells whether the client has closed the connection."""
 
 T = TypeVar("T")
 _LONG_CACHE = CacheHint(ttl_ms=300_000, scope="public")
@@ -250,12 +253,15 @@ class _ServerBinding:
         stateless = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
         meta: dict[str, Any] = dict(ctx.meta or {})
         web = ctx.request
+        name = client.name if client else ""
         return Caller(
-            client=client.name if client else "",
+            client=name,
             client_version=client.version if client else "",
             era="stateless" if stateless else "handshake",
             connection=self._own if web is None else "" if stateless else web.headers.get("mcp-session-id", ""),
             principal=web.scope.get(PRINCIPAL_KEY, "") if web is not None else "",
+            gone=web.scope.get(DISCONNECTED_KEY, lambda: False) if web is not None else lambda: False,
+            who=person_name() if web is None else f"the person at {name or 'the client'}",
             handle=str(meta.get(SESSION_KEY) or ""),
             repaired=bool(meta.get(REPAIRED_KEY)),
             wants_data=_wants_data(ctx),

@@ -80,6 +80,10 @@ class Caller:
     """The transport replaced lone surrogates in the request."""
     progress: ProgressListener = ignore_progress
     cancelled: Callable[[], bool] = lambda: False
+    gone: Callable[[], bool] = lambda: False
+    """Whether the connection over which the request came is closed, so that no answer can reach it."""
+    who: str = ""
+    """The person at the client, in the words of the ledger."""
     show_form: ShowForm | None = None
     """Asks the person at the client while the call waits; None when the client cannot, or asks between two calls."""
     wants_data: bool = False

@@ -3,41 +3,134 @@
 
 const form = document.getElementById("sign-in");
 const secret = location.hash.slice(1);
-if (secret) history.replaceState(null, "", location.pathname);
 if (form && secret) {
+  history.replaceState(null, "", location.pathname);
   form.elements.token.value = decodeURIComponent(secret);
   form.submit();
+} else if (secret && !document.getElementById(secret)) {
+  history.replaceState(null, "", location.pathname);
 }
 
 // A click that was meant for what was here a moment ago decides nothing.
 const GUARD_MS = 600;
-const guardButtons = () => {
-  const buttons = document.querySelectorAll(".question button");
+const guardButtons = (parent) => {
+  const buttons = parent.querySelectorAll(".question button");
   for (const button of buttons) button.disabled = true;
   setTimeout(() => { for (const button of buttons) button.disabled = false; }, GUARD_MS);
 };
 
-const CHECK_MS = 1500;
-const hasInput = () => [...document.querySelectorAll("main input, main textarea")].some((one) => one.value !== one.defaultValue);
-const isBusy = () => hasInput() || document.querySelector("details[open]") || document.activeElement?.matches("input, textarea");
+// What a person reads or fills in is never taken away: lists are patched by id, and open questions keep everything but
+// their state and their buttons.
+let newest = 0;
+const hasInput = (element) => [...element.querySelectorAll("input, textarea")].some((one) => one.value !== one.defaultValue);
+const isInUse = (element) => element.contains(document.activeElement) || hasInput(element) || element.querySelector("details[open]");
+
+const patchQuestion = (old, fresh) => {
+  if (old.dataset.version === fresh.dataset.version) return;
+  old.dataset.version = fresh.dataset.version;
+  const focused = old.querySelector(".buttons")?.contains(document.activeElement);
+  old.querySelector(".status").replaceWith(fresh.querySelector(".status"));
+  const kept = old.querySelector("form"), offered = fresh.querySelector("form");
+  kept.action = offered.action;
+  kept.querySelector(".buttons").replaceWith(offered.querySelector(".buttons"));
+  guardButtons(old);
+  if (focused) kept.querySelector(".buttons button").focus();
+};
+
+const closeQuestion = (old) => {
+  old.querySelector(".status").textContent = "This question is no longer open.";
+  old.querySelector(".buttons")?.remove();
+};
+
+const patchList = (list, fresh) => {
+  let before = list.firstElementChild;
+  const names = new Set([...fresh.children].map((one) => one.id));
+  for (const old of [...list.children]) {
+    if (names.has(old.id)) continue;
+    if (before === old) before = old.nextElementSibling;
+    if (old.matches(".question") && isInUse(old)) closeQuestion(old);
+    else old.remove();
+  }
+  for (const one of [...fresh.children]) {
+    const old = document.getElementById(one.id);
+    if (!old) {
+      list.insertBefore(one, list.id === "question-list" ? null : before);
+      if (one.matches(".question")) { guardButtons(one); newest += 1; }
+    } else if (old.matches(".question")) {
+      patchQuestion(old, one);
+    } else if (old.dataset.version !== one.dataset.version && !isInUse(old)) {
+      if (before === old) before = one;
+      old.replaceWith(one);
+    }
+  }
+};
+
+const showNews = (fresh) => {
+  document.title = fresh.title;
+  const bar = document.getElementById("news");
+  bar.hidden = newest === 0;
+  bar.firstElementChild.textContent = `${newest} new`;
+};
+
+const applyNews = (fresh) => {
+  for (const id of ["question-list", "change-rows"]) {
+    const list = document.getElementById(id), found = fresh.getElementById(id);
+    if (list && found) patchList(list, found);
+    else if (found && document.getElementById("changes")) {
+      document.getElementById("changes").replaceWith(fresh.getElementById("changes"));
+    }
+  }
+  const card = document.querySelector("main > .question");
+  const other = card && fresh.getElementById(card.id);
+  if (other) patchQuestion(card, other);
+  else if (card && card.dataset.version !== "closed") { card.dataset.version = "closed"; closeQuestion(card); }
+  showNews(fresh);
+};
+
+const span = (seconds) => seconds < 60 ? `${Math.round(seconds)} s` : `${Math.floor(seconds / 60)} min`;
+const showAges = () => {
+  for (const one of document.querySelectorAll(".age")) {
+    one.shown ??= Date.now();
+    const passed = (Date.now() - one.shown) / 1000;
+    const age = Number(one.dataset.age) + passed, left = Math.max(Number(one.dataset.left) - passed, 0);
+    one.textContent = `Asked ${span(age)} ago, waits ${span(left)} more.`;
+  }
+};
+
+const CHECK_MS = 1500, PATIENCE_MS = 5000;
+let lostAt = null, checking = false;
+const showConnection = (isThere) => {
+  const bar = document.getElementById("connection");
+  bar.hidden = isThere;
+  lostAt = isThere ? null : lostAt ?? new Date();
+  if (!isThere) bar.textContent = `Not connected since ${lostAt.toLocaleTimeString()}. Questions may be waiting that are not shown here.`;
+};
 
 const checkForNews = async () => {
+  if (checking) return;
+  checking = true;
   try {
-    const answer = await fetch("/review/state");
-    if (!answer.ok || isBusy()) return;
+    const answer = await fetch("/review/state", { signal: AbortSignal.timeout(PATIENCE_MS) });
+    if (answer.status === 401) { location.reload(); return; }
+    showConnection(answer.ok);
+    if (!answer.ok) return;
+    showAges();
     const state = await answer.text();
     if (state === document.body.dataset.state) return;
-    const fresh = new DOMParser().parseFromString(await (await fetch(location.href)).text(), "text/html");
-    document.querySelector("main").replaceWith(fresh.querySelector("main"));
-    guardButtons();
-    document.body.dataset.state = fresh.body.dataset.state;
-    document.title = fresh.title;
+    const page = await fetch(location.href);
+    if (page.status === 401) { location.reload(); return; }
+    const fresh = new DOMParser().parseFromString(await page.text(), "text/html");
+    applyNews(fresh);
+    document.body.dataset.state = fresh.body.dataset.state || state;
   } catch {
-    // The server cannot be reached; the next check may find it again.
+    showConnection(false);
+  } finally {
+    checking = false;
   }
 };
 
 if (!form) {
-  guardButtons();
+  guardButtons(document);
+  document.getElementById("news").addEventListener("click", () => { newest = 0; document.getElementById("news").hidden = true; });
   setInterval(checkForNews, CHECK_MS);
 }

@@ -22,10 +22,14 @@ from starlette.routing import Route
 from surehold.errors import SureholdError
 from surehold.front.review import markup
 from surehold.front.shared.approval_queue import ApprovalQueue, PendingApproval, approval_for
+from surehold.front.shared.change_text import unseen_lines
+from surehold.front.shared.person import person_name
 from surehold.stores.base import LedgerQuery
+from surehold.text.escape import unescape_editable
 from surehold.workspace.history import ChangeView
 from surehold.workspace.workspace import Workspace
 
+LOOPBACK_ADDRESSES = frozenset({"127.0.0.1", "::1"})
 _COOKIE_PREFIX = "surehold-review"
 _REVIEWER_NAME = "review page"
 _ENTRIES_PER_PAGE = 100
@@ -47,10 +51,13 @@ PageEndpoint = Callable[[Request], Awaitable[Response]]
 class ReviewPage:
     """Shows a workspace's changes and open questions to the person who has the token."""
 
-    def __init__(self, workspace: Workspace, questions: ApprovalQueue, *, token: str) -> None:
+    def __init__(
+        self, workspace: Workspace, questions: ApprovalQueue, *, token: str, token_is_printed: bool = True
+    ) -> None:
         self._workspace = workspace
         self._questions = questions
         self._token = token.encode()
+        self._token_is_printed = token_is_printed
         self._cookie = hmac.new(self._token, b"surehold review page", hashlib.sha256).hexdigest()
         self._notices = OrderedDict[str, str]()
 
@@ -61,14 +68,16 @@ class ReviewPage:
             Route("/review/sign-in", self._sign_in, methods=["POST"]),
             Route("/review/change/{id}", self._require_sign_in(self._show_change)),
             Route("/review/change/{id}/{word}", self._require_sign_in(self._undo_or_redo), methods=["POST"]),
+            Route("/review/question/{id}", self._require_sign_in(self._show_question), methods=["GET"]),
             Route("/review/question/{id}", self._require_sign_in(self._answer_question), methods=["POST"]),
+            Route("/review/question/{id}/dismiss", self._require_sign_in(self._dismiss_question), methods=["POST"]),
             Route("/review/{name}", _static_file),
         ]
 
     def _require_sign_in(self, answer: PageEndpoint) -> PageEndpoint:
         async def answer_signed_in(request: Request) -> Response:
             if not hmac.compare_digest(request.cookies.get(_cookie_name(request), "").encode(), self._cookie.encode()):
-                return _html_response(markup.render_sign_in(), 401)
+                return _html_response(markup.render_sign_in(token_is_printed=self._token_is_printed), 401)
             if request.method == "POST" and not _is_same_origin(request):
                 return _plain_response("Changes come from this page only.\n", 403)
             return await answer(request)
@@ -78,7 +87,8 @@ class ReviewPage:
     async def _sign_in(self, request: Request) -> Response:
         sent = (await _read_form(request)).get("token", "")
         if not hmac.compare_digest(sent.strip().encode("utf-8", "replace"), self._token):
-            return _html_response(markup.render_sign_in(wrong=True), 401)
+            page = markup.render_sign_in(wrong=True, token_is_printed=self._token_is_printed)
+            return _html_response(page, 401)
         response = RedirectResponse("/", 303, _HEADERS)
         response.set_cookie(_cookie_name(request), self._cookie, httponly=True, samesite="strict", path="/")
         return response
@@ -87,9 +97,28 @@ class ReviewPage:
         before = request.query_params.get("before", "")
         number = int(before) if before.isdecimal() and len(before) < _SEQ_DIGITS_LIMIT else 0
         views, more = await run_in_threadpool(self._change_views, number)
-        questions = self._questions.list_open()
-        title = f"({len(questions)}) Surehold" if questions else "Surehold"
-        return await self._show_page(request, title, markup.render_overview(questions, views, more=more))
+        shown = (*self._questions.list_open(), *self._questions.list_ended())
+        cards = [self._card_of(one) for one in shown]
+        body = await run_in_threadpool(markup.render_overview, cards, views, more=more)
+        return await self._show_page(request, "Surehold", body)
+
+    async def _show_question(self, request: Request) -> Response:
+        question = self._questions.find_question(request.path_params["id"])
+        if question is None:
+            return _html_response(
+                markup.render_document("Surehold", "", notice="This question is no longer open."), 404
+            )
+        wanted = request.query_params.get("page", "1")
+        count = await run_in_threadpool(lambda: question.text.page_count)
+        number = min(max(int(wanted), 1), count) if wanted.isdecimal() and len(wanted) < _SEQ_DIGITS_LIMIT else 1
+        if request.method == "GET":
+            question.opened.add(number)
+        body = await run_in_threadpool(markup.render_question_page, self._card_of(question), number)
+        return await self._show_page(request, "Surehold: a question", body)
+
+    def _card_of(self, question: PendingApproval) -> markup.QuestionCard:
+        age, left = self._questions.waiting_seconds(question)
+        return markup.QuestionCard(question=question, age=age, left=left)
 
     async def _show_change(self, request: Request) -> Response:
         history = self._workspace.history
@@ -107,6 +136,8 @@ class ReviewPage:
 
     async def _show_page(self, request: Request, title: str, body: str) -> Response:
         notice = self._notices.get(request.query_params.get("notice", ""), "")
+        waiting = len(self._questions.list_open())
+        title = f"({waiting}) {title}" if waiting else title
         return _html_response(markup.render_document(title, body, notice=notice, state=await self._state_mark()))
 
     async def _undo_or_redo(self, request: Request) -> Response:
@@ -128,20 +159,28 @@ class ReviewPage:
         question = next((one for one in self._questions.list_open() if one.id == question_id), None)
         if decision not in ("allow", "always", "refuse"):
             return self._redirect_to("/", "The form contained no decision; nothing was decided.")
+        if question and decision != "refuse" and (unseen := _unseen_without_consent(question, decision, form)):
+            return self._redirect_to("/", f"Nothing was decided: {unseen_lines(unseen)}.")
         contents = _edited_contents(question, form.get("content")) if question else {}
-        approval = approval_for(decision, note=form.get("note", "")[:_MAX_NOTE_CHARS], contents=contents)
+        note = form.get("note", "")[:_MAX_NOTE_CHARS]
+        approval = approval_for(decision, where="page", who=_answerer_name(request), note=note, contents=contents)
         try:
             self._questions.answer_question(question_id, approval)
         except SureholdError as error:
             return self._redirect_to("/", str(error))
         return self._redirect_to("/", "Allowed." if approval.allowed else "Refused.")
 
+    async def _dismiss_question(self, request: Request) -> Response:
+        self._questions.dismiss_question(request.path_params["id"])
+        return self._redirect_to("/", "Dismissed.")
+
     async def _show_state(self, _: Request) -> Response:
         return _plain_response(await self._state_mark())
 
     async def _state_mark(self) -> str:
         newest = await run_in_threadpool(self._workspace.history.log, LedgerQuery(limit=1))
-        return f"{newest[0].seq if newest else 0} {' '.join(one.id for one in self._questions.list_open())}".strip()
+        ended = [f"-{one.id}" for one in self._questions.list_ended()]
+        return " ".join([str(newest[0].seq if newest else 0), *(one.id for one in self._questions.list_open()), *ended])
 
     def _change_views(self, before: int) -> tuple[list[ChangeView], str]:
         """Return some changes, newest first, and where the rest begins."""
@@ -174,10 +213,23 @@ def _is_same_origin(request: Request) -> bool:
 def _edited_contents(question: PendingApproval, sent: str | None) -> dict[str, str]:
     """Return the person's own content, when the form offered one and it is another one now."""
     offered = markup.offered_content(question)
-    wanted = sent.replace("\r\n", "\n") if sent is not None else None
+    wanted = unescape_editable(sent.replace("\r\n", "\n")) if sent is not None else None
     if offered is None or wanted is None or wanted == offered:
         return {}
     return {question.request.files[0].path: wanted}
+
+
+def _unseen_without_consent(question: PendingApproval, decision: str, form: dict[str, str]) -> int:
+    """Return how many lines a yes would allow that were neither shown nor named in its button."""
+    named, unseen = form.get("unseen", ""), question.unseen
+    may_consent = decision == "allow" and not question.request.is_protected
+    consented = int(named) if may_consent and named.isdecimal() and len(named) < _SEQ_DIGITS_LIMIT else 0
+    return unseen if unseen > consented else 0
+
+
+def _answerer_name(request: Request) -> str:
+    host = request.client.host if request.client else ""
+    return person_name() if host in LOOPBACK_ADDRESSES else f"the holder of the token at {host}"
 
 
 async def _read_form(request: Request) -> dict[str, str]:

@@ -1,12 +1,13 @@
 """The one queue of questions that wait for a person's answer, for every way in which a person can be asked.
 
 1. A call asks from its own thread and waits there; no lock is held while it waits.
-2. A channel shows the question: a form at an MCP client, an editor, the terminal. Without a channel the question is only
-   listed, and the review page shows the list. The first answer counts, once.
+2. A channel shows the question: a form at an MCP client, an editor, the terminal. The review page shows those that are
+   listed: where there is a page, all of them. The first answer counts, once.
 3. An answer is bound to what was shown. A question whose call has to be made again (`park`) is compared with the new call.
-4. A question is withdrawn when its call is cancelled, when no answer comes in time, and when the server ends.
-5. The number of waiting calls is limited, since each holds a thread that other calls need. A parked question holds no
-   thread; when there are too many of those, the oldest are dropped.
+4. A question is withdrawn when its call is cancelled, when its client is gone, when no answer comes in time, and when the
+   server ends. One whose agent has gone stays listed as such, until it is dismissed.
+5. The number of waiting calls is limited, since each holds a thread that other calls need: separately for questions that a
+   channel shows and for the others. A parked question holds no thread; when there are too many, the oldest are dropped.
 """
 
 import asyncio
@@ -18,30 +19,44 @@ from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any, Literal
 
 from surehold.errors import Cancelled, NotFound, PermissionRequired, StaleFile, SureholdError
+from surehold.front.shared.change_text import ChangeText, TextView
 from surehold.stores.base import PathRecord
-from surehold.workspace.access.permission import Approval, ApprovedVersion, PermissionRequest
+from surehold.workspace.access.permission import AnswerPlace, Approval, ApprovedVersion, PermissionRequest
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.proposal import FileReceipt
 
 ANSWER_SECONDS = 600.0
 _POLL_SECONDS = 0.1
 _MAX_WAITING_CALLS = 16
+_MAX_ENDED_QUESTIONS = 32
 _MAX_PARKED_QUESTIONS = 256
 _MAX_PARKED_BYTES = 128 << 20
+_FIRST_VIEW_CHARS = 60_000
+"""How much of a change the list of questions shows; the pages show the rest."""
 
 Decision = Literal["allow", "always", "refuse"]
-ShowQuestion = Callable[[PermissionRequest], Future[Approval]]
+ShowQuestion = Callable[["PendingApproval"], Future[Approval]]
 """Shows a question to a person. The future brings the answer, or the error that says why there is none."""
 
 
-def approval_for(decision: Decision | None, *, note: str = "", contents: Mapping[str, str] | None = None) -> Approval:
+def approval_for(
+    decision: Decision | None,
+    *,
+    where: AnswerPlace,
+    who: str = "",
+    note: str = "",
+    contents: Mapping[str, str] | None = None,
+) -> Approval:
     """Return what an answer means: only `allow` and `always` approve."""
     if decision in ("allow", "always"):
-        return Approval(allowed=True, always=decision == "always", contents=contents or {}, note=note)
-    return Approval(allowed=False, note=note or ("" if decision == "refuse" else "the answer contained no decision"))
+        always = decision == "always"
+        return Approval(allowed=True, always=always, contents=contents or {}, note=note, where=where, who=who)
+    note = note or ("" if decision == "refuse" else "the answer contained no decision")
+    return Approval(allowed=False, note=note, where=where, who=who)
 
 
 def run_on_loop(question: Coroutine[Any, Any, Approval], loop: asyncio.AbstractEventLoop) -> Future[Approval]:
@@ -58,17 +73,45 @@ def client_gone_error() -> PermissionRequired:
     return PermissionRequired("The client disconnected before it answered.", reason="client_gone", action=action)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def cannot_show_error(request: PermissionRequest, unseen: int, *, action: str) -> PermissionRequired:
+    """Return the refusal of a change that must be shown whole before it can be allowed, and is not."""
+    message = f"{request.why} {unseen:,} lines of this change cannot be shown here, so it cannot be allowed here."
+    return PermissionRequired(message, path=_first_path(request), reason="cannot_be_shown", action=action)
+
+
+@dataclass(frozen=True, kw_only=True)
 class PendingApproval:
     request: PermissionRequest
     id: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     answer: Future[Approval] = field(default_factory=Future[Approval])
+    has_channel: bool = False
+    """A form, an editor or a terminal shows it."""
     is_listed: bool = False
-    """No channel shows it, so the review page lists it."""
+    """The review page shows it."""
+    asked: float = 0.0
+    expires: float = 0.0
+    """When it was asked, and until when it waits, by the clock of the queue."""
+    ended: str = ""
+    """Why the agent no longer waits for the answer; empty while it does."""
+    opened: set[int] = field(default_factory=set[int])
+    """The pages of the change that were opened on the review page."""
     tool: str = ""
     handle: str = ""
     """Of a parked question: the tool to call again, and what identifies the session that was asked."""
-    expires: float = 0.0
+
+    @cached_property
+    def text(self) -> ChangeText:
+        return ChangeText(self.request.files)
+
+    @cached_property
+    def view(self) -> TextView:
+        """What the list of questions shows of the change."""
+        return self.text.view(_FIRST_VIEW_CHARS)
+
+    @property
+    def unseen(self) -> int:
+        """How many lines neither the list nor an opened page has shown."""
+        return self.text.count_unseen(self.view, self.opened)
 
     @property
     def size(self) -> int:
@@ -98,6 +141,7 @@ class ApprovalQueue:
         self._clock = clock
         self._waiting = dict[str, PendingApproval]()
         self._parked = OrderedDict[str, PendingApproval]()
+        self._ended = OrderedDict[str, PendingApproval]()
         self._lock = threading.Lock()
         self._closed = False
 
@@ -106,37 +150,70 @@ class ApprovalQueue:
         request: PermissionRequest,
         *,
         show: ShowQuestion | None = None,
+        listed: bool = False,
         cancelled: Callable[[], bool] = lambda: False,
+        gone: Callable[[], bool] = lambda: False,
     ) -> Approval:
-        """Ask at a channel, or only list the question; wait for the answer as long as the call is wanted."""
-        question = self._add_question(PendingApproval(request=request, is_listed=show is None))
+        """Ask at a channel, on the page, or at both; wait for the answer as long as the call is wanted."""
+        now = self._clock()
+        question = PendingApproval(
+            request=request,
+            has_channel=show is not None,
+            is_listed=listed or show is None,
+            asked=now,
+            expires=now + self._seconds,
+        )
+        self._add_question(question)
+        shown: Future[Approval] | None = None
         try:
             if show is not None:
                 if cancelled():
                     raise _cancelled_error()
-                question = replace(question, answer=show(request))
-            approval = self._wait_for_answer(question, cancelled)
+                shown = show(question)
+                shown.add_done_callback(partial(_pass_on, to=question.answer))
+            approval = self._wait_for_answer(question, cancelled, gone)
         finally:
             with self._lock:
                 del self._waiting[question.id]
             question.answer.cancel()
+            if shown is not None:
+                shown.cancel()
         # The page has already confirmed an answer that was given there; a channel has not.
-        if show is not None and cancelled():
+        if approval.where != "page" and cancelled():
             raise _cancelled_error()
         return approval
 
     def list_open(self) -> tuple[PendingApproval, ...]:
-        """Return the questions that no channel shows, oldest first."""
+        """Return the questions that the review page shows, oldest first."""
         with self._lock:
             return tuple(one for one in self._waiting.values() if one.is_listed and not one.answer.done())
 
+    def list_ended(self) -> tuple[PendingApproval, ...]:
+        """Return the questions whose agent has gone, oldest first."""
+        with self._lock:
+            return tuple(self._ended.values())
+
+    def find_question(self, question_id: str) -> PendingApproval | None:
+        """Return a question that the review page shows, open or ended."""
+        return next((one for one in (*self.list_open(), *self.list_ended()) if one.id == question_id), None)
+
+    def dismiss_question(self, question_id: str) -> None:
+        """Forget a question whose agent has gone."""
+        with self._lock:
+            self._ended.pop(question_id, None)
+
+    def waiting_seconds(self, question: PendingApproval) -> tuple[float, float]:
+        """Return for how long a question has waited, and for how long it waits yet."""
+        now = self._clock()
+        return max(now - question.asked, 0.0), max(question.expires - now, 0.0)
+
     def answer_question(self, question_id: str, approval: Approval) -> None:
-        """Answer a listed question; it must still be open."""
+        """Answer a listed question on the page; it must still be open."""
         with self._lock:
             question = self._waiting.get(question_id)
         try:
             if question is not None and question.is_listed:
-                question.answer.set_result(approval)
+                question.answer.set_result(replace(approval, where="page"))
                 return
         except InvalidStateError:
             pass
@@ -164,40 +241,63 @@ class ApprovalQueue:
         """Withdraw every question: the client has left, or the server ends."""
         self._closed = True
 
-    def _add_question(self, question: PendingApproval) -> PendingApproval:
+    def _add_question(self, question: PendingApproval) -> None:
         with self._lock:
             if self._closed:
                 raise _unanswered_error("The server ended before the change was approved.", question.request)
-            if len(self._waiting) >= self._limit:
+            if sum(one.has_channel is question.has_channel for one in self._waiting.values()) >= self._limit:
                 message, path = "Too many questions are waiting for an answer.", _first_path(question.request)
                 action = "Wait until the person has answered some of them, then call again."
                 raise PermissionRequired(message, path=path, reason="too_many_questions", action=action)
             self._waiting[question.id] = question
-        return question
 
-    def _wait_for_answer(self, question: PendingApproval, cancelled: Callable[[], bool]) -> Approval:
-        answer, deadline = question.answer, self._clock() + self._seconds
+    def _wait_for_answer(
+        self, question: PendingApproval, cancelled: Callable[[], bool], gone: Callable[[], bool]
+    ) -> Approval:
+        answer = question.answer
         while not answer.done():
             with suppress(TimeoutError, CancelledError):
                 answer.exception(_POLL_SECONDS)
-            reason = None if answer.done() else self._reason_to_withdraw(question.request, deadline, cancelled)
+            reason = None if answer.done() else self._reason_to_withdraw(question, cancelled, gone)
             if reason and answer.cancel():  # an answer that came in this moment counts
+                if question.is_listed and not isinstance(reason, Cancelled) and not self._closed:
+                    self._keep_ended(replace(question, ended=reason.message))
                 raise reason
         try:
             return answer.result()
         except CancelledError:
             raise client_gone_error() from None
 
+    def _keep_ended(self, question: PendingApproval) -> None:
+        with self._lock:
+            self._ended[question.id] = question
+            while len(self._ended) > _MAX_ENDED_QUESTIONS:
+                self._ended.popitem(last=False)
+
     def _reason_to_withdraw(
-        self, request: PermissionRequest, deadline: float, cancelled: Callable[[], bool]
+        self, question: PendingApproval, cancelled: Callable[[], bool], gone: Callable[[], bool]
     ) -> SureholdError | None:
+        request = question.request
+        if gone():
+            return client_gone_error()
         if cancelled():
             return _cancelled_error()
         if self._closed:
             return _unanswered_error("The server ended before the change was approved.", request)
-        if self._clock() >= deadline:
+        if self._clock() >= question.expires:
             return _unanswered_error(f"No answer came within {self._seconds:g} seconds.", request)
         return None
+
+
+def _pass_on(shown: Future[Approval], *, to: Future[Approval]) -> None:
+    """Hand the answer of a channel to its question, unless that was answered elsewhere."""
+    with suppress(InvalidStateError):
+        if shown.cancelled():
+            to.cancel()
+        elif error := shown.exception():
+            to.set_exception(error)
+        else:
+            to.set_result(shown.result())
 
 
 def _cancelled_error() -> Cancelled:

@@ -168,7 +168,8 @@ class Permission:
         return verdict
 
     def _judge_by_rules(self, standing: PathRules) -> PermissionVerdict:
-        path, asked_by, program = standing.path, standing.asked_by, standing.program
+        path, asked_by, allowed_by = standing.path, standing.asked_by, standing.allowed_by
+        program = standing.program
         if rule := standing.protected_by:
             why = f"`{path}` is protected: `{rule}` configures {program}."
             if directory := standing.git_directory:
@@ -179,8 +180,8 @@ class Permission:
         if asked_by:
             why = f"The rule `{asked_by}` of this workspace asks before `{path}` is changed."
             return PermissionVerdict(rule=f"ask {asked_by}", why=why)
-        if standing.allowed_by:
-            return PermissionVerdict(rule=f"allow {standing.allowed_by}")
+        if allowed_by:
+            return PermissionVerdict(rule=f"allow {allowed_by}")
         if self.mode != "acceptEdits" and self._agreed.always:
             return PermissionVerdict(rule="allowed for this session")
         why = "" if self.mode == "acceptEdits" else f"The mode {self.mode} asks before `{path}` is changed."
