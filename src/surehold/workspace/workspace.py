@@ -21,6 +21,7 @@ from surehold.workspace.paths import AnyPath
 from surehold.workspace.proposal import Proposal, Receipt
 from surehold.workspace.reader import WorkspaceReader
 from surehold.workspace.recovery import SettledIntent
+from surehold.workspace.refusal_log import RefusalLog
 from surehold.workspace.settings import Limits, Mode, ReadGateSettings, new_id, utc_now
 from surehold.workspace.writer import WorkspaceWriter
 
@@ -102,7 +103,7 @@ class Workspace:
         self, paths: Sequence[tuple[str, str]], call: Call, change_id: str, error: SureholdError
     ) -> None:
         """Write a refused call into the ledger."""
-        self.writer.record_refusal(paths, call, change_id, error)
+        RefusalLog(self.store, self.reader.recovery).record_paths(paths, call, change_id, error)
 
     def recover(self) -> tuple[SettledIntent, ...]:
         """Close every change that a dead process left open. Safe to run twice."""

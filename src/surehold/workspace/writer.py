@@ -34,7 +34,6 @@ from surehold.errors import (
 from surehold.stores.approval import ApprovalRecord
 from surehold.stores.base import (
     Begun,
-    Blob,
     Busy,
     Call,
     Change,
@@ -57,6 +56,7 @@ from surehold.workspace.paths import spelled_path
 from surehold.workspace.proposal import Absent, Proposal, Receipt
 from surehold.workspace.reader import WorkspaceReader
 from surehold.workspace.recovery import paths_of
+from surehold.workspace.refusal_log import RefusalLog
 
 ReadTarget = Callable[[Target], Snapshot]
 
@@ -82,6 +82,7 @@ class WorkspaceWriter:
     ) -> None:
         self._reader, self._disk, self._store = reader, reader.disk, reader.store
         self._names, self._limits, self._recovery = reader.names, reader.limits, reader.recovery
+        self._refusals = RefusalLog(reader.store, reader.recovery)
         self._owner, self._clock, self._new_id = owner, clock, new_id
 
     def write(
@@ -101,7 +102,7 @@ class WorkspaceWriter:
         except SureholdError as error:
             if not dry_run:
                 named = [(spelled_path(one.path), spelled_path(one.to_path)) for one in proposals]
-                self.record_refusal(named, call, change_id, error)
+                self._refusals.record_paths(named, call, change_id, error)
             raise
         if permission and permission.record:
             permission.record.receipts.append(receipt)
@@ -129,7 +130,7 @@ class WorkspaceWriter:
             permission.judge_paths([rule for one in again for rule in one.rules])  # the mode may be another one by now
             return answered.with_note(self._write_locked(again, call, change_id, dry_run=False))
         except SureholdError as error:
-            self._record_refused_change(rehearsal, call, change_id, error)
+            self._refusals.record_rehearsal(rehearsal, call, change_id, error)
             raise
 
     def _write_locked(
@@ -359,32 +360,6 @@ class WorkspaceWriter:
                 sha256 = plan.after.sha256
                 rows.append(Sighting(session=call.session, path=key, sha256=sha256, spans=spans, anchored=anchored))
         return rows
-
-    def record_refusal(
-        self, paths: Sequence[tuple[str, str]], call: Call, change_id: str, error: SureholdError
-    ) -> None:
-        """Write a refused call into the ledger, unless closing its intent did that, or will."""
-        with suppress(SureholdError):  # the refusal itself is what the caller must hear about
-            error.recorded = True
-            changes = [Change(path=path, to_path=to_path, before=None, after=None) for path, to_path in paths]
-            self._record_refused(changes, call, change_id, error)
-
-    def _record_refused_change(self, rehearsal: Receipt, call: Call, change_id: str, error: SureholdError) -> None:
-        """Write a refused change into the ledger with its diff and both versions, so that it can be looked at later."""
-        with suppress(SureholdError):  # without the versions the refusal itself is still recorded
-            changed = [one for one in rehearsal.files if one.changed]
-            for one in changed:
-                for version in (one.plan.before, one.plan.after):
-                    if version.exists:
-                        self._store.keep_blob(Blob(data=version.data, sha256=version.sha256))
-            self._record_refused([replace(one.change, trash_id="") for one in changed], call, change_id, error)
-
-    def _record_refused(self, changes: Sequence[Change], call: Call, change_id: str, error: SureholdError) -> None:
-        if self._recovery.is_open(change_id) or self._store.list_entries(LedgerQuery(change_id=change_id, limit=1)):
-            return
-        kind, message = error.kind, error.message
-        for change in changes:
-            self._store.record(call, change, change_id=change_id, ok=False, error_kind=kind, message=message)
 
 
 def _check_same_targets(places: Sequence[ResolvedProposal], again: Sequence[ResolvedProposal]) -> None:

@@ -1,0 +1,41 @@
+"""Writes refused calls into the ledger: those that a person or a rule refused, and those that no one answered."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from surehold.errors import SureholdError
+from surehold.stores.base import Blob, Call, Change, LedgerQuery, Store
+from surehold.workspace.proposal import Receipt
+from surehold.workspace.recovery import Recovery
+
+
+class RefusalLog:
+    """Records what did not happen, once per call. It never fails: the refusal itself is what the caller must hear about."""
+
+    def __init__(self, store: Store, recovery: Recovery) -> None:
+        self._store, self._recovery = store, recovery
+
+    def record_paths(self, paths: Sequence[tuple[str, str]], call: Call, change_id: str, error: SureholdError) -> None:
+        """Record a refused call by the paths it named, unless closing its intent did that, or will."""
+        with suppress(SureholdError):
+            error.recorded = True
+            changes = [Change(path=path, to_path=to_path, before=None, after=None) for path, to_path in paths]
+            self._record_changes(changes, call, change_id, error)
+
+    def record_rehearsal(self, rehearsal: Receipt, call: Call, change_id: str, error: SureholdError) -> None:
+        """Record a refused change with its diff and both versions, so that it can be looked at later."""
+        with suppress(SureholdError):
+            changed = [one for one in rehearsal.files if one.changed]
+            for version in (version for one in changed for version in (one.plan.before, one.plan.after)):
+                if version.exists:
+                    self._store.keep_blob(Blob(data=version.data, sha256=version.sha256))
+            self._record_changes([replace(one.change, trash_id="") for one in changed], call, change_id, error)
+
+    def _record_changes(self, changes: Sequence[Change], call: Call, change_id: str, error: SureholdError) -> None:
+        if self._recovery.is_open(change_id) or self._store.list_entries(LedgerQuery(change_id=change_id, limit=1)):
+            return
+        for change in changes:
+            self._store.record(
+                call, change, change_id=change_id, ok=False, error_kind=error.kind, message=error.message
+            )
