@@ -36,7 +36,6 @@ from surehold.stores.base import (
     Begun,
     Busy,
     Call,
-    Change,
     Entry,
     Intent,
     LedgerQuery,
