@@ -39,7 +39,7 @@ def test_a_person_sees_the_change_and_says_yes(site: Site, era: Era, way: Way) -
     assert answer["ok"], answer
     assert site.get("a.txt") == b"ONE\n\x1b[31mtwo\n"
     assert question.message == (
-        "`edit_file` wants to change 1 file.\n"
+        "`edit_file` wants to change 1 file, +1 −1 lines, 13 → 13 bytes.\n"
         "The mode default asks before `a.txt` is changed.\n"
         "Reason given by the agent: it should shout\\n\n"
         "- change a.txt\n"

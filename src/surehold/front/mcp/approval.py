@@ -187,7 +187,9 @@ class ApprovalForm:
         if self.unseen:
             rows.append(f"Not everything fits here: {unseen_lines(self.unseen)}.")
             rows += [f"Read all of it, and answer, at {page}"] if page else []
-        rows += ["", *map(_row_text, self.view.rows)]
+        diff = next((i for i, row in enumerate(self.view.rows) if row.kind not in {"file", "warning"}), None)
+        rows += map(_row_text, self.view.rows[:diff])
+        rows += ["", *map(_row_text, self.view.rows[diff:])] if diff is not None else []
         if self.unseen:
             uri = keep(f"{self.head}\n\n{self.text.whole}", "text/plain")
             rows.append(f"[{unseen_lines(self.unseen)} did not fit. All of it is the resource {uri}]")
