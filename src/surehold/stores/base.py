@@ -316,7 +316,6 @@ class Store(Protocol):
         """List every open intent, oldest first, with whether its owner is dead."""
         ...
 
-    # Truth.
     def head_of(self, path: str) -> Head | None:
         """Return what the ledger last knew of a path."""
         ...
@@ -352,7 +351,6 @@ class Store(Protocol):
         """Check the whole chain, and every blob against its name."""
         ...
 
-    # Blobs.
     def keep_blob(self, blob: Blob) -> None:
         """Store bytes durably; storing them twice is nothing."""
         ...
@@ -369,7 +367,6 @@ class Store(Protocol):
         """Drop bytes that only entries older than `before` need. Heads, kept trash and open intents keep theirs."""
         ...
 
-    # Trash.
     def list_trash(self, *, state: str = "kept") -> tuple[TrashItem, ...]:
         """List trash items, newest first."""
         ...
@@ -382,7 +379,6 @@ class Store(Protocol):
         """Mark items as emptied, so that `prune` may drop their bytes; return how many there were."""
         ...
 
-    # Sessions.
     def open_session(self, session: SessionRow) -> None:
         """Remember a session; opening it again is nothing."""
         ...
