@@ -16,6 +16,12 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         "wanted == plain and not self._has_curly_quotes",
         "False",
     ): _TIME,
+    (
+        "text/quoted/styled_edit.py",
+        "StyledEdit._uniform_replacement",
+        'style == "mixed" and re.search(r"[\\r\\n]", self.new)',
+        '((style == "mixed"))',
+    ): _TIME,
     ("text/lines.py", "Lines.terminator_near", "index", "True"): "the line above the first one is empty either way",
     (
         "workspace/writer.py",

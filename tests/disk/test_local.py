@@ -437,6 +437,19 @@ def test_a_file_of_another_owner_stays_his(plain: LocalWorld, as_nobody: AsNobod
     assert ((plain.root / "a").stat().st_uid, plain.entries(), plain.listing()) == (0, ["a"], {"a": b"new"})
 
 
+@requirement("promise:untouched:owner")
+def test_another_users_file_in_ones_own_group_keeps_its_owner(plain: LocalWorld, as_nobody: AsNobody) -> None:
+    plain.root.chmod(0o777)
+    plain.put("a", b"old")
+    os.chown(plain.root / "a", 0, 65534)
+    (plain.root / "a").chmod(0o660)
+    edit = plain.replace("a", b"new", expected=b"old")
+    assert as_nobody(lambda: str(plain.disk.replaces_in_place(plain.target("a")))) == "True"
+    assert as_nobody(lambda: outcome(lambda: plain.apply(edit))) == "done"
+    status = (plain.root / "a").stat()
+    assert (status.st_uid, status.st_gid, plain.listing()) == (0, 65534, {"a": b"new"})
+
+
 def test_a_file_of_ones_own_is_swapped(plain: LocalWorld, as_nobody: AsNobody) -> None:
     plain.root.chmod(0o777)
     plain.put("a", b"old")

@@ -54,6 +54,7 @@ def test_an_outside_edit_after_the_crash_is_not_taken_for_a_torn_write(bench: Be
         SettledIntent(change_id="left", direction="conflict", paths=("a",), conflicts=("a",)),
     )
     assert bench.get("a") == b"by hand!!"
+    assert not bench.store.has_blob(sha256_hex(b"by hand!!"))
 
 
 @pytest.mark.parametrize("size", [10, 600, 5000])

@@ -395,3 +395,27 @@ def test_an_edit_that_cannot_be_made_names_the_file(bench: Bench, proof: Proof) 
         bench.workspace.write(edit("d/a", "two", "three", proof), call=call())
 
     assert caught.value.path == "d/a"
+
+
+@pytest.mark.parametrize(
+    ("proposal", "summary"),
+    [
+        (Proposal(path="new", edit=WriteText("x"), proof=Absent()), "create new"),
+        (Proposal(path="new", edit=WriteText("x"), proof=Absent(), mode=0o600), "create new, with mode 0600"),
+        (edit("a", "one", "two"), "change a"),
+        (Proposal(path="a", edit=Delete(), proof=Exact()), "delete a"),
+        (Proposal(path="a", edit=Delete(), proof=Exact(), permanent=True), "delete a, not into the trash"),
+        (Proposal(path="a", to_path="c", edit=Keep(), proof=Exact()), "move a to c"),
+        (
+            Proposal(path="a", to_path="b", edit=Keep(), proof=Exact(), to_proof=Exact()),
+            "move a to b, over the file that is there",
+        ),
+    ],
+)
+def test_what_happens_to_a_path_is_said_in_words(bench: Bench, proposal: Proposal, summary: str) -> None:
+    bench.put("a", b"one\n")
+    bench.put("b", b"two\n")
+
+    receipt = bench.workspace.write(proposal, call=call(), dry_run=True)
+
+    assert [one.summary for one in receipt.files] == [summary]
