@@ -11,8 +11,6 @@ agent.undo(receipt.change_id)
 ```
 """
 
-from typing import Any
-
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -37,7 +35,7 @@ _HOMES = {
 __all__ = sorted(_HOMES)  # noqa: PLE0605 # pyright: ignore[reportUnsupportedDunderAll] - the stub names them one by one
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Load a public name when it is first used: `import surehold` alone costs nothing."""
     if name not in _HOMES:
         raise AttributeError(f"module 'surehold' has no attribute {name!r}")
