@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from spec.marks import requirement
 from stores.scenes import SPAWN, Author, Clock, blob, sha
 from surehold.errors import StateUnavailable
 from surehold.stores.base import LedgerQuery
@@ -125,4 +126,56 @@ def test_a_writer_that_waited_looks_again_when_its_turn_comes(tmp_path: Path) ->
     thread.join()
 
     assert refused == ["state_replaced"]
+    store.close()
+
+
+@requirement("stores:state:log_removed")
+@pytest.mark.parametrize("names", [("state.db-wal",), ("state.db-wal", "state.db-shm")])
+def test_a_change_is_refused_when_the_log_of_its_history_was_removed(tmp_path: Path, names: tuple[str, ...]) -> None:
+    state = tmp_path / "state"
+    store = open_store(state)
+    author = Author(store)
+    author.write("a", b"1")
+    for name in names:
+        (state / name).unlink()
+
+    for _ in range(2):
+        with pytest.raises(StateUnavailable) as caught:
+            author.write("a", b"2")
+        assert caught.value.reason == "state_replaced"
+    store.close()
+
+    again = open_store(state)
+    Author(again, number=10).write("b", b"3")
+    assert "b" in [entry.change.path for entry in again.list_entries(LedgerQuery())]
+    assert again.verify().ok
+    again.close()
+
+
+@requirement("stores:state:log_removed")
+def test_what_went_into_a_log_without_a_name_is_not_acknowledged(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    store = open_store(state)
+    Author(store).write("a", b"1")
+
+    def write_while_removed() -> None:
+        with store._database.write_transaction():
+            (state / "state.db-wal").unlink()
+
+    with pytest.raises(StateUnavailable) as caught:
+        write_while_removed()
+    assert caught.value.reason == "state_replaced"
+    store.close()
+
+
+def test_a_log_that_the_last_connection_removed_is_not_missed(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    store = open_store(state)
+    author = Author(store)
+    author.write("a", b"1")
+    store._database._close_idle()
+    assert not (state / "state.db-wal").exists()
+
+    author.write("b", b"2")
+
     store.close()

@@ -6,8 +6,9 @@
 3. Writers hold their turn from BEGIN to COMMIT. Readers never wait.
 4. Only SQLite opens the database file: closing it elsewhere would drop SQLite's own locks.
 5. A connection that raised is closed, not reused.
-6. Nothing is written to a file that lost its name: SQLite would continue in it, and the history would be lost with it.
-   A database that was once found replaced stays refused until it is opened again.
+6. Nothing is written to a file that lost its name, and nothing that went into a log without a name is acknowledged:
+   SQLite would continue in them, and the history would be lost with them. A database that was once found replaced stays
+   refused until it is opened again.
 
 Writers wait in a queue, a blocking lock in front of SQLite, whose own waiting is not fair:
 
@@ -191,6 +192,8 @@ class Database:
         self._closed = False
         self._file: tuple[int, int] | None = None
         """The device and inode of the file that was opened first, and that every connection must have."""
+        self._log: tuple[int, int] | None = None
+        """The same of its log, which stays as long as a connection is open."""
         self._replaced = False
         _databases.add(self)
         self._prepare_state(state_dir)
@@ -207,7 +210,7 @@ class Database:
     def write_transaction(self, *, durable: bool = True) -> Generator[sqlite3.Connection]:
         """Lend a connection inside the one write transaction; it commits when the body returns."""
         with self._lend_connection() as link, hold_turn(self._lock, database=self.path, patience=_WAIT_SECONDS):
-            if self._file_identity() != self._file:
+            if _file_identity(self.path) != self._file:
                 raise self._mark_replaced()
             synchronous = self._durable if durable else self._relaxed
             if link.synchronous != synchronous:
@@ -215,12 +218,14 @@ class Database:
                 link.synchronous = synchronous
             link.connection.execute("BEGIN IMMEDIATE")
             try:
+                self._check_log()
                 yield link.connection
                 link.connection.execute("COMMIT")
             except BaseException:
                 # Inside the turn, so that the next in line does not meet our lock.
                 _roll_back(link.connection)
                 raise
+            self._check_log()
 
     def close(self) -> None:
         """Close every idle connection; one in use is closed when it comes back."""
@@ -237,6 +242,7 @@ class Database:
         self._guard = threading.Lock()
         self._idle = []
         self._all = {}
+        self._log = None
 
     @contextmanager
     def _lend_connection(self) -> Generator[_PooledConnection]:
@@ -278,6 +284,8 @@ class Database:
         if self._all.pop(id(link), None) is not None:
             with suppress(sqlite3.Error):
                 link.connection.close()
+        if not self._all:
+            self._log = None  # the last one to leave may have removed it
 
     def _close_idle(self) -> None:
         with self._guard:
@@ -290,14 +298,11 @@ class Database:
         self._close_idle()
         return state_errors.history_replaced_error(self.path)
 
-    def _file_identity(self) -> tuple[int, int] | None:
-        try:
-            facts = self.path.stat()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as error:
-            raise state_errors.translate_os_error(error, self.path) from error
-        return facts.st_dev, facts.st_ino
+    def _check_log(self) -> None:
+        found = _file_identity(self.path.with_name(f"{self.path.name}-wal"))
+        self._log = self._log or found
+        if found != self._log:
+            raise self._mark_replaced()
 
     def _connect(self) -> _PooledConnection:
         # Twice: on a file system in layers, the first opening for writing may give the file a new number.
@@ -307,7 +312,7 @@ class Database:
         return link
 
     def _try_to_connect(self) -> _PooledConnection | None:
-        before = self._file_identity()
+        before = _file_identity(self.path)
         if before is None or before != (self._file or before):
             return None  # SQLite would make a new file, or take a stranger's
         connection = sqlite3.connect(
@@ -316,7 +321,7 @@ class Database:
         try:
             connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
             connection.execute(f"PRAGMA journal_size_limit = {_LOG_LIMIT_BYTES}")
-            unmoved = self._file_identity() == before
+            unmoved = _file_identity(self.path) == before
         except BaseException:
             connection.close()
             raise
@@ -365,6 +370,16 @@ def sync_folder(folder: Path) -> None:
         os.fsync(place)
     finally:
         os.close(place)
+
+
+def _file_identity(path: Path) -> tuple[int, int] | None:
+    try:
+        facts = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise state_errors.translate_os_error(error, path) from error
+    return facts.st_dev, facts.st_ino
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
