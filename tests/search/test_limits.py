@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +13,11 @@ from disk.suite import as_nobody
 from search.scenes import Scene, make_scene
 from spec.marks import requirement
 from surehold.disk.base import DiskReader, StoredFile, Target
-from surehold.errors import Cancelled, DiskFailed, SearchTimeout
+from surehold.errors import Cancelled, DiskFailed, InvalidPattern, SearchTimeout
 from surehold.search.query import Search
 from surehold.search.ripgrep import output_format
 from surehold.workspace.finder import Finder
+from waiting import wait_until
 
 EVIL = r"(a+)+$|(a|aa)+$|(.*a){12}c"
 
@@ -252,3 +254,81 @@ def test_ripgrep_is_found_where_it_was_installed() -> None:
     path = find_binary()
     assert path is not None
     assert subprocess.run([path, "--version"], check=True, capture_output=True).stdout.startswith(b"ripgrep ")
+
+
+_MEASURED_SEARCH = """
+import resource, sys
+from pathlib import Path
+from search.scenes import make_scene
+scene = make_scene(Path(sys.argv[1]), seconds=100)
+scene.put("a", data=b"a" * 22_000)
+print(scene.search("[a-z]{20000}", "regex").total_matches, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10)
+"""
+
+
+@requirement("files:search_files:memory")
+def test_an_expression_with_a_huge_automaton_takes_little_memory(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _MEASURED_SEARCH, str(tmp_path)]
+    path = os.pathsep.join(str(Path(__file__).parents[one]) for one in (1, 2))
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path})
+
+    assert done.returncode == 0, done.stderr
+    matches, megabytes = map(int, done.stdout.split())
+    assert matches == 1
+    assert megabytes < 150
+
+
+@requirement("files:search_files:memory")
+@pytest.mark.parametrize("query", [r"\w{50000}", r"(\w{2,200}){50}x"])
+def test_an_expression_that_is_too_large_is_refused_with_the_cause(local: Scene, query: str) -> None:
+    local.put("a", data=b"a\n")
+
+    with pytest.raises(InvalidPattern) as refused:
+        local.search(query, "regex")
+
+    assert refused.value.details["cause"] == "it is too large when its repetitions are written out"
+
+
+@requirement("files:search_files:memory")
+def test_a_search_that_runs_out_of_memory_says_so(
+    local: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = "echo 'memory allocation of 8388608 bytes failed' >&2; kill -ABRT $$"
+    monkeypatch.setenv("SUREHOLD_RIPGREP", sleepy(tmp_path, script))
+
+    with pytest.raises(InvalidPattern) as refused:
+        local.search("x", "regex")
+
+    assert refused.value.details["cause"] == "it needs too much memory for some line"
+
+
+@requirement("files:search_files:memory")
+def test_a_program_beyond_its_memory_gets_none(local: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = tmp_path / "limit"
+    script = f"while [ $(ulimit -v) = unlimited ]; do :; done; ulimit -v > {measured}; exit 1"
+    monkeypatch.setenv("SUREHOLD_RIPGREP", sleepy(tmp_path, script))
+
+    local.search("x", "regex")
+
+    assert int(measured.read_text()) == 1 << 20  # kilobytes
+
+
+@requirement("files:search_files:memory")
+def test_only_a_few_searches_run_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = make_scene(tmp_path, seconds=100)
+    started, go = tmp_path / "started", tmp_path / "go"
+    started.mkdir()
+    script = f"touch {started}/$$; while [ ! -e {go} ]; do sleep 0.02; done; exit 1"
+    monkeypatch.setenv("SUREHOLD_RIPGREP", sleepy(tmp_path, script))
+    threads = [threading.Thread(target=scene.search, args=("x", "regex")) for _ in range(7)]
+    for thread in threads:
+        thread.start()
+
+    wait_until(lambda: len(list(started.iterdir())) == 4)
+    with pytest.raises(SearchTimeout):
+        Finder(scene.bench.workspace.reader, seconds=0.3).search(Search(query="y", mode="regex"))
+    assert len(list(started.iterdir())) == 4
+    go.touch()
+    for thread in threads:
+        thread.join()
+    assert len(list(started.iterdir())) >= 7

@@ -27,7 +27,7 @@ from surehold.search.ripgrep.program import CompletedRun, error_from_output, mem
 
 _FIXED_FLAGS = (
     *("--no-config", "--color=never", "--no-ignore-messages", "--no-ignore-global", "--no-ignore-parent"),
-    *("--no-require-git", "--no-follow", "--no-mmap"),
+    *("--no-require-git", "--no-follow", "--no-mmap", "--regex-size-limit=32M", "--dfa-size-limit=32M"),
 )
 _UNREADABLE = re.compile(r"^rg: (?:\./)?(.*): [^:]* \(os error (\d+)\)$", re.MULTILINE)
 _GONE_ERRNOS = frozenset({2, 20, 40})

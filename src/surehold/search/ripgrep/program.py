@@ -2,9 +2,12 @@
 
 import os
 import re
+import resource
 import select
 import subprocess
+import sys
 import tempfile
+import threading
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +20,7 @@ _SYNTAX = re.compile(r"^error: (.*)$", re.MULTILINE)
 _TYPE = re.compile(r"unrecognized file type: (.*)")
 _LITERAL = re.compile(r'the literal "(.*)" is not allowed')
 _GLOB = re.compile(r"error parsing glob '(.*?)': (.*)")
+_NO_MEMORY = re.compile(r"memory allocation of \d+ bytes failed")
 _PCRE2 = re.compile(r"PCRE2: error compiling pattern at offset \d+: (.*)")
 _PCRE2_STEPS = re.compile(r"PCRE2: error matching: (.*)")
 _PCRE2_FEATURES = ("look-around", "backreferences")
@@ -29,6 +33,8 @@ def error_from_output(text: str) -> SureholdError | None:
         return _invalid_regex(cause[1].strip() if cause else "it cannot be parsed")
     if "compiled regex exceeds size limit" in text or "exceeds the limit" in text:
         return _invalid_regex("it is too large when its repetitions are written out")
+    if _NO_MEMORY.search(text):
+        return _invalid_regex("it needs too much memory for some line")
     if found := _PCRE2.search(text):
         return _invalid_regex(found[1].strip())
     if found := _PCRE2_STEPS.search(text):
@@ -62,6 +68,35 @@ def needs_look_around(error: InvalidPattern) -> bool:
 
 
 _POLL_SECONDS = 0.025
+_MAX_MEMORY_BYTES = 1 << 30
+_MAX_PROGRAMS = 4
+"""How many run at once; further ones wait."""
+
+
+class _Seats:
+    """A seat for each program that may run."""
+
+    def __init__(self) -> None:
+        self._free = threading.Semaphore(_MAX_PROGRAMS)
+        os.register_at_fork(after_in_child=self._clear)
+
+    def _clear(self) -> None:
+        self._free = threading.Semaphore(_MAX_PROGRAMS)
+
+    @contextmanager
+    def take(self, deadline: Deadline) -> Generator[bool]:
+        """Wait for a seat; yield whether there was time for that."""
+        free = self._free
+        while not (taken := free.acquire(timeout=_POLL_SECONDS)) and deadline.seconds_left >= 0:
+            deadline.check(0, None, "matches found")
+        try:
+            yield taken
+        finally:
+            if taken:
+                free.release()
+
+
+_SEATS = _Seats()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +119,8 @@ def run_program(
 ) -> CompletedRun:
     """Run a program; kill it when time is up, when the call is cancelled, or when it writes too much."""
     with ExitStack() as stack:
+        if not stack.enter_context(_SEATS.take(deadline)):
+            return CompletedRun(code=-1, output=b"", errors="", overflowed=False, timed_out=True)
         output, errors = stack.enter_context(memory_file()), stack.enter_context(memory_file())
         try:
             child = subprocess.Popen(  # noqa: S603 - no shell, and every argument is an option or follows `--`
@@ -98,6 +135,7 @@ def run_program(
         except OSError as error:
             message = f"Could not start the search program: {error.strerror}."
             raise DiskFailed(message, reason="search_failed") from error
+        _limit_memory(child.pid)
         try:
             timed_out = not _wait_for_exit(child, output, deadline, max_output)
         finally:
@@ -111,6 +149,13 @@ def run_program(
             overflowed=os.fstat(output).st_size > max_output,
             timed_out=timed_out,
         )
+
+
+def _limit_memory(pid: int) -> None:
+    """Limit the memory of a program that has just begun; an expression may ask for any amount of it."""
+    if sys.platform == "linux":
+        with suppress(OSError):  # it has ended already
+            resource.prlimit(pid, resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
 
 
 def _wait_for_exit(child: "subprocess.Popen[bytes]", output: int, deadline: Deadline, max_output: int) -> bool:
