@@ -104,6 +104,15 @@ def pdf(
     return _assembled(bodies, locked)
 
 
+def pdf_of_stream(stream: bytes) -> bytes:
+    """Return a document whose page is drawn by a packed stream."""
+    packed = zlib.compress(stream)
+    page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R >>"
+    body = b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(packed), packed)
+    kids = b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>"
+    return _assembled([b"<< /Type /Catalog /Pages 2 0 R >>", kids, page, body], b"")
+
+
 def _literal(text: str) -> bytes:
     return text.encode("latin-1").replace(b"\\", b"\\\\").replace(b"(", b"\\(").replace(b")", b"\\)")
 

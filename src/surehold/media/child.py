@@ -18,6 +18,8 @@ from typing import Any, BinaryIO
 Json = dict[str, Any]
 Piece = tuple[Json, bytes]
 _MAX_MEMORY_BYTES = 2 << 30
+_MAX_DOCUMENT_MEMORY_BYTES = 1 << 30
+"""A document is drawn in pieces: it needs less than a large image."""
 _IDLE_SECONDS = 45.0
 
 
@@ -35,6 +37,13 @@ def limit_process() -> None:
     for what, most in ((resource.RLIMIT_AS, _MAX_MEMORY_BYTES), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
         with suppress(ValueError, OSError):  # not every system has every limit
             resource.setrlimit(what, (most, most))
+
+
+def limit_memory(request: Json) -> None:
+    """Limit the memory for one request."""
+    most = _MAX_DOCUMENT_MEMORY_BYTES if request["do"] in {"open", "pages"} else _MAX_MEMORY_BYTES
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 def limit_time(seconds: int) -> None:
@@ -78,6 +87,7 @@ def serve_requests(source: BinaryIO, drain: BinaryIO) -> None:
     while select.select([source], [], [], _IDLE_SECONDS)[0] and (line := source.readline()):
         request: Json = json.loads(line)
         limit_time(int(request.get("seconds", 30)))
+        limit_memory(request)
         for head, body in _answer_safely(requests, request, source.read(int(request["size"]))):
             drain.write(json.dumps({**head, "size": len(body)}).encode() + b"\n")
             drain.write(body)

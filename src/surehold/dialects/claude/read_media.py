@@ -19,7 +19,7 @@ _MAX_UNASKED_PAGES = 10
 """A longer document is shown only by pages."""
 _MAX_RAW_BYTES = 3 << 20
 _MAX_NOTEBOOK_BYTES = 100 << 20
-_DECODE_SECONDS = 60.0
+_DECODE_SECONDS = 30.0
 _PAGE_HEADING_UNITS = 160
 """What the heading of a page takes, at most."""
 
