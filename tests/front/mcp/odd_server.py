@@ -1,6 +1,6 @@
 """Our server with tools that no sane server has: they print, hang, fail and talk too much.
 
-`python odd_server.py ROOT STATE` over standard input and output, `… http` over HTTP.
+`python odd_server.py ROOT STATE` over standard input and output, `… http [SESSIONS]` over HTTP.
 """
 
 import sys
@@ -130,18 +130,18 @@ def _written(context: CallContext, name: str) -> Said:
 TOOLS = (*(noisy, broken, long_answer, long_change, surrogates, stepwise, endless, late_write, stubborn_write),)
 
 
-def main(root: str, state: str, way: str = "") -> int:
+def main(root: str, state: str, way: str = "", sessions: str = "1000") -> int:
     pipes = claim_stdio()
     with open_workspace(root, settings=Settings(state_dir=Path(state))) as workspace:
         bound = make_server(Adapter(workspace=workspace, tools=TOOLS, options=ServerOptions(meta=True)))
         try:
-            return over_http(bound) if way else serve_stdio(bound, pipes)
+            return over_http(bound, int(sessions)) if way else serve_stdio(bound, pipes)
         finally:
             bound.calls.wait_for_changes(30)
 
 
-def over_http(bound: BoundServer) -> int:
-    listener, settings = open_port(HttpSettings(port=0))
+def over_http(bound: BoundServer, sessions: int) -> int:
+    listener, settings = open_port(HttpSettings(port=0, max_sessions=sessions))
     print(f"http://{settings.address}/mcp", file=sys.stderr, flush=True)
     return serve_http(bound, listener, settings)
 

@@ -48,9 +48,9 @@ class Site:
         prints_token = words[0] == "serve" and not environment and "--token-file" not in words
         return HttpServer(command, environment, lines=2 if prints_token else 1)
 
-    def serve_odd(self) -> "HttpServer":
+    def serve_odd(self, *, sessions: int = 1000) -> "HttpServer":
         """Start our server with the odd tools of the tests, over HTTP."""
-        return HttpServer([str(ODD), str(self.root), str(self.state), "http"])
+        return HttpServer([str(ODD), str(self.root), str(self.state), "http", str(sessions)])
 
     def put(self, name: str, text: str | bytes) -> Path:
         """Write a file behind the server's back."""

@@ -125,6 +125,24 @@ def test_requests_in_a_batch_or_of_a_wrong_shape_are_refused_one_by_one(server: 
     assert server.request("ping") == {}
 
 
+@requirement("front:mcp:malformed")
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("m1", b'{"jsonrpc": "2.0", "id": "m1", "method": "ping", "params": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
+        ("m2", b'{"params": ' + b'{"id": 4, "a":' * 100_000 + b"1" + b"}" * 100_000 + b', "id": "m2", "method": "x"}'),
+        ("m3", b'{"method": "tools/call", "id": "m3", "params": {"name": "read_file", "arguments": {"path": "a'),
+        ("m4", b'{"jsonrpc": "2.0", "id": "m4", "method": 5}'),
+        ("m5", b'{"jsonrpc": "2.0", "id": "m5", "method": "ping", "params": {"a": "' + b'\\"id\\": 3,' * 9 + b'", }}'),
+    ],
+)
+def test_a_malformed_request_with_a_readable_id_is_answered(server: StdioClient, name: str, line: bytes) -> None:
+    server.send_line(line)
+
+    assert server.raw_answer(name)["error"]["code"] == -32600
+    assert server.request("ping") == {}
+
+
 @requirement("front:mcp:robust")
 def test_ten_megabytes_go_in_and_come_out(shared: Site, server: StdioClient) -> None:
     text = "0123456789abcde\n" * 655_360
@@ -201,8 +219,10 @@ def test_requests_before_the_end_of_the_input_are_still_answered(site: Site) -> 
     assert [client.answer(each)["isError"] for each in reads + writes] == [False] * 20
 
 
-@requirement("front:mcp:robust")
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+@requirement("front:mcp:robust", "front:mcp:signals")
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130), (signal.SIGHUP, 0), (signal.SIGQUIT, 0)]
+)
 def test_a_signal_ends_the_server_in_good_order(site: Site, number: signal.Signals, code: int) -> None:
     client = site.start_odd()
     write = client.start_call("stubborn_write", {"path": "new.txt"})
@@ -223,3 +243,16 @@ def test_a_signal_ends_the_server_in_good_order(site: Site, number: signal.Signa
 
 def _wait_for(site: Site, name: str) -> None:
     wait_until((site.root / name).exists, f"{name} never came")
+
+
+@requirement("front:mcp:signals")
+def test_a_signal_that_is_ignored_from_outside_stays_ignored(site: Site) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        client = site.start()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    with client:
+        client.process.send_signal(signal.SIGHUP)
+
+        assert client.request("ping") == {}

@@ -52,6 +52,9 @@ _HTTP_ARGUMENTS = (
     argument("--token-file", "FILE", f"file with the bearer token (or set {_TOKEN_VARIABLE})"),
     repeatable("--allow-host", "NAME", "another Host name by which clients reach the server"),
     repeatable("--allow-origin", "URL", "a web origin that may call the server"),
+    argument(
+        "--session-hours", "N", "forget clients that are idle so long (default: 24)", type=parse_positive, default=24
+    ),
 )
 
 
@@ -140,6 +143,7 @@ def _build_http_settings(host: str, port: int, args: argparse.Namespace) -> "Htt
         token=_read_token(args.token_file),
         allow_hosts=tuple(args.allow_host),
         allow_origins=tuple(args.allow_origin),
+        session_hours=args.session_hours,
     )
     if not http.is_local and not http.token:
         raise UsageError(

@@ -14,6 +14,8 @@ import socket
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import anyio
 import uvicorn
@@ -25,6 +27,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from surehold.errors import InvalidArgument
+from surehold.front.mcp.http_limits import BACKLOG, ConnectionLimits, LimitedConnection, RepeatFilter, SessionLimit
 from surehold.front.mcp.options import LOOPBACK_HOSTS, HttpSettings, url_host
 from surehold.front.mcp.server import DISCONNECTED_KEY, PRINCIPAL_KEY, BoundServer, ShutdownSignals
 
@@ -131,10 +134,12 @@ def make_app(bound: BoundServer, settings: HttpSettings, routes: Sequence[Route]
     app: ASGIApp = bound.server.streamable_http_app(
         streamable_http_path=MCP_PATH,
         max_request_body_size=_MAX_REQUEST_BYTES,
+        session_idle_timeout=settings.session_hours * 3600,
+        max_sessions=2 * settings.max_sessions,  # more than are kept, since those with a running call are
         host="",  # our own checks guard everything, not only this path
         custom_starlette_routes=[*(routes or [Route("/", _welcome_page)])],
     )
-    app = DisconnectWatch(app)
+    app = SessionLimit(DisconnectWatch(app), path=MCP_PATH, most=settings.max_sessions)
     if settings.token:
         app = TokenCheck(app, settings.token, [MCP_PATH])
     if settings.allow_origins:
@@ -174,8 +179,14 @@ def serve_http(
 
 async def _serve_app(bound: BoundServer, listener: socket.socket, app: ASGIApp) -> int:
     logging.getLogger("uvicorn.error").addFilter(_is_real_error)
+    repeats = RepeatFilter()
+    for name in ("uvicorn.error", "asyncio", "mcp"):
+        logging.getLogger(name).addFilter(repeats)
+    protocol: Any = partial(LimitedConnection, limits=ConnectionLimits())
     config = uvicorn.Config(
         app,
+        http=protocol,
+        backlog=BACKLOG,
         log_config=None,
         log_level="warning",
         access_log=False,

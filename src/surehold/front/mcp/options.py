@@ -17,6 +17,10 @@ class HttpSettings:
     token: str = ""
     allow_hosts: tuple[str, ...] = ()
     allow_origins: tuple[str, ...] = ()
+    session_hours: float = 24.0
+    """How long a session may be idle before it is forgotten."""
+    max_sessions: int = 1000
+    """How many are in memory; one more, and the one that was idle longest is forgotten."""
 
     @property
     def is_local(self) -> bool:

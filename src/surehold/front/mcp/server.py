@@ -37,17 +37,19 @@ from surehold.tools.spec import Json
 from surehold.workspace.access.permission import Approval
 
 INTERRUPTED_EXIT_CODE = 130
+_ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
 
 class ShutdownSignals:
-    """Waits for SIGTERM and SIGINT; a second one ends the program at once, which is safe for every file."""
+    """Waits for a signal to end; a second one ends the program at once, which is safe for every file."""
 
     def __init__(self) -> None:
         self.asked = anyio.Event()
         self.code = 0
 
     async def watch_signals(self) -> None:
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        ending = [one for one in _ENDING_SIGNALS if signal.getsignal(one) != signal.SIG_IGN]  # as under nohup
+        with anyio.open_signal_receiver(*ending) as signals:
             async for number in signals:
                 if self.asked.is_set():
                     os._exit(128 + number)

@@ -93,7 +93,7 @@ class Caller:
 
 
 NEW_SESSION = "new"
-_MAX_OPEN_SESSIONS = 1024
+_MAX_OPEN_SESSIONS = 1000
 
 
 def new_handle() -> str:

@@ -3,7 +3,7 @@
 1. While it serves, descriptor 0 is empty and descriptor 1 is standard error: what a library prints never reaches the
    client.
 2. A client that neither reads nor disconnects cannot keep the server from ending.
-3. It ends when the client closes its end, or on SIGTERM or SIGINT. Running calls get a moment; changes get as long as
+3. It ends when the client closes its end, or on SIGTERM, SIGINT, SIGHUP or SIGQUIT. Running calls get a moment; changes get as long as
    they need.
 4. Some hosts send half of a character as an escape. The SDK's parser refuses such a line, and the client would wait
    forever; so lone surrogates become U+FFFD, and the request says that it was repaired.
@@ -11,6 +11,7 @@
 
 import json
 import re
+from contextlib import suppress
 from typing import Any, cast
 
 import anyio
@@ -23,6 +24,7 @@ from surehold.front.mcp.results import REPAIRED_KEY
 from surehold.front.mcp.server import BoundServer, ShutdownSignals
 from surehold.front.shared.sanitize import ensure_utf8
 from surehold.front.shared.stdio_lines import StdioDescriptors, StdioLines
+from surehold.tools.spec import Json
 
 _SURROGATE_ESCAPES = re.compile(
     rb"\\\\"  # a backslash that is content
@@ -31,6 +33,7 @@ _SURROGATE_ESCAPES = re.compile(
 )
 _INVALID_REQUEST = -32600
 _MAX_DIGITS = 4_000
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 
 
 def parse_line(line: bytes) -> JSONRPCMessage | tuple[JSONRPCError, ...]:
@@ -66,7 +69,7 @@ def _error_replies(line: bytes) -> tuple[JSONRPCError, ...]:
     try:
         found = json.loads(line, parse_int=_parse_number)
     except (ValueError, RecursionError):
-        return ()
+        found = _outermost_members(line)
     batch = isinstance(found, list)
     why = "Send one message per line; batches are not served." if batch else "This is not a JSON-RPC 2.0 request."
     requests = cast("list[Any]", found) if batch else [found]
@@ -74,6 +77,24 @@ def _error_replies(line: bytes) -> tuple[JSONRPCError, ...]:
     ids = [one["id"] for one in objects if "method" in one and type(one.get("id")) in {int, str}]
     error = ErrorData(code=_INVALID_REQUEST, message=why)
     return tuple(JSONRPCError(jsonrpc="2.0", id=each, error=error) for each in ids)
+
+
+def _outermost_members(line: bytes) -> Json:
+    """Return the plain members of an object that cannot be parsed: what is nested too deep, or cut off, has an id too."""
+    members, depth, key = dict[str, Any](), 0, b""
+    for token in _TOKEN.findall(line):
+        if token in b"{[":
+            depth += 1
+        elif token in b"}]":
+            depth -= 1
+        elif depth == 1 and token not in b":,":
+            if key:
+                with suppress(ValueError):
+                    members[json.loads(key)] = json.loads(token, parse_int=_parse_number)
+            key = b"" if key else token
+        if depth == 1 and token == b",":
+            key = b""
+    return members
 
 
 _GRACE_SECONDS = 1.0

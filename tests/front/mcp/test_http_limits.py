@@ -1,0 +1,152 @@
+"""What strangers and forgetful clients cannot do to a server over HTTP: keep others out, or fill its memory or its log."""
+
+import asyncio
+import logging
+import resource
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+import pytest
+from starlette.responses import PlainTextResponse
+from starlette.types import Message, Receive, Scope, Send
+
+from front.mcp.site import HttpServer, Site, text_of
+from spec.marks import requirement
+from surehold.front.mcp.http_limits import RepeatFilter, SessionLimit
+from waiting import HANG_SECONDS, wait_until
+
+HALF_REQUEST = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Le"
+STRANGERS = 1_100
+
+
+@pytest.fixture
+def narrow(site: Site) -> Iterator[HttpServer]:
+    """A server with as many descriptors as most systems give a program, and with a token."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
+    try:
+        server = site.serve("serve", "--port", "0")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * STRANGERS), hard))
+    with server:
+        yield server
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def _connect(server: HttpServer) -> socket.socket:
+    return socket.create_connection((server.host, server.port), timeout=HANG_SECONDS)
+
+
+def _is_closed(stranger: socket.socket) -> bool:
+    stranger.setblocking(False)
+    try:
+        return stranger.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+
+
+def _open_descriptors(server: HttpServer) -> int:
+    return len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
+
+
+@requirement("front:mcp:connection_limits")
+def test_half_requests_keep_no_client_out(site: Site, narrow: HttpServer) -> None:
+    site.put("a.txt", "one\n")
+    with ExitStack() as stack:
+        strangers = [stack.enter_context(_connect(narrow)) for _ in range(STRANGERS)]
+        for stranger in strangers:
+            try:
+                stranger.sendall(HALF_REQUEST)
+            except ConnectionError:
+                continue
+
+        assert text_of(narrow.call("read_file", {"path": "a.txt"})).endswith("one\n")
+        wait_until(lambda: _open_descriptors(narrow) < 512)
+        assert sum(map(_is_closed, strangers)) >= STRANGERS - 256
+        assert text_of(narrow.call("read_file", {"path": "a.txt"})).endswith("one\n")
+    narrow.stop()
+    assert "Traceback" not in narrow.said
+
+
+@requirement("front:mcp:connection_limits")
+def test_a_request_that_never_arrives_is_not_waited_for(site: Site) -> None:
+    half_body = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n12"
+    with site.serve("serve", "--port", "0") as server, ExitStack() as stack:
+        strangers = [stack.enter_context(_connect(server)) for _ in range(3)]
+        for stranger, sent in zip(strangers, (b"", HALF_REQUEST, half_body), strict=True):
+            stranger.sendall(sent)
+
+        answers = [b"".join(iter(partial(one.recv, 1 << 16), b"")) for one in strangers]  # until the server closes them
+
+    assert answers[:2] == [b"", b""]
+    assert answers[2].startswith(b"HTTP/1.1 4")
+
+
+@requirement("front:mcp:session_limits")
+def test_a_session_that_is_forgotten_begins_again(site: Site) -> None:
+    site.put("a.txt", "one\n")
+    with site.serve_odd(sessions=3) as server:
+        first, *others = (server.initialize() for _ in range(4))
+
+        assert server.rpc("tools/list", era="2025-11-25", headers=first)[0] == 404
+        assert [server.rpc("tools/list", era="2025-11-25", headers=one)[0] for one in others] == [200] * 3
+        again = server.initialize()
+        assert server.rpc("tools/list", era="2025-11-25", headers=again)[0] == 200
+        assert server.rpc("tools/list", era="2025-11-25", headers=others[0])[0] == 404
+
+
+@requirement("front:mcp:session_limits")
+def test_a_session_with_a_running_call_is_not_forgotten() -> None:
+    ended = list[str]()
+    release = asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        headers = {key.decode(): value.decode() for key, value in scope["headers"]}
+        name = headers.get("mcp-session-id", "")
+        if scope["method"] == "DELETE":
+            ended.append(name)
+        elif name:
+            await release.wait()
+        answer = {} if name else {"mcp-session-id": headers["new"]}
+        await PlainTextResponse("", headers=answer)(scope, receive, send)
+
+    limited = SessionLimit(app, path="/mcp", most=2)
+
+    async def ask(**headers: str) -> None:
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(_: Message) -> None:
+            pass
+
+        sent = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+        await limited({"type": "http", "path": "/mcp", "method": "POST", "headers": sent}, receive, send)
+
+    async def work() -> None:
+        await ask(new="a")
+        running = asyncio.create_task(ask(mcp_session_id="a"))
+        await asyncio.sleep(0)
+        await ask(new="b")
+        await ask(new="c")
+        assert ended == ["b"]
+        release.set()
+        await running
+        await ask(new="d")
+        assert ended == ["b", "c"]
+
+    asyncio.run(work())
+
+
+@requirement("front:mcp:quiet_log")
+def test_the_same_error_is_logged_once() -> None:
+    repeats, seen = RepeatFilter(), list[bool]()
+    for text in ("no more files\nTraceback 1", "no more files\nTraceback 2", "another"):
+        record = logging.LogRecord("asyncio", logging.ERROR, "", 0, text, None, None)
+        seen.append(repeats.filter(record))
+
+    assert seen == [True, False, True]
