@@ -14,7 +14,7 @@ import resource
 import time
 from collections import Counter, OrderedDict
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 import h11
 from starlette.datastructures import Headers
@@ -86,7 +86,7 @@ class LimitedConnection(H11Protocol):
             self._timer = None
 
     def _note_progress(self) -> None:
-        cycle: RequestResponseCycle | None = self.cycle
+        cycle = cast("RequestResponseCycle | None", self.cycle)
         answered = cycle is None or cycle.response_complete
         if self.conn.their_state is h11.SEND_BODY and not answered and not self._in_body and self._timer is not None:
             self._timer.cancel()
