@@ -7,6 +7,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from surehold.text.align import TextRegion, find_changes
 
@@ -64,9 +65,10 @@ def render_hunks(
     head, size = [f"--- {quote_name(from_name)}\n", f"+++ {quote_name(to_name)}\n"], 0
     for hunk in found:
         head.append(f"{hunk.header}\n")
-        text = "".join(head) + _hunk_text(hunk, decode)
-        if limit is not None and size + _utf8_size(text) > limit:
-            fitting = _rows_that_fit([*head, *_hunk_rows(hunk, decode)], limit - size)
+        fits = limit is None or len(hunk.lines) <= limit  # each row is a byte at least
+        text = "".join(head) + _hunk_text(hunk, decode) if fits else ""
+        if limit is not None and (not fits or size + _utf8_size(text) > limit):
+            fitting = _rows_that_fit(chain(head, _hunk_rows(hunk, decode)), limit - size)
             return UnifiedDiff(text="".join([*texts, *fitting]), truncated=True)
         size += _utf8_size(text)
         texts.append(text)
@@ -167,9 +169,8 @@ def _hunk_text(hunk: Hunk, decode: Callable[[bytes], str]) -> str:
 
 
 def _hunk_rows(hunk: Hunk, decode: Callable[[bytes], str]) -> Iterator[str]:
-    rows = [chr(row[0]) + decode(row[1:]) for row in hunk.lines]
-    old_ends_in_cr, new_ends_in_cr = _uses_cr(rows, " -"), _uses_cr(rows, " +")
-    for row in rows:
+    old_ends_in_cr, new_ends_in_cr = (_uses_cr(hunk.lines, signs, decode) for signs in (b" -", b" +"))
+    for row in (chr(line[0]) + decode(line[1:]) for line in hunk.lines):
         if row.endswith("\n"):
             yield row
         elif row.endswith("\r") and (new_ends_in_cr if row[0] == "+" else old_ends_in_cr):
@@ -191,9 +192,10 @@ def _utf8_size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def _uses_cr(rows: list[str], signs: str) -> bool:
+def _uses_cr(rows: Sequence[bytes], signs: bytes, decode: Callable[[bytes], str]) -> bool:
     """Tell whether a lone CR ends the lines of one side: where LF does, at most the last row is without it."""
-    return sum(row[0] in signs and not row.endswith("\n") for row in rows) > 1
+    others = (row for row in rows if not row.endswith(b"\n"))
+    return sum(row[0] in signs and not decode(row[1:]).endswith("\n") for row in others) > 1
 
 
 def _cut_window(

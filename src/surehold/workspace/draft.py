@@ -8,11 +8,15 @@ from surehold.disk.base import Create, Remove, Rename, Replace, Step, Target
 from surehold.errors import StaleFile, SureholdError
 from surehold.stores.base import Blob, Change, Entry, PathRecord
 from surehold.text.plan import Edit, EditPlan, diff_between, diff_of_plan
+from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits
+from surehold.text.quoted.styled_edit import StyledEdit
 from surehold.text.snapshot import Snapshot, Version
 from surehold.workspace.access.policy import PathRules
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.proposal import FileReceipt, Proposal, Receipt, SessionEdit, Sha256
 
+_PLANNED_AHEAD_BYTES = 1 << 18
+"""A change of many places in a file from this size on is worked out before the file is locked."""
 _MAX_COMPARED_BYTES = 8 << 20
 _CHANGES_SINCE_BYTES = 8 * 1024
 """A refusal shows what changed since: for files up to this size together, up to so many bytes of it."""
@@ -60,6 +64,44 @@ class Draft:
         if (proposed := self.place.proposal.instead_of) is not None:
             kept.append(Blob(data=proposed.data, sha256=proposed.sha256, base=before.sha256))
         return tuple(kept)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedEdit:
+    """An edit that was worked out before its file was locked, and is worked out again if the file is another one by then."""
+
+    edit: Edit
+    made: EditPlan
+
+    def plan(self, before: Snapshot) -> EditPlan:
+        """Return what was worked out for these very bytes, or work it out."""
+        known = self.made.before
+        same = before == known and (before.encoding, before.meta) == (known.encoding, known.meta)
+        return self.made if same else self.edit.plan(before)
+
+
+def plan_ahead(place: ResolvedProposal, read: Callable[[Target], Snapshot]) -> ResolvedProposal:
+    """Work a change of many places out before others have to wait for it; refusals are left to the one under the lock."""
+    edit = place.proposal.edit
+    if isinstance(edit, SessionEdit) or not _replaces_many(edit):
+        return place
+    with suppress(SureholdError):
+        current = read(place.target)
+        if current.size >= _PLANNED_AHEAD_BYTES:
+            made = edit.plan(current)
+            diff_of_plan(made, from_name=place.target.key, to_name=place.target.key)  # the plan keeps the hunks
+            return replace(place, proposal=replace(place.proposal, edit=PlannedEdit(edit, made)))
+    return place
+
+
+def _replaces_many(edit: Edit) -> bool:
+    match edit:
+        case SnapshotEdits(edits) | SequentialEdits(edits):
+            return any(one.replace_all or one.expected_occurrences for one in edits)
+        case StyledEdit(replace_all=replace_all):
+            return replace_all
+        case _:
+            return False
 
 
 def make_draft(

@@ -50,7 +50,7 @@ from surehold.text.plan import Delete
 from surehold.text.snapshot import ABSENT, Snapshot
 from surehold.workspace.access.permission import Permission, PermissionVerdict
 from surehold.workspace.access.seen_lines import KnownFile, sighting_after_write
-from surehold.workspace.draft import Draft, ResolvedProposal, disk_steps, make_draft, make_receipt
+from surehold.workspace.draft import Draft, ResolvedProposal, disk_steps, make_draft, make_receipt, plan_ahead
 from surehold.workspace.paths import spelled_path
 from surehold.workspace.proposal import Absent, Proposal, Receipt
 from surehold.workspace.reader import WorkspaceReader
@@ -135,6 +135,7 @@ class WorkspaceWriter:
     def _write_locked(
         self, places: Sequence[ResolvedProposal], call: Call, change_id: str, *, dry_run: bool
     ) -> Receipt:
+        places = [plan_ahead(one, self._reader.read_snapshot) for one in places]
         targets = [target for place in places for target in place.targets]
         deadline = time.monotonic() + self._limits.lock_timeout
         key = "" if dry_run else call.idempotency_key

@@ -58,6 +58,7 @@ _WRITE = section(
         "engine:write:checks": "The checks of a proposal run before anything is written, and may warn or refuse.",
         "engine:write:refusal_recorded": "A refused call is recorded with its error kind.",
         "engine:write:no_record_no_write": "When the change cannot be recorded, it is not made.",
+        "engine:write:planned_ahead": "A change of very many places is worked out before its directory is locked, so that others do not wait for it.",
         "engine:write:mode": "A change of the permission bits alone is a change, recorded and undoable.",
         "engine:proof:sha256": "A sha256 that is not the file's is `stale_file` with both hashes; a malformed one is refused at once.",
         "engine:proof:still_applies": "A stale refusal says whether the same edits still apply, and then with which hash to retry.",

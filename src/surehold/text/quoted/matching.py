@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from surehold.errors import NotEncodable
 from surehold.text.snapshot import Snapshot
@@ -32,9 +32,8 @@ _MIN_QUOTED_CHARS = 4
 _DECODE_STEP_BYTES = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class TextMatch:
-    """Bytes `start` to `end`."""
+class TextMatch(NamedTuple):
+    """Bytes `start` to `end`; a tuple, since there may be a million of them."""
 
     start: int
     end: int
@@ -94,6 +93,10 @@ class Haystack:
         return self._find_by_quotes(needle) if not matches.count and self._quotes else matches
 
     def _find_exact(self, needle: bytes) -> Iterator[TextMatch]:
+        if self._is_always_whole(needle):
+            found = re.compile(re.escape(needle)).finditer(self._data, self._begin)
+            yield from (TextMatch(*match.span()) for match in found)
+            return
         at = self._data.find(needle, self._begin)
         while at >= 0:
             if self._is_whole(at, at + len(needle)):
@@ -108,6 +111,11 @@ class Haystack:
             if self._is_whole(at, at + len(needle)):
                 return True
         return False
+
+    def _is_always_whole(self, needle: bytes) -> bool:
+        """Tell whether every place of these bytes is a whole one: they split neither a character nor a CRLF."""
+        one_byte = self._encoding.width == 1 and _SELF_SYNCHRONISING.match(self._encoding.name) is not None
+        return one_byte and needle[:1] != b"\n" and needle[-1:] != b"\r"
 
     def _is_whole(self, start: int, end: int) -> bool:
         """Whether both ends lie between characters and outside a CRLF."""
