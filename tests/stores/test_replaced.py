@@ -129,7 +129,7 @@ def test_a_writer_that_waited_looks_again_when_its_turn_comes(tmp_path: Path) ->
     store.close()
 
 
-@requirement("stores:state:log_removed")
+@requirement("engine:store:log_removed")
 @pytest.mark.parametrize("names", [("state.db-wal",), ("state.db-wal", "state.db-shm")])
 def test_a_change_is_refused_when_the_log_of_its_history_was_removed(tmp_path: Path, names: tuple[str, ...]) -> None:
     state = tmp_path / "state"
@@ -152,7 +152,7 @@ def test_a_change_is_refused_when_the_log_of_its_history_was_removed(tmp_path: P
     again.close()
 
 
-@requirement("stores:state:log_removed")
+@requirement("engine:store:log_removed")
 def test_what_went_into_a_log_without_a_name_is_not_acknowledged(tmp_path: Path) -> None:
     state = tmp_path / "state"
     store = open_store(state)

@@ -1,6 +1,6 @@
 """Works one proposal out in memory: steps 3 to 6 of a write. Nothing here changes a file."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 

@@ -46,7 +46,7 @@ FILES = (
             "files:search_files:path": "Mode path finds names.",
             "files:search_files:text": "Mode text finds literals with line, column and preview.",
             "files:search_files:regex": "Mode regex runs in linear time, and an invalid pattern is an error with its cause.",
-            "files:search_files:memory": "ripgrep runs with limits on its automaton and its memory, a few at once; a pattern beyond them is an error with its cause.",
+            "files:search_files:memory": "A search program runs with limits on its automaton and its memory, a few at once; a pattern beyond them is an error with its cause.",
             "files:search_files:filters": "Globs, case, context, multiline, root and paging narrow and continue a search.",
             "files:search_files:hashes": "Files with matches come with their sha256 and matchCount.",
             "files:search_files:skipped": "The result says how many files were scanned and what was skipped.",

@@ -6,7 +6,7 @@ STORES = section(
     "Stores and the ledger",
     "engine contract",
     {
-        "stores:state:log_removed": "A history whose log was removed while it was open acknowledges nothing more until it is opened again.",
+        "engine:store:log_removed": "A history whose log was removed while it was open acknowledges nothing more until it is opened again.",
         "engine:store:two_stores": "The store in memory passes the same suite as the SQLite one.",
         "engine:store:intent": "A finished intent becomes entries, heads, writers and sightings in one transaction.",
         "engine:store:abort": "An aborted intent leaves failed entries and changes no head.",

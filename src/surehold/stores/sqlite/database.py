@@ -6,9 +6,8 @@
 3. Writers hold their turn from BEGIN to COMMIT. Readers never wait.
 4. Only SQLite opens the database file: closing it elsewhere would drop SQLite's own locks.
 5. A connection that raised is closed, not reused.
-6. Nothing is written to a file that lost its name, and nothing that went into a log without a name is acknowledged:
-   SQLite would continue in them, and the history would be lost with them. A database that was once found replaced stays
-   refused until it is opened again.
+6. Nothing is written to a file that lost its name, or acknowledged when the log lost its name: the history would be lost
+   with them. A database that was once found replaced stays refused until it is opened again.
 
 Writers wait in a queue, a blocking lock in front of SQLite, whose own waiting is not fair:
 
