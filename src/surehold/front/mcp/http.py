@@ -139,7 +139,7 @@ def make_app(bound: BoundServer, settings: HttpSettings, routes: Sequence[Route]
         host="",  # our own checks guard everything, not only this path
         custom_starlette_routes=[*(routes or [Route("/", _welcome_page)])],
     )
-    app = SessionLimit(DisconnectWatch(app), path=MCP_PATH, most=settings.max_sessions)
+    app = DisconnectWatch(SessionLimit(app, path=MCP_PATH, most=settings.max_sessions))
     if settings.token:
         app = TokenCheck(app, settings.token, [MCP_PATH])
     if settings.allow_origins:
