@@ -164,8 +164,11 @@ def test_an_outside_edit_of_the_same_lines_is_said_to_be_one(bench: Bench) -> No
     refused = refusal_of(bench, change)
 
     assert refused.message == "`a` cannot be taken back: an outside edit touches the same lines (2)."
-    assert "later" not in refused.details
-    assert "surehold diff a" in refused.action
+    (outside,) = bench.workspace.history.log(LedgerQuery(operation="external"))
+    assert refused.details["later"] == [outside.change_id]
+    bench.workspace.history.undo(outside.change_id)
+    bench.workspace.history.undo(change)
+    assert bench.get("a") == TEXT
 
 
 @requirement("engine:undo:advice")
@@ -194,8 +197,9 @@ def test_a_file_that_was_removed_outside_is_said_to_be(bench: Bench) -> None:
     refused = refusal_of(bench, change)
 
     assert refused.message == "`a` cannot be taken back: it was removed outside of Surehold."
-    assert "later" not in refused.details
-    bench.put("a", b"one\n2\nthree\n")
+    (outside,) = refused.details["later"]
+    bench.workspace.history.undo(outside)
+    assert bench.get("a") == b"one\n2\nthree\n"
     bench.workspace.history.undo(change)
     bench.put("a", None)
     with pytest.raises(UndoConflict) as again:
@@ -211,8 +215,9 @@ def test_an_unknown_file_or_a_directory_at_the_old_name_is_never_overwritten(tmp
     bench.put("f", b"foreign")
 
     refused = refusal_of(bench, gone)
-    assert refused.message == "`f` cannot be taken back: a file that Surehold does not know has that name now."
-    assert refused.action == "Move `f` away first."
+    assert refused.message == "`f` cannot be taken back: a file that was made outside of Surehold has that name now."
+    (outside,) = bench.workspace.history.log(LedgerQuery(operation="external"))
+    assert refused.details["later"] == [outside.change_id]
     assert bench.get("f") == b"foreign"
 
     bench.put("f", None)

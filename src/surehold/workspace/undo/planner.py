@@ -11,7 +11,7 @@ from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import ABSENT, Snapshot
 from surehold.workspace.proposal import Absent, Proposal, Sha256
 from surehold.workspace.undo.replay import FileReplay, FileState, Obstacle
-from surehold.workspace.undo.timeline import OUTSIDE, FileStep, FileTrail, Timeline, load_changes
+from surehold.workspace.undo.timeline import OUTSIDE, FileTrail, Timeline, load_changes, outside_step
 from surehold.workspace.workspace import Workspace
 
 UndoOperation = Literal["undo", "redo"]
@@ -93,8 +93,7 @@ class _UndoAttempt:
             if current.exists:
                 self._replay.keep(current.data)
             to_key = key if current.exists else ""
-            step = FileStep(change_id=OUTSIDE, key=key, to_key=to_key, before=known, after=current.version)
-            file.steps.append(step)
+            file.steps.append(outside_step(key, to_key, known, current.version))
 
     def _refuse_newer_head(self, key: str, current: Snapshot) -> None:
         """Refuse if the ledger already has these bytes: they are not an outside edit, and the history must be read again."""
@@ -118,12 +117,12 @@ class _UndoAttempt:
         if key in timeline.found:
             return []
         try:
-            taken = self._workspace.read(key).exists
+            self._refuse_newer_head(key, self._workspace.read(key))
         except NotAFile:
             return [Obstacle(change_id=OUTSIDE, key=key, kind="directory")]
         except NotFound:
-            taken = False
-        return [Obstacle(change_id=OUTSIDE, key=key, kind="taken")] if taken else []
+            return []
+        return [Obstacle(change_id=OUTSIDE, key=key, kind="taken")]
 
     # What must come first.
 
@@ -188,7 +187,7 @@ class _UndoAttempt:
                 "changed": "it was changed outside of Surehold",
                 "moved": "it was moved outside of Surehold",
                 "removed": "it was removed outside of Surehold",
-                "taken": "a file that Surehold does not know has that name now",
+                "taken": "a file that was made outside of Surehold has that name now",
                 "directory": "a directory has that name now",
             }[obstacle.kind]
         return {

@@ -58,13 +58,12 @@ class FileReplay:
     def state_of(self, file: FileTrail, active: frozenset[str]) -> tuple[FileState, list[Obstacle]]:
         """Return what a file is with these changes in effect, and the steps that had to be left out."""
         state, left_out = FileState(key=file.key, version=file.version), list[Obstacle]()
-        for step in file.steps:
-            if step.change_id in active:
-                match self._make_step(state, step):
-                    case FileState() as state:
-                        pass
-                    case obstacle:
-                        left_out.append(obstacle)
+        for step in file.list_steps(active):
+            match self._make_step(state, step):
+                case FileState() as state:
+                    pass
+                case obstacle:
+                    left_out.append(obstacle)
         return state, left_out
 
     def _make_step(self, state: FileState, step: FileStep) -> FileState | Obstacle:

@@ -7,7 +7,7 @@ one every file is what it was before the first.
 A file is the same file under another name. Where a change found it is what it was called at that time.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from surehold.errors import NotFound
@@ -32,6 +32,10 @@ class RecordedChange:
         return self.entries[0].call.undoes
 
     @property
+    def is_outside(self) -> bool:
+        return self.entries[0].call.operation == "external"
+
+    @property
     def seq(self) -> int:
         return self.entries[0].seq
 
@@ -50,6 +54,8 @@ class FileStep:
     to_key: str
     before: Version | None
     after: Version | None
+    outside: bool = False
+    """Another program did it."""
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -60,6 +66,23 @@ class FileTrail:
     version: Version | None
     steps: list[FileStep] = field(default_factory=list[FileStep])
 
+    def list_steps(self, active: frozenset[str]) -> Iterator[FileStep]:
+        """Yield the steps in effect; what other programs did in a row is one step, and none if it left no trace."""
+        run: FileStep | None = None
+        for step in self.steps:
+            if step.change_id not in active:
+                continue
+            if run and step.outside:
+                run = replace(run, change_id=step.change_id, to_key=step.to_key, after=step.after)
+                continue
+            if run and _leaves_trace(run):
+                yield run
+            run = step if step.outside else None
+            if not step.outside:
+                yield step
+        if run and _leaves_trace(run):
+            yield run
+
     def find_key(self, active: frozenset[str]) -> str:
         """Return the name that the file has with these changes in effect; empty if there is none."""
         key = self.key
@@ -67,6 +90,17 @@ class FileTrail:
             if step.change_id in active and step.key != step.to_key:
                 key = step.to_key
         return key
+
+
+def outside_step(key: str, to_key: str, before: Version, after: Version | None) -> FileStep:
+    """Return what another program did that the ledger does not have yet."""
+    return FileStep(change_id=OUTSIDE, key=key, to_key=to_key, before=before, after=after, outside=True)
+
+
+def _leaves_trace(step: FileStep) -> bool:
+    one, other = step.before, step.after
+    same = one == other or (one and other and (one.sha256, one.mode) == (other.sha256, other.mode))
+    return step.key != step.to_key or not same
 
 
 class Timeline:
@@ -84,6 +118,8 @@ class Timeline:
         """What the ledger last knew of each name."""
         self.placed_by: dict[str, str] = {}
         """The change whose switching gave a file the name that it has now."""
+        self._lost: dict[str, FileTrail] = {}
+        """What other programs removed, by the names that it had."""
         self._files_of_root: dict[str, list[FileTrail]] = {}
         self._undone = {change.id: change.undoes for change in changes if change.undoes and switching}
         for change in changes:
@@ -106,7 +142,7 @@ class Timeline:
         """Tell whether a change was made by another program."""
         if change_id == OUTSIDE:
             return True
-        return self.changes[self.position_of(change_id)].entries[0].call.operation == "external"
+        return self.changes[self.position_of(change_id)].is_outside
 
     def switched_since(self, change_id: str) -> list[str]:
         """List what must be switched back, newest first, to get to right after a change; what cancels out is left out."""
@@ -126,20 +162,31 @@ class Timeline:
         self.active ^= {root}
         if root == change.id:
             for entry in change.entries:
-                self._take_steps(change.id, entry.change)
+                self._take_steps(change, entry.change)
         else:
             self._move_files(root)
         for entry in change.entries:
             self.heads |= {key: after for key, _, after in entry.change.transitions()}
 
-    def _take_steps(self, change_id: str, change: Change) -> None:
+    def _take_steps(self, by: RecordedChange, change: Change) -> None:
         to_key = change.to_path or change.path
         if change.to_path and change.displaced:
-            self._add_step(change_id, self._file_at(to_key, change.displaced), "", change.displaced, None)
-        file = FileTrail(key="", version=None) if change.before is None else self._file_at(change.path, change.before)
+            self._add_step(by, self._file_at(to_key, change.displaced), "", change.displaced, None)
         if change.before is None:
-            self.files.append(file)
-        self._add_step(change_id, file, to_key if change.after else "", change.before, change.after)
+            file = self._new_file(change.path, outside=by.is_outside)
+        else:
+            file = self._file_at(change.path, change.before)
+        self._add_step(by, file, to_key if change.after else "", change.before, change.after)
+        if change.after is None and by.is_outside:
+            self._lost[change.path] = file
+
+    def _new_file(self, key: str, *, outside: bool) -> FileTrail:
+        """Return a file that was created; what other programs removed and brought back is the same file."""
+        lost = self._lost.pop(key, None)
+        if lost and outside:
+            return lost
+        self.files.append(FileTrail(key="", version=None))
+        return self.files[-1]
 
     def _file_at(self, key: str, version: Version) -> FileTrail:
         """Return the file of a name; one that no earlier change was about has been there from the beginning."""
@@ -149,15 +196,16 @@ class Timeline:
         return self.found[key]
 
     def _add_step(
-        self, change_id: str, file: FileTrail, to_key: str, before: Version | None, after: Version | None
+        self, by: RecordedChange, file: FileTrail, to_key: str, before: Version | None, after: Version | None
     ) -> None:
         key = file.find_key(self.active)
         known = self.heads.get(key)
         if known and before and known.sha256 == before.sha256 and known.mode != before.mode:
-            file.steps.append(FileStep(change_id=OUTSIDE, key=key, to_key=key, before=known, after=before))
-        file.steps.append(FileStep(change_id=change_id, key=key, to_key=to_key, before=before, after=after))
-        self._files_of_root.setdefault(change_id, []).append(file)
-        self._place_file(file, key, to_key, change_id)
+            file.steps.append(outside_step(key, key, known, before))
+        step = FileStep(change_id=by.id, key=key, to_key=to_key, before=before, after=after, outside=by.is_outside)
+        file.steps.append(step)
+        self._files_of_root.setdefault(by.id, []).append(file)
+        self._place_file(file, key, to_key, by.id)
 
     def _move_files(self, root: str) -> None:
         """Give the files of a change that was switched the names that they have now."""
