@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from spec.marks import requirement
-from surehold.disk.base import Step, StoredFile, Target
+from surehold.disk.base import KeepBytes, Step, StoredFile, Target
 from surehold.errors import RecoveryRequired, StaleFile, StateUnavailable, SureholdError
 from surehold.stores.base import Blob, Change, Entry, Intent, LedgerQuery, Owner, Sighting, StoreView
 from surehold.stores.owner import current_owner
@@ -44,9 +44,7 @@ def test_a_write_that_took_longer_than_its_lease_and_was_settled_changes_nothing
     overdue.put("a", b"one\n")
     apply = overdue.disk.apply
 
-    def settled_while_staging(
-        steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: Callable[[bytes], None]
-    ) -> None:
+    def settled_while_staging(steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes) -> None:
         def settle_then_fence() -> None:
             (busy,) = overdue.store.open_intents()
             overdue.store.abort(busy.intent.id, error_kind="interrupted", message="Settled by another machine.")
