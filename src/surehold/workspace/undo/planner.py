@@ -112,10 +112,12 @@ class _UndoAttempt:
         timeline, key = self._timeline, new.key
         if not key or key == old.key:
             return []
+        if key in timeline.found:
+            self._notice_outside_edit(timeline.found[key])
         if any(other is not file and other.find_key(now) == key for other in timeline.files):
             return [Obstacle(change_id=timeline.placed_by.get(key, OUTSIDE), key=key, kind="taken")]
-        if key in timeline.found:
-            return []
+        if key in timeline.found and timeline.found[key].find_key(timeline.active) == key:
+            return []  # that file gets another name as well
         try:
             self._refuse_newer_head(key, self._workspace.read(key))
         except NotAFile:
