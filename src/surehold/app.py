@@ -3,11 +3,12 @@
 import hashlib
 import os
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from surehold.errors import InvalidArgument, NotFound
-from surehold.workspace.settings import MODES, utc_now
+from surehold.workspace.settings import MODES, Limits, utc_now
 
 if TYPE_CHECKING:
     from surehold.disk.base import Disk, EditorFiles
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from surehold.text.encoding import EncodingDetector
     from surehold.workspace.access.permission import Approver
     from surehold.workspace.history import HistoryReader
-    from surehold.workspace.settings import Limits, Mode, ReadGateSettings
+    from surehold.workspace.settings import Mode, ReadGateSettings
 
 Durability = Literal["full", "file", "none"]
 
@@ -44,7 +45,7 @@ class Settings:
     """Approves changes, unless a session has its own approver."""
     gate: "ReadGateSettings | None" = None
     """What must have been read before Write, Edit and NotebookEdit change a file; None for the strict rules."""
-    limits: "Limits | None" = None
+    limits: Limits | None = None
     """Limits of size and time; None for the defaults."""
     recover_on_open: bool = True
     """Settle what dead processes left open before anything else happens."""
@@ -95,7 +96,7 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
         unprotected=chosen.unprotected,
         state_dir=_key_below_root(state_dir, paths),
     )
-    store = _open_store(state_dir, chosen.durability)
+    store = _open_store(state_dir, chosen.durability, chosen.limits)
     workspace = AgentWorkspace(
         disk=disk,
         store=store,
@@ -130,10 +131,11 @@ def _open_disk(roots: list[str], chosen: Settings) -> "Disk":
     return EditorDisk(local, chosen.editor)
 
 
-def _open_store(state_dir: Path, durability: Durability) -> "SqliteStore":
+def _open_store(state_dir: Path, durability: Durability, limits: Limits | None = None) -> "SqliteStore":
     from surehold.stores.sqlite.store import SqliteStore
 
-    return SqliteStore(state_dir, clock=utc_now, durability="none" if durability == "none" else "full")
+    idle = timedelta(seconds=(limits or Limits()).session_idle)
+    return SqliteStore(state_dir, clock=utc_now, durability="none" if durability == "none" else "full", idle=idle)
 
 
 def default_state_dir(root: str) -> Path:

@@ -7,7 +7,7 @@ import hashlib
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal, TypeVar
 
 from surehold.stores import ledger_entries
@@ -33,8 +33,14 @@ from surehold.stores.base import (
     WriterSpan,
 )
 from surehold.stores.owner import is_dead
+from surehold.stores.server_runs import ServerRun, choose_session
+from surehold.stores.sqlite.session_tables import (
+    FORGOTTEN_AFTER,
+    PATHS_PER_SESSION,
+    merge_sightings,
+    versions_to_forget,
+)
 from surehold.stores.sqlite.state_errors import blob_damaged_error, blob_missing_error, intent_gone_error
-from surehold.stores.sqlite.tables import FORGOTTEN_AFTER, PATHS_PER_SESSION, merge_sightings, versions_to_forget
 from surehold.text.snapshot import Version
 
 _Key = TypeVar("_Key")
@@ -68,6 +74,7 @@ class MemoryStore:
         self._blobs: dict[str, _KeptBlob] = {}
         self._trash: dict[str, TrashItem] = {}
         self._sessions: dict[str, tuple[SessionRow, str]] = {}
+        self._runs: dict[str, ServerRun] = {}
         self._sightings: dict[_SessionPath, dict[str, tuple[Sighting, str]]] = {}
 
     def begin(
@@ -294,6 +301,7 @@ class MemoryStore:
     def open_session(self, session: SessionRow) -> None:
         """Remember a session; opening it again only shows that it is in use."""
         with self._lock:
+            self._forget_idle()
             known, _ = self._sessions.get(session.id, (session, ""))
             self._sessions[session.id] = (known, ledger_entries.utc_timestamp(self._clock()))
 
@@ -301,6 +309,36 @@ class MemoryStore:
         """Return one session."""
         row = self._sessions.get(session_id)
         return None if row is None else row[0]
+
+    def claim_session(self, run: ServerRun, *, fresh: str) -> str:
+        """Remember a server, and return the session it serves."""
+        with self._lock:
+            self._forget_idle()
+            like = [one for one in self._runs.values() if (one.parent, one.roots) == (run.parent, run.roots)]
+            found = choose_session(run.client, like, is_dead=is_dead)
+            for name in found.joined if found else ():
+                self._join_session(name, found.session if found else "")
+            session = found.session if found else fresh
+            self._runs[run.id] = replace(run, session=session)
+            return session
+
+    def end_server(self, run: ServerRun) -> None:
+        """Remember that a server ended properly."""
+        with self._lock:
+            self._runs[run.id] = replace(self._runs.get(run.id, run), ended=ledger_entries.utc_timestamp(self._clock()))
+
+    def _join_session(self, name: str, session: str) -> None:
+        for place in [place for place in self._sightings if place[0] == name]:
+            for sighting, shown in self._sightings.pop(place).values():
+                self._add_sightings([replace(sighting, session=session)], shown=shown, seq=sighting.seq)
+        self._runs = {
+            key: replace(run, session=session) if run.session == name else run for key, run in self._runs.items()
+        }
+
+    def _forget_idle(self) -> None:
+        sessions, _ = self._forgotten_sessions(ledger_entries.utc_timestamp(self._clock() - timedelta(hours=24)))
+        _drop_keys(self._sightings, [place for place in self._sightings if place[0] in sessions])
+        _drop_keys(self._runs, [key for key, run in self._runs.items() if run.session in sessions])
 
     def record_sightings(self, sightings: Sequence[Sighting], blobs: Sequence[Blob] = ()) -> None:
         """Remember what was shown."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from surehold.stores.base import Begun, Blob, Call, Change, Entry, Intent, Operation, Owner, Store
+from surehold.stores.base import Begun, Blob, Call, Change, Entry, Intent, Operation, Owner, Sighting, Store
 from surehold.stores.ledger_entries import utc_timestamp
 from surehold.stores.owner import current_owner
 from surehold.text.snapshot import Version
@@ -41,6 +41,10 @@ def version(data: bytes) -> Version:
 
 def blob(data: bytes, base: bytes | None = None) -> Blob:
     return Blob(data=data, sha256=sha(data), base="" if base is None else sha(base))
+
+
+def sighting(path: str, data: bytes, *spans: tuple[int, int], session: str = "s", seq: int = 0) -> Sighting:
+    return Sighting(session=session, path=path, sha256=version(data).sha256, spans=spans, seq=seq)
 
 
 def call(operation: Operation = "edit", **more: str) -> Call:

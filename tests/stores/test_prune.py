@@ -108,7 +108,8 @@ def test_a_session_in_use_is_not_forgotten(store: Store, clock: Clock) -> None:
     store.record_sightings([Sighting(session="reads", path="b", sha256=sha(OLD), spans=())])
     store.open_session(SessionRow(id="opens", agent="", opened=clock.text))
 
-    assert store.prune(before=clock.text).sightings == 1
+    assert [len(store.list_sightings(name, "a")) for name in ("reads", "opens", "neither")] == [1, 0, 0]
+    assert store.prune(before=clock.text).details["sessions"] == 1
     assert [store.find_session(name) is not None for name in ("reads", "opens", "neither")] == [True, True, False]
 
 

@@ -3,13 +3,9 @@
 from dataclasses import replace
 
 from spec.marks import requirement
-from stores.scenes import Author, Clock, blob, call, change, intent, version
-from surehold.stores.base import SessionRow, Sighting, Store, TrashItem
-from surehold.stores.sqlite.tables import PATHS_PER_SESSION
-
-
-def sighting(path: str, data: bytes, *spans: tuple[int, int], session: str = "s", seq: int = 0) -> Sighting:
-    return Sighting(session=session, path=path, sha256=version(data).sha256, spans=spans, seq=seq)
+from stores.scenes import Author, Clock, blob, call, change, intent, sighting, version
+from surehold.stores.base import SessionRow, Store, TrashItem
+from surehold.stores.sqlite.session_tables import PATHS_PER_SESSION
 
 
 @requirement("engine:trash:list")

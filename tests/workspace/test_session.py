@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from spec.marks import requirement
+from surehold import Settings, open_workspace
 from surehold.errors import AlreadyExists, NotFound, StaleFile
 from surehold.stores.base import Sighting
+from surehold.text.anchored.operations import ReplaceLine
 from surehold.text.lines import merge_ranges, sha256_hex
+from surehold.workspace.settings import Limits
 from workspaces import Bench, real_workspace
 
 
@@ -232,6 +235,27 @@ def test_a_session_survives_the_process_that_began_it(tmp_path: Path) -> None:
 
     assert (root / "a").read_bytes() == b"two\n"
     assert (row and row.agent) == "me"
+
+
+@requirement("session:library:reopened", "session:store:idle")
+def test_a_session_that_is_opened_again_by_its_id_goes_on_with_what_it_was_shown(tmp_path: Path) -> None:
+    root, settings = tmp_path / "root", Settings(state_dir=tmp_path / "state")
+    root.mkdir()
+    (root / "a").write_bytes(b"same\nfirst\nsame\nsecond\n")
+    with open_workspace(root, settings=settings) as workspace:
+        session = workspace.session(agent="me")
+        rows = str(session.read_file("a", hashes=True).content).splitlines()
+        third = rows[2].partition("|")[0].rstrip("!~")
+    (root / "a").write_bytes(b"same\nnew\nsame\nfirst\nsame\nsecond\n")
+
+    with open_workspace(root, settings=settings) as workspace:
+        workspace.session(id=session.id).edit_lines("a", [ReplaceLine(hash=third, content="changed")])
+        workspace.session(id=session.id).claude_edit("a", "changed", "CHANGED")
+    forgetful = replace(settings, limits=Limits(session_idle=0))
+    with open_workspace(root, settings=forgetful) as workspace, pytest.raises(StaleFile):
+        workspace.session(id=session.id).claude_edit("a", "CHANGED", "again")
+
+    assert (root / "a").read_bytes() == b"same\nnew\nsame\nfirst\nCHANGED\nsecond\n"
 
 
 @requirement("engine:proof:not_times")

@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,8 @@ class ServerLaunch:
     """Where HTTP is served; None for standard input and output."""
     page: bool = False
     """Show the review page beside the server."""
+    session: str = ""
+    """The session that a server on standard input and output goes on with; empty for the one that fits."""
     show_token: bool = False
     """Print how a client connects, with the token: once, when it was made for this run."""
 
@@ -63,22 +65,42 @@ def launch_server(order: ServerLaunch) -> int:
 
     gc.disable()  # nothing of what is loaded now is ever collected; looking for it costs a tenth of the start
     pipes = claim_stdio() if order.http is None else None
-    with open_workspace(*order.roots, settings=order.settings) as workspace:
+    settings = _settings_for_stdio(order) if pipes else order.settings
+    with open_workspace(*order.roots, settings=settings) as workspace:
         from surehold.front.mcp.adapter import Adapter, check_tools_to_load
         from surehold.library.families import tools_of
+        from surehold.workspace.current_server import CurrentServer
 
         tools = tools_of(order.tools) if order.tools else tools_of()
         check_tools_to_load(order.options.always_load, tools)
-        adapter = Adapter(workspace=workspace, tools=tools, options=order.options, has_page=order.page)
+        process = CurrentServer(workspace, named=order.session) if pipes else None
+        adapter = Adapter(workspace=workspace, tools=tools, options=order.options, has_page=order.page, process=process)
         serve = _prepare_stdio(adapter, pipes, order) if pipes else _prepare_http(adapter, order, workspace)
         from surehold.front.mcp.server import make_server
 
         bound = make_server(adapter)
         _finish_startup()
         try:
-            return serve(bound)
+            code = serve(bound)
+            if process:
+                process.end()
+            return code
         finally:
             bound.calls.wait_for_changes(_CHANGE_WAIT_SECONDS)
+
+
+_IF_NOT_READ = (
+    "If it was read before, the host may have started a new server since: then start the server with --session NAME,"
+    " set SUREHOLD_SESSION=NAME for it, or start it with --require-read matched or --require-read off."
+)
+
+
+def _settings_for_stdio(order: ServerLaunch) -> "Settings":
+    """Let refusals say what helps with a host that starts a server for each call, unless its session was named."""
+    from surehold.workspace.settings import ReadGateSettings
+
+    gate = order.settings.gate or ReadGateSettings()
+    return order.settings if order.session else replace(order.settings, gate=replace(gate, if_not_read=_IF_NOT_READ))
 
 
 def _prepare_stdio(adapter: "Adapter", pipes: StdioDescriptors, order: ServerLaunch) -> "Callable[[BoundServer], int]":

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from surehold.stores.approval import ApprovalRecord
+from surehold.stores.server_runs import ServerRuns
 from surehold.text.snapshot import Version
 
 Operation = Literal["create", "write", "edit", "delete", "move", "patch", "restore", "undo", "redo", "external", "gc"]
@@ -108,7 +109,6 @@ class Entry:
     """Position in the ledger; 0 as long as it has none."""
     change_id: str
     index: int = 0
-    """Position inside its call."""
     timestamp: str
     call: Call
     change: Change
@@ -168,7 +168,6 @@ class LedgerQuery:
     path: str = ""
     """Exact path, as source or destination."""
     under: str = ""
-    """A directory: everything below it."""
     session: str = ""
     agent: str = ""
     change_id: str = ""
@@ -231,7 +230,6 @@ class Sighting:
     spans: tuple[tuple[int, int], ...]
     """Line numbers shown, as inclusive pairs, sorted and merged."""
     whole: bool = False
-    """Every line was shown."""
     anchored: tuple[tuple[int, int], ...] = ()
     """Those of them that were shown with their anchors."""
     seq: int = 0
@@ -278,7 +276,7 @@ class Pruned:
     details: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-class Store(Protocol):
+class Store(ServerRuns, Protocol):
     """The memory of a workspace."""
 
     # The intent contract.

@@ -13,12 +13,24 @@ from surehold.stores.base import Owner
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _PID_NAMESPACE = Path("/proc/self/ns/pid")
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"  # a constant of Linux: the namespace of the machine itself
-_STATE, _THREADS, _STARTED = 0, 17, 19  # fields 3, 20 and 22 of /proc/<pid>/stat, counted after the name
+_STATE, _PARENT, _THREADS, _STARTED = 0, 1, 17, 19  # fields 3, 4, 20 and 22 of /proc/<pid>/stat, counted after the name
+_LAUNCHERS = frozenset({"uv", "uvx"})
+"""Programs that run nothing but the one that they start, and wait for it: who started them is the parent."""
 
 
 def current_owner() -> Owner:
     """Name this process; after a fork, the child."""
-    return _describe_owner(os.getpid())
+    return _describe_process(os.getpid())
+
+
+def parent_owner() -> Owner | None:
+    """Name the process that started this one, by a launcher or directly; None if it cannot be told from others."""
+    pid = os.getppid()
+    while _command_name(pid) in _LAUNCHERS and (facts := _proc_stat(pid)):
+        pid = int(facts[_PARENT])
+    parent = _describe_process(pid)
+    is_init = parent.pid == 1 and "/" not in parent.host  # it adopts every process whose parent has ended
+    return parent if parent.started and not is_init else None
 
 
 def is_dead(owner: Owner) -> bool:
@@ -41,8 +53,8 @@ def is_dead(owner: Owner) -> bool:
     return zombie or (owner.started not in {"", facts[_STARTED]})
 
 
-@lru_cache(maxsize=1)
-def _describe_owner(pid: int) -> Owner:
+@lru_cache(maxsize=2)
+def _describe_process(pid: int) -> Owner:
     facts = _proc_stat(pid)
     return Owner(host=_host_name(), boot=_boot_id(), pid=pid, started=facts[_STARTED] if facts else "")
 
@@ -59,6 +71,13 @@ def _host_name() -> str:
 def _boot_id() -> str:
     try:
         return _BOOT_ID.read_text().strip()
+    except OSError:
+        return ""
+
+
+def _command_name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
     except OSError:
         return ""
 

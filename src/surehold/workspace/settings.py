@@ -20,6 +20,8 @@ class Limits:
     """How long an intent is ours without being renewed, for owners whose life cannot be seen."""
     fence: float = 60.0
     """On mounts that cache: how long an older version of ours counts as a stale cache, not as an outside edit."""
+    session_idle: float = 24 * 3600.0
+    """Seconds after its last use in which what a session was shown is remembered; then it reads again."""
     sighting_bytes: int = 4 << 20
     """Versions up to this size are kept when they are shown, so that edits can be rebased."""
 
@@ -32,6 +34,8 @@ class ReadGateSettings:
     """`matched`: an edit is also allowed if its exact text occurs once in a file that was not read. `off`: nothing is required."""
     on_stale: Literal["reject", "rebase"] = "reject"
     """`rebase`: an edit is applied if its lines are provably the same, although the file changed."""
+    if_not_read: str = ""
+    """What the refusal of a file that was not read adds, where another way out than reading exists."""
 
 
 _ID_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _DEFAULT_PORT = 8765
 _HIGHEST_PORT = 65_535
 _TOKEN_VARIABLE = "SUREHOLD_TOKEN"  # noqa: S105 - the name of a variable, not a secret
+_SESSION_VARIABLE = "SUREHOLD_SESSION"
 _ANSWER_WAIT_SECONDS = 600.0
 _ANSWER_WAIT_HELP = f"how long to wait for an answer (default: {_ANSWER_WAIT_SECONDS:g})"
 
@@ -63,12 +64,15 @@ _HTTP_ARGUMENTS = (
     "Serve the file tools to an agent: MCP on standard input and output.",
     *_SERVER_ARGUMENTS,
     argument("--http", "HOST:PORT", "streamable HTTP at /mcp instead of stdio"),
+    argument("--session", "ID", f"the session to go on with, over stdio (or set {_SESSION_VARIABLE})"),
     *_HTTP_ARGUMENTS,
     example="surehold mcp ~/project\n  surehold mcp ~/project --http 127.0.0.1:8765 --mode plan",
 )
 def mcp_command(context: CommandContext, args: argparse.Namespace) -> int:
+    if args.http and args.session:
+        raise UsageError("--session is for stdio; over HTTP each client has a session of its own.")
     http = _build_http_settings(*_parse_address(args.http), args) if args.http else None
-    return _launch_server(context, args, http)
+    return _launch_server(context, args, http, session=args.session or os.environ.get(_SESSION_VARIABLE, ""))
 
 
 @command(
@@ -89,7 +93,7 @@ def serve_command(context: CommandContext, args: argparse.Namespace) -> int:
     return _launch_server(context, args, http, page=True, show_token=http is not given)
 
 
-def _launch_server(context: CommandContext, args: argparse.Namespace, http: "HttpSettings | None", **page: bool) -> int:
+def _launch_server(context: CommandContext, args: argparse.Namespace, http: "HttpSettings | None", **more: Any) -> int:
     import signal
 
     signal.signal(signal.SIGTERM, lambda _, __: sys.exit(0))  # in good order also before the server runs
@@ -116,7 +120,7 @@ def _launch_server(context: CommandContext, args: argparse.Namespace, http: "Htt
             ),
             tools=args.tools,
             http=http,
-            **page,
+            **more,
         )
     )
 

@@ -31,6 +31,7 @@ from surehold.text.measure import TextRoom
 from surehold.tools.call import AnswerBudget, CallContext
 from surehold.tools.export import build_guidance, mcp_tool
 from surehold.tools.spec import Answer, AnyTool, Json, Tool
+from surehold.workspace.current_server import CurrentServer
 from surehold.workspace.proposal import ChangeRecord
 from surehold.workspace.workspace import Workspace
 
@@ -105,13 +106,17 @@ class Adapter:
         resources: Sequence[ResourceProvider] = (),
         prompts: Sequence[Prompt] = (),
         has_page: bool = False,
+        process: CurrentServer | None = None,
     ) -> None:
-        """`has_page`: where a client cannot ask, the review page shows the questions of `approvals`."""
+        """`has_page`: where a client cannot ask, the review page shows the questions of `approvals`.
+
+        `process`: this process, when it serves one client over stdio.
+        """
         self.options = options or ServerOptions()
         self._workspace = workspace
         served = [one for one in tools if one.hints.read_only or not self.options.read_only]
         self._tools = {one.name: one for one in sorted(served, key=lambda one: one.name)}
-        self._sessions = SessionRegistry(workspace)
+        self._sessions = SessionRegistry(workspace, process)
         self._answers = SavedAnswers()
         self.approvals = ApprovalQueue(seconds=self.options.ask_seconds)
         self._router = ApprovalRouter(self.approvals, keep=self._answers.keep_text, has_page=has_page)

@@ -1,7 +1,8 @@
 """Identifies the caller of a request, and the session that its call belongs to.
 
 1. The handle that the call names, when the store knows it; the word `new` begins another session.
-2. Else the connection: the process over stdio, the MCP session id over HTTP.
+2. Else the connection: the MCP session id over HTTP; over stdio the process, which may go on with the session of an
+   earlier one (see `stores/server_runs.py`).
 3. Else the principal that the bearer token identifies.
 4. Else the session in which a question was asked that this call answers.
 5. Else a new session, whose handle is in the result.
@@ -22,6 +23,7 @@ from surehold.errors import InvalidArgument
 from surehold.tools.call import ProgressListener, ignore_progress
 from surehold.tools.spec import Json
 from surehold.workspace.access.permission import Approval
+from surehold.workspace.current_server import CurrentServer
 from surehold.workspace.session import Session
 from surehold.workspace.workspace import Workspace
 
@@ -110,14 +112,15 @@ class CallerSession:
 
     session: Session
     handle: str
-    """Empty when the bearer token is what brings the owner back."""
+    """Empty when something else brings the owner back: the bearer token, or the process that started the server."""
 
 
 class SessionRegistry:
     """Finds the session of a call, and begins those that are new."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, workspace: Workspace, process: CurrentServer | None = None) -> None:
+        """`process`: this process, when it serves nothing but one connection."""
+        self._workspace, self._process = workspace, process
         self._open = OrderedDict[str, Session]()
         self._lock = threading.Lock()
 
@@ -129,6 +132,11 @@ class SessionRegistry:
         if named:
             self._check_handle(named)
             return self._open_session(named, caller)
+        if caller.connection and self._process is not None:
+            fresh = session_id(caller.connection)
+            known = self._process.choose_session(caller.client, fresh=fresh)
+            handle = caller.connection if known == fresh else ""
+            return CallerSession(session=self._session_of(known, caller), handle=handle)
         if caller.connection:
             return self._open_session(caller.connection, caller)
         if caller.principal:
@@ -143,7 +151,9 @@ class SessionRegistry:
             raise InvalidArgument("No session has this handle.", reason="unknown_session", action=action)
 
     def _open_session(self, handle: str, caller: Caller) -> CallerSession:
-        known = session_id(handle)
+        return CallerSession(session=self._session_of(session_id(handle), caller), handle=handle)
+
+    def _session_of(self, known: str, caller: Caller) -> Session:
         with self._lock:
             session = self._open.get(known)
             if session is None:
@@ -151,4 +161,4 @@ class SessionRegistry:
             self._open.move_to_end(known)
             while len(self._open) > _MAX_OPEN_SESSIONS:
                 self._open.popitem(last=False)
-        return CallerSession(session=session, handle=handle)
+        return session

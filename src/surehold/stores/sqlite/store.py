@@ -9,7 +9,7 @@
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -37,7 +37,9 @@ from surehold.stores.base import (
     WriterSpan,
 )
 from surehold.stores.ledger_entries import text_of, to_key, version_from_text
-from surehold.stores.sqlite import tables
+from surehold.stores.owner import is_dead
+from surehold.stores.server_runs import ServerRun, choose_session
+from surehold.stores.sqlite import session_tables, tables
 from surehold.stores.sqlite.blobs import Blobs, PreparedBlob
 from surehold.stores.sqlite.database import Database, Durability
 from surehold.text.snapshot import Version
@@ -49,8 +51,16 @@ _PAGE_ROWS = 200
 class SqliteStore:
     """The memory of a workspace, in a directory of its own; `Store` says what its methods promise."""
 
-    def __init__(self, state_dir: Path, *, clock: Callable[[], datetime], durability: Durability = "full") -> None:
-        self._clock = clock
+    def __init__(
+        self,
+        state_dir: Path,
+        *,
+        clock: Callable[[], datetime],
+        durability: Durability = "full",
+        idle: timedelta = timedelta(hours=24),
+    ) -> None:
+        """`idle`: how long what a session was shown is remembered after its last use."""
+        self._clock, self._idle = clock, idle
         self._database = Database(state_dir, durability=durability)
         self._blobs = Blobs(state_dir / "blobs", fsync=durability == "full")
         self._newest: Intent | None = None
@@ -98,7 +108,7 @@ class SqliteStore:
                 )
             if sightings:
                 seq = tables.read_tip(connection).seq - len(entries)
-                tables.add_sightings(connection, sightings, seq=seq, shown=timestamp)
+                session_tables.add_sightings(connection, sightings, seq=seq, shown=timestamp)
             return entries
 
     def abort(self, intent_id: str, *, error_kind: str, message: str) -> tuple[Entry, ...]:
@@ -121,7 +131,7 @@ class SqliteStore:
                 path: PathRecord(
                     key=path,
                     head=tables.read_head(connection, path),
-                    sightings=tables.sightings_of_path(connection, session, path) if session else (),
+                    sightings=session_tables.sightings_of_path(connection, session, path) if session else (),
                 )
                 for path in paths
             }
@@ -248,8 +258,9 @@ class SqliteStore:
             return sum(connection.execute(update, (to_key(trash_id),)).rowcount for trash_id in trash_ids)
 
     def open_session(self, session: SessionRow) -> None:
-        """Remember a session; opening it again only shows that it is in use."""
+        """Remember a session; opening it again only shows that it is in use. What idle ones were shown is forgotten."""
         with self._database.write_transaction(durable=False) as connection:
+            self._forget_idle(connection)
             now = ledger_entries.utc_timestamp(self._clock())
             connection.execute(
                 "INSERT INTO sessions (id, agent, opened, used) VALUES (?, ?, ?, ?)"
@@ -269,14 +280,31 @@ class SqliteStore:
         with self._database.write_transaction(durable=False) as connection:
             now = ledger_entries.utc_timestamp(self._clock())
             self._blobs.insert_blobs(connection, prepared, stored=now)
-            tables.add_sightings(connection, sightings, seq=tables.read_tip(connection).seq, shown=now)
+            session_tables.add_sightings(connection, sightings, seq=tables.read_tip(connection).seq, shown=now)
 
     def list_sightings(self, session: str, path: str) -> tuple[Sighting, ...]:
         with self._database.read_transaction() as connection:
-            return tables.sightings_of_path(connection, session, path)
+            return session_tables.sightings_of_path(connection, session, path)
+
+    def claim_session(self, run: ServerRun, *, fresh: str) -> str:
+        with self._database.write_transaction(durable=False) as connection:
+            self._forget_idle(connection)
+            found = choose_session(run.client, session_tables.runs_like(connection, run), is_dead=is_dead)
+            if found is not None:
+                session_tables.join_sessions(connection, found.joined, found.session)
+            session = found.session if found is not None else fresh
+            session_tables.put_run(connection, replace(run, session=session))
+            return session
+
+    def end_server(self, run: ServerRun) -> None:
+        with self._database.write_transaction(durable=False) as connection:
+            session_tables.put_run(connection, replace(run, ended=ledger_entries.utc_timestamp(self._clock())))
 
     def close(self) -> None:
         self._database.close()
+
+    def _forget_idle(self, connection: sqlite3.Connection) -> None:
+        session_tables.forget_idle(connection, cutoff=ledger_entries.utc_timestamp(self._clock() - self._idle))
 
     def _prepare_blobs(self, blobs: Sequence[Blob]) -> list[PreparedBlob]:
         if not blobs:

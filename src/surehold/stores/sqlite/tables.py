@@ -1,103 +1,16 @@
-"""Rows of the database: sightings, ledger entries and heads, open intents. Each function is a few statements."""
+"""Rows of the database: ledger entries and heads, open intents. Each function is a few statements."""
 
-import json
 import sqlite3
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from datetime import datetime, timedelta
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from surehold.stores import ledger_entries
-from surehold.stores.base import Busy, Entry, Head, Intent, LedgerCheck, LedgerQuery, Sighting, WriterSpan
+from surehold.stores.base import Busy, Entry, Head, Intent, LedgerCheck, LedgerQuery, WriterSpan
 from surehold.stores.ledger_entries import entry_columns, to_key, version_from_text, version_text
 from surehold.stores.owner import is_dead
 from surehold.stores.sqlite.state_errors import intent_gone_error
-from surehold.text.lines import merge_ranges
 from surehold.text.snapshot import Version
-
-VERSIONS_PER_PATH = 8
-PATHS_PER_SESSION = 2_000
-FORGOTTEN_AFTER = timedelta(days=30)
-
-
-def merge_sightings(known: Sighting | None, shown: Sighting, *, seq: int) -> Sighting:
-    known = known or replace(shown, seq=seq)
-    return replace(
-        shown,
-        spans=merge_ranges((*known.spans, *shown.spans)),
-        whole=known.whole or shown.whole,
-        anchored=merge_ranges((*known.anchored, *shown.anchored)),
-        seq=known.seq,
-    )
-
-
-def versions_to_forget(versions: Sequence[Sighting]) -> list[str]:
-    """Name the versions of one path that are too many; they come newest first."""
-    best = max(versions, key=lambda one: (one.whole, sum(last - first + 1 for first, last in one.spans)), default=None)
-    return [one.sha256 for one in versions[VERSIONS_PER_PATH:] if one is not best]
-
-
-_SELECT_SIGHTINGS = "SELECT sha256, spans, whole, anchored, seq FROM sightings WHERE session = ? AND path = ?"
-_SELECT_FIRST_SEQ = "SELECT MIN(seq) FROM sightings WHERE session = ? AND path = ?"
-_INSERT_SIGHTING = (
-    "INSERT OR REPLACE INTO sightings (session, path, sha256, spans, whole, anchored, seq, shown)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-)
-
-
-def add_sightings(connection: sqlite3.Connection, sightings: Sequence[Sighting], *, seq: int, shown: str) -> None:
-    """Add sightings to those of the same version, and forget the oldest beyond the bounds."""
-    for sighting in sightings:
-        place = (to_key(sighting.session), to_key(sighting.path))
-        rows = connection.execute(f"{_SELECT_SIGHTINGS} AND sha256 = ?", (*place, sighting.sha256)).fetchall()
-        known = _sighting_from_row(sighting.session, sighting.path, rows[0]) if rows else None
-        (first,) = connection.execute(_SELECT_FIRST_SEQ, place).fetchone()
-        merged = merge_sightings(known, sighting, seq=seq if first is None else first)
-        spans, anchored = json.dumps(merged.spans), json.dumps(merged.anchored)
-        row = (*place, merged.sha256, spans, int(merged.whole), anchored, merged.seq, shown)
-        connection.execute(_INSERT_SIGHTING, row)
-        if known is None:
-            _forget_surplus(connection, sighting, place)
-
-
-def sightings_of_path(connection: sqlite3.Connection, session: str, path: str) -> tuple[Sighting, ...]:
-    rows = connection.execute(f"{_SELECT_SIGHTINGS} ORDER BY number DESC", (to_key(session), to_key(path)))
-    return tuple(_sighting_from_row(session, path, row) for row in rows)
-
-
-def _sighting_from_row(session: str, path: str, row: tuple[str, str, int, str, int]) -> Sighting:
-    sha256, spans, whole, anchored, seq = row
-    return Sighting(
-        session=session,
-        path=path,
-        sha256=sha256,
-        spans=tuple(map(tuple, json.loads(spans))),
-        whole=bool(whole),
-        anchored=tuple(map(tuple, json.loads(anchored))),
-        seq=seq,
-    )
-
-
-def _forget_surplus(connection: sqlite3.Connection, sighting: Sighting, place: tuple[bytes, bytes]) -> None:
-    counted = connection.execute("SELECT COUNT(*) FROM sightings WHERE session = ? AND path = ?", place)
-    versions = counted.fetchone()[0]
-    if versions > VERSIONS_PER_PATH:
-        for sha256 in versions_to_forget(sightings_of_path(connection, sighting.session, sighting.path)):
-            connection.execute("DELETE FROM sightings WHERE session = ? AND path = ? AND sha256 = ?", (*place, sha256))
-    elif versions == 1:
-        _forget_paths(connection, place[0])
-
-
-def _forget_paths(connection: sqlite3.Connection, session: bytes) -> None:
-    counted = connection.execute("SELECT COUNT(DISTINCT path) FROM sightings WHERE session = ?", (session,))
-    surplus = counted.fetchone()[0] - PATHS_PER_SESSION
-    if surplus > 0:
-        connection.execute(
-            "DELETE FROM sightings WHERE session = ? AND path IN (SELECT path FROM sightings WHERE session = ?"
-            " GROUP BY path ORDER BY MAX(number) LIMIT ?)",
-            (session, session, surplus),
-        )
-
 
 _COLUMNS = "seq, change_id, path, to_path, session, agent, operation, undoes, ok, timestamp"
 _INSERT_ENTRY = f"INSERT INTO entries ({_COLUMNS}, previous, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants

@@ -64,7 +64,7 @@ class ReadGate:
         if self._gate.require_read == "matched" and _is_single_exact_match(plan):
             return ()
         if not case.seen:
-            raise _not_read_error(case)
+            raise self._not_read_error(case)
         touched = _touched_lines(plan)
         unseen = subtract_spans(touched, case.spans) and subtract_spans(touched, case.known)
         if unseen:
@@ -92,7 +92,7 @@ class ReadGate:
         elif not case.seen:
             may_match = self._needs == "lines" and self._gate.require_read == "matched"
             if not may_match and not self._sends_same_content(case):
-                raise _not_read_error(case)
+                raise self._not_read_error(case)
         elif not self._sends_same_content(case) and not self._may_proceed(case):
             raise self._stale_error(case)
 
@@ -125,6 +125,14 @@ class ReadGate:
             return _touched_lines(self._edit.plan(version))
         except SureholdError:
             return ()
+
+    def _not_read_error(self, case: KnownFile) -> StaleFile:
+        return StaleFile(
+            f"`{case.path}` was not read in this session.",
+            path=case.path,
+            reason="not_read",
+            action=" ".join(filter(None, ("Read it first, then send the same call again.", self._gate.if_not_read))),
+        )
 
     def _stale_error(self, case: KnownFile) -> StaleFile:
         stale = StaleFile(
@@ -204,15 +212,6 @@ def _is_single_exact_match(plan: EditPlan) -> bool:
 def _touched_lines(plan: EditPlan) -> LineRanges:
     """Return the lines that a plan replaces, or inserts between."""
     return merge_ranges([(one.start_line, one.end_line) for edit in plan.applied for one in edit.ranges])
-
-
-def _not_read_error(file: KnownFile) -> StaleFile:
-    return StaleFile(
-        f"`{file.path}` was not read in this session.",
-        path=file.path,
-        reason="not_read",
-        action="Read it first, then send the same call again.",
-    )
 
 
 def _unseen_details(spans: LineRanges) -> dict[str, Any]:

@@ -1,0 +1,159 @@
+"""Rows of sessions: what they were shown, and which server processes served them. Each function is a few statements."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import timedelta
+
+from surehold.stores.base import Owner, Sighting
+from surehold.stores.ledger_entries import text_of, to_canonical_json, to_key
+from surehold.stores.server_runs import ServerRun
+from surehold.text.lines import merge_ranges
+
+VERSIONS_PER_PATH = 8
+PATHS_PER_SESSION = 2_000
+FORGOTTEN_AFTER = timedelta(days=30)
+_MAX_SERVER_RUNS = 200
+
+
+def merge_sightings(known: Sighting | None, shown: Sighting, *, seq: int) -> Sighting:
+    known = known or replace(shown, seq=seq)
+    return replace(
+        shown,
+        spans=merge_ranges((*known.spans, *shown.spans)),
+        whole=known.whole or shown.whole,
+        anchored=merge_ranges((*known.anchored, *shown.anchored)),
+        seq=known.seq,
+    )
+
+
+def versions_to_forget(versions: Sequence[Sighting]) -> list[str]:
+    """Name the versions of one path that are too many; they come newest first."""
+    best = max(versions, key=lambda one: (one.whole, sum(last - first + 1 for first, last in one.spans)), default=None)
+    return [one.sha256 for one in versions[VERSIONS_PER_PATH:] if one is not best]
+
+
+_SELECT_SIGHTINGS = "SELECT sha256, spans, whole, anchored, seq FROM sightings WHERE session = ? AND path = ?"
+_SELECT_FIRST_SEQ = "SELECT MIN(seq) FROM sightings WHERE session = ? AND path = ?"
+_INSERT_SIGHTING = (
+    "INSERT OR REPLACE INTO sightings (session, path, sha256, spans, whole, anchored, seq, shown)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+def add_sightings(connection: sqlite3.Connection, sightings: Sequence[Sighting], *, seq: int, shown: str) -> None:
+    """Add sightings to those of the same version, and forget the oldest beyond the bounds."""
+    for sighting in sightings:
+        place = (to_key(sighting.session), to_key(sighting.path))
+        rows = connection.execute(f"{_SELECT_SIGHTINGS} AND sha256 = ?", (*place, sighting.sha256)).fetchall()
+        known = _sighting_from_row(sighting.session, sighting.path, rows[0]) if rows else None
+        (first,) = connection.execute(_SELECT_FIRST_SEQ, place).fetchone()
+        merged = merge_sightings(known, sighting, seq=seq if first is None else first)
+        spans, anchored = json.dumps(merged.spans), json.dumps(merged.anchored)
+        row = (*place, merged.sha256, spans, int(merged.whole), anchored, merged.seq, shown)
+        connection.execute(_INSERT_SIGHTING, row)
+        if known is None:
+            _forget_surplus(connection, sighting, place)
+
+
+def sightings_of_path(connection: sqlite3.Connection, session: str, path: str) -> tuple[Sighting, ...]:
+    rows = connection.execute(f"{_SELECT_SIGHTINGS} ORDER BY number DESC", (to_key(session), to_key(path)))
+    return tuple(_sighting_from_row(session, path, row) for row in rows)
+
+
+def _sighting_from_row(session: str, path: str, row: tuple[str, str, int, str, int]) -> Sighting:
+    sha256, spans, whole, anchored, seq = row
+    return Sighting(
+        session=session,
+        path=path,
+        sha256=sha256,
+        spans=tuple(map(tuple, json.loads(spans))),
+        whole=bool(whole),
+        anchored=tuple(map(tuple, json.loads(anchored))),
+        seq=seq,
+    )
+
+
+def _forget_surplus(connection: sqlite3.Connection, sighting: Sighting, place: tuple[bytes, bytes]) -> None:
+    counted = connection.execute("SELECT COUNT(*) FROM sightings WHERE session = ? AND path = ?", place)
+    versions = counted.fetchone()[0]
+    if versions > VERSIONS_PER_PATH:
+        for sha256 in versions_to_forget(sightings_of_path(connection, sighting.session, sighting.path)):
+            connection.execute("DELETE FROM sightings WHERE session = ? AND path = ? AND sha256 = ?", (*place, sha256))
+    elif versions == 1:
+        _forget_paths(connection, place[0])
+
+
+def _forget_paths(connection: sqlite3.Connection, session: bytes) -> None:
+    counted = connection.execute("SELECT COUNT(DISTINCT path) FROM sightings WHERE session = ?", (session,))
+    surplus = counted.fetchone()[0] - PATHS_PER_SESSION
+    if surplus > 0:
+        connection.execute(
+            "DELETE FROM sightings WHERE session = ? AND path IN (SELECT path FROM sightings WHERE session = ?"
+            " GROUP BY path ORDER BY MAX(number) LIMIT ?)",
+            (session, session, surplus),
+        )
+
+
+_SELECT_RUNS = "SELECT id, server, parent, roots, began, client, session, ended FROM server_runs"
+_PUT_RUN = (
+    "INSERT INTO server_runs (id, server, parent, roots, began, client, session, ended) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (id) DO UPDATE SET ended = excluded.ended"
+)
+_IDLE_SESSIONS = (
+    "SELECT id FROM sessions WHERE used < :cutoff"
+    " AND NOT EXISTS (SELECT 1 FROM sightings WHERE session = sessions.id AND shown >= :cutoff)"
+)
+
+
+def put_run(connection: sqlite3.Connection, run: ServerRun) -> None:
+    """Write a server's run, or how it ended; those of long ago are forgotten."""
+    server, parent = (to_canonical_json(asdict(one)) for one in (run.server, run.parent))
+    facts = (to_key(run.id), server, parent, _roots_key(run), run.began)
+    connection.execute(_PUT_RUN, (*facts, to_key(run.client), to_key(run.session), run.ended))
+    connection.execute(
+        "DELETE FROM server_runs WHERE number <= (SELECT MAX(number) FROM server_runs) - ?", (_MAX_SERVER_RUNS,)
+    )
+
+
+def runs_like(connection: sqlite3.Connection, run: ServerRun) -> list[ServerRun]:
+    """Return the runs of servers that the same parent started for the same roots, oldest first."""
+    place = (to_canonical_json(asdict(run.parent)), _roots_key(run))
+    rows = connection.execute(f"{_SELECT_RUNS} WHERE parent = ? AND roots = ? ORDER BY number", place)
+    return [
+        replace(
+            run,
+            id=text_of(id_),
+            server=Owner(**json.loads(server)),
+            began=began,
+            client=text_of(client),
+            session=text_of(session),
+            ended=ended,
+        )
+        for id_, server, _, _, began, client, session, ended in rows
+    ]
+
+
+def _roots_key(run: ServerRun) -> bytes:
+    return to_key("\0".join(run.roots))
+
+
+def join_sessions(connection: sqlite3.Connection, joined: Sequence[str], session: str) -> None:
+    """Make what some sessions were shown, and their servers, part of another session."""
+    for name in joined:
+        rows = connection.execute(
+            "SELECT path, sha256, spans, whole, anchored, seq, shown FROM sightings WHERE session = ? ORDER BY number",
+            (to_key(name),),
+        ).fetchall()
+        for path, *facts, shown in rows:
+            sighting = _sighting_from_row(session, text_of(path), tuple(facts))
+            add_sightings(connection, [sighting], seq=sighting.seq, shown=shown)
+        connection.execute("DELETE FROM sightings WHERE session = ?", (to_key(name),))
+        connection.execute("UPDATE server_runs SET session = ? WHERE session = ?", (to_key(session), to_key(name)))
+
+
+def forget_idle(connection: sqlite3.Connection, *, cutoff: str) -> None:
+    """Forget what sessions were shown that were not used since, and which servers served them."""
+    connection.execute(f"DELETE FROM sightings WHERE session IN ({_IDLE_SESSIONS})", {"cutoff": cutoff})  # noqa: S608 - constants
+    connection.execute(f"DELETE FROM server_runs WHERE session IN ({_IDLE_SESSIONS})", {"cutoff": cutoff})  # noqa: S608 - constants
