@@ -1,7 +1,6 @@
-"""The generated half of docs/conformance.md: what the last complete run saw."""
+"""The generated blocks of docs/conformance.md: what the last run of all clients, and of all hosts, saw."""
 
 import re
-from collections.abc import Iterable
 
 from conformance.hosts.checks import Seen
 from conformance.hosts.scripts import CALLS
@@ -9,27 +8,32 @@ from conformance.report import Check, summary
 from conformance.servers import HOME
 
 PAGE = HOME / "docs" / "conformance.md"
-BEGIN, END = "<!-- begin: written by make conformance -->", "<!-- end -->"
 _QUOTED = ("`read_file`", "`edit_file`, stale")
 """The calls whose results stand on the page word for word."""
 
 
-def renew(checks: Iterable[Check], seen: list[Seen]) -> bool:
-    """Put the run between the marks; tell whether that changed anything."""
+def renew(block: str, text: str) -> bool:
+    """Put a text between the marks of a block; tell whether that changed anything."""
     old = PAGE.read_text(encoding="utf-8")
-    head, _, rest = old.partition(BEGIN)
-    new = f"{head}{BEGIN}\n\n{body(list(checks), seen)}\n{END}{rest.partition(END)[2]}"
+    begin, end = f"<!-- begin: {block}, written by make conformance -->", f"<!-- end: {block} -->"
+    head, _, rest = old.partition(begin)
+    new = f"{head}{begin}\n\n{text}\n{end}{rest.partition(end)[2]}"
     PAGE.write_text(new, encoding="utf-8")
     return new != old
 
 
-def body(checks: list[Check], seen: list[Seen]) -> str:
-    """Return the tables; nothing in them depends on the machine or the hour."""
-    return "\n".join([*_counts(checks), *_remaining(checks), *_pages(seen), *_models(seen)])
+def describe_clients(checks: list[Check]) -> str:
+    """Return the tables of clients and checkers; nothing in them depends on the machine or the hour."""
+    return "\n".join(["## Clients and checkers", "", *_counts(checks), *_remaining(checks)])
+
+
+def describe_hosts(checks: list[Check], seen: list[Seen]) -> str:
+    """Return the same for hosts, with what reached their models."""
+    return "\n".join(["## Hosts", "", *_counts(checks), "", *_pages(seen), *_models(seen)])
 
 
 def _counts(checks: list[Check]) -> list[str]:
-    rows = ["## Results", "", "| with | passed | expected failures | not scored | failed |", "|---|--:|--:|--:|--:|"]
+    rows = ["| with | passed | expected failures | not scored | failed |", "|---|--:|--:|--:|--:|"]
     for part, counts in summary(checks).items():
         figures = [counts.get(one, 0) for one in ("passed", "expected failure", "not scored", "failed")]
         rows.append(f"| {part} | {' | '.join(map(str, figures))} |")
@@ -37,10 +41,10 @@ def _counts(checks: list[Check]) -> list[str]:
 
 
 def _remaining(checks: list[Check]) -> list[str]:
-    rows = ["", "## What does not pass, and why", ""]
+    rows = ["", "### What does not pass, and why", ""]
     for part in dict.fromkeys(check.part for check in checks if check.outcome != "passed"):
         left = [check for check in checks if check.part == part and check.outcome != "passed"]
-        rows += [f"### {part}", "", "| why | scenarios |", "|---|---|"]
+        rows += [f"#### {part}", "", "| why | scenarios |", "|---|---|"]
         for why in dict.fromkeys(check.why for check in left):
             names = ", ".join(f"`{check.name}`{_share(check)}" for check in left if check.why == why)
             rows.append(f"| {why} | {names} |")
@@ -56,7 +60,7 @@ def _share(check: Check) -> str:
 def _pages(seen: list[Seen]) -> list[str]:
     names = [arrival.name for arrival in seen[0].arrivals] if seen else []
     rows = [
-        "## Long files, page by page",
+        "### Long files, page by page",
         "",
         f"| host | calls itself | {' | '.join(names)} |",
         "|---|---" + "|---" * len(names) + "|",
@@ -68,7 +72,7 @@ def _pages(seen: list[Seen]) -> list[str]:
 
 
 def _models(seen: list[Seen]) -> list[str]:
-    rows = ["## What reaches the model", "", "| host | call | the model is given | characters |", "|---|---|---|--:|"]
+    rows = ["### What reaches the model", "", "| host | call | the model is given | characters |", "|---|---|---|--:|"]
     quotes = dict[tuple[str, str], list[str]]()
     for host in seen:
         for call, one in zip(CALLS, host.shown, strict=False):

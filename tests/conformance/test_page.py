@@ -84,7 +84,7 @@ def test_what_a_model_was_shown_stands_word_for_word_without_what_changes_from_r
     shown = Shown(call=Call(tool="read_file", arguments={}), text=text)
     arrival = Arrival(name="long.txt", pages=2, characters=1234, size=2345, missing=[7, 8], in_order=True)
     seen = Seen(part="a host", client="its-name", shown=[shown], arrivals=[arrival], elsewhere=["far:443"])
-    rows = page.body([], [seen]).splitlines()
+    rows = page.describe_hosts([], [seen]).splitlines()
     assert "| a host | `read_file` | the structured content as JSON | 27 |" in rows
     figures = "2 pages of at most 1,234 characters, 2,345 bytes; missing: 7-8"
     assert f"| a host | `its-name` | {figures} |" in rows
@@ -99,6 +99,6 @@ def test_what_does_not_pass_is_listed_below_its_reason() -> None:
         Check(part="a suite", name="two", outcome="not scored", why=why),
         Check(part="a suite", name="three", outcome="passed"),
     ]
-    rows = page.body(checks, []).splitlines()
+    rows = page.describe_clients(checks).splitlines()
     assert "| a suite | 1 | 1 | 1 | 0 |" in rows
     assert "| Known. | `one` (1 of 2 checks), `two` |" in rows

@@ -16,7 +16,7 @@ from conformance.report import Check, outcome
 from conformance.servers import Place, new_place
 
 _KEPT = ("LANG", "TERM")
-_PATIENCE_SECONDS = 600
+_PATIENCE_SECONDS = 1200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,8 @@ CALLS = (
 LONG_FILES = {
     "ascii.txt": [f"{n:05d} the quick brown fox jumps over {n * 7} dogs" for n in range(1, 4001)],
     "cjk.txt": [f"{n:05d} 敏捷的棕色狐狸跳過了那隻懶狗，第{n}次；日本語と한국어" for n in range(1, 1201)],
+    "short.txt": [f"{n:05d}" for n in range(1, 4501)],
+    "wide.txt": [f"{n:05d} {'the quick brown fox jumps over the lazy dog ' * 68}{n:05d}" for n in range(1, 31)],
     "emoji.txt": [f"{n:05d} 🦊🐕 👩‍👩‍👧‍👦 🇯🇵🏴‍☠️ 👍🏽 {'🎉' * (n % 17)}" for n in range(1, 1201)],
 }
 """Files of several pages, as lines; each line is there once, so that a missing one can be named."""

@@ -14,7 +14,7 @@ async def main() -> None:
     client = BasicMCPClient(command, args=arguments, timeout=60)
     tools = await McpToolSpec(client=client).to_tool_list_async()
     model = OpenAI(model="gpt-4.1", api_base=f"{url}/v1", api_key="scripted")
-    agent = FunctionAgent(tools=tools, llm=model, timeout=600)
+    agent = FunctionAgent(tools=tools, llm=model, timeout=1200)
     print(await agent.run("Follow the script.", max_iterations=500))
 
 
