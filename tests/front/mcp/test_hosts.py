@@ -20,11 +20,11 @@ ROWS = (*KNOWN_HOSTS, OTHER_HOSTS)
 LIMITS = {
     "claude-code": (40_000, "characters"),
     "codex-mcp-client": (12_000, "bytes"),
-    "github-copilot-developer": (19_000, "bytes"),
+    "copilot-cli": (19_000, "bytes"),
     "gemini-cli-mcp-client-surehold": (39_000, "characters"),
     "qwen-cli-mcp-client-surehold": (10_000, "bytes"),
     "@cline/core": (8_000, "json"),
-    "opencode": (40_000, "characters"),
+    "opencode": (40_000, "bytes"),
     "continue-cli-client": (40_000, "characters"),
     "some-host": (20_000, "bytes"),
     "mcp-test-client": (20_000, "bytes"),
@@ -87,6 +87,15 @@ def test_the_table_says_what_was_observed(row: HostEntry) -> None:
     name = next((name for name in LIMITS if row.client and name.startswith(row.client)), "some-host")
 
     assert (row.limit, row.unit) == LIMITS[name]
+
+
+@requirement("host:budget:by_client")
+def test_a_page_of_short_lines_fits_a_host_that_counts_lines(hosts: HostClient) -> None:
+    hosts.site.put("short.txt", "".join(f"{number}\n" for number in range(3_000)))
+    read = hosts.call("opencode", "read_file", path="short.txt")
+
+    assert "goes on: startLine=" in text_of(read)
+    assert len(text_of(read).splitlines()) <= 2_000
 
 
 SCRIPTS = {

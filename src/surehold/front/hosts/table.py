@@ -11,6 +11,8 @@ from surehold.tools.call import AnswerBudget
 
 _WRAPPER_UNITS = 200
 """What a host puts around an answer, at most: a sentence, a tag, or the JSON of the result."""
+_WRAPPER_LINES = 20
+"""The lines of an answer around a page: the heading, and the notices."""
 _UNITS_PER_TOKEN = 4
 _USUAL = AnswerBudget()
 
@@ -25,6 +27,8 @@ class HostEntry:
     limit: int
     """How large an answer may be, with what the host puts around it."""
     unit: Unit
+    lines: int = 0
+    """How many lines an answer may have at most, where the host counts them too."""
     given: str
     """What its model is given of an answer."""
     beyond: str
@@ -34,7 +38,8 @@ class HostEntry:
 
     @property
     def limit_text(self) -> str:
-        return f"{self.limit:,} {'characters of JSON' if self.unit == 'json' else self.unit}"
+        lines = f", {self.lines:,} lines" if self.lines else ""
+        return f"{self.limit:,} {'characters of JSON' if self.unit == 'json' else self.unit}{lines}"
 
 
 _NOT_SEEN = "not reached so far"
@@ -61,7 +66,7 @@ KNOWN_HOSTS: Sequence[HostEntry] = (
     ),
     HostEntry(
         name="Copilot CLI",
-        client="github-copilot",
+        client="copilot-cli",
         tested="1.0.102",
         limit=19_000,
         unit="bytes",
@@ -100,9 +105,10 @@ KNOWN_HOSTS: Sequence[HostEntry] = (
         client="opencode",
         tested="1.18.33",
         limit=40_000,
-        unit="characters",
+        unit="bytes",
+        lines=2_000,
         given="text",
-        beyond=_NOT_SEEN,
+        beyond="cuts the end off, saves it to a file",
     ),
     HostEntry(
         name="Continue",
@@ -132,4 +138,5 @@ def budget_for(client: str, *, max_chars: int = 0, max_tokens: int = 0) -> Answe
     host = find_host(client)
     unit: Unit = "characters" if max_chars else host.unit
     answer = max_chars or max_tokens * _UNITS_PER_TOKEN or host.limit - _WRAPPER_UNITS
-    return AnswerBudget(page=answer, answer=answer, tokens=max_tokens or _USUAL.tokens, unit=unit)
+    lines = host.lines - _WRAPPER_LINES if host.lines else _USUAL.lines
+    return AnswerBudget(lines=lines, page=answer, answer=answer, tokens=max_tokens or _USUAL.tokens, unit=unit)
