@@ -89,7 +89,7 @@ def _models(seen: list[Seen]) -> list[str]:
 def _form(text: str) -> str:
     """Say which part of a result a host hands on."""
     core = text.partition("Output:\n")[2] or text
-    if any(word in core for word in ('"isError"', "is_error=", "surehold/result")):
+    if any(word in core for word in ("isError", "is_error=")):
         return "the whole result"
     if core.startswith('{"output"'):
         return "the text, inside a wrapper of the host"
@@ -98,7 +98,8 @@ def _form(text: str) -> str:
     structured = re.search(r"""^\{["'](ok|path|error)["']""", core, flags=re.MULTILINE)
     if structured is None:
         return "the text"
-    return "the text and the structured content" if "\nsha256: " in core else "the structured content as JSON"
+    in_words = "Nothing was written." in core or "\nsha256: " in core
+    return "the text and the structured content" if in_words else "the structured content as JSON"
 
 
 def _steady(text: str) -> str:

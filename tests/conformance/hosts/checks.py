@@ -38,7 +38,7 @@ def checks(folder: Path, hosts: tuple[Host, ...] = HOSTS) -> tuple[list[Check], 
     found, seen = list[Check](), list[Seen]()
     for host in hosts:
         try:
-            part = f"{host.name} {host.version()} with a scripted model"
+            part = f"{host.name} {host.version()}"
         except (OSError, StopIteration) as error:
             why = f"not installed: {error!r}"
             found.append(Check(part=host.name, name="the host is installed", outcome="failed", why=why))
