@@ -35,8 +35,8 @@ def over_stdio(place: Place, mode: str) -> list[Step]:
 
 def child(place: Place, log: TextIO) -> Transport:
     """Return the transport that starts the place's server; what it logs goes to a file."""
-    command, *arguments = (*place.command, "--meta")
-    return stdio_client(StdioServerParameters(command=command, args=arguments), errlog=log)
+    command, *arguments = place.command
+    return stdio_client(StdioServerParameters(command=command, args=[*arguments, "--meta"]), errlog=log)
 
 
 async def _live(server: Transport | str, mode: str, root: Path) -> list[Step]:
