@@ -146,7 +146,7 @@ class _UndoAttempt:
         """Return the changes to switch first, in this order; or the outside edit that no switching gets around."""
         timeline = self._timeline
         root = timeline.root_of(change_id)
-        switched = {root}
+        switched, outside = {root}, None
         while obstacles:
             outside = next((one for one in obstacles if one.change_id == OUTSIDE), None)
             blamed = {timeline.root_of(one.change_id) for one in obstacles}
@@ -162,7 +162,7 @@ class _UndoAttempt:
             blocked = self._first_blocked([*candidate, root])
             if not blocked:
                 return candidate, None
-        return [], next((one for one in blocked if one.change_id == OUTSIDE), None)
+        return [], outside or next((one for one in blocked if one.change_id == OUTSIDE), None)
 
     def _first_blocked(self, roots: Sequence[str]) -> list[Obstacle]:
         """Switch one change after the other in memory; return what is in the way of the first that cannot be switched."""
