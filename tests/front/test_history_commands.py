@@ -263,7 +263,7 @@ def test_nothing_to_undo_or_redo_is_refused(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("command", ["show abcd", "diff", "undo", "redo", "restore abcd", "trash empty --yes"])
-def test_a_folder_without_history_names_the_parent_that_has_one(shell: Shell, command: str) -> None:
+def test_a_root_without_history_is_refused_and_nothing_is_made(shell: Shell, command: str) -> None:
     shell.write("a.txt", "one\n")
     shell.edit("a.txt", "one", "two")
     below = shell.root / "below"
@@ -273,10 +273,53 @@ def test_a_folder_without_history_names_the_parent_that_has_one(shell: Shell, co
 
     assert said.code == 1
     assert "Refused: There is no history here yet." in said.err
-    assert f"its parent {shell.root} has: surehold --root {shell.root} log" in said.err
-    assert f"surehold --root {shell.root} log" in shell("log", "--root", str(below)).out
     assert list(below.iterdir()) == []
     assert not default_state_dir(str(below)).exists()
+
+
+@requirement("front:cli:nearest_history")
+def test_a_command_below_a_workspace_works_in_that_workspace(shell: Shell) -> None:
+    shell.write("a.txt", "one\n")
+    shell.edit("a.txt", "one", "two")
+    below = shell.root / "below"
+    below.mkdir()
+    shell.patch.chdir(below)
+
+    said = shell("write", "sub.md", stdin=b"text\n")
+
+    assert (said.code, said.err) == (0, f"Workspace: {shell.root}\n")
+    assert (below / "sub.md").read_text() == "text\n"
+    assert not default_state_dir(str(below)).exists()
+    assert [row["path"] for row in shell.json("log")["entries"]] == ["below/sub.md", "a.txt"]
+    assert [row["path"] for row in shell.json("log", "sub.md")["entries"]] == ["below/sub.md"]
+    assert shell("read", "../a.txt").out == "two\n"
+    (below / "sub.md").write_text("changed\n")
+    assert "+changed" in shell("diff", "sub.md").out
+    assert shell("log", "--root", ".").out.startswith(f"Nothing has been changed through Surehold in {below} yet.")
+
+
+@requirement("front:cli:nearest_history")
+def test_without_a_history_the_repository_is_the_workspace(shell: Shell) -> None:
+    (shell.root / ".git").mkdir()
+    (shell.root / "deep" / "er").mkdir(parents=True)
+    shell.patch.chdir(shell.root / "deep" / "er")
+
+    shell("write", "new.txt", stdin=b"text\n")
+
+    assert (shell.root / "deep" / "er" / "new.txt").read_text() == "text\n"
+    assert default_state_dir(str(shell.root)).exists()
+
+
+@requirement("front:cli:counts")
+def test_lines_are_counted_also_where_the_diff_is_cut(shell: Shell) -> None:
+    shell.write("big.txt", "".join(f"line {n} {'x' * 60}\n" for n in range(15_000)))
+    said = shell.json("write", "big.txt", "--force", stdin="".join(f"row {n}\n" for n in range(14_000)).encode())
+    (entry,) = shell.json("log")["entries"]
+
+    assert said["files"][0]["diff_truncated"] is True
+    assert (said["files"][0]["added"], said["files"][0]["removed"]) == (14_000, 15_000)
+    assert (entry["added"], entry["removed"]) == (14_000, 15_000)
+    assert "+14000 -15000" in shell("log").out
 
 
 @requirement("front:cli:root")
@@ -328,7 +371,7 @@ def test_the_truncated_diff_of_the_log_is_whole_in_show(shell: Shell) -> None:
     said = shell.json("write", "big.txt", "--force", stdin=b"y\n" * 3000)
     assert said["files"][0]["diff_truncated"] is True
 
-    assert "…" in shell("log").out
+    assert "+3000 -3000" in shell("log").out
     assert shell.json("show", said["change_id"])["diff"].count("\n+y") == 3000
 
 

@@ -96,7 +96,7 @@ def git_applied(diff_text: str, files: dict[str, bytes], context: int = 3) -> di
 def test_a_changed_line_shows_three_lines_of_context() -> None:
     old = "".join(f"{n}\n" for n in range(1, 11))
     assert diff(old, old.replace("5\n", "five\n")) == UnifiedDiff(
-        text="--- f\n+++ f\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n", truncated=False
+        text="--- f\n+++ f\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n", truncated=False, added=1, removed=1
     )
 
 

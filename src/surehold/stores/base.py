@@ -66,6 +66,9 @@ class Change:
     """What a move overwrote at `to_path`."""
     diff: str = ""
     diff_truncated: bool = False
+    added: int = 0
+    removed: int = 0
+    """Lines of each kind, where the diff is cut and cannot tell."""
     trash_id: str = ""
     """Under which id the removed (or displaced) bytes lie in the trash; empty when they do not."""
     proposal_sha256: str = ""

@@ -43,6 +43,9 @@ class Hunk:
         """Return the `@@` row without its terminator."""
         return f"@@ -{_range_text(self.old_start, self.old_lines)} +{_range_text(self.new_start, self.new_lines)} @@"
 
+    def count_rows(self, sign: bytes) -> int:
+        return sum(row.startswith(sign) for row in self.lines)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnifiedDiff:
@@ -50,6 +53,9 @@ class UnifiedDiff:
 
     text: str
     truncated: bool
+    added: int = 0
+    removed: int = 0
+    """How many lines there are of each kind, also those that were cut off."""
 
 
 def find_hunks(a: Sequence[bytes], b: Sequence[bytes], *, context: int = 3) -> list[Hunk]:
@@ -63,17 +69,23 @@ def render_hunks(
     """Return hunks as a unified diff, cut after a whole row if it would exceed `limit` bytes of UTF-8."""
     texts: list[str] = []
     head, size = [f"--- {quote_name(from_name)}\n", f"+++ {quote_name(to_name)}\n"], 0
+    added = removed = 0
+    truncated = False
     for hunk in found:
+        added, removed = added + hunk.count_rows(b"+"), removed + hunk.count_rows(b"-")
+        if truncated:
+            continue  # only counted
         head.append(f"{hunk.header}\n")
         fits = limit is None or len(hunk.lines) <= limit  # each row is a byte at least
         text = "".join(head) + _hunk_text(hunk, decode) if fits else ""
         if limit is not None and (not fits or size + _utf8_size(text) > limit):
-            fitting = _rows_that_fit(chain(head, _hunk_rows(hunk, decode)), limit - size)
-            return UnifiedDiff(text="".join([*texts, *fitting]), truncated=True)
+            texts += _rows_that_fit(chain(head, _hunk_rows(hunk, decode)), limit - size)
+            truncated = True
+        else:
+            texts.append(text)
         size += _utf8_size(text)
-        texts.append(text)
         head = []
-    return UnifiedDiff(text="".join(texts), truncated=False)
+    return UnifiedDiff(text="".join(texts), truncated=truncated, added=added, removed=removed)
 
 
 def walk_hunks(

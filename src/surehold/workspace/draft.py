@@ -181,6 +181,8 @@ def _build_change(place: ResolvedProposal, plan: EditPlan, displaced: Snapshot, 
         displaced=displaced.version,
         diff=diff.text,
         diff_truncated=diff.truncated,
+        added=diff.added if diff.truncated else 0,
+        removed=diff.removed if diff.truncated else 0,
         trash_id=trash_id if removes and not proposal.permanent else "",
         proposal_sha256=proposal.instead_of.sha256 if proposal.instead_of is not None else "",
     )

@@ -15,10 +15,12 @@ from front.mcp.site import HttpServer, Site, sha_of, text_of
 from spec.marks import requirement
 from surehold.text.rewrite import WriteText
 from surehold.workspace.proposal import Absent, Proposal
-from waiting import wait_until
+from waiting import HANG_SECONDS, wait_until
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+
+expect.set_options(timeout=HANG_SECONDS * 1000)
 
 
 @pytest.fixture
@@ -37,7 +39,9 @@ def server(site: Site) -> Iterator[HttpServer]:
 def page() -> Iterator[Page]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield browser.new_page()
+        page = browser.new_page()
+        page.set_default_timeout(HANG_SECONDS * 1000)  # a busy machine is slow, not wrong
+        yield page
         browser.close()
 
 

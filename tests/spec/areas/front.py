@@ -7,6 +7,8 @@ FRONT = (
         "The command line",
         "front end contract",
         {
+            "front:cli:nearest_history": "A command works in the nearest directory above that has a history, else in the repository.",
+            "front:cli:counts": "Added and removed lines are counted from the change, also where its diff is cut.",
             "front:cli:log": "`surehold log` lists what happened, newest first.",
             "front:cli:show": "`surehold show CHANGE` shows one change with its diff.",
             "front:cli:diff": "`surehold diff CHANGE` prints a diff that other tools can apply.",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from surehold.front.shared.change_text import TextRow
+    from surehold.stores.base import Change
     from surehold.workspace.proposal import Receipt
 
 _ROW_STYLES: dict[RowKind, TextStyle] = {
@@ -22,9 +23,10 @@ _ROW_STYLES: dict[RowKind, TextStyle] = {
 }
 
 
-def format_line_counts(diff: str) -> str:
-    """Return how many lines a diff adds and removes as `+3 -1`, without what is zero."""
-    return " ".join(f"{sign}{number}" for sign, number in zip("+-", count_changed_lines(diff), strict=True) if number)
+def format_line_counts(change: "Change") -> str:
+    """Return how many lines a change adds and removes as `+3 -1`, without what is zero."""
+    counts = count_changed_lines(change)
+    return " ".join(f"{sign}{number}" for sign, number in zip("+-", counts, strict=True) if number)
 
 
 def print_diff(out: Output, diff: str) -> None:
@@ -69,7 +71,7 @@ def print_receipt(context: CommandContext, receipt: "Receipt", verb: str) -> Non
         out.print_labelled("Already up to date", ", ".join(one.path for one in receipt.files))
     else:
         for one in receipt.files:
-            lines = f" ({counts})" if (counts := format_line_counts(one.change.diff)) else ""
+            lines = f" ({counts})" if (counts := format_line_counts(one.change)) else ""
             out.print_labelled(verb, format_move(one.path, one.change.to_path) + lines, "green")
             for correction in one.plan.corrections:
                 out.print_labelled("  Note", correction.detail)

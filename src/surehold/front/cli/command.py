@@ -57,8 +57,7 @@ class CommandContext:
         """Open a workspace that has a history; refuse one that has none, without creating anything."""
         if self.has_history():
             return self.open_workspace()
-        first = "Change a file through Surehold first, for example: surehold edit PATH --old A --new B"
-        action = self.parent_history_hint() or first
+        action = "Change a file through Surehold first, for example: surehold edit PATH --old A --new B"
         raise NotFound("There is no history here yet.", path=self.root, reason="no_history", action=action)
 
     def begin_session(self, workspace: "Workspace") -> "Session":
@@ -81,18 +80,6 @@ class CommandContext:
 
         return as_path(self.state_dir) if self.state_dir else default_state_dir(self.root)
 
-    def parent_history_hint(self) -> str:
-        """Return which directory above this one has a history; empty if none has."""
-        from surehold.app import default_state_dir
-
-        if self.state_dir:
-            return ""
-        for parent in as_path(os.path.realpath(self.root)).parents:
-            if _has_state_database(default_state_dir(str(parent))):
-                command = f"surehold --root {quote_for_shell(str(parent))} log"
-                return f"This directory has no history, but its parent {parent} has: {command}"
-        return ""
-
     def print_outcome(self, sentence: str, **facts: Any) -> None:
         """Print a sentence for people, or its facts as JSON."""
         if self.json:
@@ -110,6 +97,16 @@ class CommandContext:
         self.out.flush()
         self.err.print_line(self.err.paint(escape_text(text), "dim"))
         self.err.flush()
+
+
+def find_workspace(directory: str) -> str:
+    """Return the nearest directory, upwards, that has a history; else the nearest with `.git`; else the given one."""
+    from surehold.app import default_state_dir
+
+    upwards = [directory, *(str(parent) for parent in as_path(directory).parents)]
+    with_history = (one for one in upwards if _has_state_database(default_state_dir(one)))
+    with_git = (one for one in upwards if os.path.exists(os.path.join(one, ".git")))  # noqa: PTH110, PTH118 - speed
+    return next(with_history, None) or next(with_git, None) or directory
 
 
 @dataclass(frozen=True, slots=True)

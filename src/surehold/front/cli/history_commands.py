@@ -84,8 +84,7 @@ def _print_empty_log(context: CommandContext) -> None:
     root = escape_text(os.path.realpath(context.root))
     context.print_outcome(f"Nothing has been changed through Surehold in {root} yet.", entries=[], more=False)
     if not context.json:
-        hint = escape_text(context.parent_history_hint())
-        context.out.print_line(hint or "Try it: surehold edit PATH --old 'one text' --new 'another'")
+        context.out.print_line("Try it: surehold edit PATH --old 'one text' --new 'another'")
 
 
 def _build_query(context: CommandContext, past: "HistoryReader", args: argparse.Namespace) -> "LedgerQuery":
@@ -131,7 +130,7 @@ def _author_name(entry: "Entry") -> str:
 def _result_text(entry: "Entry", undone_by: str) -> str:
     if not entry.ok:
         return f"refused: {entry.error_kind}"
-    lines = format_line_counts(entry.change.diff) + ("…" if entry.change.diff_truncated else "")
+    lines = format_line_counts(entry.change)
     mode = f"mode {bits}" if (bits := _mode_change(entry)) else ""
     undoes = f"undoes {short_id(entry.call.undoes)}" if entry.call.undoes else ""
     undone = f"undone by {short_id(undone_by)}" if undone_by else ""

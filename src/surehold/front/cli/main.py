@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from surehold.errors import InvalidArgument, NotFound, SureholdError
 from surehold.front.cli.agent_commands import (
@@ -21,7 +21,7 @@ from surehold.front.cli.agent_commands import (
     serve_command,
     tool_command,
 )
-from surehold.front.cli.command import Argument, Command, CommandContext, UsageError, argument, flag
+from surehold.front.cli.command import Argument, Command, CommandContext, UsageError, argument, find_workspace, flag
 from surehold.front.cli.file_commands import delete_command, edit_command, move_command, read_command, write_command
 from surehold.front.cli.history_commands import diff_command, log_command, redo_command, show_command, undo_command
 from surehold.front.cli.output import Output, OutputFailed, output_to, prepare_streams
@@ -52,9 +52,13 @@ _PROGRAM = "surehold"
 _INTRODUCTION = "Surehold: file tools for AI agents that never lose an edit."
 _USAGE_COLUMNS = 78
 _UNKNOWN_WORD = re.compile(r"argument [^-].*?: invalid choice: '(.*?)' \(choose from")
+_UNKNOWN_VALUE = re.compile(r"argument (-\S+): invalid choice: '(.*?)' \(choose from (.*)\)")
+_SERVERS = frozenset({"mcp", "serve", "acp"})
+_PATH_ARGUMENTS = frozenset({"path", "paths", "source", "target", "to"})
+_PATH_OR_ID_ARGUMENTS = frozenset({"subject", "item"})
 _GLOBAL_USAGE = re.compile(r" \[(--root DIR|--state-dir DIR|--json|--no-color)\]")
 _GLOBAL_OPTIONS = (
-    argument("--root", "DIR", "the workspace (default: the current directory)"),
+    argument("--root -C", "DIR", "the workspace (default: the nearest with a history)"),
     argument("--state-dir", "DIR", "where its history is kept"),
     flag("--json", "print one JSON document"),
     flag("--no-color", "disable colour (or set NO_COLOR)"),
@@ -89,6 +93,9 @@ class CommandParser(argparse.ArgumentParser):
             raise UsageError(f"`{unknown[1]}` is not a command.", hint=_suggest_command(unknown[1]))
         if unknown:
             message = f"`{unknown[1]}` is not an action of `{self.prog}`."
+        if value := _UNKNOWN_VALUE.match(message):
+            names = value[3].replace("'", "")
+            message = f"{value[1]}: unknown value `{value[2]}`; choose from {names}."
         raise UsageError(message, hint=self.format_usage().strip())
 
 
@@ -132,9 +139,10 @@ def _run_command(argv: Sequence[str], out: Output, err: Output, *, wants_json: b
         if args.wants_help or not args.run:
             out.print_line(overview_text())
             return DONE
-        context = CommandContext(
-            root=_resolve_root(args.root), state_dir=args.state_dir, json=bool(args.json), out=out, err=err
-        )
+        root = _locate_root(args)
+        context = CommandContext(root=root, state_dir=args.state_dir, json=bool(args.json), out=out, err=err)
+        if root not in {".", args.root} and not context.json:
+            context.print_note(f"Workspace: {root}")
         return args.run(context, args) or DONE
     except UsageError as error:
         return _report_wrong_usage(error, out, err, wants_json=wants_json)
@@ -151,15 +159,33 @@ def _run_command(argv: Sequence[str], out: Output, err: Output, *, wants_json: b
         return _report_bug(error, argv, out, err, wants_json=wants_json)
 
 
-def _resolve_root(given: str) -> str:
-    root = given or "."
-    if not os.path.isabs(root):  # noqa: PTH117 - pathlib is not loaded yet
-        try:
-            os.getcwd()  # noqa: PTH109 - neither here
-        except FileNotFoundError:
-            action = "Change to a directory that exists, or name one with --root."
-            raise NotFound("The current directory no longer exists.", reason="no_such_root", action=action) from None
+def _locate_root(args: argparse.Namespace) -> str:
+    """Return the workspace of a command. If that is a directory above, the paths in the arguments are spelled from there."""
+    if os.path.isabs(args.root):  # noqa: PTH117 - pathlib is not loaded yet
+        return args.root
+    try:
+        here = os.getcwd()  # noqa: PTH109 - neither here
+    except FileNotFoundError:
+        action = "Change to a directory that exists, or name one with --root."
+        raise NotFound("The current directory no longer exists.", reason="no_such_root", action=action) from None
+    if args.root or args.state_dir or args.command in _SERVERS:
+        return args.root or "."
+    root = find_workspace(here)
+    if root == here:
+        return "."
+    below = os.path.relpath(here, root)
+    for name in _PATH_ARGUMENTS & vars(args).keys():
+        setattr(args, name, _spell_from_root(getattr(args, name), below))
+    for name in _PATH_OR_ID_ARGUMENTS & vars(args).keys():
+        if os.path.exists(getattr(args, name) or ""):  # noqa: PTH110 - as above
+            setattr(args, name, _spell_from_root(getattr(args, name), below))
     return root
+
+
+def _spell_from_root(given: Any, below: str) -> Any:
+    if isinstance(given, list):
+        return [_spell_from_root(one, below) for one in cast("list[str]", given)]
+    return os.path.normpath(os.path.join(below, given)) if given else given  # noqa: PTH118 - as above
 
 
 def _parse_arguments(argv: Sequence[str]) -> argparse.Namespace:

@@ -29,8 +29,6 @@ _TRASH_COLUMNS = (
 def list_trash_command(context: CommandContext, _: argparse.Namespace) -> None:
     if not context.has_history():
         context.print_outcome("The trash is empty.", items=[])
-        if hint := context.parent_history_hint():
-            context.print_hint(hint)
         return
     with context.open_workspace() as workspace:
         items = workspace.history.trash()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from surehold.stores.base import Entry, TrashItem
+    from surehold.stores.base import Change, Entry, TrashItem
     from surehold.text.snapshot import Version
     from surehold.workspace.proposal import FileReceipt, Receipt
 
@@ -34,8 +34,11 @@ def classify_rows(diff: str) -> Iterator[tuple[RowKind, str]]:
             yield ("added" if row.startswith("+") else "removed" if row.startswith("-") else "same"), row
 
 
-def count_changed_lines(diff: str) -> tuple[int, int]:
-    kinds = [kind for kind, _ in classify_rows(diff)]
+def count_changed_lines(change: "Change") -> tuple[int, int]:
+    """Return how many lines were added and removed, also where the diff is cut."""
+    if change.added or change.removed:
+        return change.added, change.removed
+    kinds = [kind for kind, _ in classify_rows(change.diff)]
     return kinds.count("added"), kinds.count("removed")
 
 
@@ -45,7 +48,7 @@ def format_move(path: str, to_path: str) -> str:
 
 def entry_record(entry: "Entry", *, undone_by: str = "") -> dict[str, Any]:
     call, change = entry.call, entry.change
-    added, removed = count_changed_lines(change.diff)
+    added, removed = count_changed_lines(change)
     return {
         "seq": entry.seq,
         "change_id": entry.change_id,
@@ -164,7 +167,7 @@ def _version_record(version: "Version | None") -> dict[str, Any] | None:
 
 def _file_record(receipt: "FileReceipt") -> dict[str, Any]:
     change = receipt.change
-    added, removed = count_changed_lines(change.diff)
+    added, removed = count_changed_lines(change)
     return {
         "path": receipt.path,
         "to_path": change.to_path or None,
