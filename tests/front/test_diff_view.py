@@ -9,8 +9,13 @@ from spec.marks import requirement
 from surehold.front.cli.change_view import format_line_counts, paint_diff, print_diff
 from surehold.front.cli.output import Output
 from surehold.front.shared.ledger_json import classify_rows, count_changed_lines
+from surehold.stores.base import Change
 
 TRICKY = "--- a\n+++ a\n@@ -1,3 +1,3 @@\n same\n--- looks like a header\n+++ so does this\n same\n"
+
+
+def changed(diff: str) -> Change:
+    return Change(path="a", before=None, after=None, diff=diff)
 
 
 def painted(diff: str, *, colour: bool = False) -> str:
@@ -21,7 +26,7 @@ def painted(diff: str, *, colour: bool = False) -> str:
 
 
 def test_a_changed_line_that_looks_like_a_header_counts_as_a_line() -> None:
-    assert count_changed_lines(TRICKY) == (1, 1)
+    assert count_changed_lines(changed(TRICKY)) == (1, 1)
     assert [kind for kind, _ in classify_rows(TRICKY)] == [
         "header",
         "header",
@@ -34,22 +39,22 @@ def test_a_changed_line_that_looks_like_a_header_counts_as_a_line() -> None:
 
 
 def test_the_headers_of_a_second_file_are_not_lines() -> None:
-    assert count_changed_lines("--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y\n--- b\n+++ b\n@@ -0,0 +1,2 @@\n+p\n+q\n") == (3, 1)
+    assert count_changed_lines(changed("--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y\n--- b\n+++ b\n@@ -0,0 +1,2 @@\n+p\n+q\n")) == (3, 1)
 
 
 def test_a_missing_final_newline_is_a_note() -> None:
     diff = "--- a\n+++ a\n@@ -1 +1 @@\n-x\n\\ No newline at end of file\n+x\n"
 
-    assert count_changed_lines(diff) == (1, 1)
+    assert count_changed_lines(changed(diff)) == (1, 1)
     assert [kind for kind, _ in classify_rows(diff)][-2:] == ["note", "added"]
 
 
 def test_nothing_counts_as_nothing() -> None:
-    assert count_changed_lines("") == (0, 0)
+    assert count_changed_lines(changed("")) == (0, 0)
     assert list(classify_rows("")) == []
-    assert count_changed_lines("Binary files a and b differ\n") == (0, 0)
+    assert count_changed_lines(changed("Binary files a and b differ\n")) == (0, 0)
     diffs = ("", "@@ -0,0 +1,2 @@\n+a\n+b\n", "@@ -1,3 +0,0 @@\n-a\n-b\n-c\n", "@@ -1 +1 @@\n-a\n+b\n")
-    assert [format_line_counts(diff) for diff in diffs] == ["", "+2", "-3", "+1 -1"]
+    assert [format_line_counts(changed(diff)) for diff in diffs] == ["", "+2", "-3", "+1 -1"]
 
 
 def test_rows_have_their_colours() -> None:

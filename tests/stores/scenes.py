@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from surehold.stores.base import Begun, Blob, Call, Change, Entry, Intent, Operation, Owner, Sighting, Store
+from surehold.stores.base import Begun, Blob, Call, Change, Entry, Intent, Operation, Sighting, Store
 from surehold.stores.ledger_entries import utc_timestamp
-from surehold.stores.owner import current_owner
+from surehold.stores.owner import Owner, current_owner
 from surehold.text.snapshot import Version
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

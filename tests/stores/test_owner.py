@@ -7,8 +7,7 @@ import sys
 from dataclasses import replace
 
 from spec.marks import requirement
-from surehold.stores.base import Owner
-from surehold.stores.owner import current_owner, is_dead
+from surehold.stores.owner import Owner, current_owner, is_dead
 
 
 def start_sleeper() -> tuple[subprocess.Popen[str], Owner]:

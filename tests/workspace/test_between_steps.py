@@ -10,8 +10,8 @@ import pytest
 from spec.marks import requirement
 from surehold.disk.base import KeepBytes, Step, StoredFile, Target
 from surehold.errors import RecoveryRequired, StaleFile, StateUnavailable, SureholdError
-from surehold.stores.base import Blob, Change, Entry, Intent, LedgerQuery, Owner, Sighting, StoreView
-from surehold.stores.owner import current_owner
+from surehold.stores.base import Blob, Change, Entry, Intent, LedgerQuery, Sighting, StoreView
+from surehold.stores.owner import Owner, current_owner
 from surehold.text.lines import sha256_hex
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.snapshot import Version

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from spec.marks import requirement
-from surehold.stores.base import Blob, Change, Intent, Owner
-from surehold.stores.owner import current_owner
+from surehold.stores.base import Blob, Change, Intent
+from surehold.stores.owner import Owner, current_owner
 from surehold.text.lines import sha256_hex
 from surehold.text.snapshot import Meta, Version
 from surehold.workspace.recovery import SettledIntent, is_mixture

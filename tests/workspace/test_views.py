@@ -3,7 +3,8 @@ from typing import Any
 
 from spec.marks import requirement
 from surehold.disk.base import Step
-from surehold.stores.base import Blob, Change, Intent, Owner
+from surehold.stores.base import Blob, Change, Intent
+from surehold.stores.owner import Owner
 from surehold.text.lines import sha256_hex
 from surehold.text.snapshot import Version
 from surehold.workspace.recovery import SettledIntent

@@ -17,21 +17,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from surehold.stores.approval import ApprovalRecord
+from surehold.stores.owner import Owner
 from surehold.stores.server_runs import ServerRuns
 from surehold.text.snapshot import Version
 
 Operation = Literal["create", "write", "edit", "delete", "move", "patch", "restore", "undo", "redo", "external", "gc"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
-    """The process that holds an intent."""
-
-    host: str
-    boot: str
-    pid: int
-    started: str
-    """When the process started, in the kernel's own words: tells a reused pid from the old one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

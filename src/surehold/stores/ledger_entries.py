@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from surehold.stores.approval import ApprovalRecord
-from surehold.stores.base import Call, Change, Entry, Head, Intent, Owner, TrashItem
+from surehold.stores.base import Call, Change, Entry, Head, Intent, TrashItem
+from surehold.stores.owner import Owner
 from surehold.text.snapshot import Meta, Version
 
 Json = dict[str, Any]

@@ -5,10 +5,9 @@
 """
 
 import os
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-
-from surehold.stores.base import Owner
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _PID_NAMESPACE = Path("/proc/self/ns/pid")
@@ -16,6 +15,17 @@ _FIRST_PID_NAMESPACE = "pid:[4026531836]"  # a constant of Linux: the namespace 
 _STATE, _PARENT, _THREADS, _STARTED = 0, 1, 17, 19  # fields 3, 4, 20 and 22 of /proc/<pid>/stat, counted after the name
 _LAUNCHERS = frozenset({"uv", "uvx"})
 """Programs that run nothing but the one that they start, and wait for it: who started them is the parent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """The process that holds an intent."""
+
+    host: str
+    boot: str
+    pid: int
+    started: str
+    """When the process started, in the kernel's own words: tells a reused pid from the old one."""
 
 
 def current_owner() -> Owner:

@@ -20,6 +20,8 @@ from surehold.workspace.workspace import Workspace
 MAX_SCANNED_ENTRIES = 100_000
 """How far back a change is looked for by a part of its id."""
 _MIN_REFERENCE_CHARS = 4
+_MAX_OUTSIDE_ENTRIES = 100
+"""How many outside edits in a row are looked through for the last change of ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,9 +100,12 @@ class HistoryReader:
         return item
 
     def last_recorded(self, key: str) -> Snapshot | None:
-        """Return the file as its last recorded change left it; None for a path that is not in the history."""
-        head = self._store.head_of(key)
-        return None if head is None else self._recorded_snapshot(head.version)
+        """Return the file as the last change through Surehold left it; None for a path that is not in the history."""
+        entries = self._store.list_entries(LedgerQuery(path=key, ok_only=True, limit=_MAX_OUTSIDE_ENTRIES))
+        ours = next((one for one in entries if one.call.operation != "external"), None)
+        if ours is not None:
+            return self._recorded_snapshot({path: after for path, _, after in ours.change.transitions()}.get(key))
+        return self._recorded_snapshot(entries[-1].change.before) if entries else None
 
     def verify(self, *, blobs: bool = True) -> LedgerCheck:
         """Check that neither the ledger nor the kept bytes were altered."""
@@ -150,7 +155,7 @@ class History(HistoryReader):
         parts = list[str]()
         for entry in self.show(reference).entries:
             change = entry.change
-            if not change.diff_truncated:
+            if not change.diff_truncated and entry.call.operation != "external":
                 parts.append(change.diff)
                 continue
             before, after = self._recorded_snapshot(change.before), self._recorded_snapshot(change.after)
@@ -162,8 +167,8 @@ class History(HistoryReader):
         parts = list[str]()
         for change in (entry.change for entry in self.show(reference).entries if entry.change.proposal_sha256):
             before, proposed = self._recorded_snapshot(change.before), self._store.read_blob(change.proposal_sha256)
-            names = {"from_name": change.path, "to_name": change.to_path or change.path}
-            parts.append(diff_between(before, Snapshot(proposed), **names).text)
+            to_name = change.to_path or change.path
+            parts.append(diff_between(before, Snapshot(proposed), from_name=change.path, to_name=to_name).text)
         return "".join(parts)
 
     def undo(self, reference: str = "", *, agent: str = "", session: str = "", dry_run: bool = False) -> Receipt:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from surehold.disk.base import Disk, Target
 from surehold.errors import SureholdError
-from surehold.stores.base import Call, Intent, Owner, Store
+from surehold.stores.base import Call, Intent, Store
+from surehold.stores.owner import Owner
 from surehold.text.encoding import EncodingDetector
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.access.permission import Approver, Permission

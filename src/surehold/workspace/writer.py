@@ -32,20 +32,9 @@ from surehold.errors import (
     SureholdError,
 )
 from surehold.stores.approval import ApprovalRecord
-from surehold.stores.base import (
-    Begun,
-    Busy,
-    Call,
-    Entry,
-    Intent,
-    LedgerQuery,
-    Owner,
-    Replay,
-    Sighting,
-    StaleRead,
-    StoreView,
-)
+from surehold.stores.base import Begun, Busy, Call, Entry, Intent, LedgerQuery, Replay, Sighting, StaleRead, StoreView
 from surehold.stores.ledger_entries import utc_timestamp
+from surehold.stores.owner import Owner
 from surehold.text.plan import Delete
 from surehold.text.snapshot import ABSENT, Snapshot
 from surehold.workspace.access.permission import Permission, PermissionVerdict
