@@ -39,7 +39,9 @@ def test_a_changed_line_that_looks_like_a_header_counts_as_a_line() -> None:
 
 
 def test_the_headers_of_a_second_file_are_not_lines() -> None:
-    assert count_changed_lines(changed("--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y\n--- b\n+++ b\n@@ -0,0 +1,2 @@\n+p\n+q\n")) == (3, 1)
+    assert count_changed_lines(
+        changed("--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y\n--- b\n+++ b\n@@ -0,0 +1,2 @@\n+p\n+q\n")
+    ) == (3, 1)
 
 
 def test_a_missing_final_newline_is_a_note() -> None:

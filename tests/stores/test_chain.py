@@ -81,7 +81,9 @@ def test_an_entry_and_an_intent_survive_as_json() -> None:
 
 @requirement("engine:ledger:chained")
 def test_the_hash_of_an_entry_never_changes() -> None:
-    older = replace(ENTRY, call=replace(CALL, approval=None), change=replace(CHANGE, proposal_sha256=""))
+    older = replace(
+        ENTRY, call=replace(CALL, approval=None), change=replace(CHANGE, proposal_sha256="", added=0, removed=0)
+    )
     sealed, body = ledger_entries.seal_entry(ledger_entries.ChainTip(seq=6, hash="00" * 32), older)
 
     assert body == (

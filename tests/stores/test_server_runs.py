@@ -11,8 +11,8 @@ import pytest
 
 from spec.marks import requirement
 from stores.scenes import Clock, sighting
-from surehold.stores.base import Owner, SessionRow, Store
-from surehold.stores.owner import current_owner, parent_owner
+from surehold.stores.base import SessionRow, Store
+from surehold.stores.owner import Owner, current_owner, parent_owner
 from surehold.stores.server_runs import ServerRun
 
 PARENT = Owner(host="here", boot="b", pid=77, started="100")

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from surehold.stores.base import Owner
+    from surehold.stores.owner import Owner
 
 _BRIEF = timedelta(seconds=60)
 """A server that ended so soon may have been started for one call."""

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
 
-from surehold.stores.base import Owner, Sighting
+from surehold.stores.base import Sighting
 from surehold.stores.ledger_entries import text_of, to_canonical_json, to_key
+from surehold.stores.owner import Owner
 from surehold.stores.server_runs import ServerRun
 from surehold.text.lines import merge_ranges
 
