@@ -6,6 +6,7 @@ import os
 import pytest
 
 from front.shell import Shell
+from spec.marks import requirement
 
 
 def sha256(text: str) -> str:
@@ -130,6 +131,15 @@ def test_a_write_that_changes_nothing_says_so(shell: Shell) -> None:
 
     assert shell("write", "a.txt", "--force", stdin=b"one\n").out == "Already up to date: a.txt\n"
     assert shell("edit", "a.txt", "--old", "one", "--new", "one").code == 1
+
+
+@requirement("front:exit:usage")
+@pytest.mark.parametrize("texts", [[], ["--old", "one"], ["--new", "uno"]])
+def test_an_edit_without_both_texts_is_wrong_usage(shell: Shell, texts: list[str]) -> None:
+    said = shell("edit", "a.txt", *texts)
+
+    assert (said.code, said.out) == (2, "")
+    assert said.err == "Wrong usage: Give --old and --new, or --operations FILE.\nSee: surehold edit --help\n"
 
 
 def test_text_that_begins_with_a_dash_can_be_given(shell: Shell) -> None:

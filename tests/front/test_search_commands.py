@@ -42,15 +42,29 @@ def test_grep_takes_the_usual_options(tree: Shell) -> None:
 
 
 @requirement("front:cli:grep")
-def test_grep_that_finds_nothing_is_not_a_failure_and_says_what_it_left_out(tree: Shell) -> None:
+def test_grep_that_finds_nothing_exits_1_and_says_what_it_left_out(tree: Shell) -> None:
     tree.write(".gitignore", "out/\n")
     tree.write("out/e.txt", "rare\n")
 
     said = tree("grep", "rare")
 
-    assert (said.code, said.out) == (0, "")
+    assert (said.code, said.out) == (1, "")
     assert said.err.startswith(
         "Nothing found; 4 files searched.\n0 matches; 1 ignored or build-directory file matches: out/e.txt."
+    )
+
+
+@requirement("front:cli:grep")
+def test_the_exit_code_of_grep_tells_whether_any_path_had_a_match(tree: Shell) -> None:
+    assert [tree("grep", "needle", *paths).code for paths in (["a.py", "sub/c.md"], ["sub/c.md", "a.py"])] == [0, 0]
+    assert tree.json("grep", "rare", code=1)["total_files"] == 0
+    assert "The exit code is 1 if nothing matches." in tree("grep", "--help").out
+
+
+@requirement("front:cli:grep")
+def test_grep_accepts_the_options_that_habit_adds(tree: Shell) -> None:
+    assert (
+        tree("grep", "-rn", "needle", ".").out == tree("grep", "-n", "needle", "-r").out == tree("grep", "needle").out
     )
 
 

@@ -10,6 +10,7 @@ from surehold.front.cli.command import (
     DRY_RUN_FLAG,
     FILE_ARGUMENT,
     CommandContext,
+    UsageError,
     argument,
     as_path,
     choice,
@@ -123,8 +124,7 @@ def edit_command(context: CommandContext, args: argparse.Namespace) -> int | Non
     if args.operations is not None:
         return _edit_lines(context, args)
     if args.old is None or args.new is None:
-        action = "Give --old and --new, or --operations FILE."
-        raise InvalidArgument("There is nothing to do.", reason="nothing_to_do", action=action)
+        raise UsageError("Give --old and --new, or --operations FILE.", hint="See: surehold edit --help")
     edit = StringEdit(old=args.old, new=args.new, replace_all=args.all)
     with context.open_workspace() as workspace:
         session = context.begin_session(workspace)

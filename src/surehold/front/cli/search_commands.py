@@ -1,4 +1,4 @@
-"""Commands that search: grep, glob. Finding nothing is not a failure: the exit code is 0, and a message says so."""
+"""Commands that search: grep, glob. A message says when nothing was found; the exit code of grep does too, as scripts expect."""
 
 import argparse
 from itertools import groupby
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from surehold.workspace.finder import Finder
 
 _MAX_CONTEXT_LINES = 100
-_EXIT_CODE_NOTE = "Finding nothing is not a failure: the exit code is 0."
+_NOT_FOUND = 1
 _TIME_UP_NOTE = "Time ran out: not everything that was found is shown; narrow the search."
 
 
@@ -40,24 +40,27 @@ def _parse_context_lines(text: str) -> int:
         flag("-c --count", "print only the number of matches", action="store_const", dest="want", const="counts"),
     ),
     flag("--ignored", "include what .gitignore excludes, and build directories"),
-    note=_EXIT_CODE_NOTE,
+    flag("-n -r", "accepted for habit: lines are always numbered, directories always searched", dest="usual"),
+    note=f"The exit code is {_NOT_FOUND} if nothing matches.",
     example="surehold grep 'def \\w+_path' src --type py -C 2",
 )
-def grep_command(context: CommandContext, args: argparse.Namespace) -> None:
+def grep_command(context: CommandContext, args: argparse.Namespace) -> int:
     from surehold.search.query import ResultWindow
 
     window = ResultWindow(want=args.want or "lines", before=args.context, after=args.context)
-    documents = list[dict[str, Any]]()
+    documents, code = list[dict[str, Any]](), _NOT_FOUND
     with context.open_workspace() as workspace:
         for path in args.paths or ["."]:
             search = _build_search(args, path)
             found = workspace.finder.grep(search, window)
+            code = 0 if found.total_files else code
             if context.json:
                 documents.append({"root": path, **_grep_record(found)})
             else:
                 _print_found(context, workspace.finder, search, found)
     if context.json:
         context.out.print_json(documents[0] if len(documents) == 1 else documents)
+    return code
 
 
 def _build_search(args: argparse.Namespace, path: str) -> "Search":
@@ -155,7 +158,7 @@ def _summary_text(found: "SearchResult") -> str:
     argument("pattern", "PATTERN", "such as '**/*.py'; * matches within one name, {a,b} either of two"),
     argument("path", "PATH", "the directory to search (default: the root)", nargs="?", default="."),
     flag("--ignored", "include what .gitignore excludes"),
-    note=_EXIT_CODE_NOTE,
+    note="The exit code is 0 also if nothing matches.",
     example="surehold glob 'src/**/*.py'",
 )
 def glob_command(context: CommandContext, args: argparse.Namespace) -> None:
