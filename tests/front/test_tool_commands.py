@@ -4,6 +4,7 @@ import pty
 import subprocess
 import sys
 from contextlib import suppress
+from typing import cast
 
 import pytest
 
@@ -61,6 +62,28 @@ def test_wrong_arguments_and_unknown_tools_are_refused_with_the_next_step(shell:
 
     assert [no_json.code, no_object.code, unknown.code] == [1, 1, 1]
     assert "read_file" in unknown.out + unknown.err
+
+
+@requirement("front:cli:tool_errors")
+@pytest.mark.parametrize("name", ["read_file", "edit", "Read", "edit_text_file"])
+def test_what_is_wrong_with_a_call_is_spelled_as_the_family_of_the_tool_does(shell: Shell, name: str) -> None:
+    wrong = [shell("tool", name, "--json", text) for text in ("{path", "[1]", '{"path": 7, "file_path": 7}')]
+    shapes = [[list(said.document), _keys_of(said.document["error"])] for said in wrong]
+
+    assert [said.code for said in wrong] == [1, 1, 1]
+    assert shapes[0] == shapes[1] == shapes[2]
+    assert "not JSON" in shell("tool", name, "--json", "{path", "--text").out
+
+
+@requirement("front:cli:tool_errors")
+def test_an_unknown_tool_is_an_error_of_the_command_line(shell: Shell) -> None:
+    assert _keys_of(shell("tool", "frobnicate", "--json", "{}").document["error"]) == _keys_of(
+        shell.json("read", "missing.txt", code=1)["error"]
+    )
+
+
+def _keys_of(error: object) -> list[str]:
+    return [key for key in cast("dict[str, object]", error) if key != "path"] if isinstance(error, dict) else []
 
 
 @requirement("front:cli:schema")

@@ -57,6 +57,7 @@ FRONT = (
             "front:mcp:safe_http": "HTTP binds to loopback, checks Origin and Host, and requires a token elsewhere.",
             "front:serve:mcp": "`surehold serve ROOT…` serves HTTP MCP at `/mcp` on 127.0.0.1, token-protected and origin-checked.",
             "front:cli:tool": "`surehold tool NAME --json '{…}'` runs any tool once.",
+            "front:cli:tool_errors": "`surehold tool` spells whatever is wrong with a call as the family of the tool does; every other error of the command line is `{error: {…}}`.",
             "front:cli:schema": "`surehold schema --format openai|anthropic|mcp` exports the tools.",
             "front:library:tools": "A session has a typed method for every tool.",
             "front:library:adapters": "Tool lists for OpenAI and Anthropic come from the same definitions.",

@@ -24,6 +24,7 @@ from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
     from surehold.front.mcp.options import HttpSettings
+    from surehold.tools.spec import Answer
 
 _DEFAULT_PORT = 8765
 _HIGHEST_PORT = 65_535
@@ -232,6 +233,7 @@ def acp_command(context: CommandContext, args: argparse.Namespace) -> int:
     argument("--session", "NAME", "continue the session of this name: what it read counts"),
     _UNCHECKED_FLAG,
     *permission_arguments(),
+    note="It prints what the tool answers, refusals and wrong arguments included, as JSON in the format of its family.",
     example='surehold tool read_file --json \'{"path": "README.md"}\'\n'
     '  surehold tool create_file --json \'{"path": "a.txt", "content": "x"}\' --mode default',
 )
@@ -240,12 +242,20 @@ def tool_command(context: CommandContext, args: argparse.Namespace) -> int:
     from surehold.library.families import tool_named
     from surehold.tools.call import CallContext
 
-    tool, arguments = tool_named(args.name), _parse_tool_arguments(args.arguments)
+    tool = tool_named(args.name)
+    try:
+        arguments = _parse_tool_arguments(args.arguments)
+    except InvalidArgument as error:
+        return _print_answer(context, tool.refusal_answer(error), as_text=args.text)
     with open_workspace(context.root, settings=permission_settings(context, args)) as workspace:
         name = f"shell-{args.session}" if args.session else ""
         session = workspace.session(agent=person_name(), id=name, approver=ask_at_keyboard(context))
         answer = tool.call(CallContext(session=session, unchecked=args.allow_unchecked), arguments)
-    if args.text:
+    return _print_answer(context, answer, as_text=args.text)
+
+
+def _print_answer(context: CommandContext, answer: "Answer", *, as_text: bool) -> int:
+    if as_text:
         context.out.print_line(escape_text(answer.text, keep="\n\r\t"))
     else:
         context.out.print_json(answer.data)
