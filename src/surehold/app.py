@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from surehold.errors import InvalidArgument, NotFound
-from surehold.workspace.settings import MODES, Limits, utc_now
+from surehold.workspace.settings import Limits, check_mode, utc_now
 
 if TYPE_CHECKING:
     from surehold.disk.base import Disk, EditorFiles
@@ -56,9 +56,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuse unknown words now, not at the first write."""
-        if self.mode not in (None, *MODES):
-            choose = f"Choose one of {', '.join(MODES)}."
-            raise InvalidArgument(f"Unknown mode `{self.mode}`.", reason="bad_mode", action=choose)
+        if self.mode is not None:
+            check_mode(self.mode)
         if self.durability not in get_args(Durability):
             choose = f"Choose one of {', '.join(get_args(Durability))}."
             raise InvalidArgument(f"Unknown durability `{self.durability}`.", reason="bad_durability", action=choose)

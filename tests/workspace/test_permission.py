@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from spec.marks import requirement
-from surehold.errors import PermissionDenied, PermissionRequired, StaleFile, SureholdError
+from surehold.errors import InvalidArgument, PermissionDenied, PermissionRequired, StaleFile, SureholdError
 from surehold.text.plan import Keep
 from surehold.text.rewrite import WriteText
 from surehold.workspace.access.permission import Approval, PermissionRequest
@@ -306,6 +306,26 @@ def test_a_library_session_asks_when_there_is_somebody_and_accepts_edits_when_no
 def test_an_unknown_mode_is_refused_when_it_is_chosen(tmp_path: Path) -> None:
     with pytest.raises(SureholdError, match="Unknown mode `yolo`"):
         real_workspace(tmp_path, mode="yolo")
+
+
+@requirement("front:library:wrong_values")
+@pytest.mark.parametrize("mode", ["yolo", "Plan", ""])
+def test_an_unknown_mode_of_a_session_is_refused_at_once_and_the_modes_are_listed(bench: Bench, mode: Any) -> None:
+    session = bench.workspace.session(mode="plan")
+
+    for choose in (lambda: bench.workspace.session(mode=mode), lambda: session.permission.switch_mode(mode)):
+        with pytest.raises(InvalidArgument, match=f"Unknown mode `{mode}`") as refused:
+            choose()
+        assert refused.value.action == "Choose one of default, acceptEdits, bypassPermissions, plan, dontAsk."
+    assert session.permission.mode == "plan"
+
+
+def test_a_refusal_without_an_approver_says_what_a_python_program_passes(bench: Bench) -> None:
+    with pytest.raises(PermissionRequired) as refused:
+        bench.workspace.session(mode="default").edit("plain", ("old", "new"))
+
+    assert "`approver=`" in refused.value.action
+    assert '`mode="acceptEdits"`' in refused.value.action
 
 
 def test_a_move_does_not_overwrite_what_appeared_at_its_destination_meanwhile(bench: Bench) -> None:

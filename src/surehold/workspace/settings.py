@@ -1,12 +1,22 @@
-"""Limits, permission modes, read-gate settings, ids and the clock. Imports nothing of Surehold, so `surehold --help` stays fast."""
+"""Limits, permission modes, read-gate settings, ids and the clock. Imports nothing of Surehold but its errors, so `surehold --help` stays fast."""
 
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, get_args
 
+from surehold.errors import InvalidArgument
+
 Mode = Literal["default", "acceptEdits", "bypassPermissions", "plan", "dontAsk"]
 MODES: tuple[Mode, ...] = get_args(Mode)
+
+
+def check_mode(mode: Mode) -> Mode:
+    """Return the mode; refuse a word that is none, which a program without a type checker may send."""
+    if mode not in MODES:
+        choose = f"Choose one of {', '.join(MODES)}."
+        raise InvalidArgument(f"Unknown mode `{mode}`.", reason="bad_mode", action=choose)
+    return mode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -114,7 +114,8 @@ class Workspace:
         """Return what a new conversation may do; without a mode, an approver is asked if there is one."""
         asked = approver or self.approver
         usual: Mode = "default" if asked else "acceptEdits"
-        return Permission(mode or self.mode or usual, approver=asked)
+        chosen = self.mode or usual if mode is None else mode
+        return Permission(chosen, approver=asked)
 
     def has_session(self, session_id: str) -> bool:
         """Tell whether a session of this id was begun before."""

@@ -60,6 +60,7 @@ FRONT = (
             "front:cli:tool_errors": "`surehold tool` spells whatever is wrong with a call as the family of the tool does; every other error of the command line is `{error: {…}}`.",
             "front:cli:schema": "`surehold schema --format openai|anthropic|mcp` exports the tools.",
             "front:library:tools": "A session has a typed method for every tool.",
+            "front:library:wrong_values": 'A wrong value, such as `session(mode="Plan")`, is refused at once, with the values that exist.',
             "front:library:adapters": "Tool lists for OpenAI and Anthropic come from the same definitions.",
             "front:docs:clients": "Every install snippet for a client works with the real flags.",
         },

@@ -35,7 +35,7 @@ from surehold.text.snapshot import Snapshot
 from surehold.workspace.access.policy import PathRules
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.proposal import AllOf, ChangeRecord, FileReceipt, Proof, Proposal, Receipt
-from surehold.workspace.settings import Mode
+from surehold.workspace.settings import Mode, check_mode
 
 _DIFF_PREVIEW_CHARS = 8 * 1024
 """How much of a diff a refusal shows."""
@@ -116,7 +116,7 @@ class Permission:
         agreement: PermissionState | None = None,
         record: ChangeRecord | None = None,
     ) -> None:
-        self._agreed = agreement or PermissionState(mode)
+        self._agreed = agreement or PermissionState(check_mode(mode))
         self._approver = approver
         self.record = record
         """Where the changes made with it are recorded."""
@@ -128,7 +128,7 @@ class Permission:
 
     def switch_mode(self, mode: Mode) -> None:
         """Go on in another mode; an earlier "always" is forgotten."""
-        self._agreed.mode = mode
+        self._agreed.mode = check_mode(mode)
         self._agreed.always = False
 
     def with_approver(self, approver: Approver | None) -> "Permission":
@@ -349,7 +349,8 @@ def _no_approver_error(request: PermissionRequest) -> PermissionRequired:
     return PermissionRequired(
         f"Changing `{request.files[0].path}` requires approval, and no approver is available.",
         path=request.files[0].path,
-        action="Ask a person to make this change, to start with `--mode acceptEdits`, or to name the path with `--allow`.",
+        action="Ask a person to make this change, to start with `--mode acceptEdits`, or to name the path with `--allow`. "
+        'A Python program passes `approver=` or `mode="acceptEdits"` to `session()`.',
         why=request.why,
         diff=diff[:_DIFF_PREVIEW_CHARS],
         diff_truncated=len(diff) > _DIFF_PREVIEW_CHARS,
