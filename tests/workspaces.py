@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from doubles.memory_disk import MemoryDisk
 from doubles.memory_store import MemoryStore
@@ -95,7 +95,7 @@ def real_workspace(root: Path, *, state: Path | None = None, **settings: object)
     return open_workspace(root, settings=chosen)
 
 
-def call(operation: Operation = "edit", **facts: str) -> Call:
+def call(operation: Operation = "edit", **facts: Any) -> Call:
     return Call(tool=operation, operation=operation, writer=operation, **facts)
 
 

@@ -13,7 +13,7 @@ from concurrency.checker import Event, Recording, violations
 from doubles.memory_disk import MemoryDisk
 from doubles.memory_store import MemoryStore
 from spec.marks import requirement
-from surehold.disk.base import Create, Rename, Step, StoredFile, Target
+from surehold.disk.base import Create, KeepBytes, Rename, Step, StoredFile, Target
 from surehold.errors import StaleFile
 from surehold.stores.base import Begun, Blob, Busy, Call, Entry, Intent, LedgerQuery, Sighting
 from surehold.stores.owner import current_owner
@@ -139,9 +139,7 @@ def test_the_same_call_made_by_many_at_once_happens_once(store: StoreKind, disk:
 class Unverified(MemoryDisk):
     """A disk that replaces whatever is there."""
 
-    def apply(
-        self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: Callable[[bytes], None]
-    ) -> None:
+    def apply(self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes) -> None:
         super().apply([self._unverified(step) for step in steps], tag=tag, fence=fence, keep=keep)
 
     def _unverified(self, step: Step) -> Step:
@@ -215,9 +213,7 @@ class Caching(Unverified):
         cached = self._cached.get(target.key)
         return cached.pop() if cached else super().read(target, limit=limit)
 
-    def apply(
-        self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: Callable[[bytes], None]
-    ) -> None:
+    def apply(self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes) -> None:
         old = {step.target.key: MemoryDisk.read(self, step.target, limit=1 << 30) for step in steps}
         super().apply(steps, tag=tag, fence=fence, keep=keep)
         self._cached |= {path: [stored] * self.STALE_READS for path, stored in old.items() if stored}

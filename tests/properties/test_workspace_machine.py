@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from doubles.memory_disk import MemoryDisk
 from spec.marks import requirement
-from surehold.disk.base import Step, StoredFile, Target
+from surehold.disk.base import KeepBytes, Step, StoredFile, Target
 from surehold.disk.local import LocalDisk
 from surehold.errors import SureholdError
 from surehold.stores.base import LedgerQuery, Operation
@@ -76,9 +76,7 @@ class FragileMemory(MemoryDisk):
         self.fuse.check()
         return super().read(target, limit=limit)
 
-    def apply(
-        self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: Callable[[bytes], None]
-    ) -> None:
+    def apply(self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes) -> None:
         self.fuse.apply(partial(super().apply, tag=tag, fence=fence, keep=keep), steps)
 
 
@@ -91,9 +89,7 @@ class FragileLocal(LocalDisk):
         self.fuse.check()
         return super().read(target, limit=limit)
 
-    def apply(
-        self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: Callable[[bytes], None]
-    ) -> None:
+    def apply(self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes) -> None:
         self.fuse.apply(partial(super().apply, tag=tag, fence=fence, keep=keep), steps)
 
 

@@ -47,7 +47,7 @@ def sighting(path: str, data: bytes, *spans: tuple[int, int], session: str = "s"
     return Sighting(session=session, path=path, sha256=version(data).sha256, spans=spans, seq=seq)
 
 
-def call(operation: Operation = "edit", **more: str) -> Call:
+def call(operation: Operation = "edit", **more: Any) -> Call:
     return Call(tool=f"{operation}_file", operation=operation, writer="files", **more)
 
 
