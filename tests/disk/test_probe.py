@@ -12,9 +12,18 @@ from surehold.disk import probe as probing
 from surehold.disk.kernel import Kernel
 from surehold.disk.probe import ProbeResult, mount_kind, probe_directory, probe_state
 
-BARE = Kernel(openat2=False, exchange=False, noreplace=False, tmpfile=False)
+BARE = Kernel(openat2=False, exchange=False, noreplace=False, tmpfile=False, leases=False)
 NAMES = [
-    *("contained_open", "exchange", "no_replace", "nameless_file", "sync_file", "sync_directory", "attributes"),
+    *(
+        "contained_open",
+        "exchange",
+        "lease",
+        "no_replace",
+        "nameless_file",
+        "sync_file",
+        "sync_directory",
+        "attributes",
+    ),
     *("access_lists", "hard_links", "letter_case", "unicode_names", "lock", "mount", "space"),
 ]
 
@@ -41,7 +50,7 @@ def test_what_any_linux_disk_can_do_works(tmp_path: Path) -> None:
 def test_a_kernel_that_lacks_everything_is_reported_with_its_fallbacks(tmp_path: Path) -> None:
     findings = named(probe_directory(tmp_path, kernel=BARE))
 
-    missing = [findings[name] for name in ("contained_open", "exchange", "no_replace", "nameless_file")]
+    missing = [findings[name] for name in ("contained_open", "exchange", "lease", "no_replace", "nameless_file")]
     assert all(not one.ok and one.detail == "not available here" and one.fallback for one in missing)
     assert findings["hard_links"].ok
 

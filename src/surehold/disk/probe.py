@@ -128,6 +128,14 @@ def _try_exchange(place: Path, kernel: Kernel) -> str:
     return "two files trade names in one step"
 
 
+def _try_lease(place: Path, kernel: Kernel) -> str:
+    _write_files(place, one=b"1")
+    with close_after(os.open(place / "one", os.O_RDONLY)) as fd:
+        if kernel.take_lease(fd, exclusive=False) != "held":
+            raise Unsupported
+    return "programs that open a file for writing wait while it is changed"
+
+
 def _try_no_replace(place: Path, kernel: Kernel) -> str:
     _write_files(place, one=b"1", other=b"2")
     with _open_directory(place) as fd:
@@ -291,6 +299,7 @@ _SPACE_FALLBACK = "a change that does not fit is refused before anything is writ
 _DIRECTORY_TRIALS: tuple[tuple[str, Trial, str], ...] = (
     ("contained_open", _try_contained_open, _WALK_FALLBACK if O_NOFOLLOW and os.open in os.supports_dir_fd else ""),
     ("exchange", _try_exchange, "look, then rename: a program that saves in that very moment may be overwritten"),
+    ("lease", _try_lease, "identity, size and times are compared right before and after a change"),
     ("no_replace", _try_no_replace, "a hard link, which never replaces anything either"),
     ("nameless_file", _try_nameless_file, "a temporary name beside the file, swept by `surehold recover`"),
     ("sync_file", _try_sync_file, ""),

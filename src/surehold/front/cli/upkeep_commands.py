@@ -126,7 +126,7 @@ def version_command(context: CommandContext, _: argparse.Namespace) -> None:
 PromiseState = Literal["holds", "holds with a fallback", "does not hold"]
 
 _PROMISE_TRIALS = (
-    ("Nothing is lost", ("sync_file", "sync_directory", "state_database", "state_sync", "exchange")),
+    ("Nothing is lost", ("sync_file", "sync_directory", "state_database", "state_sync", "exchange", "lease")),
     (
         "Nothing is half done",
         ("exchange", "no_replace", "nameless_file", "sync_file", "sync_directory", "state_database"),
@@ -140,6 +140,7 @@ _PROMISE_TRIALS = (
 _TRIAL_TITLES = {
     "contained_open": "open below the root",
     "exchange": "exchange two files",
+    "lease": "file leases",
     "no_replace": "rename, no overwrite",
     "nameless_file": "unnamed files",
     "sync_file": "fsync of a file",
