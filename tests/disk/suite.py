@@ -13,10 +13,11 @@ from surehold.disk.local import LocalDisk
 from surehold.disk.steps.staging import Durability
 
 KERNELS = {
-    "local": Kernel(),
-    "local-without-openat2": Kernel(openat2=False),
-    "local-without-swap": Kernel(exchange=False, noreplace=False, tmpfile=False),
+    "local": Kernel(leases=False),
+    "local-without-openat2": Kernel(openat2=False, leases=False),
+    "local-without-swap": Kernel(exchange=False, noreplace=False, tmpfile=False, leases=False),
 }
+"""Without leases: here the other program is this process, which would wait for itself. See test_outside_writers."""
 AsNobody = Callable[[Callable[[], str]], str]
 """Runs something in a child process without privileges and returns what it says."""
 BARE = KERNELS["local-without-swap"]
