@@ -13,6 +13,8 @@ Unit = Literal["characters", "bytes", "json"]
 _DENSE_RUN = re.compile(r"[A-Za-z0-9+/=_-]{40,}")
 """Base64, hashes and the like: no word of a language, so that a token is only one or two characters."""
 _DENSE_CHARS = 40
+_DENSE_KINDS = 12
+"""Such a run has many different characters; one of a few, such as a ruled line, costs little."""
 QUARTERS_PER_TOKEN = 4
 DENSE_QUARTERS = 8 / 3
 """Quarters of a token that a character of such a run costs: the most that one of ASCII can."""
@@ -40,7 +42,8 @@ def count_quarter_tokens(text: str) -> int:
     A token is 4 characters of ASCII, 1.5 of base64, 2 of an alphabet such as Greek or Cyrillic, or 1 of Chinese, Japanese or
     Korean; an emoji is 3 tokens. How many of each there are follows from the lengths in three encodings, which is quick.
     """
-    dense = sum(map(len, _DENSE_RUN.findall(text))) if len(text) >= _DENSE_CHARS else 0
+    runs = _DENSE_RUN.findall(text) if len(text) >= _DENSE_CHARS else ()
+    dense = sum(len(run) for run in runs if len(set(run)) >= _DENSE_KINDS)
     extra = math.ceil(dense * (DENSE_QUARTERS - 1))
     if text.isascii():
         return len(text) + extra

@@ -69,7 +69,7 @@ def test_count_counts_matches_per_file_and_the_totals_are_those_of_everything(th
     assert found.rows == [f"{there.own('a.txt')[0]}:3"]
     assert (found.data["numMatches"], found.data["totalMatches"], found.data["totalFiles"]) == (6, 6, 3)
     assert (found.data["appliedLimit"], found.data["nextOffset"]) == (1, 1)
-    assert found.text.startswith("6 matches in 3 files · goes on: offset=1 · 3 files searched")
+    assert found.text.startswith("6 matches in 3 files · 3 files searched · goes on: offset=1")
 
 
 @requirement("claude:grep:options")

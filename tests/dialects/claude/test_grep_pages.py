@@ -159,7 +159,7 @@ def test_what_takes_too_long_is_a_part_that_says_so_or_an_error(tmp_path: Path, 
         "f.Finder.__init__.__kwdefaults__['seconds'] = 0.5;"
         "from surehold.front.cli.main import run; sys.exit(run(sys.argv[1:]))"
     )
-    command = ["-c", script, "mcp", str(root), "--state-dir", str(tmp_path / "state"), "--tools", "claude"]
+    command = ["-c", script, "mcp", str(root), "--state-dir", str(tmp_path / "state"), "--tools", "claude", "--meta"]
     with StdioClient(command, environment={"SUREHOLD_RIPGREP": str(stand_in)}) as client:
         heard = Heard(client.call("Grep", {"pattern": "needle"}))
 

@@ -61,7 +61,7 @@ ADDED = {
     "Read": {"column", "encoding", "sha256"},
     "Write": {"expected_sha256", "dry_run", "reason"},
     "Edit": {"expected_sha256", "dry_run", "reason"},
-    "Glob": {"include_ignored", "include_hidden", "limit"},
+    "Glob": {"include_ignored", "include_hidden", "limit", "offset"},
     "Grep": {"include_ignored", "include_hidden"},
     "NotebookEdit": {"position", "expected_sha256", "dry_run", "reason"},
 }

@@ -1,6 +1,6 @@
 """`multi_edit_text_file`: apply many replacements to one file in order, and write it once."""
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from pydantic import Field
 
@@ -9,7 +9,7 @@ from surehold.dialects.multi_edit.wire import BRIEF, GUIDE, WIRE, ContractMessag
 from surehold.dialects.shared.params import check_text, proof_of
 from surehold.errors import InvalidArgument
 from surehold.text.quoted.edits import SequentialEdits, StringEdit
-from surehold.tools.call import CallContext, NestedParams, SubjectPath
+from surehold.tools.call import AnswerBudget, CallContext, NestedParams, SubjectPath
 from surehold.tools.spec import Hints, Json, ResultPart, tool
 from surehold.workspace.proposal import Proposal
 
@@ -42,9 +42,21 @@ class EditedLines(ResultPart):
     end: int
 
 
+_UNITS_PER_RANGE = 300
+"""So much of an answer for each range, so that the diff fits too."""
+
+
 class MultiEditResult(TextDiffResult):
     applied_count: int
     line_ranges: tuple[EditedLines, ...]
+
+    def cut_to_budget(self, budget: AnswerBudget) -> Self:
+        """Return it with as many ranges as fit beside the diff, which says so."""
+        fitted, most = super().cut_to_budget(budget), budget.answer // _UNITS_PER_RANGE
+        if len(self.line_ranges) <= most:
+            return fitted
+        note = f"[line_ranges of {len(self.line_ranges) - most} more edits are left out]\n"
+        return fitted.model_copy(update={"line_ranges": self.line_ranges[:most], "diff": note + fitted.diff})
 
     def headline(self) -> str:
         return f"{self.applied_count} {'edit' if self.applied_count == 1 else 'edits'} applied."
