@@ -144,13 +144,14 @@ def test_a_malformed_request_with_a_readable_id_is_answered(server: StdioClient,
 
 
 @requirement("front:mcp:robust")
-def test_ten_megabytes_go_in_and_come_out(shared: Site, server: StdioClient) -> None:
+def test_ten_megabytes_go_in_and_come_out(site: Site) -> None:
     text = "0123456789abcde\n" * 655_360
-    created = server.call("create_file", {"path": "large.txt", "content": text})
-    read = server.request("resources/read", {"uri": f"file://{shared.root}/large.txt"})
+    with site.start("--max-chars", "20000000", "--max-tokens", "5000000") as server:  # for a client that takes so much
+        created = server.call("create_file", {"path": "large.txt", "content": text})
+        read = server.request("resources/read", {"uri": f"file://{site.root}/large.txt"})
 
     assert created["isError"] is False
-    assert shared.get("large.txt") == text.encode()
+    assert site.get("large.txt") == text.encode()
     assert read["contents"][0]["text"] == text
 
 
