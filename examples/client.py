@@ -27,7 +27,7 @@ class Client:
             stderr=subprocess.PIPE,
             encoding="utf-8",
         )
-        asks = {"experimental": {"surehold/result": {}}}  # for the data of every answer, in its `_meta`
+        asks: Json = {"experimental": {"surehold/result": {}}}  # for the data of every answer, in its `_meta`
         hello = {"protocolVersion": "2025-11-25", "capabilities": asks, "clientInfo": {"name": name, "version": "1"}}
         self.greeting = self.request("initialize", hello)
         self._send(method="notifications/initialized")
