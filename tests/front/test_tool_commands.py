@@ -3,6 +3,7 @@ import os
 import pty
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import cast
 
@@ -109,13 +110,20 @@ def typed(shell: Shell, keys: str, *argv: str) -> tuple[int, str, str]:
     )
     os.close(theirs)
     os.write(ours, keys.encode())
-    out, _ = process.communicate()
-    shown = b""
-    with suppress(OSError):  # the other side is gone
-        while part := os.read(ours, 65536):
-            shown += part
+    with ThreadPoolExecutor() as pool:  # a terminal that is not read would stop the command
+        showing = pool.submit(_read_terminal, ours)
+        out, _ = process.communicate()
+        shown = showing.result()
     os.close(ours)
     return process.returncode, out.decode(), shown.decode().replace("\r\n", "\n")
+
+
+def _read_terminal(terminal: int) -> bytes:
+    shown = b""
+    with suppress(OSError):  # the other side is gone
+        while part := os.read(terminal, 65536):
+            shown += part
+    return shown
 
 
 MAKE = ("tool", "create_file", "--json", '{"path": "a.txt", "content": "x\\n"}', "--mode", "default")
