@@ -1,10 +1,10 @@
 """What a caller proposes and its evidence of having seen the file, and the receipt it gets for a change."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
-from surehold.errors import AlreadyExists, InvalidArgument, NotFound, StaleFile
+from surehold.errors import AlreadyExists, Cancelled, InvalidArgument, NotFound, StaleFile
 from surehold.stores.base import Change, Entry
 from surehold.text.lines import LineRanges
 from surehold.text.plan import Check, Delete, Edit, EditPlan
@@ -243,10 +243,20 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class ChangeRecord:
-    """Collects the receipts of one call, and says when a change of it requires no approval."""
+    """Collects the receipts of one call, says when a change of it requires no approval, and knows when it was cancelled."""
 
     on_free: Callable[[], None] = lambda: None
+    cancelled: Callable[[], bool] = lambda: False
     receipts: list[Receipt] = field(default_factory=list[Receipt])
+
+    def check_cancelled(self, proposal: Proposal) -> Proposal:
+        """Return a proposal that is refused, last of all, if the call was cancelled while it was planned."""
+        return replace(proposal, checks=(*proposal.checks, self._refuse_cancelled))
+
+    def _refuse_cancelled(self, _: EditPlan) -> tuple[str, ...]:
+        if self.cancelled():
+            raise Cancelled("The call was cancelled.")
+        return ()
 
     @property
     def files(self) -> tuple[FileReceipt, ...]:

@@ -78,6 +78,8 @@ class WorkspaceWriter:
     ) -> Receipt:
         """Make all proposals happen, or none of them; the approver is asked first if the permission says so."""
         change_id = self._new_id()
+        if permission and permission.record:
+            proposals = tuple(map(permission.record.check_cancelled, proposals))
         try:
             places = self._resolve_proposals(proposals)  # 1
             rules = [rule for one in places for rule in one.rules]

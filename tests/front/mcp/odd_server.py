@@ -6,6 +6,7 @@
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from surehold.app import Settings, open_workspace
 from surehold.dialects.shared.wire import WIRE
@@ -15,8 +16,12 @@ from surehold.front.mcp.options import HttpSettings, ServerOptions
 from surehold.front.mcp.server import BoundServer, make_server
 from surehold.front.mcp.stdio import serve_stdio
 from surehold.front.shared.stdio_lines import claim_stdio
+from surehold.text.lines import LineRanges
+from surehold.text.plan import EditPlan
+from surehold.text.rewrite import WriteText
 from surehold.tools.call import AnswerBudget, CallContext, Params, SubjectPath
 from surehold.tools.spec import Hints, Result, tool
+from surehold.workspace.proposal import Absent, Proposal
 
 LOOKS = Hints(kind="other", title="Odd", read_only=True)
 CHANGES = Hints(kind="edit", title="Odd", operation="create")
@@ -108,9 +113,23 @@ def late_write(context: CallContext, params: Name) -> Said:
 @tool("stubborn_write", hints=CHANGES, wire=WIRE)
 def stubborn_write(context: CallContext, params: Name) -> Said:
     """Be past the point of asking, wait for a sign, and write."""
-    context.raise_if_cancelled()
-    _wait_for_sign(context, params.path)
-    return _written(context, params.path)
+
+    def shows(_: EditPlan) -> LineRanges:
+        _wait_for_sign(context, params.path)
+        return ()
+
+    return _written(context, params.path, shows=shows)
+
+
+@tool("slow_plan", hints=CHANGES, wire=WIRE)
+def slow_plan(context: CallContext, params: Name) -> Said:
+    """Plan until there is a sign, and write."""
+
+    def check(_: EditPlan) -> tuple[str, ...]:
+        _wait_for_sign(context, params.path)
+        return ()
+
+    return _written(context, params.path, checks=(check,))
 
 
 def _wait_for_sign(context: CallContext, name: str) -> None:
@@ -122,12 +141,15 @@ def _wait_for_sign(context: CallContext, name: str) -> None:
         time.sleep(0.01)
 
 
-def _written(context: CallContext, name: str) -> Said:
-    context.session.create(name, "whole\n" * 100_000)
+def _written(context: CallContext, name: str, **how: Any) -> Said:
+    proposal = Proposal(path=name, edit=WriteText("whole\n" * 100_000), proof=Absent(), **how)
+    context.session.submit(proposal, operation="create")
     return Said(said="written")
 
 
-TOOLS = (*(noisy, broken, long_answer, long_change, surrogates, stepwise, endless, late_write, stubborn_write),)
+TOOLS = (
+    *(noisy, broken, long_answer, long_change, surrogates, stepwise, endless, late_write, slow_plan, stubborn_write),
+)
 
 
 def main(root: str, state: str, way: str = "", sessions: str = "1000") -> int:

@@ -75,6 +75,11 @@ class Site:
                 for entry in reversed(workspace.store.list_entries(LedgerQuery(path=name)))
             ]
 
+    def messages(self, name: str) -> list[str]:
+        """Return what the ledger says why changes of a file did not happen."""
+        with self.open() as workspace:
+            return [entry.message for entry in workspace.store.list_entries(LedgerQuery(path=name))]
+
 
 class HttpServer:
     """A server process that speaks HTTP, and a raw client of it."""

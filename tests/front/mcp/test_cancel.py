@@ -47,16 +47,21 @@ def test_a_cancelled_search_ends_ripgrep_and_is_not_answered(site: Site) -> None
 
 
 @requirement("front:mcp:cancel")
-def test_a_write_that_is_cancelled_before_it_begins_does_not_happen(shared: Site, odd: StdioClient) -> None:
-    write = odd.start_call("late_write", {"path": "late.txt"})
-    wait_until((shared.root / "late.began").exists, "it never began")
+@pytest.mark.parametrize("tool", ["late_write", "slow_plan"])
+def test_a_write_that_is_cancelled_before_it_begins_or_while_it_is_planned_does_not_happen(
+    shared: Site, odd: StdioClient, tool: str
+) -> None:
+    name = f"{tool}.txt"
+    write = odd.start_call(tool, {"path": name})
+    wait_until((shared.root / f"{tool}.began").exists, "it never began")
     odd.cancel(write)
     assert odd.request("ping") == {}  # the cancellation has been read by now
-    shared.put("late.go", "")
+    shared.put(f"{tool}.go", "")
 
-    wait_until(lambda: shared.log("late.txt"), "the ledger never heard of it")
-    assert shared.log("late.txt") == [("create", False)]
-    assert not (shared.root / "late.txt").exists()
+    wait_until(lambda: shared.log(name), "the ledger never heard of it")
+    assert shared.log(name) == [("create", False)]
+    assert shared.messages(name) == ["The call was cancelled."]
+    assert not (shared.root / name).exists()
     assert not odd.is_answered(write)
 
 

@@ -307,7 +307,7 @@ def test_progress_is_streamed_and_a_silent_call_is_answered_in_one_piece(odd: Ht
 
 
 @requirement("front:mcp:cancel")
-@pytest.mark.parametrize("tool", ["stubborn_write", "late_write"])
+@pytest.mark.parametrize("tool", ["stubborn_write", "slow_plan", "late_write"])
 def test_a_client_that_hangs_up_in_the_middle_of_a_write_leaves_all_of_it_or_nothing(
     shared: Site, odd: HttpServer, tool: str
 ) -> None:

@@ -64,7 +64,7 @@ class ReportedCall:
         self._root = root
         self._loop = asyncio.get_running_loop()
         self._going: asyncio.Task[None] | None = None
-        self._record = ChangeRecord(on_free=self._report_running_soon)
+        self._record = ChangeRecord(on_free=self._report_running_soon, cancelled=lambda: cancel.is_cancelled)
         self._session = session.with_approver(self._request_approval).with_record(self._record)
         self._begun = ToolEvent(
             call_id=session.workspace.new_id(),

@@ -174,7 +174,7 @@ class Adapter:
         handle = "" if _SESSION_ARGUMENT in tool.params.known_names() else str(given.pop(_SESSION_ARGUMENT, "") or "")
         budget = self._budget_for(caller)
         asked = self._router.take_earlier_question(name, caller)
-        shown_handle, record = "", ChangeRecord()
+        shown_handle, record = "", ChangeRecord(cancelled=caller.cancelled)
         try:
             owner = self._sessions.find_session(caller, handle=handle, otherwise=asked.handle if asked else "")
             shown_handle = owner.handle if caller.era == "stateless" else ""
