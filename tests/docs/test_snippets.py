@@ -142,6 +142,18 @@ def test_the_shell_examples_run_from_top_to_bottom(tmp_path: Path) -> None:
     assert list(work.iterdir()) == []
 
 
+def test_the_first_command_to_install_works_where_pip_must_not_touch_the_system() -> None:
+    install = next(block.text for block in BLOCKS if block.language == "sh" and " install " in block.text)
+
+    assert install == "uv tool install .    # or: pipx install .\n"
+    for name in ("README.md", "docs/clients.md"):
+        for line in re.findall(r".*pip install \..*", page(name)):
+            assert "env/bin/pip install" in line or "virtual environment" in line or "pipx install" in line, (
+                name,
+                line,
+            )
+
+
 def test_the_page_of_the_clients_has_the_table_of_hosts() -> None:
     chapter = page("docs/clients.md").partition("\n## What your model is shown\n")[2].partition("\n## ")[0]
     rows = [

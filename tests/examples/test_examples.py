@@ -91,7 +91,7 @@ def test_the_demo_shows_the_refusal_the_log_and_the_verdict_without_colour(demo:
 def make(*words: str) -> tuple[str, ...]:
     """Return a call of make that takes the programs of this environment, and sets nothing up."""
     binaries = Path(sys.executable).parent
-    return ("make", "--no-print-directory", "-C", str(PROJECT), "-o", ".venv/.ready", f"BIN={binaries}", *words)
+    return ("make", "--no-print-directory", "-C", str(PROJECT), "-o", ".venv/.runs", f"BIN={binaries}", *words)
 
 
 @requirement("front:make:run")
@@ -99,6 +99,25 @@ def test_make_run_is_the_demo() -> None:
     done = subprocess.run(make("-n", "run"), capture_output=True, text=True, check=True)
 
     assert done.stdout == f"{Path(sys.executable).parent}/python examples/demo.py\n"
+
+
+@requirement("front:make:run")
+def test_make_run_from_nothing_installs_the_product_alone_and_make_test_adds_the_rest(tmp_path: Path) -> None:
+    for name in ("Makefile", "pyproject.toml"):
+        (tmp_path / name).write_bytes((PROJECT / name).read_bytes())
+    run, test = (
+        subprocess.run(("make", "-n", target), cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+        for target in ("run", "test")
+    )
+
+    assert re.findall(r"pip install .*", run) == [
+        "pip install --quiet --upgrade pip",
+        "pip install --quiet --editable .",
+    ]
+    assert re.findall(r"pip install .*", test) == [
+        *re.findall(r"pip install .*", run),
+        "pip install --quiet --group dev",
+    ]
 
 
 @requirement("front:make:serve")
