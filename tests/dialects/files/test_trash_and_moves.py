@@ -1,6 +1,8 @@
 import os
 import stat
 
+import pytest
+
 from dialects.place import Place, sha256
 from spec.marks import requirement
 
@@ -107,6 +109,15 @@ def test_a_file_is_moved_but_never_over_another(place: Place) -> None:
         digest,
     )
     assert (place.get("new/c.txt"), place.get("b.txt"), place.file("a.txt").exists()) == (b"one\n", b"two\n", False)
+
+
+@pytest.mark.parametrize("names", [("from", "to"), ("source", "destination"), ("path", "to")])
+def test_a_move_knows_the_other_names_of_its_two_paths(place: Place, names: tuple[str, str]) -> None:
+    digest = place.put("a.txt", b"one\n")
+    paths = dict(zip(names, (place.path("a.txt"), place.path("b.txt")), strict=True))
+
+    assert place.call("move_file", **paths, expectedSha256=digest).data["moved"]
+    assert (place.get("b.txt"), place.file("a.txt").exists()) == (b"one\n", False)
 
 
 @requirement("files:move_file:overwrite", "promise:refusal:one_retry")

@@ -23,7 +23,13 @@ from surehold.workspace.proposal import Proof, Proposal, Unproven
 
 
 class MoveParams(CheckedParams):
-    ALIASES: ClassVar = {"source": "fromPath", "destination": "toPath", "path": "fromPath"}
+    ALIASES: ClassVar = {
+        "source": "fromPath",
+        "from": "fromPath",
+        "path": "fromPath",
+        "destination": "toPath",
+        "to": "toPath",
+    }
 
     from_path: SubjectPath
     to_path: DestinationPath
