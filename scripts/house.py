@@ -84,7 +84,7 @@ def profile(frame, event, _):
     name = frame.f_code.co_qualname if hasattr(frame.f_code, "co_qualname") else frame.f_code.co_name
     if name == "LocalDisk.resolve":
         totals["resolve"] += 1
-    if name == "LocalDisk.read" and target in str(frame.f_locals.get("target")):
+    if name in ("LocalDisk.read", "LocalDisk.read_watched") and target in str(frame.f_locals.get("target")):
         totals["read"] += 1
 
 
