@@ -106,4 +106,4 @@ def test_a_tool_that_changes_a_file_asks_the_person_first(url: str, mode: str) -
             return refused.is_error, refused.text
 
     assert anyio.run(call) == (True, "The change was not allowed.")
-    assert asked == ["`test_elicitation` wants to change 1 file."]
+    assert asked == ["`test_elicitation` wants to change 1 file, +1 −0 lines, 0 → 7 bytes."]
