@@ -2,17 +2,15 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from disk.test_outside_writers import held_open
+from disk.test_outside_writers import Striking, held_open
 from spec.marks import requirement
 from surehold import Settings, open_workspace
-from surehold.disk.kernel import Kernel
 from surehold.disk.local import LocalDisk
 from surehold.errors import OutsideWorkspace, StaleFile
 from surehold.library.workspace import AgentWorkspace
@@ -21,21 +19,6 @@ from surehold.stores.owner import current_owner
 from surehold.stores.sqlite.store import SqliteStore
 from surehold.text.snapshot import Version
 from surehold.workspace.settings import utc_now
-
-
-@dataclass(frozen=True, kw_only=True)
-class Interrupted(Kernel):
-    """A kernel that lets another program act before or after a swap."""
-
-    before: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])
-    after: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])
-
-    def swap(self, dir_fd: int, one: str, other: str) -> None:
-        if self.before:
-            self.before.pop(0)()
-        Kernel.swap(self, dir_fd, one, other)
-        if self.after:
-            self.after.pop(0)()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,12 +38,12 @@ class Desk:
 
 
 @pytest.fixture
-def kernel() -> Interrupted:
-    return Interrupted(leases=False)
+def kernel() -> Striking:
+    return Striking(leases=False)
 
 
 @pytest.fixture
-def desk(tmp_path: Path, kernel: Interrupted) -> Desk:
+def desk(tmp_path: Path, kernel: Striking) -> Desk:
     root = tmp_path / "root"
     root.mkdir()
     disk = LocalDisk([root], kernel=kernel, durability="none")
@@ -108,7 +91,7 @@ def test_an_outside_edit_is_recorded_once(desk: Desk) -> None:
 
 @requirement("outside:retry:again")
 def test_a_quoted_edit_that_met_an_outside_append_is_made_on_what_the_file_says_now(
-    desk: Desk, kernel: Interrupted
+    desk: Desk, kernel: Striking
 ) -> None:
     (desk.root / "a").write_bytes(b"one\n")
     kernel.before.append(lambda: (desk.root / "a").write_bytes(b"one\nappended\n"))
@@ -119,7 +102,7 @@ def test_a_quoted_edit_that_met_an_outside_append_is_made_on_what_the_file_says_
 
 @requirement("outside:retry:again")
 def test_an_edit_with_a_sha256_that_met_an_outside_append_is_refused_with_what_the_file_says_now(
-    desk: Desk, kernel: Interrupted
+    desk: Desk, kernel: Striking
 ) -> None:
     session = desk.workspace.session()
     (desk.root / "a").write_bytes(b"one\n")
@@ -133,7 +116,7 @@ def test_an_edit_with_a_sha256_that_met_an_outside_append_is_refused_with_what_t
 
 @requirement("outside:retry:again")
 def test_a_program_that_saves_before_every_swap_does_not_keep_the_change_from_being_made(
-    desk: Desk, kernel: Interrupted
+    desk: Desk, kernel: Striking
 ) -> None:
     (desk.root / "a").write_bytes(b"one\n")
 
@@ -151,7 +134,7 @@ def test_a_program_that_saves_before_every_swap_does_not_keep_the_change_from_be
 
 @requirement("outside:record:kept")
 def test_bytes_of_another_program_that_could_not_stay_are_reached_by_log_undo_and_trash(
-    desk: Desk, kernel: Interrupted
+    desk: Desk, kernel: Striking
 ) -> None:
     session = desk.workspace.session()
     session.create("a", "head\ntail\n")

@@ -1,48 +1,18 @@
 """The review page of a real server, in a real browser."""
 
 import re
-import shutil
 import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-import pytest
-from playwright.sync_api import Dialog, Page, expect, sync_playwright
+from playwright.sync_api import Dialog, Page, expect
 
 from front.mcp.site import HttpServer, Site, sha_of, text_of
+from front.review.browser import needs_browser
 from spec.marks import requirement
 from surehold.text.rewrite import WriteText
 from surehold.workspace.proposal import Absent, Proposal
-from waiting import HANG_SECONDS, wait_until
-
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-needs_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
-
-expect.set_options(timeout=HANG_SECONDS * 1000)
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    (tmp_path / "root").mkdir()
-    return Site(root=tmp_path / "root", state=tmp_path / "state")
-
-
-@pytest.fixture
-def server(site: Site) -> Iterator[HttpServer]:
-    with site.serve("serve", "--port", "0", "--mode", "default") as running:
-        yield running
-
-
-@pytest.fixture
-def page() -> Iterator[Page]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        page = browser.new_page()
-        page.set_default_timeout(HANG_SECONDS * 1000)  # a busy machine is slow, not wrong
-        yield page
-        browser.close()
+from waiting import wait_until
 
 
 class Agent(threading.Thread):

@@ -3,37 +3,16 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from front.mcp.site import HttpServer, Site
-from front.review.test_page import BROWSER, Agent, cookie_of, needs_browser, sign_in
+from front.review.browser import needs_browser
+from front.review.test_page import Agent, cookie_of, sign_in
 from spec.marks import requirement
 from surehold.text.escape import escape_editable, unescape_editable
 from waiting import wait_until
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    (tmp_path / "root").mkdir()
-    return Site(root=tmp_path / "root", state=tmp_path / "state")
-
-
-@pytest.fixture
-def server(site: Site) -> Iterator[HttpServer]:
-    with site.serve("serve", "--port", "0", "--mode", "default") as running:
-        yield running
-
-
-@pytest.fixture
-def page() -> Iterator[Page]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield browser.new_page()
-        browser.close()
 
 
 def open_questions(server: HttpServer) -> list[str]:

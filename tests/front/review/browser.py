@@ -1,0 +1,15 @@
+"""The browser that the review page is looked at with."""
+
+import shutil
+
+import pytest
+from playwright.sync_api import expect
+
+from waiting import HANG_SECONDS
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+WAIT_MILLISECONDS = HANG_SECONDS * 1000
+"""A busy machine is slow, not wrong."""
+needs_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+
+expect.set_options(timeout=WAIT_MILLISECONDS)
