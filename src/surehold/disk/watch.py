@@ -72,7 +72,8 @@ class FileWatch:
 
     def let_writers_finish(self) -> None:
         """Let those in who wait, and return when no one has the file open for writing any more, or after a while."""
-        _wait_for_lease(self.kernel, self.fd, exclusive=False, seconds=_LATE_WRITER_WAIT_SECONDS, drop_first=True)
+        self.kernel.drop_lease(self.fd)
+        _wait_for_lease(self.kernel, self.fd, exclusive=False, seconds=_LATE_WRITER_WAIT_SECONDS)
 
     def close(self) -> None:
         """Stop watching; the facts stay known."""
@@ -125,9 +126,7 @@ def _watch_exclusively(kernel: Kernel, open_with: OpenWith) -> FileWatch | None:
     return None
 
 
-def _wait_for_lease(kernel: Kernel, fd: int, *, exclusive: bool, seconds: float, drop_first: bool = False) -> Lease:
-    if drop_first:
-        kernel.drop_lease(fd)
+def _wait_for_lease(kernel: Kernel, fd: int, *, exclusive: bool, seconds: float) -> Lease:
     deadline = time.monotonic() + seconds
     while (lease := kernel.take_lease(fd, exclusive=exclusive)) == "busy" and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
