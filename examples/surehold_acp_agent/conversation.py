@@ -126,12 +126,13 @@ class Conversation:
         if not calls:
             return "end_turn", self.help_text()
         answers = list[Answer]()
-        for call in calls:
-            if token.is_cancelled:
-                break
-            answers.append(await self.reporter.call(call.tool, call.arguments, cancel=token))
-            if not answers[-1].ok:
-                break
+        async with self.reporter.turn(text):
+            for call in calls:
+                if token.is_cancelled:
+                    break
+                answers.append(await self.reporter.call(call.tool, call.arguments, cancel=token))
+                if not answers[-1].ok:
+                    break
         return ("cancelled" if token.is_cancelled else "end_turn"), summarize_calls(
             calls, answers, stopped=token.is_cancelled
         )

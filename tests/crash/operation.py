@@ -22,12 +22,12 @@ from pathlib import Path
 from surehold.app import Settings, open_workspace
 from surehold.errors import SureholdError
 from surehold.library.session import AgentSession
-from surehold.stores.base import Call, Operation
+from surehold.stores.base import Operation
 from surehold.text.lines import sha256_hex
 from surehold.text.plan import Delete, Keep
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteText
-from surehold.workspace.proposal import Absent, Exact, Proposal, Sha256
+from surehold.workspace.proposal import Absent, CallAuthor, Exact, Proposal, Sha256
 from surehold.workspace.workspace import Workspace
 
 SESSION = "crash"
@@ -59,7 +59,7 @@ def _text(name: str, size: int) -> str:
 
 
 def _write(workspace: Workspace, operation: Operation, *proposals: Proposal) -> None:
-    call = Call(tool=operation, operation=operation, writer=operation, agent="crash", session=SESSION)
+    call = CallAuthor(agent="crash", session=SESSION).make_call(operation, operation)
     workspace.write(*proposals, call=call)
 
 
@@ -84,7 +84,7 @@ def _whole(workspace: Workspace, path: str) -> Proposal:
 
 def _undo(workspace: Workspace) -> None:
     edit = next(entry for entry in workspace.history.log() if entry.call.operation == "edit")
-    workspace.history.undo(edit.change_id, agent="crash", session=SESSION)
+    workspace.history.undo(edit.change_id, author=CallAuthor(agent="crash", session=SESSION))
 
 
 PATCH = """\
@@ -111,7 +111,7 @@ OPERATIONS: dict[str, Act] = {
     "move over": lambda w: _write(w, "move", _over(w, "a.txt", "b.txt")),
     "move and edit": lambda w: _write(w, "move", _edit("a.txt", "a began", "a moved", to_path="sub/a.txt")),
     "patch": lambda w: AgentSession(w, id=SESSION, agent="crash").apply_patch(PATCH),
-    "restore": lambda w: w.history.restore(w.history.trash()[0].id, agent="crash", session=SESSION),
+    "restore": lambda w: w.history.restore(w.history.trash()[0].id, author=CallAuthor(agent="crash", session=SESSION)),
     "undo": _undo,
 }
 RECOVER = "recover"

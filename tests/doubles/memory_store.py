@@ -25,13 +25,13 @@ from surehold.stores.base import (
     PathRecord,
     Pruned,
     Replay,
-    SessionRow,
     Sighting,
     StaleRead,
     StoreView,
     TrashItem,
     WriterSpan,
 )
+from surehold.stores.conversations import SessionRow, SessionTurn
 from surehold.stores.owner import is_dead
 from surehold.stores.server_runs import ServerRun, choose_session
 from surehold.stores.sqlite.session_tables import (
@@ -74,6 +74,7 @@ class MemoryStore:
         self._blobs: dict[str, _KeptBlob] = {}
         self._trash: dict[str, TrashItem] = {}
         self._sessions: dict[str, tuple[SessionRow, str]] = {}
+        self._turns: dict[str, dict[str, SessionTurn]] = {}
         self._runs: dict[str, ServerRun] = {}
         self._sightings: dict[_SessionPath, dict[str, tuple[Sighting, str]]] = {}
 
@@ -309,6 +310,20 @@ class MemoryStore:
         """Return one session."""
         row = self._sessions.get(session_id)
         return None if row is None else row[0]
+
+    def begin_turn(self, session_id: str, *, title: str = "", turn_id: str = "") -> SessionTurn:
+        """Begin a turn, or return the one of that id."""
+        with self._lock:
+            turns = self._turns.setdefault(session_id, {})
+            free = (str(number) for number in range(len(turns) + 1, 2 * len(turns) + 2) if str(number) not in turns)
+            name = turn_id or next(free)
+            began = ledger_entries.utc_timestamp(self._clock())
+            return turns.setdefault(name, SessionTurn(session=session_id, id=name, title=title, began=began))
+
+    def list_turns(self, session_id: str) -> tuple[SessionTurn, ...]:
+        """List the turns of a session, oldest first."""
+        with self._lock:
+            return tuple(self._turns.get(session_id, {}).values())
 
     def claim_session(self, run: ServerRun, *, fresh: str) -> str:
         """Remember a server, and return the session it serves."""

@@ -21,6 +21,8 @@ CALL = Call(
     writer="w",
     agent="a",
     session="s",
+    turn="2",
+    call_id="toolu",
     reason="r",
     idempotency_key="k",
     undoes="u",
@@ -79,10 +81,12 @@ def test_an_entry_and_an_intent_survive_as_json() -> None:
     )
 
 
-@requirement("engine:ledger:chained")
+@requirement("engine:ledger:chained", "session:turn:unhashed")
 def test_the_hash_of_an_entry_never_changes() -> None:
     older = replace(
-        ENTRY, call=replace(CALL, approval=None), change=replace(CHANGE, proposal_sha256="", added=0, removed=0)
+        ENTRY,
+        call=replace(CALL, approval=None, turn="", call_id=""),
+        change=replace(CHANGE, proposal_sha256="", added=0, removed=0),
     )
     sealed, body = ledger_entries.seal_entry(ledger_entries.ChainTip(seq=6, hash="00" * 32), older)
 

@@ -11,7 +11,8 @@ import pytest
 
 from spec.marks import requirement
 from stores.scenes import Clock, sighting
-from surehold.stores.base import SessionRow, Store
+from surehold.stores.base import Store
+from surehold.stores.conversations import SessionRow
 from surehold.stores.owner import Owner, current_owner, parent_owner
 from surehold.stores.server_runs import ServerRun
 

@@ -267,6 +267,20 @@ def test_an_older_database_is_brought_forward_with_its_data_and_never_back(
 
 
 @requirement("engine:store:migrations")
+def test_a_history_of_before_turns_can_have_some(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:3])
+        patch.setattr(schema, "LATEST", 3)
+        fill(tmp_path, clock)
+
+    store = SqliteStore(tmp_path, clock=clock)
+    begun = [store.begin_turn("s", title=title, turn_id=name) for title, name in (("", ""), ("b", "2"), ("c", ""))]
+    assert [turn.id for turn in begun] == ["1", "2", "3"]
+    assert (store.list_turns("s"), store.list_turns("t"), store.verify().ok) == (tuple(begun), (), True)
+    store.close()
+
+
+@requirement("engine:store:migrations")
 def test_migrations_are_numbered_without_a_gap() -> None:
     assert [int(name[:4]) for name in schema.MIGRATIONS] == list(range(1, schema.LATEST + 1))
     assert sorted(path.name for path in (Path(schema.__file__).parent / "migrations").glob("*.sql")) == list(

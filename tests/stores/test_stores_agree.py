@@ -11,7 +11,8 @@ from doubles.memory_store import MemoryStore
 from spec.marks import requirement
 from stores.scenes import ELSEWHERE, Clock, blob, call, change, intent, sha, version
 from surehold.errors import SureholdError
-from surehold.stores.base import Call, Change, LedgerQuery, SessionRow, Sighting, Store
+from surehold.stores.base import Call, Change, LedgerQuery, Sighting, Store
+from surehold.stores.conversations import SessionRow
 from surehold.stores.sqlite.store import SqliteStore
 
 PATHS = ["a", "d/a", "d/b", "\udcff"]

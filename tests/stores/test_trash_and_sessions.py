@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from spec.marks import requirement
 from stores.scenes import Author, Clock, blob, call, change, intent, sighting, version
-from surehold.stores.base import SessionRow, Store, TrashItem
+from surehold.stores.base import Store, TrashItem
+from surehold.stores.conversations import SessionRow
 from surehold.stores.sqlite.session_tables import PATHS_PER_SESSION
 
 

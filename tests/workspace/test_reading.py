@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from doubles.memory_store import MemoryStore
 from spec.marks import requirement
-from surehold.stores.base import Blob, PathRecord, SessionRow, Sighting, Store
+from surehold.stores.base import Blob, PathRecord, Sighting, Store
+from surehold.stores.conversations import SessionRow
 from surehold.text.lines import merge_ranges
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.access.read_gate import find_in_earlier_version

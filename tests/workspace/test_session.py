@@ -213,6 +213,34 @@ def test_what_a_session_does_is_recorded_with_its_id_and_its_agent(bench: Bench)
     ]
 
 
+@requirement("session:turn:library", "session:turn:call_id")
+def test_what_is_done_for_a_request_is_recorded_with_its_turn(bench: Bench) -> None:
+    bench.put("a", b"one\n")
+    session = bench.workspace.session(id="s")
+
+    session.edit("a", ("one", "two"))
+    with session.turn("Make it three") as first:
+        session.with_call_id("toolu_1").edit("a", ("two", "three"))
+        session.undo()
+        with pytest.raises(NotFound):
+            session.edit("missing", ("one", "two"))
+    with session.turn("Once more", id="prompt-9") as second, session.turn(id="1"):
+        session.redo()
+    session.edit("a", ("three", "four"))
+
+    calls = [entry.call for entry in bench.workspace.history.log()][::-1]
+    assert [(c.operation, c.turn, c.call_id) for c in calls] == [
+        ("edit", "", ""),
+        ("edit", "1", "toolu_1"),
+        ("undo", "1", ""),
+        ("edit", "1", ""),
+        ("redo", "1", ""),
+        ("edit", "", ""),
+    ]
+    assert bench.store.list_turns("s") == (first, second)
+    assert [(turn.id, turn.title) for turn in (first, second)] == [("1", "Make it three"), ("prompt-9", "Once more")]
+
+
 READER = """
 import sys
 from pathlib import Path

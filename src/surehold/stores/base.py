@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from surehold.stores.approval import ApprovalRecord
+from surehold.stores.conversations import Conversations
 from surehold.stores.owner import Owner
 from surehold.stores.server_runs import ServerRuns
 from surehold.text.snapshot import Version
@@ -34,6 +35,10 @@ class Call:
     """The tool family that writes: `edit`, `write_file`, `undo` …, or `external`."""
     agent: str = ""
     session: str = ""
+    turn: str = ""
+    """The request of a person inside the session that it was made for."""
+    call_id: str = ""
+    """What the host calls the tool call."""
     reason: str = ""
     idempotency_key: str = ""
     undoes: str = ""
@@ -205,15 +210,6 @@ class TrashItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionRow:
-    """One agent's conversation with one workspace."""
-
-    id: str
-    agent: str
-    opened: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
     """A session was shown these lines of this version."""
 
@@ -269,7 +265,7 @@ class Pruned:
     details: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-class Store(ServerRuns, Protocol):
+class Store(ServerRuns, Conversations, Protocol):
     """The memory of a workspace."""
 
     # The intent contract.
@@ -368,14 +364,6 @@ class Store(ServerRuns, Protocol):
 
     def empty_trash(self, trash_ids: Sequence[str]) -> int:
         """Mark items as emptied, so that `prune` may drop their bytes; return how many there were."""
-        ...
-
-    def open_session(self, session: SessionRow) -> None:
-        """Remember a session; opening it again is nothing."""
-        ...
-
-    def find_session(self, session_id: str) -> SessionRow | None:
-        """Return one session."""
         ...
 
     def record_sightings(self, sightings: Sequence[Sighting], blobs: Sequence[Blob] = ()) -> None:

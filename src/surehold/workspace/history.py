@@ -8,12 +8,12 @@ from itertools import islice
 from typing import Self
 
 from surehold.errors import InvalidArgument, NotFound, StaleFile, SureholdError, UndoConflict
-from surehold.stores.base import Call, Entry, LedgerCheck, LedgerQuery, Pruned, Store, TrashItem
+from surehold.stores.base import Entry, LedgerCheck, LedgerQuery, Pruned, Store, TrashItem
 from surehold.text.plan import diff_between
 from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import ABSENT, Snapshot, Version
 from surehold.workspace.access.permission import Permission
-from surehold.workspace.proposal import Absent, Proposal, Receipt
+from surehold.workspace.proposal import NO_AUTHOR, Absent, CallAuthor, Proposal, Receipt
 from surehold.workspace.undo.planner import UndoOperation, propose_undo
 from surehold.workspace.workspace import Workspace
 
@@ -171,35 +171,33 @@ class History(HistoryReader):
             parts.append(diff_between(before, Snapshot(proposed), from_name=change.path, to_name=to_name).text)
         return "".join(parts)
 
-    def undo(self, reference: str = "", *, agent: str = "", session: str = "", dry_run: bool = False) -> Receipt:
+    def undo(self, reference: str = "", *, author: CallAuthor = NO_AUTHOR, dry_run: bool = False) -> Receipt:
         """Take back one change, by default the newest that is not undone; later changes stay."""
-        who = {"agent": agent, "session": session}
         if reference:
-            return self._take_back(self.show(reference), "undo", **who, dry_run=dry_run)
+            return self._take_back(self.show(reference), "undo", author=author, dry_run=dry_run)
         changes = self._undoable_changes()
         newest = next(changes, "")
         if not newest:
             raise _no_such_change("No change can be undone.")
         try:
-            return self._take_back(self.show(newest), "undo", **who, dry_run=dry_run)
+            return self._take_back(self.show(newest), "undo", author=author, dry_run=dry_run)
         except UndoConflict as refused:
             self._name_next(refused, changes)
             raise
 
-    def redo(self, reference: str = "", *, agent: str = "", session: str = "", dry_run: bool = False) -> Receipt:
+    def redo(self, reference: str = "", *, author: CallAuthor = NO_AUTHOR, dry_run: bool = False) -> Receipt:
         """Make a change again that was undone, by default the one undone last."""
         view = self.show(reference) if reference else self._last_undone()
         if not view.undone_by:
             raise InvalidArgument(f"Change {view.id} was not undone.", reason="not_undone")
-        return self._take_back(self.show(view.undone_by), "redo", agent=agent, session=session, dry_run=dry_run)
+        return self._take_back(self.show(view.undone_by), "redo", author=author, dry_run=dry_run)
 
     def restore(
         self,
         trash_id: str,
         *,
         to_path: str = "",
-        agent: str = "",
-        session: str = "",
+        author: CallAuthor = NO_AUTHOR,
         tool: str = "restore",
         reason: str = "",
         dry_run: bool = False,
@@ -210,9 +208,7 @@ class History(HistoryReader):
         self._workspace.reader.names.check_recorded_path(item.path)
         snapshot = self._recorded_snapshot(item.version)
         proposal = Proposal(path=to_path or item.path, edit=WriteBytes(snapshot.data), proof=Absent(), restore=snapshot)
-        call = Call(
-            tool=tool, operation="restore", writer=tool, agent=agent, session=session, reason=reason, restores=item.id
-        )
+        call = author.make_call(tool, "restore", reason=reason, restores=item.id)
         permission = self._permission if to_path else self._undo_permission
         return self._workspace.write(proposal, call=call, dry_run=dry_run, permission=permission)
 
@@ -230,12 +226,10 @@ class History(HistoryReader):
         """Whom an earlier state needs: outside of a conversation a person decides, also about protected paths."""
         return self._permission or Permission("bypassPermissions")
 
-    def _take_back(
-        self, view: ChangeView, operation: UndoOperation, *, agent: str, session: str, dry_run: bool
-    ) -> Receipt:
+    def _take_back(self, view: ChangeView, operation: UndoOperation, *, author: CallAuthor, dry_run: bool) -> Receipt:
         if not any(entry.ok and entry.call.operation != "gc" for entry in view.entries):
             raise InvalidArgument(f"Change {view.id} changed nothing.", reason="nothing_to_undo")
-        call = Call(tool=operation, operation=operation, writer=operation, agent=agent, session=session, undoes=view.id)
+        call = author.make_call(operation, operation, undoes=view.id)
         for attempt in range(_MAX_ATTEMPTS):
             _refuse_undone(view)
             try:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 from surehold.errors import AlreadyExists, Cancelled, InvalidArgument, NotFound, StaleFile
-from surehold.stores.base import Change, Entry
+from surehold.stores.base import Call, Change, Entry, Operation
 from surehold.text.lines import LineRanges
 from surehold.text.plan import Check, Delete, Edit, EditPlan
 from surehold.text.snapshot import Snapshot
@@ -131,6 +131,36 @@ class SessionEdit(Protocol):
     def edit_for(self, file: KnownFile) -> Edit:
         """Return the edit for the file as it is now."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallAuthor:
+    """Who makes calls, and for which request."""
+
+    agent: str = ""
+    session: str = ""
+    turn: str = ""
+    call_id: str = ""
+
+    def make_call(
+        self, tool: str, operation: Operation, *, reason: str = "", undoes: str = "", restores: str = ""
+    ) -> Call:
+        """Name a call of this author, by a tool."""
+        return Call(
+            tool=tool,
+            operation=operation,
+            writer=tool,
+            agent=self.agent,
+            session=self.session,
+            turn=self.turn,
+            call_id=self.call_id,
+            reason=reason,
+            undoes=undoes,
+            restores=restores,
+        )
+
+
+NO_AUTHOR = CallAuthor()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,12 @@
 """One agent's session in a workspace: what it was shown, and what it changes."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from surehold.errors import InvalidArgument, SureholdError
-from surehold.stores.base import Blob, Call, Operation, SessionRow, Sighting
+from surehold.stores.base import Blob, Call, Operation, Sighting
+from surehold.stores.conversations import SessionRow, SessionTurn
 from surehold.text.lines import LineRanges, merge_ranges
 from surehold.text.page import FilePage
 from surehold.text.plan import Delete, Keep
@@ -13,7 +16,7 @@ from surehold.text.snapshot import Snapshot
 from surehold.workspace.access.permission import Approver, Permission
 from surehold.workspace.history import History
 from surehold.workspace.paths import AnyPath
-from surehold.workspace.proposal import Absent, ChangeRecord, Exact, Proof, Proposal, Receipt, Seen, Sha256
+from surehold.workspace.proposal import Absent, CallAuthor, ChangeRecord, Exact, Proof, Proposal, Receipt, Seen, Sha256
 from surehold.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 
 _MAX_MATCHED_VERSION_BYTES = 256 * 1024
 """Versions up to this size are kept when a search shows lines of them: there may be many."""
+_MAX_TITLE_CHARS = 500
+"""How much is kept of what a person asked for."""
 
 
 class Session:
@@ -40,20 +45,40 @@ class Session:
     ) -> None:
         self.workspace, self.id, self.agent = workspace, id, agent
         self.permission = permission or Permission()
+        self.turn_id, self.call_id = "", ""
         workspace.store.open_session(SessionRow(id=id, agent=agent, opened=workspace.clock().isoformat()))
 
     def with_approver(self, approver: Approver | None) -> Self:
         """Return the same conversation with another approver."""
-        return self._with_permission(self.permission.with_approver(approver))
+        return self._with_facts(permission=self.permission.with_approver(approver))
 
     def with_record(self, record: ChangeRecord) -> Self:
         """Return the same conversation, whose changes are recorded."""
-        return self._with_permission(self.permission.with_record(record))
+        return self._with_facts(permission=self.permission.with_record(record))
 
-    def _with_permission(self, permission: Permission) -> Self:
+    def with_call_id(self, call_id: str) -> Self:
+        """Return the same conversation for one tool call, under the id that the host gave it."""
+        return self._with_facts(call_id=call_id)
+
+    def _with_facts(self, **facts: object) -> Self:
         other = object.__new__(type(self))
-        vars(other).update(vars(self), permission=permission)  # the same session to the store
+        vars(other).update(vars(self), **facts)  # the same session to the store
         return other
+
+    @contextmanager
+    def turn(self, title: str = "", *, id: str = "") -> Generator[SessionTurn]:  # noqa: A002 - it is the id
+        """Mark what happens inside as done for one request of a person; an id that is known goes on with that turn."""
+        begun = self.workspace.store.begin_turn(self.id, title=title[:_MAX_TITLE_CHARS], turn_id=id)
+        earlier, self.turn_id = self.turn_id, begun.id
+        try:
+            yield begun
+        finally:
+            self.turn_id = earlier
+
+    @property
+    def author(self) -> CallAuthor:
+        """Who makes the calls of this session, and for which request."""
+        return CallAuthor(agent=self.agent, session=self.id, turn=self.turn_id, call_id=self.call_id)
 
     @property
     def history(self) -> History:
@@ -169,15 +194,15 @@ class Session:
 
     def restore(self, trash_id: str, *, to_path: str = "") -> Receipt:
         """Bring a deleted file back."""
-        return self.history.restore(trash_id, to_path=to_path, agent=self.agent, session=self.id)
+        return self.history.restore(trash_id, to_path=to_path, author=self.author)
 
     def undo(self, change_id: str = "", *, dry_run: bool = False) -> Receipt:
         """Take back a change, by default the newest that is not undone."""
-        return self.history.undo(change_id, agent=self.agent, session=self.id, dry_run=dry_run)
+        return self.history.undo(change_id, author=self.author, dry_run=dry_run)
 
     def redo(self, change_id: str = "", *, dry_run: bool = False) -> Receipt:
         """Make a change again that was undone."""
-        return self.history.redo(change_id, agent=self.agent, session=self.id, dry_run=dry_run)
+        return self.history.redo(change_id, author=self.author, dry_run=dry_run)
 
     def submit(
         self, *proposals: Proposal, operation: Operation, tool: str = "", reason: str = "", dry_run: bool = False
@@ -188,7 +213,7 @@ class Session:
 
     def make_call(self, tool: str, operation: Operation, *, reason: str = "") -> Call:
         """Name who asks: this session, by this tool."""
-        return Call(tool=tool, operation=operation, writer=tool, agent=self.agent, session=self.id, reason=reason)
+        return self.author.make_call(tool, operation, reason=reason)
 
     def record_refusal(self, path: str, *, tool: str, operation: Operation, error: SureholdError) -> None:
         """Write a call into the ledger that was refused before any file was looked at."""

@@ -12,6 +12,7 @@ from acp.exceptions import RequestError
 from front.acp.editor import Json, command, connected, run, silent
 from front.acp.place import Place, call
 from spec.marks import requirement
+from surehold import Settings, open_workspace
 
 
 def test_every_mode_is_offered_and_no_other_is_taken(place: Place) -> None:
@@ -56,6 +57,7 @@ def test_a_root_that_is_no_directory_is_refused_at_once(place: Place) -> None:
     assert f"`{place.root}/missing` is not a directory." in done.stderr
 
 
+@requirement("session:turn:acp")
 def test_two_prompts_at_once_run_one_after_the_other(place: Place) -> None:
     place.put("a.txt", "one\n")
 
@@ -69,6 +71,11 @@ def test_two_prompts_at_once_run_one_after_the_other(place: Place) -> None:
 
     run(scenario())
     assert place.get("a.txt") == b"three\n"
+    with open_workspace(place.root, settings=Settings(state_dir=place.state)) as workspace:
+        calls = [entry.call for entry in workspace.history.log()]
+        turns = workspace.store.list_turns(calls[0].session)
+    assert [(one.turn, bool(one.call_id)) for one in calls] == [("2", True), ("1", True)]
+    assert [one.title[:20] for one in turns] == ['{"tool": "edit_file"'] * 2
 
 
 def test_two_sessions_do_not_wait_for_each_other(place: Place) -> None:

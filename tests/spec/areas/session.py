@@ -8,6 +8,10 @@ SESSION = (
         "session contract",
         {
             "session:library:attributed": "What a session does is recorded with its id and its agent.",
+            "session:turn:library": "`with session.turn(…)` marks what happens inside as one turn, with its title; a known id goes on with that turn.",
+            "session:turn:acp": "Over ACP a prompt is a turn.",
+            "session:turn:call_id": "A change is recorded with the id that the host gave the tool call.",
+            "session:turn:unhashed": "Entries of before turns have the hashes that they had.",
             "session:store:survives": "A session and what it was shown survive a restart of the process.",
             "session:store:bounded": "Sightings are bounded: the oldest versions, paths and sessions are forgotten first.",
             "session:proof:in_the_call": "A call whose proof is in the call itself needs no session.",

@@ -102,8 +102,7 @@ def restore_file(context: CallContext, params: RestoreParams) -> RestoreResult:
         receipt = session.history.restore(
             reference.removeprefix(_TRASH_PREFIX),
             to_path=params.target_path or "",
-            agent=session.agent,
-            session=session.id,
+            author=session.author,
             tool="restore_file",
             reason=params.reason,
             dry_run=params.dry_run,

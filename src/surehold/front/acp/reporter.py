@@ -11,8 +11,8 @@ answer = await reporter.call("multi_edit_text_file", {"path": "/project/a.py", "
 
 import asyncio
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from surehold.front.acp.client import ClientChannel
@@ -65,9 +65,11 @@ class ReportedCall:
         self._loop = asyncio.get_running_loop()
         self._going: asyncio.Task[None] | None = None
         self._record = ChangeRecord(on_free=self._report_running_soon, cancelled=lambda: cancel.is_cancelled)
-        self._session = session.with_approver(self._request_approval).with_record(self._record)
+        call_id = session.workspace.new_id()
+        asking = session.with_approver(self._request_approval)
+        self._session = asking.with_record(self._record).with_call_id(call_id)
         self._begun = ToolEvent(
-            call_id=session.workspace.new_id(),
+            call_id=call_id,
             status="pending",
             title=call_title(tool, arguments, roots=(root, *session.workspace.roots)),
             kind=tool.hints.kind,
@@ -167,6 +169,16 @@ class Reporter:
         self._approvals = ApprovalQueue(seconds=patience)
         self._budget = budget or AnswerBudget()
         self._unchecked = unchecked
+
+    @asynccontextmanager
+    async def turn(self, prompt: str) -> AsyncGenerator[None]:
+        """Mark the calls made inside as done for one prompt of the person."""
+        marked = self.session.turn(prompt)
+        await asyncio.to_thread(marked.__enter__)
+        try:
+            yield
+        finally:
+            marked.__exit__(None, None, None)
 
     async def call(
         self,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from surehold.workspace.history import HistoryReader
+    from surehold.workspace.proposal import CallAuthor
     from surehold.workspace.session import Session
     from surehold.workspace.workspace import Workspace
 
@@ -64,6 +65,13 @@ class CommandContext:
         from surehold.workspace.session import Session
 
         return Session(workspace, id=workspace.new_id(), agent=person_name())  # without the agent tools: faster
+
+    @property
+    def author(self) -> "CallAuthor":
+        """The person at the keyboard, for the ledger."""
+        from surehold.workspace.proposal import CallAuthor
+
+        return CallAuthor(agent=person_name())
 
     def has_history(self) -> bool:
         self.check_root()

@@ -23,7 +23,6 @@ from surehold.front.cli.command import (
 )
 from surehold.front.cli.output import TableCell, TableColumn, format_size, parse_timestamp
 from surehold.front.shared.ledger_json import describe_approval, entry_record, format_move
-from surehold.front.shared.person import person_name
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
@@ -295,7 +294,7 @@ def _reversal_command(name: Literal["undo", "redo"], sentence: str, default: str
         with context.open_recorded_workspace() as workspace:
             act = workspace.history.undo if name == "undo" else workspace.history.redo
             change_id = _find_change(workspace, args.change).id if args.change else ""
-            receipt = act(change_id, agent=person_name(), dry_run=args.dry_run)
+            receipt = act(change_id, author=context.author, dry_run=args.dry_run)
         print_receipt(context, receipt, "Undone" if name == "undo" else "Redone")
 
     return run_reversal

@@ -11,7 +11,6 @@ from surehold.front.cli.change_view import print_receipt
 from surehold.front.cli.command import CommandContext, argument, command, flag, short_id, with_action
 from surehold.front.cli.output import TableColumn, format_count, format_size
 from surehold.front.shared.ledger_json import trash_record
-from surehold.front.shared.person import person_name
 
 if TYPE_CHECKING:
     from surehold.workspace.workspace import Workspace
@@ -63,7 +62,7 @@ def restore_command(context: CommandContext, args: argparse.Namespace) -> None:
     with context.open_recorded_workspace() as workspace:
         name = _trash_id(workspace, args.item)
         try:
-            receipt = workspace.history.restore(name, to_path=args.to, agent=person_name())
+            receipt = workspace.history.restore(name, to_path=args.to, author=context.author)
         except AlreadyExists as error:
             raise with_action(error, f"Use another path: surehold restore {short_id(name)} --to PATH") from None
     print_receipt(context, receipt, "Restored")

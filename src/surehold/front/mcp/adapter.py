@@ -179,7 +179,8 @@ class Adapter:
             owner = self._sessions.find_session(caller, handle=handle, otherwise=asked.handle if asked else "")
             shown_handle = owner.handle if caller.era == "stateless" else ""
             approver = self._router.approver_for(owner, caller, name, asked, one_change=tool.is_one_change(given))
-            session = owner.session.with_approver(approver) if approver else owner.session
+            session = owner.session.with_call_id(caller.call_id)
+            session = session.with_approver(approver) if approver else session
             context = CallContext(
                 session=session if tool.hints.read_only else session.with_record(record),
                 budget=budget,

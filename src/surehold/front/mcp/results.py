@@ -20,6 +20,8 @@ from surehold.tools.spec import Answer, Json, Result, Tool
 RESULT_KEY = "surehold/result"
 """Where the data is, and the experimental capability of a client that asks for it."""
 SESSION_KEY = "surehold/session"
+CALL_ID_KEY = "claudecode/toolUseId"
+"""How the one host that sends it spells the id of a tool call."""
 REPAIRED_KEY = "surehold/mended"
 _SAVED_KEY = "answerSavedAs"
 _MIN_TEXT_CHARS = 200

@@ -28,7 +28,7 @@ from surehold.errors import PermissionRequired
 from surehold.front.mcp.adapter import Adapter
 from surehold.front.mcp.call_threads import CallThreads, Send, Work
 from surehold.front.mcp.resources import ResourceWatcher
-from surehold.front.mcp.results import REPAIRED_KEY, RESULT_KEY, SESSION_KEY
+from surehold.front.mcp.results import CALL_ID_KEY, REPAIRED_KEY, RESULT_KEY, SESSION_KEY
 from surehold.front.mcp.sessions import Caller, ElicitationReply, RoundInput, RpcError, ShowForm, new_handle
 from surehold.front.shared.approval_queue import ApprovalQueue, client_gone_error, run_on_loop
 from surehold.front.shared.person import person_name
@@ -265,6 +265,7 @@ class _ServerBinding:
             gone=web.scope.get(DISCONNECTED_KEY, lambda: False) if web is not None else lambda: False,
             who=person_name() if web is None else f"the person at {name or 'the client'}",
             handle=str(meta.get(SESSION_KEY) or ""),
+            call_id=str(meta.get(CALL_ID_KEY) or ""),
             repaired=bool(meta.get(REPAIRED_KEY)),
             wants_data=_wants_data(ctx),
         )

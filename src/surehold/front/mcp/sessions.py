@@ -78,6 +78,8 @@ class Caller:
     """Whom the bearer token identifies."""
     handle: str = ""
     """The session that the request names in its `_meta`."""
+    call_id: str = ""
+    """What the host calls the tool call, if it says so."""
     repaired: bool = False
     """The transport replaced lone surrogates in the request."""
     progress: ProgressListener = ignore_progress

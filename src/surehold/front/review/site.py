@@ -27,6 +27,7 @@ from surehold.front.shared.person import person_name
 from surehold.stores.base import LedgerQuery
 from surehold.text.escape import unescape_editable
 from surehold.workspace.history import ChangeView
+from surehold.workspace.proposal import CallAuthor
 from surehold.workspace.workspace import Workspace
 
 LOOPBACK_ADDRESSES = frozenset({"127.0.0.1", "::1"})
@@ -147,7 +148,7 @@ class ReviewPage:
             return _plain_response("There is no such page.\n", 404)
         act = history.undo if word == "undo" else history.redo
         try:
-            receipt = await run_in_threadpool(act, change_id, agent=_REVIEWER_NAME)
+            receipt = await run_in_threadpool(act, change_id, author=CallAuthor(agent=_REVIEWER_NAME))
         except SureholdError as error:
             return self._redirect_to(f"/review/change/{change_id}", f"Nothing was written. {error}")
         made = receipt.change_id or change_id  # nothing had to be written when the file already is as it was

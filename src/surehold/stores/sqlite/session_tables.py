@@ -1,4 +1,4 @@
-"""Rows of sessions: what they were shown, and which server processes served them. Each function is a few statements."""
+"""Rows of sessions: their turns, what they were shown, and which server processes served them; a few statements each."""
 
 import json
 import sqlite3
@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from datetime import timedelta
 
 from surehold.stores.base import Sighting
+from surehold.stores.conversations import SessionTurn
 from surehold.stores.ledger_entries import text_of, to_canonical_json, to_key
 from surehold.stores.owner import Owner
 from surehold.stores.server_runs import ServerRun
@@ -33,6 +34,33 @@ def versions_to_forget(versions: Sequence[Sighting]) -> list[str]:
     """Name the versions of one path that are too many; they come newest first."""
     best = max(versions, key=lambda one: (one.whole, sum(last - first + 1 for first, last in one.spans)), default=None)
     return [one.sha256 for one in versions[VERSIONS_PER_PATH:] if one is not best]
+
+
+def add_turn(connection: sqlite3.Connection, turn: SessionTurn) -> SessionTurn:
+    """Write a turn, under the next number if it has no id; one that is known is returned as it is."""
+    known = turns_of_session(connection, turn.session)
+    if found := next((one for one in known if one.id == turn.id), None):
+        return found
+    new = replace(turn, id=turn.id or _next_number({one.id for one in known}))
+    row = (to_key(new.session), to_key(new.id), to_key(new.title), new.began)
+    connection.execute("INSERT INTO turns (session, id, title, began) VALUES (?, ?, ?, ?)", row)
+    return new
+
+
+def turns_of_session(connection: sqlite3.Connection, session: str) -> tuple[SessionTurn, ...]:
+    rows = connection.execute(
+        "SELECT id, title, began FROM turns WHERE session = ? ORDER BY number", (to_key(session),)
+    )
+    return tuple(
+        SessionTurn(session=session, id=text_of(id_), title=text_of(title), began=began) for id_, title, began in rows
+    )
+
+
+def _next_number(used: set[str]) -> str:
+    number = len(used) + 1
+    while str(number) in used:
+        number += 1
+    return str(number)
 
 
 _SELECT_SIGHTINGS = "SELECT sha256, spans, whole, anchored, seq FROM sightings WHERE session = ? AND path = ?"

@@ -29,13 +29,13 @@ from surehold.stores.base import (
     PathRecord,
     Pruned,
     Replay,
-    SessionRow,
     Sighting,
     StaleRead,
     StoreView,
     TrashItem,
     WriterSpan,
 )
+from surehold.stores.conversations import SessionRow, SessionTurn
 from surehold.stores.ledger_entries import text_of, to_key, version_from_text
 from surehold.stores.owner import is_dead
 from surehold.stores.server_runs import ServerRun, choose_session
@@ -274,6 +274,16 @@ class SqliteStore:
                 "SELECT agent, opened FROM sessions WHERE id = ?", (to_key(session_id),)
             ).fetchone()
         return None if row is None else SessionRow(id=session_id, agent=text_of(row[0]), opened=row[1])
+
+    def begin_turn(self, session_id: str, *, title: str = "", turn_id: str = "") -> SessionTurn:
+        with self._database.write_transaction(durable=False) as connection:
+            began = ledger_entries.utc_timestamp(self._clock())
+            turn = SessionTurn(session=session_id, id=turn_id, title=title, began=began)
+            return session_tables.add_turn(connection, turn)
+
+    def list_turns(self, session_id: str) -> tuple[SessionTurn, ...]:
+        with self._database.read_transaction() as connection:
+            return session_tables.turns_of_session(connection, session_id)
 
     def record_sightings(self, sightings: Sequence[Sighting], blobs: Sequence[Blob] = ()) -> None:
         prepared = self._prepare_blobs(blobs)

@@ -1,0 +1,45 @@
+"""What a store remembers of conversations: sessions, and the turns in them."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRow:
+    """One agent's conversation with one workspace."""
+
+    id: str
+    agent: str
+    opened: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionTurn:
+    """One request of a person in a session."""
+
+    session: str
+    id: str
+    """Unique in its session: the host's own name for it, or its number."""
+    title: str
+    """The beginning of what the person asked for."""
+    began: str
+
+
+class Conversations(Protocol):
+    """Sessions and their turns, as a store keeps them."""
+
+    def open_session(self, session: SessionRow) -> None:
+        """Remember a session; opening it again is nothing."""
+        ...
+
+    def find_session(self, session_id: str) -> SessionRow | None:
+        """Return one session."""
+        ...
+
+    def begin_turn(self, session_id: str, *, title: str = "", turn_id: str = "") -> SessionTurn:
+        """Begin a turn, by default under the next number; a turn of that id that has begun before is returned as it is."""
+        ...
+
+    def list_turns(self, session_id: str) -> tuple[SessionTurn, ...]:
+        """List the turns of a session, oldest first; the last one is under way."""
+        ...
