@@ -152,7 +152,7 @@ def make_file(tmp_path: Path, size: int) -> Path:
     return path
 
 
-@pytest.mark.timeout(SECONDS * 4 + 300)
+@pytest.mark.timeout(SECONDS * 4 + 1200)
 @requirement("outside:race:append")
 @pytest.mark.parametrize("size", [10_000, 2_000_000, 5_000_000])
 def test_nothing_is_lost_when_a_program_appends(workspace: AgentWorkspace, tmp_path: Path, size: int) -> None:
@@ -160,7 +160,7 @@ def test_nothing_is_lost_when_a_program_appends(workspace: AgentWorkspace, tmp_p
     check(workspace, path, race(workspace, path, APPENDER), only_adds=True)
 
 
-@pytest.mark.timeout(SECONDS * 4 + 300)
+@pytest.mark.timeout(SECONDS * 4 + 1200)
 @requirement("outside:race:append")
 @pytest.mark.parametrize("size", [1_000_000, 20_000_000])
 def test_nothing_is_lost_when_a_program_appends_to_a_hard_link(
@@ -171,7 +171,7 @@ def test_nothing_is_lost_when_a_program_appends_to_a_hard_link(
     check(workspace, path, race(workspace, path, APPENDER), only_adds=True)
 
 
-@pytest.mark.timeout(SECONDS * 4 + 300)
+@pytest.mark.timeout(SECONDS * 4 + 1200)
 @requirement("outside:race:save")
 @pytest.mark.parametrize("script", [SAVER, SED], ids=["editor", "sed -i"])
 def test_nothing_is_lost_when_a_program_saves_by_renaming(
@@ -181,7 +181,7 @@ def test_nothing_is_lost_when_a_program_saves_by_renaming(
     check(workspace, path, race(workspace, path, script), only_adds=False)
 
 
-@pytest.mark.timeout(SECONDS * 4 + 300)
+@pytest.mark.timeout(SECONDS * 4 + 1200)
 @requirement("outside:race:git")
 @pytest.mark.parametrize("script", [CHECKOUT, STASH], ids=["checkout", "stash"])
 def test_nothing_is_lost_when_git_changes_the_tree(workspace: AgentWorkspace, tmp_path: Path, script: str) -> None:

@@ -105,7 +105,7 @@ def test_a_disk_that_stays_full_breaks_no_promise(operation: str, size: int, pla
 
 
 @requirement("engine:recover:again")
-@pytest.mark.timeout(3600 if SOAK else 300)
+@pytest.mark.timeout(3600 if SOAK else 1200)
 @pytest.mark.parametrize("operation", TWICE)
 def test_a_kill_during_the_recovery_from_a_kill_breaks_no_promise(operation: str, place: Path, count: Count) -> None:
     with rig(operation, place, size=SIZES[0]) as (one, nursery), Nursery(RECOVER) as rescuer:

@@ -66,7 +66,6 @@ def test_the_bracket_without_a_partner_is_named(text: str, flaw: SyntaxFlaw) -> 
     assert find_imbalance(text.encode(), lexical_rules_for("a.kt")) == flaw
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize("piece", ['"\\', "`\\", "/*", '"""', "'''", "--[[", "\\'", "(["])
 @pytest.mark.parametrize("path", ["a.kt", "a.go", "a.lua", "a.r"])
 def test_a_text_of_unclosed_things_is_looked_through_once(path: str, piece: str) -> None:

@@ -158,7 +158,6 @@ def test_a_path_that_names_no_file_is_refused_everywhere(
 
 
 @requirement("promise:contained:devices")
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize(
     ("make", "name"),
     [
