@@ -334,6 +334,8 @@ class LineEditError(SureholdError):
     code = -32602
     step: ClassVar[str] = "fix_operation"
     """What to do next, as one word for programs; `action` says it in a sentence."""
+    anchored: tuple[tuple[int, int], ...] = ()
+    """The lines whose anchors the details show; long ones are in `shown` only if all of them is shown."""
 
 
 class SchemaInvalid(LineEditError):

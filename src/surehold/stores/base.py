@@ -220,7 +220,7 @@ class Sighting:
     """Line numbers shown, as inclusive pairs, sorted and merged."""
     whole: bool = False
     anchored: tuple[tuple[int, int], ...] = ()
-    """Those of them that were shown with their anchors."""
+    """Lines that were shown with their anchors; of some, in a refusal, only the beginning beside it."""
     seq: int = 0
     """The newest entry of the ledger before the session first saw the file, in any version; filled in by the store."""
 

@@ -24,6 +24,7 @@ from surehold.disk.base import Step, Target
 from surehold.errors import (
     AlreadyExists,
     InvalidArgument,
+    LineEditError,
     LockTimeout,
     NotAFile,
     RecoveryRequired,
@@ -255,12 +256,13 @@ class WorkspaceWriter:
 
     def _record_shown_by(self, error: SureholdError, proposal: Proposal, known: KnownFile) -> None:
         """Count the lines that a refusal shows as shown, so that a plain retry works."""
-        if error.shown is None or proposal.shows is None or not known.session:
+        anchored = error.anchored if isinstance(error, LineEditError) else ()
+        if (error.shown is None and not anchored) or proposal.shows is None or not known.session:
             return
         if proposal.shows_anchors or known.seen:  # quoted lines mean nothing to a session that never read the file
-            sighting = known.sighting_of(error.shown)
+            sighting = known.sighting_of(error.shown or ())
             if proposal.shows_anchors:  # of some lines only the anchor is shown, and the beginning
-                sighting = replace(sighting, whole=False, anchored=error.shown)
+                sighting = replace(sighting, whole=False, anchored=anchored)
             with suppress(SureholdError):  # the refusal itself is what the caller must hear about
                 self._store.record_sightings([sighting], self._reader.blobs_to_keep(known.current))
 

@@ -3,7 +3,11 @@
 import pytest
 
 from dialects.anchored.lines import Lines, bare
+from dialects.every_tool import EveryTool
 from dialects.place import Place
+from spec.marks import requirement
+from surehold.text.encoding import UTF8
+from surehold.text.lines import digest_text, line_digests
 
 
 def periodic(count: int) -> str:
@@ -156,3 +160,49 @@ def test_a_word_that_json_does_not_know_breaks_a_json_file(place: Place) -> None
     answer = lines.edit({"op": "replace_line", "hash": anchors[2], "content": '  "a": NaN,'})
 
     assert answer.error["error"] == "safety_check_failed"
+
+
+@requirement("anchored:unseen:whole_lines")
+@pytest.mark.parametrize("length", [300, 3_000])
+def test_long_lines_of_an_unseen_range_are_shown_whole_and_a_plain_retry_works(lines: Lines, length: int) -> None:
+    lines.put(f"first line\nsecond {'x' * length} END\nthird {'y' * length} END\nlast line\n")
+    anchors = lines.read(startLine=1, endLine=1) | lines.read(startLine=4)
+    operation = {"op": "delete_range", "start_hash": anchors[1], "end_hash": anchors[4]}
+
+    refused, retried = lines.edit(operation), lines.edit(operation)
+
+    assert [row.rpartition(" ")[2] for row in refused.error["details"]["fresh_rows"]] == ["END", "END"]
+    assert retried.ok, retried.text
+
+
+@requirement("anchored:unseen:whole_lines")
+def test_a_line_that_a_refusal_cuts_does_not_count_as_shown(lines: Lines) -> None:
+    lines.put(f"first line\nsecond {'x' * 60_000} END\nlast line\n")
+    anchors = lines.read(startLine=1, endLine=1) | lines.read(startLine=3)
+    operation = {"op": "delete_range", "start_hash": anchors[1], "end_hash": anchors[3]}
+
+    refused, again = lines.edit(operation), lines.edit(operation)
+
+    assert "END" not in refused.text
+    assert "Line 2 is too long to be shown here: read it with hashes" in refused.error["details"]["next"]
+    assert again.error["error"] == "range_unseen"
+    assert lines.edit({"op": "delete_line", "hash": refused.error["details"]["fresh_rows"][0]}).ok
+
+
+@requirement("anchored:unseen:whole_lines")
+def test_the_beginning_of_a_line_names_it_but_does_not_show_it(every_tool: EveryTool) -> None:
+    long = f"the same {'x' * 500} SECRET"
+    every_tool.put({"f.txt": f"{long}\n{long}\n"})
+    digest = digest_text(line_digests([long.encode()], UTF8)[0])[:6]
+
+    refused = every_tool.edit_lines("f.txt", {"op": "replace_line", "hash": f"2#{digest}.2", "content": "new"})
+    edited = every_tool.call(
+        "Edit", file_path=every_tool.path("f.txt"), old_string="SECRET", new_string="", replace_all=True
+    )
+    named = every_tool.edit_lines("f.txt", {"op": "insert_after", "hash": f"2#{digest}.2", "content": "new"})
+
+    assert f"2#{digest}.2" in refused.text
+    assert "SECRET" not in refused.text
+    assert "partially_read" in edited.text
+    assert named.ok, named.text
+    assert every_tool.files() == {"f.txt": f"{long}\n{long}\nnew\n"}

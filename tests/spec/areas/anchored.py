@@ -59,6 +59,7 @@ _REBASE = section(
         "anchored:moved_on:named_version": "A caller who names the version by `expected_sha256` may use its numbers and occurrences without a sighting.",
         "anchored:unseen:refused": "A range over lines that were never shown is `range_unseen`, and the refusal shows them.",
         "anchored:unseen:retry": "A plain retry after `range_unseen` works.",
+        "anchored:unseen:whole_lines": "A line counts as shown by a refusal only if all of it was shown; a cut one can be named by its anchor, no more.",
     },
 )
 

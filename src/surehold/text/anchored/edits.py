@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from surehold.errors import NoChange, NotFound, SchemaInvalid
-from surehold.text.anchored import refusals
+from surehold.text.anchored import problems
 from surehold.text.anchored.anchor import LinePointer, parse_anchor
 from surehold.text.anchored.index import IndexedVersion, ShownVersion, hash_buckets
 from surehold.text.anchored.operations import (
@@ -30,7 +30,8 @@ from surehold.text.anchored.operations import (
     split_rows,
     strip_copied_anchor,
 )
-from surehold.text.anchored.refusals import OperationProblem
+from surehold.text.anchored.problems import OperationProblem
+from surehold.text.anchored.refusals import build_refusal
 from surehold.text.anchored.resolve import AnchorResolver, FoundLines, Resolution, UnclearLine
 from surehold.text.anchored.rows import judge_quality
 from surehold.text.measure import ANY_SIZE, TextRoom
@@ -85,9 +86,9 @@ class LineEditCall:
         located = [self._locate_operation(each, resolutions.get(each.index), resolver.live) for each in requests]
         changes = sort_changes([each for each in located if each is not None])
         for one, other in find_overlaps(changes):
-            self._note_problem(other.index, refusals.overlapping_changes(one, other))
+            self._note_problem(other.index, problems.overlapping_changes(one, other))
         if self._problems:
-            raise refusals.build_refusal(self._problems, resolver.live, room=edits.refusal_room)
+            raise build_refusal(self._problems, resolver.live, room=edits.refusal_room)
         return self._splice_changes(changes)
 
     def _make_resolver(self, requests: Sequence[ParsedOperation]) -> AnchorResolver:
@@ -127,17 +128,17 @@ class LineEditCall:
             anchor = parse_anchor(text, field=field)
         except SchemaInvalid as error:
             message = error.message.rstrip(".?")
-            self._note_problem(index, refusals.unfit_value(message, error.action, error.details, error.reason))
+            self._note_problem(index, problems.unfit_value(message, error.action, error.details, error.reason))
             return None
         if anchor.edge and not isinstance(op, (InsertAfter, InsertBefore)):
             message = f"`{anchor.edge}` is not a line, so it cannot be in `{field}` of {op.op}"
             action = "Use BOF and EOF with insert_after or insert_before."
-            self._note_problem(index, refusals.unfit_value(message, action, {"field": field, "given": anchor.edge}))
+            self._note_problem(index, problems.unfit_value(message, action, {"field": field, "given": anchor.edge}))
             return None
         if nth is not None and anchor.occurrence not in (None, nth):
             message = f"`{field}` says occurrence {anchor.occurrence}, but `occurrence` says {nth}"
             facts = {"field": "occurrence", "given": nth}
-            self._note_problem(index, refusals.unfit_value(message, "Send one of the two.", facts))
+            self._note_problem(index, problems.unfit_value(message, "Send one of the two.", facts))
             return None
         nth, number = anchor.occurrence if nth is None else nth, line if anchor.line is None else anchor.line
         return LinePointer(field=field, anchor=anchor, occurrence=nth, number=number)
@@ -152,7 +153,7 @@ class LineEditCall:
             message = f"{copied} of {total} rows of `content` begin with a copied anchor"
             action = "Send the text of the lines without anchors."
             facts = {"field": "content", "copied_rows": copied, "content_rows": total}
-            self._note_problem(index, refusals.unfit_value(message, action, facts))
+            self._note_problem(index, problems.unfit_value(message, action, facts))
         else:
             detail = f"Operation {index}: copied anchors were cut off from {copied} rows of the content."
             self._note_correction("anchor_prefixes_stripped", detail)
@@ -178,7 +179,7 @@ class LineEditCall:
         if not reading.placed and _is_low_quality(live, named):
             pointer = request.pointers[0]
             equal = [named, *(line for line in live.lines_with_hash(pointer.anchor.hash) if line != named)]
-            self._note_problem(request.index, refusals.low_entropy(op, pointer, equal, live))
+            self._note_problem(request.index, problems.low_entropy(op, pointer, equal, live))
             return None
         start = target + 1 if isinstance(op, InsertAfter) else target
         end = target if isinstance(op, InsertBefore) else target + 1
@@ -189,17 +190,17 @@ class LineEditCall:
     ) -> LineChange | None:
         first, last = found.targets
         if first == last:
-            self._note_problem(request.index, refusals.same_line(op, first))
+            self._note_problem(request.index, problems.same_line(op, first))
             return None
         if first > last:
             if self._edits.strict_order or found.carried:
-                self._note_problem(request.index, refusals.reversed_range(op, found))
+                self._note_problem(request.index, problems.reversed_range(op, found))
                 return None
             detail = f"start_line ({first + 1}) was after end_line ({last + 1}). Swapped automatically."
             self._note_correction("range_order_swapped", detail)
             first, last = last, first
         if self._edits.shown and (unseen := _unseen_lines(found, first, last, live)):
-            self._note_problem(request.index, refusals.unseen_lines(unseen))
+            self._note_problem(request.index, problems.unseen_lines(unseen))
             return None
         return LineChange(request=request, start=first, end=last + 1, first=first, last=last, found=found)
 
@@ -224,12 +225,12 @@ def _anchored_fields(op: Operation) -> tuple[_AnchorField, ...]:
 def _describe_failure(op: Operation, failure: UnclearLine, live: IndexedVersion) -> OperationProblem:
     if not failure.lines:
         if failure.home is not None and isinstance(op, RangeOperation):
-            return refusals.range_changed(failure, failure.home, live)
-        return refusals.stale_anchor(failure, live)
+            return problems.range_changed(failure, failure.home, live)
+        return problems.stale_anchor(failure, live)
     is_line = not isinstance(op, RangeOperation)
     if is_line and failure.pointer.is_bare and _is_low_quality(live, failure.lines[0]):
-        return refusals.low_entropy(op, failure.pointer, failure.lines, live)
-    return refusals.ambiguous_anchor(failure, live, is_range=not is_line)
+        return problems.low_entropy(op, failure.pointer, failure.lines, live)
+    return problems.ambiguous_anchor(failure, live, is_range=not is_line)
 
 
 def _unseen_lines(found: FoundLines, first: int, last: int, live: IndexedVersion) -> list[int]:

@@ -36,7 +36,8 @@ class ShownVersion:
     anchored: LineRanges | None = None
     """The lines whose anchors of this very version were shown; None when that is not known.
 
-    After its own edit a session knows all lines, but only those of the answer by their new anchors.
+    After its own edit a session knows all lines, but only those of the answer by their new anchors. A refusal may show
+    an anchor with the beginning of a long line: such a line can be named, but was not seen.
     """
 
 
@@ -62,6 +63,7 @@ class IndexedVersion:
             span for each in shown for span in (each.spans if each.anchored is None else each.anchored)
         )
         self._found: dict[tuple[str, str | None], list[int]] = {}
+        self._named = merge_ranges([*self._seen, *self._anchored])
         self._displayed: dict[tuple[str, str | None], list[int]] = {}
         self._told_apart: dict[tuple[int, ...], bool] = {}
         self._shared_ends: dict[int, tuple[int, int]] = {}
@@ -93,11 +95,16 @@ class IndexedVersion:
     def shown_lines_with_hash(self, hash_: str, tail: str | None = None) -> list[int]:
         key = (hash_, tail)
         if key not in self._displayed:
-            self._displayed[key] = [line for line in self.lines_with_hash(hash_, tail) if self.shows_line(line)]
+            self._displayed[key] = [line for line in self.lines_with_hash(hash_, tail) if self.names_line(line)]
         return self._displayed[key]
 
     def shows_line(self, line: int) -> bool:
+        """Tell whether all of a line was shown."""
         return _has_line(self._seen, line)
+
+    def names_line(self, line: int) -> bool:
+        """Tell whether a line was shown, if only by its anchor and its beginning."""
+        return _has_line(self._named, line)
 
     def shows_anchor(self, line: int) -> bool:
         return _has_line(self._anchored, line)
@@ -127,7 +134,7 @@ class IndexedVersion:
     @cached_property
     def _shown_contexts(self) -> dict[str, set[tuple[int, str]]]:
         found = dict[str, set[tuple[int, str]]]()
-        for line in (line for first, last in self._seen for line in range(first - 1, min(last, len(self)))):
+        for line in (line for first, last in self._named for line in range(first - 1, min(last, len(self)))):
             context = self.context_id(line)
             found.setdefault(context[:BUCKET_DIGITS], set()).add((self.snapshot.digests[line], context))
         return found

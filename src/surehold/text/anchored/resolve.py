@@ -247,10 +247,10 @@ class AnchorResolver:
             reason = "text" if self.live.lines_with_hash(pointer.anchor.hash) else "gone"
             return UnclearLine(pointer=pointer, was=self._last_shown_at(pointer), reason=reason)
         if nth is None and pointer.anchor.offset and len(lines) == 1:
-            if pointer.number in (None, lines[0] + 1) and not self.live.shows_line(lines[0]):
+            if pointer.number in (None, lines[0] + 1) and not self.live.names_line(lines[0]):
                 return UnclearLine(pointer=replace(pointer, number=lines[0] + 1), reason="uncounted")
             return UnclearLine(pointer=pointer, was=self._last_shown_at(pointer), reason="offset")
-        unseen = not pointer.is_bare and not any(map(self.live.shows_line, lines))
+        unseen = not pointer.is_bare and not any(map(self.live.names_line, lines))
         reason = "not_shown" if unseen else "several_lines"
         if nth is not None and not 1 <= nth <= len(lines):
             reason = "occurrence_out_of_range"
