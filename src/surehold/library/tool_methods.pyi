@@ -223,6 +223,7 @@ class ToolMethods:
         hashes: bool = False,
         anchors: Literal["all", "sparse"] = "all",
         allow_binary: bool = False,
+        start_byte: int = 0,
         encoding: str | None = None,
         if_none_match: str | None = None,
     ) -> ReadResult:

@@ -1,4 +1,5 @@
 import base64
+import random
 
 import pytest
 
@@ -131,14 +132,26 @@ def test_a_binary_file_is_refused_with_its_facts_or_sent_as_base64(place: Place)
     assert (base64.b64decode(sent["contentBase64"]), sent["sha256"], sent["truncated"]) == (data, digest, False)
 
 
-def test_a_large_binary_file_is_sent_as_far_as_it_fits_and_said_to_go_on(place: Place) -> None:
-    data = bytes(range(256)) * 40_000
-    place.put("a.bin", data)
+@requirement("files:read_file:binary_pages")
+def test_a_large_binary_file_is_read_in_parts(place: Place) -> None:
+    data = random.Random(1).randbytes(100_000) + bytes(1)
+    place.put("a.bin", bytes(1) + data)
+    parts, sent = list[bytes](), place.on("read_file", "a.bin", allowBinary=True)
 
-    sent = place.on("read_file", "a.bin", allowBinary=True)
+    while True:
+        parts.append(base64.b64decode(sent.data["contentBase64"]))
+        assert (sent.data["sizeBytes"], sent.data["sha256"]) == (len(data) + 1, sha256(bytes(1) + data))
+        if not sent.data["truncated"]:
+            break
+        following = sent.data["nextByte"]
+        assert following == sum(map(len, parts))
+        assert sent.text.count(f"goes on: startByte={following}") == 2  # above and below
+        sent = place.on("read_file", "a.bin", allowBinary=True, startByte=following)
 
-    assert data.startswith(base64.b64decode(sent.data["contentBase64"]))
-    assert (sent.data["truncated"], sent.data["sizeBytes"], sent.data["sha256"]) == (True, len(data), sha256(data))
+    assert len(parts) > 2
+    assert b"".join(parts) == bytes(1) + data
+    beyond = place.on("read_file", "a.bin", allowBinary=True, startByte=1 << 40)
+    assert (beyond.data["contentBase64"], "the file has only 100,002 bytes" in beyond.text) == ("", True)
 
 
 @requirement("files:read_file:encoding")

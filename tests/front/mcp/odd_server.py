@@ -1,10 +1,11 @@
 """Our server with tools that no sane server has: they print, hang, fail and talk too much.
 
-`python odd_server.py ROOT STATE` over standard input and output, `… http [SESSIONS]` over HTTP.
+`python odd_server.py ROOT STATE` over standard input and output, `… http [SESSIONS [GONE_SECONDS]]` over HTTP.
 """
 
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -147,23 +148,51 @@ def _written(context: CallContext, name: str, **how: Any) -> Said:
     return Said(said="written")
 
 
+LOOKS_AT = Counter[str]()
+"""How often the server looked whether a resource that a client subscribed to has changed."""
+
+
+class CountingAdapter(Adapter):
+    def resource_mark(self, uri: str) -> str:
+        LOOKS_AT[uri] += 1
+        return super().resource_mark(uri)
+
+
+@tool("count_looks", hints=LOOKS, wire=WIRE)
+def count_looks(context: CallContext, params: Name) -> Said:
+    """Tell how often a resource was looked at."""
+    return Said(said=str(LOOKS_AT[params.path]))
+
+
 TOOLS = (
-    *(noisy, broken, long_answer, long_change, surrogates, stepwise, endless, late_write, slow_plan, stubborn_write),
+    *(
+        count_looks,
+        noisy,
+        broken,
+        long_answer,
+        long_change,
+        surrogates,
+        stepwise,
+        endless,
+        late_write,
+        slow_plan,
+        stubborn_write,
+    ),
 )
 
 
-def main(root: str, state: str, way: str = "", sessions: str = "1000") -> int:
+def main(root: str, state: str, way: str = "", sessions: str = "1000", gone_seconds: str = "60") -> int:
     pipes = claim_stdio()
     with open_workspace(root, settings=Settings(state_dir=Path(state))) as workspace:
-        bound = make_server(Adapter(workspace=workspace, tools=TOOLS, options=ServerOptions(meta=True)))
+        bound = make_server(CountingAdapter(workspace=workspace, tools=TOOLS, options=ServerOptions(meta=True)))
         try:
-            return over_http(bound, int(sessions)) if way else serve_stdio(bound, pipes)
+            return over_http(bound, int(sessions), float(gone_seconds)) if way else serve_stdio(bound, pipes)
         finally:
             bound.calls.wait_for_changes(30)
 
 
-def over_http(bound: BoundServer, sessions: int) -> int:
-    listener, settings = open_port(HttpSettings(port=0, max_sessions=sessions))
+def over_http(bound: BoundServer, sessions: int, gone_seconds: float) -> int:
+    listener, settings = open_port(HttpSettings(port=0, max_sessions=sessions, gone_seconds=gone_seconds))
     print(f"http://{settings.address}/mcp", file=sys.stderr, flush=True)
     return serve_http(bound, listener, settings)
 

@@ -48,9 +48,9 @@ class Site:
         prints_token = words[0] == "serve" and not environment and "--token-file" not in words
         return HttpServer(command, environment, lines=2 if prints_token else 1)
 
-    def serve_odd(self, *, sessions: int = 1000) -> "HttpServer":
+    def serve_odd(self, *, sessions: int = 1000, gone_seconds: float = 60) -> "HttpServer":
         """Start our server with the odd tools of the tests, over HTTP."""
-        return HttpServer([str(ODD), str(self.root), str(self.state), "http", str(sessions)])
+        return HttpServer([str(ODD), str(self.root), str(self.state), "http", str(sessions), str(gone_seconds)])
 
     def put(self, name: str, text: str | bytes) -> Path:
         """Write a file behind the server's back."""

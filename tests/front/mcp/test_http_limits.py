@@ -1,6 +1,7 @@
 """What strangers and forgetful clients cannot do to a server over HTTP: keep others out, or fill its memory or its log."""
 
 import asyncio
+import http.client
 import logging
 import resource
 import socket
@@ -115,7 +116,8 @@ def test_a_session_with_a_running_call_is_not_forgotten() -> None:
         answer = {} if name else {"mcp-session-id": headers["new"]}
         await PlainTextResponse("", headers=answer)(scope, receive, send)
 
-    limited = SessionLimit(app, path="/mcp", most=2)
+    gone = list[str]()
+    limited = SessionLimit(app, path="/mcp", most=2, tell_gone=gone.append, gone_seconds=3600)
 
     async def ask(**headers: str) -> None:
         async def receive() -> Message:
@@ -137,9 +139,50 @@ def test_a_session_with_a_running_call_is_not_forgotten() -> None:
         release.set()
         await running
         await ask(new="d")
-        assert ended == ["b", "c"]
+        assert ended == gone == ["b", "c"]
 
     asyncio.run(work())
+
+
+def _open_stream(server: HttpServer, session: dict[str, str]) -> http.client.HTTPConnection:
+    """Open the request on which a client hears of news."""
+    stream = http.client.HTTPConnection(server.host, server.port, timeout=HANG_SECONDS)
+    stream.request("GET", "/mcp", headers={**session, "Accept": "text/event-stream"})
+    assert stream.getresponse().status == 200
+    return stream
+
+
+@requirement("front:mcp:subscriptions_end")
+@pytest.mark.parametrize("way", ["the connection breaks", "the session is deleted", "the session is forgotten"])
+def test_what_a_client_subscribed_to_is_watched_no_longer_when_it_is_gone(site: Site, way: str) -> None:
+    vanished, alive = (site.put(name, "one\n").as_uri() for name in ("vanished.txt", "alive.txt"))
+    gone_seconds = 0.1 if way == "the connection breaks" else 3600
+    with site.serve_odd(sessions=2, gone_seconds=gone_seconds) as server:
+        sessions = [server.initialize(), server.initialize()]
+        streams = [_open_stream(server, session) for session in sessions]
+        for session, address in zip(sessions, (vanished, alive), strict=True):
+            server.rpc("resources/subscribe", {"uri": address}, era="2025-11-25", headers=session)
+
+        def looks_at(address: str) -> int:
+            return int(server.call("count_looks", {"path": address})["content"][0]["text"])
+
+        def is_watched_no_longer() -> bool:
+            before = looks_at(vanished)
+            others = looks_at(alive)
+            wait_until(lambda: looks_at(alive) >= others + 3, "the other resource is not watched")
+            return looks_at(vanished) == before
+
+        assert not is_watched_no_longer()
+        if way == "the session is deleted":
+            server.send("DELETE", headers=sessions[0])
+        else:
+            streams[0].close()
+        if way == "the session is forgotten":
+            wait_until(lambda: (server.initialize(), is_watched_no_longer())[1], "its subscription goes on")
+        wait_until(is_watched_no_longer, "its subscription goes on")
+        assert looks_at(vanished) > 1
+        for stream in streams:
+            stream.close()
 
 
 @requirement("front:mcp:quiet_log")

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,6 +53,29 @@ def test_a_file_is_text_or_bytes_and_a_directory_is_a_listing(shared: Site, plai
     assert read(plain, uri(shared, "a b/ä.txt"))["text"] == "text\n"
     assert base64.b64decode(read(plain, uri(shared, "image.png"))["blob"]) == shared.get("image.png")
     assert "a b/" in read(plain, shared.root.as_uri())["text"].splitlines()
+
+
+@requirement("front:mcp:resource_parts")
+def test_bytes_that_do_not_fit_are_refused_with_the_address_of_their_first_part(
+    shared: Site, plain: StdioClient
+) -> None:
+    data = bytes(1) + random.Random(2).randbytes(100_000)
+    (shared.root / "big.bin").write_bytes(data)
+    (shared.root / "big.png").write_bytes(data)
+    address = uri(shared, "big.bin")
+
+    with pytest.raises(RpcFailed) as refused:
+        read(plain, address)
+    following, parts = f"{address}?from=0", list[bytes]()
+    while following:
+        part, note = plain.request("resources/read", {"uri": following})["contents"]
+        parts.append(base64.b64decode(part["blob"]))
+        following = note["text"].partition("goes on: the resource ")[2].removesuffix("]")
+
+    assert refused.value.message.endswith(f"Read its parts, beginning with the resource {address}?from=0.")
+    assert len(parts) > 1
+    assert b"".join(parts) == data
+    assert base64.b64decode(read(plain, uri(shared, "big.png"))["blob"]) == data
 
 
 @requirement("front:mcp:resources")

@@ -53,6 +53,8 @@ FRONT = (
             "front:mcp:quiet_log": "The same error of the HTTP server is logged once a minute.",
             "front:start:safe_path": "Modules in the working directory are never imported: neither by the console script nor, once the package runs, by `python -m surehold`.",
             "front:mcp:cancel": "A cancelled call leaves no half write.",
+            "front:mcp:resource_parts": "A resource that does not fit into one answer is read in parts, each of which names the next; other than text only on request.",
+            "front:mcp:subscriptions_end": "What an HTTP client subscribed to is watched no longer when its session ends, or when it has had no request open for a minute.",
             "front:mcp:resources": "Workspace files and the ledger are resources, with subscriptions for outside changes.",
             "front:mcp:safe_http": "HTTP binds to loopback, checks Origin and Host, and requires a token elsewhere.",
             "front:serve:mcp": "`surehold serve ROOT…` serves HTTP MCP at `/mcp` on 127.0.0.1, token-protected and origin-checked.",

@@ -5,6 +5,8 @@ import hashlib
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
+from pydantic import Field
+
 from surehold.dialects.shared.params import PATH_ALIASES, CamelParams, CamelResult, CamelResultPart
 from surehold.dialects.shared.wire import WIRE
 from surehold.disk.base import Target
@@ -41,6 +43,8 @@ class ReadParams(CamelParams):
     """With hashes: sparse shows an anchor on some good lines only, the others as `+2|`: two below it, `N#HASH+2`."""
     allow_binary: bool = False
     """Return a binary file as base64."""
+    start_byte: int = Field(default=0, ge=0)
+    """With allowBinary: how many bytes to skip, to go on in a large file."""
     encoding: str | None = None
     """Such as cp1252, when the guess is wrong."""
     if_none_match: str | None = None
@@ -67,6 +71,8 @@ class ReadResult(CamelResult):
     next_line: int | None = None
     next_column: int | None = None
     """Where the only line goes on that is here, as startColumn with the same startLine."""
+    next_byte: int | None = None
+    """Where base64 goes on, as startByte."""
     encoding: str
     newline_style: Literal["lf", "crlf", "cr", "mixed", "none"] = "none"
     has_bom: bool = False
@@ -85,6 +91,8 @@ class ReadResult(CamelResult):
     @property
     def _following(self) -> str:
         """The call that goes on; it is named above and below the page, since hosts cut at either end or between."""
+        if self.next_byte:
+            return f"goes on: startByte={self.next_byte}"
         if self.next_column:
             after = f"; next line: startLine={self.next_line}" if self.next_line else ""
             return f"goes on: startLine={self.start_line} startColumn={self.next_column}{after}"
@@ -200,10 +208,11 @@ def _line_fact(row: AnchoredLine) -> LineFact:
 def _read_binary(context: CallContext, params: ReadParams, target: Target, source: FileSource) -> ReadResult:
     """Return base64 when that was asked for; else refuse, with the facts that are known all the same."""
     room = context.budget.beside(escape_text(target.key)).page_room
-    most = min(params.max_bytes, room.size // 4 * 3)
-    digest, size, head = hashlib.sha256(), 0, b""
+    most, skipped = min(params.max_bytes, room.size // 4 * 3), params.start_byte
+    digest, size, wanted = hashlib.sha256(), 0, b""
     for chunk in [source.snapshot.data] if source.snapshot else context.session.workspace.read_chunks(target):
-        head += chunk[: most - len(head)]
+        begin = max(skipped - size, 0)
+        wanted += chunk[begin : begin + most - len(wanted)]
         digest.update(chunk)
         size += len(chunk)
     if not params.allow_binary:
@@ -214,15 +223,17 @@ def _read_binary(context: CallContext, params: ReadParams, target: Target, sourc
             size_bytes=size,
             sha256=digest.hexdigest(),
         )
-    encoded = room.cut_text(base64.b64encode(head).decode("ascii"))
+    encoded = room.cut_text(base64.b64encode(wanted).decode("ascii"))
     encoded = encoded[: len(encoded) // 4 * 4]  # whole groups
-    shown = min(len(encoded) // 4 * 3, len(head))
+    end = skipped + min(len(encoded) // 4 * 3, len(wanted))
+    part = f"bytes {skipped:,} to {end:,} of {size:,}" if skipped < size else f"the file has only {size:,} bytes"
     return ReadResult(
         path=target.key,
         content_base64=encoded,
         size_bytes=size,
         sha256=digest.hexdigest(),
-        truncated=size > shown,
+        truncated=end < size,
+        next_byte=end if skipped < end < size else None,
         encoding="base64",
-        notice=f"the first {shown} of {size} bytes" if size > shown else None,
+        notice=part if skipped or end < size else None,
     )

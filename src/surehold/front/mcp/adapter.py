@@ -237,15 +237,18 @@ class Adapter:
         try:
             contents = (provider.read_resource(base) for provider in self._providers)
             found = next((rows for rows in contents if rows is not None), None)
+            budget = self._budget_for(caller)
+            room = TextRoom(size=budget.answer, measure=budget.size_of)
+            parts = [
+                part for one in ensure_utf8(found or ()) for part in cut_resource({**one, "uri": uri}, start, room)
+            ]
         except SureholdError as error:
             raise _missing_resource(uri, caller, f"{error.message} {error.action}".strip(), error.kind) from None
         except (OSError, ValueError) as error:  # a name that no file can have
             raise _missing_resource(uri, caller, f"`{uri}` cannot be read: {error}.", "not_found") from None
         if found is None:
             raise _missing_resource(uri, caller, f"There is no resource `{uri}`.", "not_found")
-        budget = self._budget_for(caller)
-        room = TextRoom(size=budget.answer, measure=budget.size_of)
-        return {"contents": [cut_resource({**one, "uri": uri}, start, room) for one in ensure_utf8(found)]}
+        return {"contents": parts}
 
     def check_watchable(self, uri: str, caller: Caller) -> None:
         """Refuse to watch what may not be read; what does not exist yet may come."""

@@ -139,7 +139,14 @@ def make_app(bound: BoundServer, settings: HttpSettings, routes: Sequence[Route]
         host="",  # our own checks guard everything, not only this path
         custom_starlette_routes=[*(routes or [Route("/", _welcome_page)])],
     )
-    app = DisconnectWatch(SessionLimit(app, path=MCP_PATH, most=settings.max_sessions))
+    app = SessionLimit(
+        app,
+        path=MCP_PATH,
+        most=settings.max_sessions,
+        tell_gone=bound.forget_client,
+        gone_seconds=settings.gone_seconds,
+    )
+    app = DisconnectWatch(app)
     if settings.token:
         app = TokenCheck(app, settings.token, [MCP_PATH])
     if settings.allow_origins:

@@ -4,7 +4,7 @@
 2. When too many connections are open, the one that has waited longest for a request is closed. Half requests keep no
    client out.
 3. When too many sessions are open, the one that was idle longest is forgotten. Its client begins another one, and reads
-   again.
+   again. Without any open request for a minute, not even the one that listens for news, its client counts as gone.
 4. The same error is logged once a minute.
 """
 
@@ -13,6 +13,7 @@ import logging
 import resource
 import time
 from collections import Counter, OrderedDict
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -96,11 +97,14 @@ class LimitedConnection(H11Protocol):
 
 
 class SessionLimit:
-    """Forgets the session that was idle longest when one more is opened than may be in memory."""
+    """Forgets the session that was idle longest when one more is opened than may be in memory; tells of clients that are gone."""
 
-    def __init__(self, app: ASGIApp, *, path: str, most: int) -> None:
+    def __init__(
+        self, app: ASGIApp, *, path: str, most: int, tell_gone: Callable[[str], None], gone_seconds: float
+    ) -> None:
         self._app, self._path, self._most = app, path, most
-        self._idle = OrderedDict[str, None]()
+        self._tell_gone, self._gone_seconds = tell_gone, gone_seconds
+        self._idle = OrderedDict[str, asyncio.TimerHandle]()
         self._busy = Counter[str]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -111,16 +115,22 @@ class SessionLimit:
         if name not in self._idle and name not in self._busy:
             await self._pass_on(scope, receive, send)
             return
-        self._idle.pop(name, None)
+        if name in self._idle:
+            self._idle.pop(name).cancel()
         self._busy[name] += 1
         try:
             await self._app(scope, receive, send)
         finally:
-            self._busy[name] -= 1
-            if not self._busy[name]:
-                del self._busy[name]
-                if scope["method"] != "DELETE":
-                    self._idle[name] = None
+            if scope["method"] == "DELETE":
+                self._busy.pop(name, None)
+                self._tell_gone(name)
+            elif self._busy[name] > 1:
+                self._busy[name] -= 1
+            elif self._busy.pop(name, None):
+                self._note_idle(name)
+
+    def _note_idle(self, name: str) -> None:
+        self._idle[name] = asyncio.get_running_loop().call_later(self._gone_seconds, self._tell_gone, name)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request without a session, which may open one."""
@@ -128,12 +138,14 @@ class SessionLimit:
         async def note_session(message: Message) -> None:
             accepted = message["type"] == "http.response.start" and message["status"] < HTTPStatus.BAD_REQUEST
             if accepted and (opened := Headers(scope=message).get(_SESSION_HEADER)):
-                self._idle[opened] = None
+                self._note_idle(opened)
             await send(message)
 
         await self._app(scope, receive, note_session)
         while self._idle and len(self._idle) + len(self._busy) > self._most:
-            oldest, _ = self._idle.popitem(last=False)
+            oldest, timer = self._idle.popitem(last=False)
+            timer.cancel()
+            self._tell_gone(oldest)
             await self._end_session(oldest, scope)
 
     async def _end_session(self, name: str, scope: Scope) -> None:

@@ -21,6 +21,8 @@ class HttpSettings:
     """How long a session may be idle before it is forgotten."""
     max_sessions: int = 1000
     """How many are in memory; one more, and the one that was idle longest is forgotten."""
+    gone_seconds: float = 60.0
+    """How long a client may have no request open before its subscriptions end."""
 
     @property
     def is_local(self) -> bool:

@@ -28,19 +28,43 @@ from surehold.tools.spec import Json
 from surehold.workspace.workspace import Workspace
 
 _FROM = "?from="
-"""Before the character with which a later part of a resource begins."""
+"""Before the character, or the byte of a file that is not text, with which a part of a resource begins."""
+_WHOLE_TYPES = ("image/", "audio/", "video/")
+"""What hosts show or play and never hand on as text: a part of it is of no use."""
 
 
-def split_address(uri: str) -> tuple[str, int]:
-    """Return the address of a resource, and from which character on it is wanted."""
+def split_address(uri: str) -> tuple[str, int | None]:
+    """Return the address of a resource, and where the wanted part of it begins; None if all of it is wanted."""
     base, mark, start = uri.rpartition(_FROM)
-    return (base, int(start)) if mark and start.isascii() and start.isdigit() else (uri, 0)
+    return (base, int(start)) if mark and start.isascii() and start.isdigit() else (uri, None)
 
 
-def cut_resource(content: Json, start: int, room: TextRoom) -> Json:
-    """Return the part of a text that fits, from a character on; the address of the next part is above and below it."""
-    text = content.get("text")
-    if text is None or not (start or room.measure(text) > room.size):
+def cut_resource(content: Json, start: int | None, room: TextRoom) -> list[Json]:
+    """Return the part that fits; the address of the next part is above and below a text, and beside a part in base64."""
+    if "text" in content:
+        return [_cut_text_resource(content, start or 0, room)]
+    blob = str(content["blob"])
+    if start is None and (content["mimeType"].startswith(_WHOLE_TYPES) or room.measure(blob) <= room.size):
+        return [content]
+    base, data = split_address(content["uri"])[0], base64.b64decode(blob)
+    if start is None:
+        message = f"`{base}` is not text, and its {len(data):,} bytes do not fit into one answer."
+        raise FileTooLarge(message, action=f"Read its parts, beginning with the resource {base}{_FROM}0.")
+    note = f"[bytes {len(data)} to {len(data)} of {len(data)}; goes on: the resource {base}{_FROM}{len(data)}]"
+    shown = room.less(room.measure(note)).cut_text(base64.b64encode(data[start:]).decode("ascii"))
+    end = min(start + max(len(shown) // 4, 1) * 3, len(data))
+    following = f"; goes on: the resource {base}{_FROM}{end}" if end < len(data) else ""
+    note = f"[bytes {start} to {end} of {len(data)}{following}]"
+    part = base64.b64encode(data[start:end]).decode("ascii")
+    return [
+        {**content, "mimeType": "application/octet-stream", "blob": part},
+        {"uri": content["uri"], "mimeType": "text/plain", "text": note},
+    ]
+
+
+def _cut_text_resource(content: Json, start: int, room: TextRoom) -> Json:
+    text = content["text"]
+    if not (start or room.measure(text) > room.size):
         return content
     rest, base = text[start:], split_address(content["uri"])[0]
     if room.measure(rest) > room.size:

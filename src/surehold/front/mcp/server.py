@@ -136,6 +136,8 @@ class BoundServer:
     calls: CallThreads
     approvals: ApprovalQueue
     listening: ListenHandler
+    forget_client: Callable[[str], None]
+    """Ends the subscriptions of a connection whose client is gone."""
 
 
 def make_server(adapter: Adapter) -> BoundServer:
@@ -175,7 +177,13 @@ class _ServerBinding:
                 lambda _, params: adapter.complete_template(getattr(params.ref, "uri", ""), params.argument.value)
             ),
         )
-        return BoundServer(server=server, calls=self._calls, approvals=adapter.approvals, listening=self._listening)
+        return BoundServer(
+            server=server,
+            calls=self._calls,
+            approvals=adapter.approvals,
+            listening=self._listening,
+            forget_client=self._end_subscriptions,
+        )
 
     @asynccontextmanager
     async def _run_lifespan(self, _: Server[Any]) -> AsyncGenerator[None]:
@@ -210,16 +218,22 @@ class _ServerBinding:
             await self._watch.add_uri(params.uri)
         self._subscribed[key] = ctx.session
         while len(self._subscribed) > _MAX_SUBSCRIPTIONS:
-            (_, uri), _ = self._subscribed.popitem(last=False)
-            self._watch.drop_uri(uri)
+            self._end_subscription(next(iter(self._subscribed)))
         return types.EmptyResult()
 
     async def _unsubscribe_resource(
         self, ctx: RequestContext, params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
-        if self._subscribed.pop((self._caller_from(ctx).connection, params.uri), None):
-            self._watch.drop_uri(params.uri)
+        self._end_subscription((self._caller_from(ctx).connection, params.uri))
         return types.EmptyResult()
+
+    def _end_subscriptions(self, connection: str) -> None:
+        for key in [key for key in self._subscribed if key[0] == connection]:
+            self._end_subscription(key)
+
+    def _end_subscription(self, key: tuple[str, str]) -> None:
+        if self._subscribed.pop(key, None):
+            self._watch.drop_uri(key[1])
 
     async def _listen_for_updates(
         self, ctx: RequestContext, params: types.SubscriptionsListenRequestParams

@@ -208,15 +208,10 @@ def _appended_span(lines: Lines, rows: list[tuple[bytes, bytes]]) -> Span | None
 
 
 def _terminate_rows(before: Snapshot, region: Sequence[LineChange]) -> list[tuple[bytes, bytes]]:
-    lines, start, end = before.lines, region[0].start, region[-1].end
-    above = lines.terminator(start - 1) if start else b""
-    below = lines.terminator(end) if end < len(lines) else b""
-    last = above or below or lines.dominant
     out = list[tuple[bytes, bytes]]()
     for change in region:
-        for replaced, row in enumerate(_encode_rows(before, change), start=change.start):
-            last = (lines.terminator(replaced) if replaced < change.end else b"") or last
-            out.append((row, last))
+        rows = _encode_rows(before, change)
+        out += zip(rows, before.lines.inherited_terminators(change.start, change.end, len(rows)), strict=True)
     return out
 
 
