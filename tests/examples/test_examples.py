@@ -150,7 +150,7 @@ def test_the_agent_loop_shows_both_tool_lists_a_refusal_and_an_edit(tmp_path: Pa
     assert lines == [
         f"{len(FAMILY_TOOLS['files'])} tools for anthropic",
         f"{len(FAMILY_TOOLS['files'])} tools for openai",
-        "search_files: 1 match · 1 files searched",
+        "search_files: 1 match · 1 file searched",
         "read_file: notes.txt · lines 1-1 of 1 · sha256 …",
         "edit_file: Nothing was written. stale_file: `notes.txt` is not the version you saw.",
         "edit_file: notes.txt: 1 edit applied in 1 place.",

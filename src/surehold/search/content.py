@@ -27,6 +27,8 @@ _BATCH_FILES = 64
 _BATCH_BYTES = 1 << 22
 _MAX_SNAPSHOT_BYTES = 1 << 28
 """Bytes of files of which lines are shown; a page with more of them ends."""
+_LEFT_OUT = ("binary files", "UTF-16 without a byte order mark")
+"""Ripgrep ends at a zero byte, and does not say in how many files it did; one that is named is decoded by us."""
 _TOO_MANY_MATCHES = "There are more matches than can be collected; narrow the search."
 SnapshotOf = Callable[[Target, StoredFile], Snapshot]
 
@@ -50,6 +52,7 @@ def search_tree(
         files=tuple(search.files),
         skipped=search.count_skipped(),
         elsewhere=elsewhere,
+        left_out=_LEFT_OUT,
         look_around=scope.search.look_around,
         notes=(*search.page.notes, *search.build_notes(), *((note,) if note else ())),
     )

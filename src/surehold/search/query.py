@@ -217,6 +217,8 @@ class SearchResult:
     """Whether PCRE2 was needed."""
     elsewhere: int | None = None
     """How many ignored, hidden or build files match; known only if no other file does."""
+    left_out: tuple[str, ...] = ()
+    """Files of a directory whose content is searched only if they are named themselves."""
     notes: tuple[str, ...] = ()
 
     def whole_lines(self) -> Iterator[tuple[FileHits, LineRanges]]:

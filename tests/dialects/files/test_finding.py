@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from dialects.every_tool import EveryTool
 from dialects.place import Place, sha256
 from spec.marks import requirement
 
@@ -223,3 +224,25 @@ def test_a_text_of_several_lines_is_found_whichever_way_lines_end(place: Place) 
     found = place.call("search_files", query="foo (1)\nbar", root=place.name).data
 
     assert [Path(row["path"]).name for row in found["matches"]] == ["crlf.txt", "lf.txt"]
+
+
+@requirement("files:search_files:utf16", "claude:search:not_looked_at")
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_what_is_left_out_of_a_directory_for_its_encoding_is_said_and_found_by_name(
+    every_tool: EveryTool, encoding: str
+) -> None:
+    every_tool.put({"wide.txt": "one needle in the hay\n".encode(encoding)})
+    file, folder = every_tool.path("wide.txt"), str(every_tool.folder)
+
+    named = [
+        every_tool.call("search_files", query="needle", mode="text", root=file),
+        every_tool.call("Grep", pattern="needle", path=file, output_mode="content"),
+    ]
+    swept = [
+        every_tool.call("search_files", query="needle", mode="text", root=folder),
+        every_tool.call("Grep", pattern="needle", path=folder),
+    ]
+
+    assert ["one needle in the hay" in said.text for said in named] == [True, True]
+    assert ["binary files, UTF-16 without a byte order mark" in said.text for said in swept] == [True, True]
+    assert "UTF-16" not in "".join(said.text for said in named)

@@ -113,8 +113,8 @@ class ClaudeGrepResult(CamelResult):
 def grep(context: CallContext, params: ClaudeGrepParams) -> ClaudeGrepResult:
     """Search file contents for a regular expression; at most 250 files or lines a page, in path order.
 
-    Left out, and said to be: ignored files, .git and its like, node_modules, target, __pycache__, binary files. Naming such a
-    directory or file as `path` searches it. Lines over 500 characters are shown around the match.
+    Left out, and said to be: ignored files, .git and its like, node_modules, target, __pycache__, binary files, UTF-16 without a byte order
+    mark. Naming such a directory or text file as `path` searches it. Lines over 500 characters are shown around the match.
     """
     query, window = _search_query(params), _result_window(params, context.budget)
     found = context.session.finder.grep(query, window, progress=context.progress, cancelled=context.cancelled)
@@ -128,7 +128,7 @@ def grep(context: CallContext, params: ClaudeGrepParams) -> ClaudeGrepResult:
         truncated=found.truncated,
         complete=found.complete,
         not_looked_at=skipped_counts(found.skipped),
-        left_out=_left_out_kinds(params),
+        left_out=(*_left_out_kinds(params), *found.left_out),
         engine="ripgrep with PCRE2" if found.look_around and found.engine == "ripgrep" else found.engine,
         notes=(*map(escape_text, found.notes), *_page_notices(params, found, shown)),
         total_lines=found.total_lines,

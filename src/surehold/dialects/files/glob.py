@@ -5,6 +5,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from surehold.dialects.shared.listing_text import (
+    count_noun,
     entry_line,
     listing_room,
     mtime_text,
@@ -53,7 +54,7 @@ class FilesGlobResult(CamelResult):
 
     def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
         facts = (
-            f"{self.total} matches",
+            count_noun(self.total, "match", "matches"),
             f"{len(self.matches)} shown; narrow the pattern or root" if self.truncated else "",
             skipped_text("left out", self.skipped),
         )

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from surehold.dialects.shared.listing_text import listing_room, page_text, skipped_counts, skipped_text
+from surehold.dialects.shared.listing_text import count_noun, listing_room, page_text, skipped_counts, skipped_text
 from surehold.dialects.shared.params import CamelParams, CamelResult, CamelResultPart
 from surehold.dialects.shared.wire import WIRE
 from surehold.search.query import Hit, Search
@@ -73,15 +73,18 @@ class SearchFilesResult(CamelResult):
     truncated: bool
     next_cursor: str | None = None
     engine: str
+    left_out: tuple[str, ...] | None = None
+    """Where nothing matches: what was not searched, and therefore not counted."""
     notes: tuple[str, ...] = ()
 
     def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - the page was cut to the budget when it was taken
         """Return the matches grouped by file, each with the sha256 that an edit needs."""
         facts = (
-            f"{self.total_matches} {'match' if self.total_matches == 1 else 'matches'}",
+            count_noun(self.total_matches, "match", "matches"),
             f"{len(self.matches)} shown" if len(self.matches) != self.total_matches else "",
-            f"{self.files_scanned} files searched" if self.files_scanned and self.mode != "path" else "",
+            f"{count_noun(self.files_scanned, 'file')} searched" if self.files_scanned and self.mode != "path" else "",
             skipped_text("skipped", self.files_skipped),
+            f"left out: {', '.join(self.left_out)}" if self.left_out else "",
         )
         following = f"goes on: cursor={self.next_cursor}" if self.next_cursor else ""
         return page_text(facts, self.notes, self._rows_by_file(), following=following)
@@ -98,7 +101,7 @@ class SearchFilesResult(CamelResult):
 def search_files(context: CallContext, params: SearchParams) -> SearchFilesResult:
     """Search names (path), literal text or regular expressions in many files; ignored, hidden and binary ones are left out.
 
-    Each file comes with its sha256, so that an edit needs no read before. Order: path, line, column.
+    So is UTF-16 without a byte order mark, unless `root` names the file. Each file comes with its sha256, so that an edit needs no read before. Order: path, line, column.
     """
     found = context.session.finder.search(
         Search(
@@ -130,6 +133,7 @@ def search_files(context: CallContext, params: SearchParams) -> SearchFilesResul
         truncated=found.truncated,
         next_cursor=found.next or None,
         engine=found.engine,
+        left_out=found.left_out if found.left_out and not found.total_files else None,
         notes=found.notes,
     )
 
