@@ -428,7 +428,6 @@ class SafetyCheckFailed(LineEditError):
 
     kind = "safety_check_failed"
     code = -32014
-    step = "re-read_file"
     default_reason = "suspicious"
     default_action = "Correct the named operation and send the edit again."
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dialects.every_tool import EveryTool
+from dialects.every_tool import EveryTool, Said
 from spec.marks import requirement
 
 LF, CRLF = "\n", "\r\n"
@@ -52,3 +52,38 @@ def test_every_line_of_a_mixed_file_keeps_its_own_end(every_tool: EveryTool, too
 
     assert answer.ok, answer.text
     assert every_tool.files() == {"a.txt": "one\r\n2\nthree\r\nfour\n"}
+
+
+MIXED = "one\r\ntwo\nthree\r\n"
+
+
+def replace_second_line(every_tool: EveryTool, tool: str) -> Said:
+    """Replace `two` by two lines, as each tool does it."""
+    path = every_tool.path("a.txt")
+    if tool in QUOTING_TOOLS:
+        return every_tool.quote_edit(tool, "a.txt", "two", "2\n2.5")
+    if tool == "edit":
+        anchor = every_tool.anchors("a.txt")[2]
+        return every_tool.edit_lines("a.txt", {"op": "replace_line", "hash": anchor, "content": "2\n2.5"})
+    if tool == "apply_patch":
+        rows = ("*** Begin Patch", "*** Update File: {}/a.txt", "@@", "-two", "+2", "+2.5", "*** End Patch")
+        return every_tool.patch(*rows)
+    if tool == "Write":
+        every_tool.call("Read", file_path=path)
+        return every_tool.call("Write", file_path=path, content="one\n2\n2.5\nthree\n")
+    return every_tool.call(
+        "write_file", path=path, content="one\n2\n2.5\nthree\n", expectedSha256=every_tool.sha256("a.txt")
+    )
+
+
+@requirement("text:new_line:replaced")
+@pytest.mark.parametrize("tool", [*QUOTING_TOOLS, "edit", "apply_patch", "Write", "write_file"])
+def test_new_lines_end_like_the_line_that_they_replace_whichever_tool_writes_them(
+    every_tool: EveryTool, tool: str
+) -> None:
+    every_tool.put({"a.txt": MIXED})
+
+    answer = replace_second_line(every_tool, tool)
+
+    assert answer.ok, answer.text
+    assert every_tool.files() == {"a.txt": "one\r\n2\n2.5\nthree\r\n"}

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from spec.marks import requirement
 from surehold.errors import OldTextNotFound, OverlappingEdits, SureholdError
 from surehold.text.encoding import RAW, Encoding
+from surehold.text.escape import quote_line
 from surehold.text.plan import EditOutcome, Span
 from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits, StringEdit
 from surehold.text.quoted.matching import Haystack
@@ -51,8 +52,12 @@ class Plainly:
         try:
             plan = SnapshotEdits((edit,)).plan(self.staged)
         except OldTextNotFound:
-            if (prior := self.prior(edit)) is not None:
-                raise OverlappingEdits("", edit_index=index, prior_index=prior) from None
+            takers = self.takers(edit)
+            if others := [taker for taker, is_whole in takers.items() if not is_whole]:
+                raise OverlappingEdits("", edit_index=index, prior_index=others[0]) from None
+            if takers:
+                message = f"edit {next(iter(takers))} already replaced {quote_line(edit.old, 80)}."
+                raise OldTextNotFound(message, old_text=edit.old, already_applied=False) from None
             raise
         (one,) = plan.applied
         self.applied.append(EditOutcome(index=index, occurrences=one.occurrences, ranges=one.ranges, tier=one.tier))
@@ -63,14 +68,14 @@ class Plainly:
         self.taken.append(runs)
         self.staged = plan.after
 
-    def prior(self, edit: StringEdit) -> int | None:
-        """Return the first other edit that took a byte of the only place that the text had at the beginning."""
+    def takers(self, edit: StringEdit) -> dict[int, bool]:
+        """Return the edits that took a byte of the only place that the text had at the beginning, and which took just it."""
         places = Haystack(self.before).find(edit.old)
         if places.count != 1:
-            return None
+            return {}
         wanted = list(range(places.found[0].start, places.found[0].end))
-        others = (i for i, runs in enumerate(self.taken) if {*wanted} & {at for run in runs for at in run})
-        return next((i for i in others if self.taken[i] != [wanted]), None)
+        found = (i for i, runs in enumerate(self.taken) if {*wanted} & {at for run in runs for at in run})
+        return {i: self.taken[i] == [wanted] for i in found}
 
 
 def _runs(origins: list[int | None]) -> list[list[int]]:

@@ -125,12 +125,22 @@ class Lines:
         ends_in_cr = bool(self.contents) and self.contents[-1].endswith(self._cr)
         return self._cr + self._lf if ends_in_cr and ending == self._lf else ending
 
+    def inherited_terminators(self, first: int, end: int, count: int) -> list[bytes]:
+        """Return the terminators of new lines in the place of the lines `first` to `end`, or in the gap before `first`.
+
+        Every line that is replaced passes its own one on; a further line takes that of the line before it. In a gap it is
+        that of the line above, else of the line below, else the one that most lines use.
+        """
+        found = [stop for index in range(first, end) if (stop := self.terminator(index))]
+        if not found:  # the line above may be a last one without terminator, which gets one
+            around = [*range(first - 1, max(first - 3, -1), -1), *range(end, min(end + 1, len(self)))]
+            found = [next(filter(None, map(self.terminator, around)), self.dominant)]
+        return [*found[:count], *[found[-1]] * (count - len(found))]
+
     def terminator_near(self, offset: int) -> bytes:
-        """Return the terminator of the line at an offset, else of the line above it, else the one most lines use."""
-        index = self.index_at(offset)
-        if not len(self):
-            return self.dominant
-        return self.terminator(index) or (self.terminator(index - 1) if index else b"") or self.dominant
+        """Return the terminator of a line break that is put into the line at an offset."""
+        after = self.index_at(offset) + 1 if len(self) else 0
+        return self.inherited_terminators(after, after, 1)[0]
 
     def index_at(self, offset: int) -> int:
         """Return the 0-based index of the line that holds the byte at `offset`."""

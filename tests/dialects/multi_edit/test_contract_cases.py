@@ -90,7 +90,10 @@ def test_tc4_an_empty_array_is_refused(desk: Desk) -> None:
 def test_tc5_the_same_string_twice_is_not_found_the_second_time(desk: Desk) -> None:
     desk.put("file.txt", "foo")
 
-    assert desk.multi_edit("file.txt", ("foo", "bar"), ("foo", "baz")).told == (-32010, "Edit 1: String not found: foo")
+    refused = desk.multi_edit("file.txt", ("foo", "bar"), ("foo", "baz"))
+
+    assert refused.told == (-32010, "Edit 1: String not found: foo")
+    assert refused.error["data"]["explanation"] == "Edit 1: edit 0 already replaced `foo`."
     assert desk.get("file.txt") == b"foo"
 
 

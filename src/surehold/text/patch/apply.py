@@ -105,7 +105,7 @@ def _build_span(
     before: Snapshot, block: EncodedHunk, old: tuple[int, int], added: list[EncodedLine], *, as_sent: bool
 ) -> Span:
     lines, (first, end) = before.lines, old
-    ends = _inherited_terminators(before, first, end, len(added))
+    ends = lines.inherited_terminators(first, end, len(added))
     if as_sent:
         ends = [before.encoding.encode_newline("\r\n" if piece.has_cr else "\n") for piece in added]
     head = b""
@@ -115,20 +115,9 @@ def _build_span(
             ends[-1] = b""
         if first == end and len(lines) and not lines.final_newline:
             # The line above was the last, and is not any more.
-            head = lines.close_last_line(_inherited_terminators(before, first, end, 1)[0])
+            head = lines.close_last_line(lines.inherited_terminators(first, end, 1)[0])
     new = head + b"".join(piece.content + stop for piece, stop in zip(added, ends, strict=True))
     return Span(start=lines.starts[first], end=lines.starts[end], new=new)
-
-
-def _inherited_terminators(before: Snapshot, first: int, end: int, count: int) -> list[bytes]:
-    """Return the terminators for new lines in the place of the lines `first` to `end`."""
-    lines = before.lines
-    replaced = [stop for at in range(first, end) if (stop := lines.terminator(at))]
-    if not replaced:
-        above = (lines.terminator(at) for at in range(first - 1, max(first - 3, -1), -1))
-        below = (lines.terminator(at) for at in range(end, min(end + 1, len(lines))))
-        replaced = [next((stop for stop in (*above, *below) if stop), lines.dominant)]
-    return [replaced[min(k, len(replaced) - 1)] for k in range(count)]
 
 
 def _applied_hunks(plan: EditPlan, owners: Sequence[int], tier: str) -> tuple[EditOutcome, ...]:

@@ -183,18 +183,22 @@ def _apply_one(staged: StagedText, before: Snapshot, edit: StringEdit, index: in
 
 def _explain_conflict(
     staged: StagedText, before: Snapshot, edit: StringEdit, missing: OldTextNotFound
-) -> OverlappingEdits | None:
-    """Tell whether an old text is missing because an earlier edit took a part of it, or more than it."""
+) -> OverlappingEdits | OldTextNotFound | None:
+    """Tell whether an old text is missing because an earlier edit replaced it, or took a part of it or more than it."""
     original = Haystack(before).find(edit.old)
     if original.count != 1:
         return None
     (place,) = original.found
     takers = staged.edits_that_removed(place.start, place.end)
     others = [taker for taker, parts in takers.items() if parts != [(place.start, place.end)]]
-    if not others:
-        return None
     index: int = missing.details["edit_index"]
     quoted = quote_line(edit.old, _PREVIEW_CHARS)
+    if takers and not others:
+        action = "Leave this edit out, or write it for the text as the earlier one leaves it."
+        message = f"Edit {index}: edit {min(takers)} already replaced {quoted}."
+        return OldTextNotFound(message, reason="replaced_before", action=action, **missing.details)
+    if not others:
+        return None
     return OverlappingEdits(
         f"Edit {index}: edit {min(others)} already replaced a part of {quoted}.",
         reason="sequential_conflict",
@@ -256,9 +260,9 @@ def _join_with_terminators(snapshot: Snapshot, match: TextMatch, rows: list[byte
     if lines.style != "mixed":
         return lines.dominant.join(rows)
     first, last = lines.index_at(match.start), lines.index_at(match.end)
-    replaced = [end for index in range(first, last) if (end := lines.terminator(index))]
-    breaks = [*replaced, *[replaced[-1] if replaced else lines.terminator_near(match.start)] * len(rows)]
-    return b"".join(row + end for row, end in zip(rows[:-1], breaks, strict=False)) + rows[-1]
+    after = first + (first == last)  # a break that is put into a line comes after its beginning
+    breaks = lines.inherited_terminators(after, max(last, after), len(rows) - 1)
+    return b"".join(row + end for row, end in zip(rows[:-1], breaks, strict=True)) + rows[-1]
 
 
 def _refuse_overlap(wanted: list[tuple[Span, int]]) -> None:
