@@ -166,7 +166,7 @@ class MemoryStore:
         with self._lock:
             head = self._heads.get(path)
             held = any(path in ledger_entries.touched_paths(one.intent.changes) for one in self._intents.values())
-            if head is None or held or ledger_entries.is_same_version(head.version, found):
+            if head is None or held or head.has_bytes(found and found.sha256):
                 return None
             edit, knows = ledger_entries.OutsideEdit(head=head, found=found), self.knows_version
             if ledger_entries.is_stale_read(edit, now=self._clock(), fence=fence, knows=knows):

@@ -3,6 +3,7 @@
 # Some of these reach inside, to stop the store in the middle.
 # pyright: reportPrivateUsage=false
 
+import json
 import os
 import sqlite3
 import subprocess
@@ -77,6 +78,31 @@ def test_a_newer_database_is_left_alone(tmp_path: Path, clock: Clock) -> None:
 
     assert "Upgrade" in caught.value.action
     assert (tmp_path / "state.db").read_bytes() == before
+
+
+@requirement("engine:bad_input:state_too_new")
+@pytest.mark.parametrize("part", ["call", "change", "approval"])
+def test_an_entry_with_a_field_that_is_not_known_yet_is_left_to_a_newer_surehold(
+    tmp_path: Path, clock: Clock, part: str
+) -> None:
+    fill(tmp_path, clock)
+    raw = sqlite3.connect(tmp_path / "state.db", isolation_level=None)
+    for (trigger,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        raw.execute(f"DROP TRIGGER {trigger}")
+    seq, text = raw.execute("SELECT seq, CAST(body AS TEXT) FROM entries ORDER BY seq DESC LIMIT 1").fetchone()
+    body = json.loads(text)
+    place = body["call"].setdefault("approval", {}) if part == "approval" else body[part]
+    place["of_the_future"] = 1
+    raw.execute("UPDATE entries SET body = ? WHERE seq = ?", (json.dumps(body), seq))
+    raw.close()
+
+    store = SqliteStore(tmp_path, clock=clock)
+    with pytest.raises(StateTooNew) as caught:
+        store.list_entries(LedgerQuery(limit=1))
+    store.close()
+
+    assert "Upgrade" in caught.value.action
+    assert "of_the_future" in caught.value.details["cause"]
 
 
 @requirement("engine:bad_input:truncated_database")

@@ -127,6 +127,10 @@ class Head:
     seq: int
     timestamp: str
 
+    def has_bytes(self, sha256: str | None) -> bool:
+        """Tell whether the ledger knows the path with these bytes; None or nothing means no file."""
+        return (self.version.sha256 if self.version else "") == (sha256 or "")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from surehold.errors import StateTooNew
 from surehold.stores.approval import ApprovalRecord
 from surehold.stores.base import Call, Change, Entry, Head, Intent, TrashItem
 from surehold.stores.owner import Owner
@@ -61,8 +62,16 @@ def entry_to_json(entry: Entry) -> Json:
 
 
 def entry_from_json(data: Json, *, previous: str, hash: str) -> Entry:  # noqa: A002 - the field's own name
-    parts: Json = data | {"call": call_from_json(data["call"]), "change": change_from_json(data["change"])}
-    return Entry(**parts, previous=previous, hash=hash)
+    try:
+        parts: Json = data | {"call": call_from_json(data["call"]), "change": change_from_json(data["change"])}
+        return Entry(**parts, previous=previous, hash=hash)
+    except TypeError as error:
+        raise _unknown_field_error(error) from None
+
+
+def _unknown_field_error(error: TypeError) -> StateTooNew:
+    """Leave what has fields that we do not know to the Surehold that wrote it."""
+    return StateTooNew("A newer Surehold wrote parts of this history.", cause=str(error))
 
 
 def intent_to_json(intent: Intent) -> Json:
@@ -76,8 +85,11 @@ def intent_to_json(intent: Intent) -> Json:
 
 
 def intent_from_json(data: Json) -> Intent:
-    call, owner = call_from_json(data["call"]), Owner(**data["owner"])
-    changes = tuple(change_from_json(change) for change in data["changes"])
+    try:
+        call, owner = call_from_json(data["call"]), Owner(**data["owner"])
+        changes = tuple(change_from_json(change) for change in data["changes"])
+    except TypeError as error:
+        raise _unknown_field_error(error) from None
     return Intent(id=data["id"], call=call, changes=changes, owner=owner, began=data["began"])
 
 
@@ -199,7 +211,7 @@ def find_outside_edits(intent: Intent, head_of: Callable[[str], Head | None]) ->
             found.setdefault(path, before)
     for path, version in found.items():
         head = head_of(path)
-        if head is not None and not is_same_version(head.version, version):
+        if head is not None and not head.has_bytes(version and version.sha256):
             yield OutsideEdit(head=head, found=version)
 
 
@@ -264,7 +276,3 @@ def trash_item(entry: Entry) -> TrashItem | None:
 def version_hashes(change: Change) -> list[str]:
     versions = [version.sha256 for version in (change.before, change.after, change.displaced) if version is not None]
     return [*versions, change.proposal_sha256] if change.proposal_sha256 else versions
-
-
-def is_same_version(one: Version | None, other: Version | None) -> bool:
-    return (one and one.sha256) == (other and other.sha256)

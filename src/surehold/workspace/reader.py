@@ -11,7 +11,7 @@ from surehold.errors import InvalidArgument, NotFound, SureholdError
 from surehold.stores.base import Blob, PathRecord, Store
 from surehold.text.encoding import Encoding, EncodingDetector, detect_encoding
 from surehold.text.lines import sha256_hex
-from surehold.text.snapshot import Snapshot, Version
+from surehold.text.snapshot import Snapshot
 from surehold.workspace.access.policy import Policy
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.editorconfig import charset_of
@@ -115,7 +115,7 @@ class WorkspaceReader:
 
     def _notice_outside(self, target: Target, record: PathRecord, found: Callable[[], str]) -> None:
         """Record an outside edit as soon as it is seen. It is looked at again under the lock, where no writer is at work."""
-        if record.head is None or not self.disk.shows_saved or is_version(record.head.version, found()):
+        if record.head is None or not self.disk.shows_saved or record.head.has_bytes(found()):
             return
         with suppress(SureholdError), self.disk.lock([target], timeout=0):  # the read is what was asked for
             self.note_outside(target, self.read_snapshot(target))
@@ -157,10 +157,6 @@ class WorkspaceReader:
             configured=partial(self.configured_charset, target),
             detector=self.detector,
         )
-
-
-def is_version(version: Version | None, sha256: str) -> bool:
-    return (version.sha256 if version else "") == sha256
 
 
 def _hash_in_background(data: bytes) -> Callable[[], str]:

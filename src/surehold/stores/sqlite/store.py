@@ -169,11 +169,7 @@ class SqliteStore:
         prepared = self._prepare_blobs(blobs)
         with self._database.write_transaction() as connection:
             head, now = tables.read_head(connection, path), self._clock()
-            if (
-                head is None
-                or ledger_entries.is_same_version(head.version, found)
-                or tables.is_locked(connection, path)
-            ):
+            if head is None or head.has_bytes(found and found.sha256) or tables.is_locked(connection, path):
                 return None
             edit, knows = ledger_entries.OutsideEdit(head=head, found=found), partial(tables.knows_version, connection)
             if ledger_entries.is_stale_read(edit, now=now, fence=fence, knows=knows):

@@ -198,8 +198,7 @@ class KnownFile:
     @property
     def _is_recorded(self) -> bool:
         """Whether the ledger knows the version that is there; nothing is missing where it knows no version at all."""
-        recorded = self._head.version.sha256 if self._head and self._head.version else ""
-        return self._head is None or recorded == self.current.sha256
+        return self._head is None or self._head.has_bytes(self.current.sha256)
 
     @property
     def writers(self) -> tuple[str, ...]:
