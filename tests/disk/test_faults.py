@@ -38,7 +38,8 @@ def everything(world: LocalWorld) -> tuple[Step, ...]:
     )
 
 
-EVERY_KERNEL = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+FAULTY_KERNELS = {**KERNELS, "local-with-leases": Kernel(), "leases-without-swap": Kernel(exchange=False)}
+EVERY_KERNEL = pytest.mark.parametrize("kernel", FAULTY_KERNELS.values(), ids=FAULTY_KERNELS)
 
 
 def prepared(base: Path, kernel: Kernel) -> LocalWorld:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from disk.suite import LocalWorld, local_world, sha
 from spec.marks import requirement
 from surehold.disk.base import Replace, Target
 from surehold.disk.kernel import Kernel
+from surehold.disk.steps.watched import WatchedEntry
 from surehold.errors import OutsideWorkspace, StaleFile
 from waiting import wait_until
 
@@ -120,6 +122,53 @@ def test_a_program_that_comes_between_the_swap_and_the_end_gets_the_old_file_bac
     with world.disk.lock([world.target("a")], timeout=1), pytest.raises(StaleFile):
         world.apply(watched_replace(world, "a", b"new "))
     assert programs[0].wait() == 0
+    assert (world.listing(), world.kept) == ({"a": b"old OUTSIDE"}, [])
+
+
+@requirement("outside:lease:waits")
+def test_a_program_that_is_found_waiting_only_when_the_old_file_is_removed_is_let_in_and_its_text_is_kept(
+    world: LocalWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.put("a", b"old ")
+    programs, settle = list["subprocess.Popen[bytes]"](), WatchedEntry.check_settled
+
+    def settle_and_append(entry: WatchedEntry) -> None:
+        settle(entry)
+        programs.append(start_append(world.root / ".surehold-t1-0.tmp"))
+        assert programs[0].poll() is None
+
+    monkeypatch.setattr(WatchedEntry, "check_settled", settle_and_append)
+    with world.disk.lock([world.target("a")], timeout=1):
+        world.apply(watched_replace(world, "a", b"new "))
+
+    assert [program.wait() for program in programs] == [0]
+    assert (world.listing(), world.kept) == ({"a": b"new "}, [b"old OUTSIDE"])
+
+
+@requirement("outside:lease:waits")
+@pytest.mark.parametrize("moment", ["after the read", "before the rename"])
+def test_where_names_cannot_be_swapped_a_program_waits_too_and_finds_the_old_file_at_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    world = local_world(tmp_path, Kernel(exchange=False))
+    world.put("a", b"old ")
+    programs, rename = list["subprocess.Popen[bytes]"](), os.replace
+
+    def append_and_rename(*args: Any, **options: Any) -> None:
+        if not programs:
+            programs.append(start_append(world.root / "a"))
+        rename(*args, **options)
+
+    with world.disk.lock([world.target("a")], timeout=1):
+        step = watched_replace(world, "a", b"new ")
+        if moment == "after the read":
+            programs.append(start_append(world.root / "a"))
+        else:
+            monkeypatch.setattr(os, "replace", append_and_rename)
+        with pytest.raises(StaleFile):
+            world.apply(step)
+
+    assert [program.wait() for program in programs] == [0]
     assert (world.listing(), world.kept) == ({"a": b"old OUTSIDE"}, [])
 
 
