@@ -108,7 +108,7 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
         detector=chosen.detector,
     )
     if chosen.recover_on_open and chosen.editor is None:  # an editor answers only once the session is known to it
-        workspace.recover()
+        workspace.recover(timeout=0)  # what a stopped process holds is waited for only by calls that need it
     return workspace
 
 

@@ -5,7 +5,7 @@ Everything is a plain dictionary under one lock; the order of a dictionary is th
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal, TypeVar
@@ -89,7 +89,7 @@ class MemoryStore:
             refusal = self._find_refusal(intent, now=now)
             if refusal is not None:
                 return refusal
-            surprises = list(ledger_entries.find_outside_edits(intent, self._heads.get))
+            surprises = list(ledger_entries.find_outside_edits(intent, self._heads))
             for surprise in surprises:
                 if ledger_entries.is_stale_read(surprise, now=now, fence=fence, knows=self.knows_version):
                     return StaleRead(path=surprise.head.path, head=surprise.head)
@@ -106,8 +106,8 @@ class MemoryStore:
                 self._intents[intent_id] = replace(held, expires=self._clock().timestamp() + lease)
             return held is not None
 
-    def finish(self, intent_id: str, *, sightings: Sequence[Sighting] = ()) -> tuple[Entry, ...]:
-        """Turn the intent into ledger entries, heads, trash items and sightings."""
+    def finish(self, intent_id: str) -> tuple[Entry, ...]:
+        """Turn the intent into ledger entries, heads and trash items."""
         with self._lock:
             intent = self._take_intent(intent_id)
             timestamp = ledger_entries.utc_timestamp(self._clock())
@@ -116,7 +116,6 @@ class MemoryStore:
             )
             if intent.call.idempotency_key:
                 self._answers[intent.call.idempotency_key] = (intent.id, timestamp)
-            self._add_sightings(sightings, seq=len(self._entries) - len(entries), shown=timestamp)
             return entries
 
     def abort(self, intent_id: str, *, error_kind: str, message: str) -> tuple[Entry, ...]:
@@ -144,13 +143,27 @@ class MemoryStore:
                 for path in paths
             }
             earlier = self._replay_of(key) or next(same, None) if key else None
-            return StoreView(intents=self.open_intents(), earlier=earlier, records=records)
+            holding = tuple(
+                _busy_from_lease(lease, now)
+                for lease in leases
+                if not set(paths).isdisjoint(ledger_entries.touched_paths(lease.intent.changes))
+            )
+            return StoreView(holding=holding, earlier=earlier, records=records)
 
     def open_intents(self) -> tuple[Busy, ...]:
         """List every open intent, oldest first, with whether its owner is dead."""
         with self._lock:
             now = self._clock()
             return tuple(_busy_from_lease(lease, now) for lease in self._intents.values())
+
+    def dead_intents(self, *, limit: int, skip: Collection[str] = ()) -> tuple[Busy, ...]:
+        """List the oldest open intents whose owner is dead, without those to be skipped."""
+        dead = [busy for busy in self.open_intents() if busy.owner_is_dead and busy.intent.id not in skip]
+        return tuple(dead[:limit])
+
+    def is_open(self, intent_id: str) -> bool:
+        """Tell whether an intent is neither finished nor aborted nor withdrawn."""
+        return intent_id in self._intents
 
     def head_of(self, path: str) -> Head | None:
         """Return what the ledger last knew of a path."""
@@ -355,13 +368,19 @@ class MemoryStore:
         _drop_keys(self._sightings, [place for place in self._sightings if place[0] in sessions])
         _drop_keys(self._runs, [key for key, run in self._runs.items() if run.session in sessions])
 
-    def record_sightings(self, sightings: Sequence[Sighting], blobs: Sequence[Blob] = ()) -> None:
+    def record_sightings(
+        self, sightings: Sequence[Sighting], blobs: Sequence[Blob] = (), *, after_seq: int | None = None
+    ) -> None:
         """Remember what was shown."""
         _check_hashes(blobs)
         with self._lock:
             now = ledger_entries.utc_timestamp(self._clock())
             self._insert_blobs(blobs, stored=now)
-            self._add_sightings(sightings, seq=len(self._entries), shown=now)
+            seq = len(self._entries) if after_seq is None else after_seq
+            self._add_sightings(sightings, seq=seq, shown=now)
+
+    def flush_sightings(self) -> None:
+        """Write what was not written yet: nothing, here."""
 
     def list_sightings(self, session: str, path: str) -> tuple[Sighting, ...]:
         """List what a session was shown of a path, newest version first."""

@@ -67,18 +67,15 @@ def test_the_examples_set_every_field() -> None:
 
 @requirement("engine:ledger:entry")
 def test_an_entry_and_an_intent_survive_as_json() -> None:
-    text = ledger_entries.to_canonical_json(ledger_entries.entry_to_json(ENTRY))
+    text = ledger_entries.entry_text(ENTRY, ENTRY.seq)
     intent = Intent(
         id="i", call=CALL, changes=(CHANGE, Change(path="", before=None, after=None)), owner=ELSEWHERE, began="b"
     )
 
     assert ledger_entries.entry_from_json(ledger_entries.from_json(text), previous="p", hash="h") == ENTRY
-    assert (
-        ledger_entries.intent_from_json(
-            ledger_entries.from_json(ledger_entries.to_canonical_json(ledger_entries.intent_to_json(intent)))
-        )
-        == intent
-    )
+    assert ledger_entries.intent_from_text(ledger_entries.intent_text(intent)) == intent
+    for canonical in (text, ledger_entries.intent_text(intent)):
+        assert ledger_entries.to_canonical_json(ledger_entries.from_json(canonical)) == canonical
 
 
 @requirement("engine:ledger:chained", "session:turn:unhashed")

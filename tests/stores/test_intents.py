@@ -308,18 +308,19 @@ def test_a_deleted_path_has_a_head_without_a_version(store: Store, author: Autho
 def test_one_look_tells_what_a_write_must_know(store: Store) -> None:
     store.begin(intent("one", change("a", None, b"1")), [blob(b"1")], lease=10, fence=0)
     sighting = Sighting(session="s", path="a", sha256=sha(b"1"), spans=((1, 1),), whole=True)
-    store.finish("one", sightings=[sighting])
+    store.finish("one")
+    store.record_sightings([sighting])
     store.begin(intent("two", change("b", None, b"2"), asked=call(idempotency_key="k")), [], lease=10, fence=0)
 
     view = store.look(["a", "b"], session="s", idempotency_key="k")
 
-    assert [busy.intent.id for busy in view.intents] == ["two"]
+    assert [busy.intent.id for busy in view.holding] == ["two"]
     assert isinstance(view.earlier, Busy)
     assert view.records["a"].head == store.head_of("a")
     assert view.records["a"].sightings == store.list_sightings("s", "a") != ()
     assert view.records["b"] == PathRecord(key="b")
     assert store.look(["a"]) == StoreView(
-        intents=view.intents, earlier=None, records={"a": PathRecord(key="a", head=store.head_of("a"))}
+        holding=(), earlier=None, records={"a": PathRecord(key="a", head=store.head_of("a"))}
     )
 
 

@@ -61,7 +61,12 @@ def begin(name: str, asked: Call, changes: list[Change], fence: float) -> Step:
 
 
 def finish(name: str, shown: list[Sighting]) -> Step:
-    return lambda store, _: store.finish(name, sightings=shown)
+    def finish_and_see(store: Store, _: Clock) -> object:
+        entries = store.finish(name)
+        store.record_sightings(shown, after_seq=entries[0].seq - 1 if entries else 0)
+        return entries
+
+    return finish_and_see
 
 
 def abort(name: str) -> Step:
@@ -139,6 +144,7 @@ def everything(store: Store) -> object:
         LedgerQuery(session="s1", ok_only=True),
         LedgerQuery(undoes="i1"),
     ]
+    store.flush_sightings()
     return {
         "entries": [store.list_entries(query) for query in queries],
         "heads": [store.head_of(path) for path in PATHS],

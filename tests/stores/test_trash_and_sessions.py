@@ -98,6 +98,7 @@ def test_a_session_forgets_the_paths_it_saw_longest_ago(store: Store) -> None:
     store.record_sightings([sighting(f"{number}", b"x", (1, 1)) for number in range(PATHS_PER_SESSION)])
     store.record_sightings([sighting("0", b"x", (2, 2))])
     store.record_sightings([sighting("one more", b"x"), sighting("and another", b"x")])
+    store.flush_sightings()
 
     assert store.list_sightings("s", "1") == ()
     assert store.list_sightings("s", "2") == ()
@@ -109,7 +110,8 @@ def test_a_session_forgets_the_paths_it_saw_longest_ago(store: Store) -> None:
 @requirement("engine:store:intent")
 def test_a_finished_edit_was_seen_by_its_author(store: Store) -> None:
     store.begin(intent("c1", change("a", None, b"one")), [blob(b"one")], lease=10, fence=0)
-    store.finish("c1", sightings=[sighting("a", b"one", (1, 1))])
+    (entry,) = store.finish("c1")
+    store.record_sightings([sighting("a", b"one", (1, 1))], after_seq=entry.seq - 1)
 
     assert store.list_sightings("s", "a") == (sighting("a", b"one", (1, 1), seq=0),)
 

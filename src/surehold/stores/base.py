@@ -4,15 +4,15 @@
 
 Rules for every store:
 1. An intent is the lock of its paths, the write-ahead record and the idempotency record at once.
-2. `begin`, `finish`, `abort` and `record` are one durable transaction each. Sightings and sessions may be lost in a
-   power failure: the agent then reads again.
+2. `begin`, `finish`, `abort` and `record` are one durable transaction each. Sightings are written together, a moment
+   after they are recorded, and are known to this store at once; one that is lost means that the agent reads again.
 3. The ledger only grows. Every entry carries the hash of the one before it.
 4. An intent of a living owner is never settled by another process.
 5. A blob is immutable, named by its sha256 and checked against it when it is read.
 6. Safe to use from several threads and several processes at once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -241,10 +241,10 @@ class PathRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreView:
-    """What a write must know before it looks at its files, as of one moment."""
+    """What a call must know before it looks at its files, as of one moment."""
 
-    intents: tuple[Busy, ...]
-    """Every open intent, oldest first."""
+    holding: tuple[Busy, ...]
+    """The open intents that hold one of the paths; those of other paths are not looked at."""
     earlier: Replay | Busy | None
     """The first answer to a repeated call, or the attempt that is still open."""
     records: dict[str, PathRecord]
@@ -287,8 +287,8 @@ class Store(ServerRuns, Conversations, Protocol):
         """Extend the lease; False when the intent was settled by another process."""
         ...
 
-    def finish(self, intent_id: str, *, sightings: Sequence[Sighting] = ()) -> tuple[Entry, ...]:
-        """Turn the intent into ledger entries, heads, trash items and sightings. `StateUnavailable` if it is gone."""
+    def finish(self, intent_id: str) -> tuple[Entry, ...]:
+        """Turn the intent into ledger entries, heads and trash items. `StateUnavailable` if it is gone."""
         ...
 
     def withdraw(self, intent_id: str) -> None:
@@ -300,11 +300,19 @@ class Store(ServerRuns, Conversations, Protocol):
         ...
 
     def look(self, paths: Sequence[str], *, session: str = "", idempotency_key: str = "") -> StoreView:
-        """Return everything that a write of these paths must know first, in one transaction."""
+        """Return everything that a call on these paths must know first, in one transaction."""
         ...
 
     def open_intents(self) -> tuple[Busy, ...]:
-        """List every open intent, oldest first, with whether its owner is dead."""
+        """List every open intent, oldest first, with whether its owner is dead. For people: a call never asks for all."""
+        ...
+
+    def dead_intents(self, *, limit: int, skip: Collection[str] = ()) -> tuple[Busy, ...]:
+        """List the oldest open intents whose owner is dead, at most `limit`, without those whose ids are to be skipped."""
+        ...
+
+    def is_open(self, intent_id: str) -> bool:
+        """Tell whether an intent is neither finished nor aborted nor withdrawn."""
         ...
 
     def head_of(self, path: str) -> Head | None:
@@ -370,8 +378,14 @@ class Store(ServerRuns, Conversations, Protocol):
         """Mark items as emptied, so that `prune` may drop their bytes; return how many there were."""
         ...
 
-    def record_sightings(self, sightings: Sequence[Sighting], blobs: Sequence[Blob] = ()) -> None:
-        """Remember what was shown. Bounded: old versions of a path, and old sessions, are forgotten."""
+    def record_sightings(
+        self, sightings: Sequence[Sighting], blobs: Sequence[Blob] = (), *, after_seq: int | None = None
+    ) -> None:
+        """Remember what was shown after an entry, by default the newest. Nothing is waited for, and old ones are forgotten."""
+        ...
+
+    def flush_sightings(self) -> None:
+        """Write what was remembered but not written yet; it happens by itself after a moment, and in `close`."""
         ...
 
     def list_sightings(self, session: str, path: str) -> tuple[Sighting, ...]:

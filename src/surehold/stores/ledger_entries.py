@@ -2,9 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, cast
 
 from surehold.errors import StateTooNew
@@ -31,7 +32,7 @@ class ChainTip:
 
 def seal_entry(tip: ChainTip, entry: Entry) -> tuple[Entry, str]:
     seq = tip.seq + 1
-    body = to_canonical_json(entry_to_json(entry) | {"seq": seq})
+    body = entry_text(entry, seq)
     return replace(entry, seq=seq, previous=tip.hash, hash=chain_hash(tip.hash, body.encode("ascii"))), body
 
 
@@ -43,22 +44,21 @@ def from_json(text: str | bytes) -> Json:
     return cast("Json", json.loads(text))
 
 
-def entry_to_json(entry: Entry) -> Json:
-    """Return an entry without its two hashes."""
+def entry_text(entry: Entry, seq: int) -> str:
+    """Return the canonical JSON of an entry at its place, without its two hashes; call and change come first in it."""
     data: Json = {
-        "seq": entry.seq,
         "change_id": entry.change_id,
         "index": entry.index,
-        "timestamp": entry.timestamp,
-        "call": call_to_json(entry.call),
-        "change": change_to_json(entry.change),
         "ok": entry.ok,
+        "seq": seq,
+        "timestamp": entry.timestamp,
     }
     if entry.error_kind:
         data["error_kind"] = entry.error_kind
     if entry.message:
         data["message"] = entry.message
-    return data
+    rest = to_canonical_json(data).removeprefix("{")
+    return f'{{"call":{_call_text(entry.call)},"change":{_change_text(entry.change)},{rest}'
 
 
 def entry_from_json(data: Json, *, previous: str, hash: str) -> Entry:  # noqa: A002 - the field's own name
@@ -74,23 +74,42 @@ def _unknown_field_error(error: TypeError) -> StateTooNew:
     return StateTooNew("A newer Surehold wrote parts of this history.", cause=str(error))
 
 
-def intent_to_json(intent: Intent) -> Json:
-    return {
-        "id": intent.id,
-        "call": call_to_json(intent.call),
-        "changes": [change_to_json(change) for change in intent.changes],
-        "owner": _field_values(intent.owner),
-        "began": intent.began,
-    }
+def intent_text(intent: Intent) -> str:
+    """Return the canonical JSON of an intent."""
+    began, name = to_canonical_json(intent.began), to_canonical_json(intent.id)
+    call, owner = _call_text(intent.call), owner_text(intent.owner)
+    changes = ",".join(_change_text(change) for change in intent.changes)
+    return f'{{"began":{began},"call":{call},"changes":[{changes}],"id":{name},"owner":{owner}}}'
 
 
-def intent_from_json(data: Json) -> Intent:
+def intent_from_text(text: str) -> Intent:
+    data = from_json(text)
     try:
         call, owner = call_from_json(data["call"]), Owner(**data["owner"])
         changes = tuple(change_from_json(change) for change in data["changes"])
     except TypeError as error:
         raise _unknown_field_error(error) from None
     return Intent(id=data["id"], call=call, changes=changes, owner=owner, began=data["began"])
+
+
+@lru_cache(maxsize=8)
+def owner_text(owner: Owner) -> str:
+    return to_canonical_json(_field_values(owner))
+
+
+@lru_cache(maxsize=256)
+def owner_from_text(text: str) -> Owner:
+    return Owner(**from_json(text))
+
+
+@lru_cache(maxsize=8)  # an intent and its entries say the same
+def _call_text(call: Call) -> str:
+    return to_canonical_json(call_to_json(call))
+
+
+@lru_cache(maxsize=8)
+def _change_text(change: Change) -> str:
+    return to_canonical_json(change_to_json(change))
 
 
 def call_to_json(call: Call) -> Json:
@@ -146,11 +165,13 @@ def text_of(stored: bytes) -> str:
     return stored.decode("utf-8", "surrogateescape")
 
 
+@lru_cache(maxsize=64)
 def version_text(version: Version | None) -> str | None:
     """Return a version for a column; None means an absent file."""
     return None if version is None else to_canonical_json(version_to_json(version))
 
 
+@lru_cache(maxsize=64)
 def version_from_text(stored: str | None) -> Version | None:
     return None if stored is None else version_from_json(from_json(stored))
 
@@ -200,7 +221,7 @@ def touched_paths(changes: Iterable[Change]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for change in changes for path, _, _ in change.transitions()))
 
 
-def find_outside_edits(intent: Intent, head_of: Callable[[str], Head | None]) -> Iterator[OutsideEdit]:
+def find_outside_edits(intent: Intent, heads: Mapping[str, Head | None]) -> Iterator[OutsideEdit]:
     """Find where the ledger knew other bytes than the intent found.
 
     Only the first transition of a path speaks of the disk; a later one starts from what the first will leave there.
@@ -210,7 +231,7 @@ def find_outside_edits(intent: Intent, head_of: Callable[[str], Head | None]) ->
         for path, before, _ in change.transitions():
             found.setdefault(path, before)
     for path, version in found.items():
-        head = head_of(path)
+        head = heads.get(path)
         if head is not None and not head.has_bytes(version and version.sha256):
             yield OutsideEdit(head=head, found=version)
 

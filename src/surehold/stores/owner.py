@@ -2,9 +2,11 @@
 
 1. A process is called dead only when that is proven; in any doubt it counts as alive, and the lease decides.
 2. A pid is only meaningful inside its pid namespace, so a namespace of its own is part of the host's name.
+3. What was found out about an owner is believed for a moment: many callers ask about the same few processes.
 """
 
 import os
+import time
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +17,7 @@ _FIRST_PID_NAMESPACE = "pid:[4026531836]"  # a constant of Linux: the namespace 
 _STATE, _PARENT, _THREADS, _STARTED = 0, 1, 17, 19  # fields 3, 4, 20 and 22 of /proc/<pid>/stat, counted after the name
 _LAUNCHERS = frozenset({"uv", "uvx"})
 """Programs that run nothing but the one that they start, and wait for it: who started them is the parent."""
+_BELIEVED_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +64,16 @@ def is_dead(owner: Owner) -> bool:
         return False
     zombie = facts[_STATE] in {"Z", "X"} and int(facts[_THREADS]) <= 1
     return zombie or (owner.started not in {"", facts[_STARTED]})
+
+
+def was_dead_lately(owner: Owner) -> bool:
+    """Tell whether the owner no longer ran when that was last looked at, a tenth of a second ago at most."""
+    return _is_dead_since(owner, int(time.monotonic() / _BELIEVED_SECONDS))
+
+
+@lru_cache(maxsize=256)
+def _is_dead_since(owner: Owner, _moment: int) -> bool:
+    return is_dead(owner)
 
 
 @lru_cache(maxsize=2)

@@ -13,7 +13,7 @@ from surehold.text.quoted.styled_edit import StyledEdit
 from surehold.text.snapshot import Snapshot, Version
 from surehold.workspace.access.policy import PathRules
 from surehold.workspace.access.seen_lines import KnownFile
-from surehold.workspace.proposal import FileReceipt, Proposal, Receipt, SessionEdit, Sha256
+from surehold.workspace.proposal import FileReceipt, Proposal, Receipt, Sha256, depends_on_session
 
 _PLANNED_AHEAD_BYTES = 1 << 18
 """A change of many places in a file from this size on is worked out before the file is locked."""
@@ -83,7 +83,7 @@ class PlannedEdit:
 def plan_ahead(place: ResolvedProposal, read: Callable[[Target], Snapshot]) -> ResolvedProposal:
     """Work a change of many places out before others have to wait for it; refusals are left to the one under the lock."""
     edit = place.proposal.edit
-    if isinstance(edit, SessionEdit) or not _replaces_many(edit):
+    if depends_on_session(edit) or not _replaces_many(edit):
         return place
     with suppress(SureholdError):
         current = read(place.target)
@@ -105,11 +105,11 @@ def _replaces_many(edit: Edit) -> bool:
 
 
 def make_draft(
-    place: ResolvedProposal, known: KnownFile, displaced: Snapshot, *, in_place: bool, trash_id: str
+    place: ResolvedProposal, known: KnownFile, displaced: Snapshot, *, in_place: bool, new_id: Callable[[], str]
 ) -> Draft:
     """Check the proof, plan the edit, run the checks; raise when one of them refuses."""
     proposal, current = place.proposal, known.current
-    edit = proposal.edit.edit_for(known) if isinstance(proposal.edit, SessionEdit) else proposal.edit
+    edit = proposal.edit.edit_for(known) if depends_on_session(proposal.edit) else proposal.edit
     already = False
     try:
         proposal.proof.check(known)
@@ -129,7 +129,7 @@ def make_draft(
         raise
     warnings = tuple(w for check in proposal.checks for w in check(plan))
     replaces = place.to is None and plan.before.exists and plan.after.exists
-    change = replace(_build_change(place, plan, displaced, trash_id), in_place=in_place and replaces)
+    change = _build_change(place, plan, displaced, in_place=in_place and replaces, new_id=new_id)
     return Draft(
         place=place,
         plan=plan,
@@ -169,7 +169,9 @@ def _with_retry_details(stale: StaleFile, edit: Edit, known: KnownFile, base: by
     return stale
 
 
-def _build_change(place: ResolvedProposal, plan: EditPlan, displaced: Snapshot, trash_id: str) -> Change:
+def _build_change(
+    place: ResolvedProposal, plan: EditPlan, displaced: Snapshot, *, in_place: bool, new_id: Callable[[], str]
+) -> Change:
     proposal, to = place.proposal, place.to
     removes = not plan.after.exists or displaced.exists
     diff = diff_of_plan(plan, from_name=place.target.key, to_name=to.key if to else place.target.key)
@@ -183,8 +185,9 @@ def _build_change(place: ResolvedProposal, plan: EditPlan, displaced: Snapshot, 
         diff_truncated=diff.truncated,
         added=diff.added if diff.truncated else 0,
         removed=diff.removed if diff.truncated else 0,
-        trash_id=trash_id if removes and not proposal.permanent else "",
+        trash_id=new_id() if removes and not proposal.permanent else "",
         proposal_sha256=proposal.instead_of.sha256 if proposal.instead_of is not None else "",
+        in_place=in_place,
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol
 
 from surehold.errors import AlreadyExists, Cancelled, InvalidArgument, NotFound, StaleFile
 from surehold.stores.base import Call, Change, Entry, Operation
@@ -11,6 +11,9 @@ from surehold.text.plan import Check, Delete, Edit, EditPlan
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.paths import AnyPath
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 _SHA256_DIGITS = 64
 _ALL_MODE_BITS = 0o7777
@@ -124,13 +127,17 @@ def _refuse_absent(file: KnownFile) -> None:
         raise NotFound(f"`{file.path}` does not exist.", path=file.path)
 
 
-@runtime_checkable
 class SessionEdit(Protocol):
     """An edit that depends on what the session was shown, which is known only under the lock."""
 
     def edit_for(self, file: KnownFile) -> Edit:
         """Return the edit for the file as it is now."""
         ...
+
+
+def depends_on_session(edit: Edit | SessionEdit) -> "TypeIs[SessionEdit]":
+    """Tell the two kinds of edits apart; asking a protocol takes as long as planning a small edit."""
+    return hasattr(edit, "edit_for")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ _BACKGROUND_HASH_BYTES = 4 << 20
 
 
 class WorkspaceReader:
-    """Reads files; what a dead process left open is settled first."""
+    """Reads files; what a dead process left open at their paths is settled first."""
 
     def __init__(
         self,
@@ -106,9 +106,9 @@ class WorkspaceReader:
         return page
 
     def _look_at(self, target: Target) -> PathRecord:
-        """Return what the store knows of a path, after what dead processes left open was settled."""
+        """Return what the store knows of a path, after what a dead process left open there was settled."""
         view = self.store.look([target.key])
-        if dead := [busy for busy in view.intents if busy.owner_is_dead]:
+        if dead := [busy for busy in view.holding if busy.owner_is_dead]:
             self.recovery.settle_intents(dead, timeout=0)
             view = self.store.look([target.key])
         return view.records[target.key]

@@ -8,6 +8,7 @@
 5. Safe to run twice, and safe to be killed: every decision is made by looking at the bytes.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +22,7 @@ from surehold.text.lines import sha256_hex
 from surehold.text.snapshot import Version
 
 _BLOCK_BYTES = 512
+_PAGE_INTENTS = 100
 
 Direction = Literal["forward", "backward", "conflict", "gone", "failed"]
 
@@ -84,11 +86,22 @@ class Recovery:
         self._disk, self._store, self._limit = disk, store, limit
 
     def settle_dead(self, *, timeout: float) -> tuple[SettledIntent, ...]:
-        """Settle every intent whose owner is dead; one that cannot be settled is reported and stays open."""
-        return self.settle_intents([busy for busy in self._store.open_intents() if busy.owner_is_dead], timeout=timeout)
+        """Settle every intent whose owner is dead; one that cannot be settled is reported and stays open.
+
+        All of them together wait for locks as long as the timeout says: a stopped process keeps its own.
+        """
+        deadline = time.monotonic() + timeout
+        settled = list[SettledIntent]()
+        stuck = set[str]()
+        while page := self._store.dead_intents(limit=_PAGE_INTENTS, skip=stuck):
+            settled += self.settle_intents(page, timeout=deadline - time.monotonic())
+            stuck = {one.change_id for one in settled if one.direction == "failed"}
+        return tuple(settled)
 
     def settle_intents(self, dead: Sequence[Busy], *, timeout: float) -> tuple[SettledIntent, ...]:
-        return tuple(self._settle_intent(busy.intent, timeout) for busy in dead)
+        """Settle intents of dead owners; all of them together wait for locks as long as the timeout says."""
+        deadline = time.monotonic() + timeout
+        return tuple(self._settle_intent(busy.intent, max(deadline - time.monotonic(), 0)) for busy in dead)
 
     def _settle_intent(self, intent: Intent, timeout: float) -> SettledIntent:
         paths = paths_of(intent)
@@ -101,7 +114,7 @@ class Recovery:
     def settle_locked(self, intent: Intent, *, because: SureholdError | None = None) -> SettledIntent:
         """Close one intent whose paths are locked by the caller; `because` says why it failed, when that is known."""
         paths = paths_of(intent)
-        if not self.is_open(intent.id):
+        if not self._store.is_open(intent.id):
             return SettledIntent(change_id=intent.id, direction="gone", paths=paths)
         targets = [self._disk.resolve(path) for path in paths]
         for tag in (intent.id, _recovery_tag(intent)):  # an earlier recovery may have died too
@@ -177,9 +190,6 @@ class Recovery:
             return Create(target=spot.target, data=data, meta=spot.before.meta)
         mode = spot.before.meta.mode if spot.before.meta else None
         return Replace(target=spot.target, data=data, expected=spot.name, mode=mode)
-
-    def is_open(self, change_id: str) -> bool:
-        return any(busy.intent.id == change_id for busy in self._store.open_intents())
 
     def keep_outside(self, key: str, data: bytes) -> None:
         """Take bytes of an outside program that could not stay at their path into the history of that path."""

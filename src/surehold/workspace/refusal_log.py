@@ -7,14 +7,13 @@ from dataclasses import replace
 from surehold.errors import SureholdError
 from surehold.stores.base import Blob, Call, Change, LedgerQuery, Store
 from surehold.workspace.proposal import Receipt
-from surehold.workspace.recovery import Recovery
 
 
 class RefusalLog:
     """Records what did not happen, once per call. It never fails: the refusal itself is what the caller must hear about."""
 
-    def __init__(self, store: Store, recovery: Recovery) -> None:
-        self._store, self._recovery = store, recovery
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def record_paths(self, paths: Sequence[tuple[str, str]], call: Call, change_id: str, error: SureholdError) -> None:
         """Record a refused call by the paths it named, unless closing its intent did that, or will."""
@@ -33,7 +32,7 @@ class RefusalLog:
             self._record_changes([replace(one.change, trash_id="") for one in changed], call, change_id, error)
 
     def _record_changes(self, changes: Sequence[Change], call: Call, change_id: str, error: SureholdError) -> None:
-        if self._recovery.is_open(change_id) or self._store.list_entries(LedgerQuery(change_id=change_id, limit=1)):
+        if self._store.is_open(change_id) or self._store.list_entries(LedgerQuery(change_id=change_id, limit=1)):
             return
         for change in changes:
             self._store.record(

@@ -104,11 +104,12 @@ class Workspace:
         self, paths: Sequence[tuple[str, str]], call: Call, change_id: str, error: SureholdError
     ) -> None:
         """Write a refused call into the ledger."""
-        RefusalLog(self.store, self.reader.recovery).record_paths(paths, call, change_id, error)
+        RefusalLog(self.store).record_paths(paths, call, change_id, error)
 
-    def recover(self) -> tuple[SettledIntent, ...]:
-        """Close every change that a dead process left open. Safe to run twice."""
-        return self.reader.recovery.settle_dead(timeout=self.limits.lock_timeout)
+    def recover(self, *, timeout: float | None = None) -> tuple[SettledIntent, ...]:
+        """Close every change that a dead process left open. Safe to run twice; what is locked is waited for, or left."""
+        patience = self.limits.lock_timeout if timeout is None else timeout
+        return self.reader.recovery.settle_dead(timeout=patience)
 
     def permission(self, mode: Mode | None = None, approver: Approver | None = None) -> Permission:
         """Return what a new conversation may do; without a mode, an approver is asked if there is one."""

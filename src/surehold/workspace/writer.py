@@ -44,7 +44,6 @@ from surehold.workspace.draft import Draft, ResolvedProposal, disk_steps, make_d
 from surehold.workspace.paths import spelled_path
 from surehold.workspace.proposal import Absent, Proposal, Receipt
 from surehold.workspace.reader import WorkspaceReader
-from surehold.workspace.recovery import paths_of
 from surehold.workspace.refusal_log import RefusalLog
 
 ReadTarget = Callable[[Target], Snapshot]
@@ -71,7 +70,7 @@ class WorkspaceWriter:
     ) -> None:
         self._reader, self._disk, self._store = reader, reader.disk, reader.store
         self._names, self._limits, self._recovery = reader.names, reader.limits, reader.recovery
-        self._refusals = RefusalLog(reader.store, reader.recovery)
+        self._refusals = RefusalLog(reader.store)
         self._owner, self._clock, self._new_id = owner, clock, new_id
 
     def write(
@@ -135,7 +134,7 @@ class WorkspaceWriter:
         while True:
             with self._disk.lock(targets, timeout=max(deadline - time.monotonic(), 0)):  # 2
                 view = self._store.look([one.key for one in targets], session=call.session, idempotency_key=key)
-                dead = [busy for busy in view.intents if busy.owner_is_dead]
+                dead = [busy for busy in view.holding if busy.owner_is_dead]
                 if may_proceed or not dead:
                     read = (
                         self._reader.read_snapshot
@@ -168,7 +167,7 @@ class WorkspaceWriter:
         dry_run: bool,
     ) -> Receipt | Busy | StaleFile:
         """Do steps 3 to 10 under the lock, or say which other change must be over first, or who came in between."""
-        match view.earlier or _find_abandoned(view, places):
+        match view.earlier or next((busy for busy in view.holding if busy.owner_is_dead or not dry_run), None):
             case Replay(entries=entries):
                 return make_receipt([], entries=entries, replayed=True)
             case Busy() as busy:
@@ -246,7 +245,7 @@ class WorkspaceWriter:
         known = KnownFile(view.records[place.target.key], current, store=self._store, session=call.session)
         in_place = current.exists and self._disk.replaces_in_place(place.target)
         try:
-            return make_draft(place, known, displaced, in_place=in_place, trash_id=self._new_id())
+            return make_draft(place, known, displaced, in_place=in_place, new_id=self._new_id)
         except SureholdError as error:
             self._record_shown_by(error, place.proposal, known)
             if self._disk.shows_saved:
@@ -295,11 +294,14 @@ class WorkspaceWriter:
         steps = [step for one in drafts if one.changes_anything for step in disk_steps(one)]
         try:
             self._apply_steps(intent, steps, renew_if_overdue)
-            entries = self._store.finish(intent.id, sightings=sightings)
+            entries = self._store.finish(intent.id)
         except SureholdError as error:
             entries = self._settle_failed(intent, error)
             if not entries:
                 raise
+        if sightings:
+            with suppress(SureholdError):  # the change is made; a session that forgot what it saw reads again
+                self._store.record_sightings(sightings, after_seq=entries[0].seq - 1)
         return make_receipt([self._with_disk_warning(one) for one in drafts], entries=entries)
 
     def _with_disk_warning(self, one: Draft) -> Draft:
@@ -367,12 +369,6 @@ def _as_spelled(proposal: Proposal) -> Proposal:
 
 def _written_targets(places: Sequence[ResolvedProposal]) -> list[Target]:
     return [one.to or one.target for one in places if not isinstance(one.proposal.edit, Delete)]
-
-
-def _find_abandoned(view: StoreView, places: Sequence[ResolvedProposal]) -> Busy | None:
-    """Return an open intent of a dead process that touches these files: it must be settled first."""
-    keys = {target.key for place in places for target in place.targets}
-    return next((b for b in view.intents if b.owner_is_dead and keys.intersection(paths_of(b.intent))), None)
 
 
 def _give_up_after(deadline: float, busy: Busy) -> None:

@@ -112,9 +112,11 @@ def _raw_dictionary(dictionary: bytes) -> Any:
 
 
 _ROW_LIMIT_BYTES = 64 * 1024
-_CHECKED_BYTES = 1 << 20  # names of larger bytes are only checked when they are read: hashing is most of the work
+_CHECKED_BYTES = 1 << 16  # names of larger bytes are only checked when they are read: hashing is most of the work
 _DELTA_LIMIT_BYTES = 1024 * 1024  # a delta cannot be a file (2), and saves at least as much as it takes
 
+
+_LATELY_STORED = 64
 
 PreparedBlob = tuple[Blob, bytes | None]
 """A blob, and its packing if it was not stored yet."""
@@ -133,6 +135,24 @@ class Blobs:
     def __init__(self, folder: Path, *, fsync: bool) -> None:
         self.folder = folder
         self._fsync = fsync
+        self._lately = dict[str, int]()
+        """The depths of the versions stored last; whether they are still there is asked when they are needed."""
+
+    def pack_lately(self, blobs: Sequence[Blob]) -> list[PreparedBlob] | None:
+        """Pack new versions of what was stored a moment ago, without asking the database; None if it must be asked."""
+        at_hand = {blob.sha256: blob.data for blob in blobs}
+        prepared: list[PreparedBlob] = []
+        for blob in blobs:
+            if blob.sha256 in self._lately:
+                prepared.append((blob, None))
+            elif blob.base in at_hand and self._lately.get(blob.base, MAX_DEPTH) < MAX_DEPTH:
+                packed = _pack_blob(blob, at_hand[blob.base])
+                if _needs_file(packed):
+                    return None
+                prepared.append((blob, packed))
+            else:
+                return None
+        return prepared
 
     def pack_new(self, connection: sqlite3.Connection, blobs: Sequence[Blob]) -> list[PreparedBlob]:
         """Pack what is not stored yet, and put large packings on the disk; nothing is stored by that alone."""
@@ -154,17 +174,25 @@ class Blobs:
         return prepared
 
     def insert_blobs(self, connection: sqlite3.Connection, prepared: Sequence[PreparedBlob], *, stored: str) -> None:
+        states = dict[str, _BlobState | None]()
         for blob, early in prepared:
-            there = self._blob_state(connection, blob.sha256)
+            there = states[blob.sha256] = self._blob_state(connection, blob.sha256)
             if there is not None and there.whole:
                 continue
             packed, depth = early, 0
             if packed is not None and base_of(packed):
-                base = self._blob_state(connection, base_of(packed))
+                name = base_of(packed)
+                base = states[name] if name in states else self._blob_state(connection, name)
                 depth = MAX_DEPTH + 1 if base is None else base.depth + 1
             if packed is None or depth > MAX_DEPTH or there is not None:
                 packed, depth = pack_full(blob.data), 0
             self.put_row(connection, blob.sha256, len(blob.data), packed, depth=depth, stored=stored)
+            states[blob.sha256] = _BlobState(depth=depth, whole=True)
+        for name, state in states.items():
+            if state is not None:
+                self._lately[name] = state.depth
+        while len(self._lately) > _LATELY_STORED:
+            self._lately.pop(next(iter(self._lately)), None)
 
     def put_row(
         self, connection: sqlite3.Connection, sha256: str, size: int, packed: bytes, *, depth: int, stored: str

@@ -182,6 +182,7 @@ class Database:
 
     def __init__(self, state_dir: Path, *, durability: Durability) -> None:
         self.path = state_dir / "state.db"
+        self._log_path = state_dir / "state.db-wal"
         self._lock = state_dir / "state.lock"
         self._durable = "FULL" if durability == "full" else "OFF"
         self._relaxed = "NORMAL" if durability == "full" else "OFF"
@@ -298,7 +299,7 @@ class Database:
         return state_errors.history_replaced_error(self.path)
 
     def _check_log(self) -> None:
-        found = _file_identity(self.path.with_name(f"{self.path.name}-wal"))
+        found = _file_identity(self._log_path)
         self._log = self._log or found
         if found != self._log:
             raise self._mark_replaced()
@@ -373,7 +374,7 @@ def sync_folder(folder: Path) -> None:
 
 def _file_identity(path: Path) -> tuple[int, int] | None:
     try:
-        facts = path.stat()
+        facts = os.stat(path)  # noqa: PTH116 - no pathlib in the hot path
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

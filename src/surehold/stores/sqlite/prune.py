@@ -92,7 +92,7 @@ class BlobPruner:
         versions = connection.execute(_KEPT_VERSIONS)
         needed.update(ledger_entries.from_json(version)["sha256"] for (version,) in versions)
         for (body,) in connection.execute("SELECT body FROM intents"):
-            for change in ledger_entries.intent_from_json(ledger_entries.from_json(body)).changes:
+            for change in ledger_entries.intent_from_text(body).changes:
                 needed.update(ledger_entries.version_hashes(change))
         kept = f"SELECT sha256 FROM sightings WHERE number NOT IN (SELECT number {_OLD_SIGHTINGS})"  # noqa: S608 - constants
         needed.update(sha256 for (sha256,) in connection.execute(kept, cutoff))

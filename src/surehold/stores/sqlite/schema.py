@@ -13,7 +13,13 @@ from pathlib import Path
 from surehold.errors import StateTooNew, StateUnavailable
 from surehold.stores.sqlite import state_errors
 
-MIGRATIONS = ("0001_init.sql", "0002_anchored_lines.sql", "0003_server_runs.sql", "0004_turns.sql")
+MIGRATIONS = (
+    "0001_init.sql",
+    "0002_anchored_lines.sql",
+    "0003_server_runs.sql",
+    "0004_turns.sql",
+    "0005_intent_owners.sql",
+)
 LATEST = len(MIGRATIONS)
 
 _FOLDER = Path(__file__).parent / "migrations"

@@ -2,16 +2,17 @@
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
+from functools import lru_cache
 
 from surehold.stores.base import Sighting
 from surehold.stores.conversations import SessionTurn
 from surehold.stores.ledger_entries import text_of, to_canonical_json, to_key
 from surehold.stores.owner import Owner
 from surehold.stores.server_runs import ServerRun
-from surehold.text.lines import merge_ranges
+from surehold.text.lines import LineRanges, merge_ranges
 
 VERSIONS_PER_PATH = 8
 PATHS_PER_SESSION = 2_000
@@ -28,6 +29,18 @@ def merge_sightings(known: Sighting | None, shown: Sighting, *, seq: int) -> Sig
         anchored=merge_ranges((*known.anchored, *shown.anchored)),
         seq=known.seq,
     )
+
+
+def with_later_sightings(versions: Sequence[Sighting], later: Iterable[Sighting]) -> tuple[Sighting, ...]:
+    """Return the versions of one path, newest first, as they are after later sightings were added, oldest first."""
+    found = {one.sha256: one for one in reversed(versions)}
+    first = min((one.seq for one in versions), default=None)
+    for one in later:
+        first = one.seq if first is None else first
+        found[one.sha256] = merge_sightings(found.pop(one.sha256, None), one, seq=first)
+        for sha256 in versions_to_forget([*reversed(found.values())]) if len(found) > VERSIONS_PER_PATH else ():
+            del found[sha256]
+    return tuple(reversed(found.values()))
 
 
 def versions_to_forget(versions: Sequence[Sighting]) -> list[str]:
@@ -71,14 +84,14 @@ _INSERT_SIGHTING = (
 )
 
 
-def add_sightings(connection: sqlite3.Connection, sightings: Sequence[Sighting], *, seq: int, shown: str) -> None:
-    """Add sightings to those of the same version, and forget the oldest beyond the bounds."""
-    for sighting in sightings:
+def add_sightings(connection: sqlite3.Connection, sightings: Iterable[tuple[Sighting, str]]) -> None:
+    """Add sightings, each with the moment it was shown, to those of the same version; forget the oldest beyond the bounds."""
+    for sighting, shown in sightings:
         place = (to_key(sighting.session), to_key(sighting.path))
         rows = connection.execute(f"{_SELECT_SIGHTINGS} AND sha256 = ?", (*place, sighting.sha256)).fetchall()
         known = _sighting_from_row(sighting.session, sighting.path, rows[0]) if rows else None
         (first,) = connection.execute(_SELECT_FIRST_SEQ, place).fetchone()
-        merged = merge_sightings(known, sighting, seq=seq if first is None else first)
+        merged = merge_sightings(known, sighting, seq=sighting.seq if first is None else first)
         spans, anchored = json.dumps(merged.spans), json.dumps(merged.anchored)
         row = (*place, merged.sha256, spans, int(merged.whole), anchored, merged.seq, shown)
         connection.execute(_INSERT_SIGHTING, row)
@@ -97,11 +110,16 @@ def _sighting_from_row(session: str, path: str, row: tuple[str, str, int, str, i
         session=session,
         path=path,
         sha256=sha256,
-        spans=tuple(map(tuple, json.loads(spans))),
+        spans=_ranges_from_text(spans),
         whole=bool(whole),
-        anchored=tuple(map(tuple, json.loads(anchored))),
+        anchored=_ranges_from_text(anchored),
         seq=seq,
     )
+
+
+@lru_cache(maxsize=512)  # most versions of a file were shown in the same lines as the one before
+def _ranges_from_text(text: str) -> LineRanges:
+    return tuple((first, last) for first, last in json.loads(text))
 
 
 def _forget_surplus(connection: sqlite3.Connection, sighting: Sighting, place: tuple[bytes, bytes]) -> None:
@@ -177,7 +195,7 @@ def join_sessions(connection: sqlite3.Connection, joined: Sequence[str], session
         ).fetchall()
         for path, *facts, shown in rows:
             sighting = _sighting_from_row(session, text_of(path), tuple(facts))
-            add_sightings(connection, [sighting], seq=sighting.seq, shown=shown)
+            add_sightings(connection, [(sighting, shown)])
         connection.execute("DELETE FROM sightings WHERE session = ?", (to_key(name),))
         connection.execute("UPDATE server_runs SET session = ? WHERE session = ?", (to_key(session), to_key(name)))
 

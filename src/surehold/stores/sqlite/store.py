@@ -7,7 +7,7 @@
 """
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -42,6 +42,7 @@ from surehold.stores.server_runs import ServerRun, choose_session
 from surehold.stores.sqlite import session_tables, tables
 from surehold.stores.sqlite.blobs import Blobs, PreparedBlob
 from surehold.stores.sqlite.database import Database, Durability
+from surehold.stores.sqlite.sighting_buffer import ShownSighting, SightingBuffer
 from surehold.text.snapshot import Version
 
 _SELECT_TRASH = "SELECT id, path, version, change_id, trashed, agent, session, state FROM trash"
@@ -63,6 +64,7 @@ class SqliteStore:
         self._clock, self._idle = clock, idle
         self._database = Database(state_dir, durability=durability)
         self._blobs = Blobs(state_dir / "blobs", fsync=durability == "full")
+        self._buffer = SightingBuffer(self._write_sightings)
         self._newest: Intent | None = None
         """The intent opened last: nearly always the next to be finished, which then need not be read again."""
 
@@ -73,19 +75,29 @@ class SqliteStore:
         with self._database.write_transaction() as connection:
             now = self._clock()
             timestamp = ledger_entries.utc_timestamp(now)
-            replay = _replay_of(connection, intent.call.idempotency_key)
-            if refusal := replay or tables.find_conflict(connection, intent, now=now):
+            seen = {
+                path: tables.look_at_path(connection, path) for path in ledger_entries.touched_paths(intent.changes)
+            }
+            holding = (tables.find_by_id(connection, holder, now) for _, holder in seen.values() if holder)
+            earlier = _earlier_attempt(connection, intent.call.idempotency_key, now)
+            if refusal := earlier or next(holding, None):
                 return refusal
-            surprises = list(ledger_entries.find_outside_edits(intent, partial(tables.read_head, connection)))
+            heads = {path: head for path, (head, _) in seen.items()}
+            surprises = list(ledger_entries.find_outside_edits(intent, heads))
             knows = partial(tables.knows_version, connection)
             for surprise in surprises:
                 if ledger_entries.is_stale_read(surprise, now=now, fence=fence, knows=knows):
                     return StaleRead(path=surprise.head.path, head=surprise.head)
+            try:
+                tables.add_intent(connection, intent, expires=now.timestamp() + lease)
+            except sqlite3.IntegrityError:
+                if same := tables.find_by_id(connection, to_key(intent.id), now):
+                    return same
+                raise
             external = tuple(
                 tables.append_outside(connection, one.head, one.found, timestamp=timestamp) for one in surprises
             )
             self._blobs.insert_blobs(connection, prepared, stored=timestamp)
-            tables.add_intent(connection, intent, expires=now.timestamp() + lease)
         self._newest = intent
         return Begun(external=external)
 
@@ -93,7 +105,7 @@ class SqliteStore:
         with self._database.write_transaction(durable=False) as connection:
             return tables.renew_lease(connection, intent_id, expires=self._clock().timestamp() + lease)
 
-    def finish(self, intent_id: str, *, sightings: Sequence[Sighting] = ()) -> tuple[Entry, ...]:
+    def finish(self, intent_id: str) -> tuple[Entry, ...]:
         with self._database.write_transaction() as connection:
             timestamp = ledger_entries.utc_timestamp(self._clock())
             intent = tables.take_intent(connection, intent_id, known=self._newest)
@@ -106,9 +118,6 @@ class SqliteStore:
                     "INSERT OR REPLACE INTO answers (idempotency_key, change_id, timestamp) VALUES (?, ?, ?)",
                     (to_key(intent.call.idempotency_key), to_key(intent.id), timestamp),
                 )
-            if sightings:
-                seq = tables.read_tip(connection).seq - len(entries)
-                session_tables.add_sightings(connection, sightings, seq=seq, shown=timestamp)
             return entries
 
     def abort(self, intent_id: str, *, error_kind: str, message: str) -> tuple[Entry, ...]:
@@ -126,21 +135,35 @@ class SqliteStore:
 
     def look(self, paths: Sequence[str], *, session: str = "", idempotency_key: str = "") -> StoreView:
         now = self._clock()
+        # Before the rows: what is written in between is then seen twice, which changes nothing, but not missed.
+        unwritten = {path: self._buffer.sightings_of(session, path) for path in paths if session}
         with self._database.read_transaction() as connection:
-            records = {
-                path: PathRecord(
-                    key=path,
-                    head=tables.read_head(connection, path),
-                    sightings=session_tables.sightings_of_path(connection, session, path) if session else (),
-                )
-                for path in paths
-            }
-            earlier = _replay_of(connection, idempotency_key) or tables.find_by_key(connection, idempotency_key, now)
-            return StoreView(intents=tables.list_open(connection, now=now), earlier=earlier, records=records)
+            seen = {path: tables.look_at_path(connection, path) for path in paths}
+            shown = {path: session_tables.sightings_of_path(connection, session, path) for path in paths if session}
+            earlier = _earlier_attempt(connection, idempotency_key, now)
+            holders = dict.fromkeys(holder for _, holder in seen.values() if holder is not None)
+            holding = [tables.find_by_id(connection, holder, now) for holder in holders]
+        records = {
+            path: PathRecord(
+                key=path,
+                head=head,
+                sightings=session_tables.with_later_sightings(shown[path], unwritten[path]) if session else (),
+            )
+            for path, (head, _) in seen.items()
+        }
+        return StoreView(holding=tuple(filter(None, holding)), earlier=earlier, records=records)
 
     def open_intents(self) -> tuple[Busy, ...]:
         with self._database.read_transaction() as connection:
             return tables.list_open(connection, now=self._clock())
+
+    def dead_intents(self, *, limit: int, skip: Collection[str] = ()) -> tuple[Busy, ...]:
+        with self._database.read_transaction() as connection:
+            return tables.list_dead(connection, now=self._clock(), limit=limit, skip=skip)
+
+    def is_open(self, intent_id: str) -> bool:
+        with self._database.read_transaction() as connection:
+            return tables.is_open(connection, intent_id)
 
     def head_of(self, path: str) -> Head | None:
         with self._database.read_transaction() as connection:
@@ -168,8 +191,8 @@ class SqliteStore:
     def note_outside(self, path: str, found: Version | None, blobs: Sequence[Blob], *, fence: float) -> Entry | None:
         prepared = self._prepare_blobs(blobs)
         with self._database.write_transaction() as connection:
-            head, now = tables.read_head(connection, path), self._clock()
-            if head is None or head.has_bytes(found and found.sha256) or tables.is_locked(connection, path):
+            (head, holder), now = tables.look_at_path(connection, path), self._clock()
+            if head is None or holder is not None or head.has_bytes(found and found.sha256):
                 return None
             edit, knows = ledger_entries.OutsideEdit(head=head, found=found), partial(tables.knows_version, connection)
             if ledger_entries.is_stale_read(edit, now=now, fence=fence, knows=knows):
@@ -215,6 +238,8 @@ class SqliteStore:
             connection.execute("UPDATE blobs SET stored = ? WHERE sha256 = ?", (stored, blob.sha256))
 
     def read_blob(self, sha256: str) -> bytes:
+        if (waiting := self._buffer.find_blob(sha256)) is not None:
+            return waiting
         try:
             with self._database.read_transaction() as connection:
                 return self._blobs.load_blob(connection, sha256)
@@ -224,12 +249,15 @@ class SqliteStore:
                 return self._blobs.load_blob(connection, sha256)
 
     def has_blob(self, sha256: str) -> bool:
+        if self._buffer.find_blob(sha256) is not None:
+            return True
         with self._database.read_transaction() as connection:
             return self._blobs.has_blob(connection, sha256)
 
     def prune(self, *, before: str, dry_run: bool = False) -> Pruned:
         from surehold.stores.sqlite.prune import BlobPruner
 
+        self._buffer.flush()
         sweep = BlobPruner(blobs=self._blobs, before=ledger_entries.normalize_timestamp(before), now=self._clock())
         with self._database.write_transaction() as connection:
             pruned = sweep.drop_rows(connection, dry_run=dry_run)
@@ -255,6 +283,7 @@ class SqliteStore:
 
     def open_session(self, session: SessionRow) -> None:
         """Remember a session; opening it again only shows that it is in use. What idle ones were shown is forgotten."""
+        self._buffer.flush()
         with self._database.write_transaction(durable=False) as connection:
             self._forget_idle(connection)
             now = ledger_entries.utc_timestamp(self._clock())
@@ -281,18 +310,29 @@ class SqliteStore:
         with self._database.read_transaction() as connection:
             return session_tables.turns_of_session(connection, session_id)
 
-    def record_sightings(self, sightings: Sequence[Sighting], blobs: Sequence[Blob] = ()) -> None:
-        prepared = self._prepare_blobs(blobs)
-        with self._database.write_transaction(durable=False) as connection:
-            now = ledger_entries.utc_timestamp(self._clock())
-            self._blobs.insert_blobs(connection, prepared, stored=now)
-            session_tables.add_sightings(connection, sightings, seq=tables.read_tip(connection).seq, shown=now)
+    def record_sightings(
+        self, sightings: Sequence[Sighting], blobs: Sequence[Blob] = (), *, after_seq: int | None = None
+    ) -> None:
+        if after_seq is None:
+            with self._database.read_transaction() as connection:
+                after_seq = tables.read_tip(connection).seq
+        shown = ledger_entries.utc_timestamp(self._clock())
+        self._buffer.add([(replace(one, seq=after_seq), shown) for one in sightings], blobs)
+
+    def flush_sightings(self) -> None:
+        self._buffer.flush()
 
     def list_sightings(self, session: str, path: str) -> tuple[Sighting, ...]:
-        with self._database.read_transaction() as connection:
-            return session_tables.sightings_of_path(connection, session, path)
+        return self.look([path], session=session).records[path].sightings
+
+    def _write_sightings(self, sightings: Sequence[ShownSighting], blobs: Sequence[Blob]) -> None:
+        prepared = self._prepare_blobs(blobs)
+        with self._database.write_transaction(durable=False) as connection:
+            self._blobs.insert_blobs(connection, prepared, stored=ledger_entries.utc_timestamp(self._clock()))
+            session_tables.add_sightings(connection, sightings)
 
     def claim_session(self, run: ServerRun, *, fresh: str) -> str:
+        self._buffer.flush()
         with self._database.write_transaction(durable=False) as connection:
             self._forget_idle(connection)
             found = choose_session(run.client, session_tables.runs_like(connection, run), is_dead=is_dead)
@@ -307,14 +347,15 @@ class SqliteStore:
             session_tables.put_run(connection, replace(run, ended=ledger_entries.utc_timestamp(self._clock())))
 
     def close(self) -> None:
+        self._buffer.close()
         self._database.close()
 
     def _forget_idle(self, connection: sqlite3.Connection) -> None:
         session_tables.forget_idle(connection, cutoff=ledger_entries.utc_timestamp(self._clock() - self._idle))
 
     def _prepare_blobs(self, blobs: Sequence[Blob]) -> list[PreparedBlob]:
-        if not blobs:
-            return []
+        if (lately := self._blobs.pack_lately(blobs)) is not None:
+            return lately
         with self._database.read_transaction() as connection:
             return self._blobs.pack_new(connection, blobs)
 
@@ -339,13 +380,15 @@ class SqliteStore:
                 checked += 1
 
 
-def _replay_of(connection: sqlite3.Connection, idempotency_key: str) -> Replay | None:
+def _earlier_attempt(connection: sqlite3.Connection, idempotency_key: str, now: datetime) -> Replay | Busy | None:
     if not idempotency_key:
         return None
     row = connection.execute(
         "SELECT change_id FROM answers WHERE idempotency_key = ?", (to_key(idempotency_key),)
     ).fetchone()
-    return None if row is None else Replay(entries=tables.entries_of_change(connection, text_of(row[0])))
+    if row is None:
+        return tables.find_by_key(connection, idempotency_key, now)
+    return Replay(entries=tables.entries_of_change(connection, text_of(row[0])))
 
 
 def _trash_item_from_row(row: tuple[bytes, bytes, str, bytes, str, bytes, bytes, str]) -> TrashItem:

@@ -1,14 +1,14 @@
 """Rows of the database: ledger entries and heads, open intents. Each function is a few statements."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Any
 
 from surehold.stores import ledger_entries
 from surehold.stores.base import Busy, Entry, Head, Intent, LedgerCheck, LedgerQuery, WriterSpan
-from surehold.stores.ledger_entries import entry_columns, to_key, version_from_text, version_text
-from surehold.stores.owner import is_dead
+from surehold.stores.ledger_entries import entry_columns, text_of, to_key, version_from_text, version_text
+from surehold.stores.owner import was_dead_lately
 from surehold.stores.sqlite.state_errors import intent_gone_error
 from surehold.text.snapshot import Version
 
@@ -28,6 +28,10 @@ _PLAIN_CONDITIONS = {
     "after_seq": "seq > :after_seq",
     "ok_only": "ok = 1",
 }
+_LOOK_AT_PATH = (
+    "SELECT version, writer, seq, timestamp, intent FROM (SELECT ? AS path)"
+    " LEFT JOIN heads USING (path) LEFT JOIN locks USING (path)"
+)
 _PUT_HEAD = "INSERT OR REPLACE INTO heads (path, version, writer, seq, timestamp) VALUES (?, ?, ?, ?, ?)"
 _PUT_TRASH = (
     "INSERT OR REPLACE INTO trash (id, path, version, change_id, trashed, agent, session, state)"
@@ -71,12 +75,15 @@ def append_kept(connection: sqlite3.Connection, path: str, kept: Version, *, tim
 
 
 def read_head(connection: sqlite3.Connection, path: str) -> Head | None:
-    row = connection.execute(
-        "SELECT version, writer, seq, timestamp FROM heads WHERE path = ?", (to_key(path),)
-    ).fetchone()
-    if row is None:
-        return None
-    return Head(path=path, version=version_from_text(row[0]), writer=row[1], seq=row[2], timestamp=row[3])
+    return look_at_path(connection, path)[0]
+
+
+def look_at_path(connection: sqlite3.Connection, path: str) -> tuple[Head | None, bytes | None]:
+    """Return what the ledger last knew of a path, and which open intent holds it."""
+    version, writer, seq, timestamp, intent = connection.execute(_LOOK_AT_PATH, (to_key(path),)).fetchone()
+    if seq is None:
+        return None, intent
+    return Head(path=path, version=version_from_text(version), writer=writer, seq=seq, timestamp=timestamp), intent
 
 
 def knows_version(connection: sqlite3.Connection, path: str, sha256: str) -> bool:
@@ -197,18 +204,20 @@ def _entry_from_row(body: str | bytes, previous: str, own: str) -> Entry:
 
 
 def add_intent(connection: sqlite3.Connection, intent: Intent, *, expires: float) -> None:
+    key = to_key(intent.id)
     connection.execute(
-        "INSERT INTO intents (id, idempotency_key, expires, body) VALUES (?, ?, ?, ?)",
+        "INSERT INTO intents (id, idempotency_key, expires, owner, body) VALUES (?, ?, ?, ?, ?)",
         (
-            to_key(intent.id),
+            key,
             to_key(intent.call.idempotency_key),
             expires,
-            ledger_entries.to_canonical_json(ledger_entries.intent_to_json(intent)),
+            ledger_entries.owner_text(intent.owner),
+            ledger_entries.intent_text(intent),
         ),
     )
     connection.executemany(
         "INSERT INTO locks (path, intent) VALUES (?, ?)",
-        [(to_key(path), to_key(intent.id)) for path in ledger_entries.touched_paths(intent.changes)],
+        [(to_key(path), key) for path in ledger_entries.touched_paths(intent.changes)],
     )
 
 
@@ -223,8 +232,8 @@ def take_intent(connection: sqlite3.Connection, intent_id: str, *, known: Intent
     return intent
 
 
-def is_locked(connection: sqlite3.Connection, path: str) -> bool:
-    return connection.execute("SELECT 1 FROM locks WHERE path = ?", (to_key(path),)).fetchone() is not None
+def is_open(connection: sqlite3.Connection, intent_id: str) -> bool:
+    return connection.execute("SELECT 1 FROM intents WHERE id = ?", (to_key(intent_id),)).fetchone() is not None
 
 
 def renew_lease(connection: sqlite3.Connection, intent_id: str, *, expires: float) -> bool:
@@ -233,23 +242,15 @@ def renew_lease(connection: sqlite3.Connection, intent_id: str, *, expires: floa
     return changed.rowcount > 0
 
 
-def find_conflict(connection: sqlite3.Connection, intent: Intent, *, now: datetime) -> Busy | None:
-    """Find an open intent that has the same key, a path in common, or the same id."""
-    if connection.execute("SELECT 1 FROM intents LIMIT 1").fetchone() is None:
-        return None
-    if same := find_by_key(connection, intent.call.idempotency_key, now):
-        return same
-    for path in ledger_entries.touched_paths(intent.changes):
-        holders = _select_intents(connection, now, "id = (SELECT intent FROM locks WHERE path = ?)", to_key(path))
-        if holders:
-            return holders[0]
-    return next(iter(_select_intents(connection, now, "id = ?", to_key(intent.id))), None)
+def find_by_id(connection: sqlite3.Connection, intent_id: bytes, now: datetime) -> Busy | None:
+    return next(iter(_select_intents(connection, now, "id = ?", intent_id)), None)
 
 
 def find_by_key(connection: sqlite3.Connection, idempotency_key: str, now: datetime) -> Busy | None:
     if not idempotency_key:
         return None
-    return next(iter(_select_intents(connection, now, "idempotency_key = ?", to_key(idempotency_key))), None)
+    where = "idempotency_key = ? AND idempotency_key != x''"  # as the index says it
+    return next(iter(_select_intents(connection, now, where, to_key(idempotency_key))), None)
 
 
 def list_open(connection: sqlite3.Connection, *, now: datetime) -> tuple[Busy, ...]:
@@ -257,17 +258,33 @@ def list_open(connection: sqlite3.Connection, *, now: datetime) -> tuple[Busy, .
     return _select_intents(connection, now, "1")
 
 
+def list_dead(connection: sqlite3.Connection, *, now: datetime, limit: int, skip: Collection[str]) -> tuple[Busy, ...]:
+    """List the oldest open intents whose owner is dead; the bodies of others are not read."""
+    owners = [owner for (owner,) in connection.execute("SELECT DISTINCT owner FROM intents WHERE owner != ''")]
+    dead = {owner for owner in owners if was_dead_lately(ledger_entries.owner_from_text(owner))}
+    found = list[Busy]()
+    for number, key, owner, expires in connection.execute(
+        "SELECT number, id, owner, expires FROM intents ORDER BY number"
+    ):
+        if (expires <= now.timestamp() or owner in dead) and text_of(key) not in skip:
+            (body,) = connection.execute("SELECT body FROM intents WHERE number = ?", (number,)).fetchone()
+            found.append(Busy(intent=ledger_entries.intent_from_text(body), owner_is_dead=True))
+            if len(found) >= limit:
+                break
+    return tuple(found)
+
+
 def _read_intent(connection: sqlite3.Connection, intent_id: str) -> Intent:
     row = connection.execute("SELECT body FROM intents WHERE id = ?", (to_key(intent_id),)).fetchone()
     if row is None:
         raise intent_gone_error(intent_id)
-    return ledger_entries.intent_from_json(ledger_entries.from_json(row[0]))
+    return ledger_entries.intent_from_text(row[0])
 
 
 def _select_intents(connection: sqlite3.Connection, now: datetime, where: str, *values: bytes) -> tuple[Busy, ...]:
     query = f"SELECT body, expires FROM intents WHERE {where} ORDER BY number"  # noqa: S608 - constants
     found = list[Busy]()
     for body, expires in connection.execute(query, values).fetchall():
-        intent = ledger_entries.intent_from_json(ledger_entries.from_json(body))
-        found.append(Busy(intent=intent, owner_is_dead=expires <= now.timestamp() or is_dead(intent.owner)))
+        intent = ledger_entries.intent_from_text(body)
+        found.append(Busy(intent=intent, owner_is_dead=expires <= now.timestamp() or was_dead_lately(intent.owner)))
     return tuple(found)

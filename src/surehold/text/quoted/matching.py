@@ -93,11 +93,14 @@ class Haystack:
         return self._find_by_quotes(needle) if not matches.count and self._quotes else matches
 
     def _find_exact(self, needle: bytes) -> Iterator[TextMatch]:
-        if self._is_always_whole(needle):
-            found = re.compile(re.escape(needle)).finditer(self._data, self._begin)
-            yield from (TextMatch(*match.span()) for match in found)
-            return
         at = self._data.find(needle, self._begin)
+        if at >= 0 and self._is_always_whole(needle):
+            end = at + len(needle)
+            yield TextMatch(at, end)
+            if (at := self._data.find(needle, end)) >= 0:  # a pattern is worth compiling only for many places
+                found = re.compile(re.escape(needle)).finditer(self._data, at)
+                yield from (TextMatch(*match.span()) for match in found)
+            return
         while at >= 0:
             if self._is_whole(at, at + len(needle)):
                 yield TextMatch(at, at + len(needle))
