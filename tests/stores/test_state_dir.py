@@ -9,14 +9,17 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from spec.marks import requirement
-from stores.scenes import Author, Clock, blob, call, change, sha
+from stores.scenes import ELSEWHERE, Author, Clock, blob, call, change, intent, sha
 from surehold.errors import DiskFull, LockTimeout, StateCorrupt, StateTooNew, StateUnavailable
+from surehold.stores import ledger_entries
 from surehold.stores.base import LedgerQuery
+from surehold.stores.owner import current_owner
 from surehold.stores.sqlite import database, schema
 from surehold.stores.sqlite.store import SqliteStore
 
@@ -297,12 +300,39 @@ def test_a_history_of_before_turns_can_have_some(tmp_path: Path, clock: Clock, m
     with monkeypatch.context() as patch:
         patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:3])
         patch.setattr(schema, "LATEST", 3)
-        fill(tmp_path, clock)
+        SqliteStore(tmp_path, clock=clock).close()
 
     store = SqliteStore(tmp_path, clock=clock)
     begun = [store.begin_turn("s", title=title, turn_id=name) for title, name in (("", ""), ("b", "2"), ("c", ""))]
     assert [turn.id for turn in begun] == ["1", "2", "3"]
     assert (store.list_turns("s"), store.list_turns("t"), store.verify().ok) == (tuple(begun), (), True)
+    store.close()
+
+
+@requirement("engine:store:migrations")
+def test_intents_of_before_owners_were_a_column_are_found(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:4])
+        patch.setattr(schema, "LATEST", 4)
+        SqliteStore(tmp_path, clock=clock).close()
+    left = replace(current_owner(), started="long ago")
+    wanted = [intent(name, change(name, None, b"x"), owner=owner) for name, owner in (("a", left), ("b", ELSEWHERE))]
+    raw = sqlite3.connect(tmp_path / "state.db")
+    for one in wanted:
+        row = (one.id.encode(), b"", clock().timestamp() + 10, ledger_entries.intent_text(one))
+        raw.execute("INSERT INTO intents (id, idempotency_key, expires, body) VALUES (?, ?, ?, ?)", row)
+        raw.execute("INSERT INTO locks VALUES (?, ?)", (one.id.encode(), one.id.encode()))
+    raw.commit()
+    raw.close()
+
+    store = SqliteStore(tmp_path, clock=clock)
+    assert [busy.intent for busy in store.open_intents()] == wanted
+    assert [busy.intent.id for busy in store.dead_intents(limit=9)] == ["a"]
+    assert [busy.intent.id for busy in store.look(["b"]).holding] == ["b"]
+    store.abort("a", error_kind="unknown", message="Its process died.")
+    assert [busy.intent.id for busy in store.open_intents()] == ["b"]
     store.close()
 
 

@@ -4,7 +4,7 @@ The ten steps of a write:
  1 resolve, check the rules, maybe ask    6 run the checks
  2 lock the targets, in one order         7 checkpoint: old bytes and intent, durable
  3 read the files again                   8 change the disk, atomically
- 4 check the caller's proof               9 ledger entries, heads, sightings: one commit
+ 4 check the caller's proof               9 ledger entries, heads, trash: one commit
  5 plan the edit in memory               10 return the receipt
 
 Up to step 6 nothing has happened, and a refusal leaves only a line in the ledger. From step 7 on a crash leaves an open

@@ -120,6 +120,7 @@ _RECOVERY = section(
         "engine:recover:lock_first": "Recovery takes the locks first, so it never settles a change whose owner is still at work on it.",
         "engine:recover:again": "Recovery may run twice, be killed itself, and run in several processes.",
         "engine:recover:on_open": "Opening a workspace closes what dead processes left open.",
+        "engine:recover:own_paths": "A call settles what dead processes left open at its own paths. Intents of other paths, of dead, stopped or slow processes, are not looked at and delay nothing.",
         "engine:recover:temporaries": "After recovery no temporary file is left in the workspace.",
         "engine:crash:kill": "Killed at every mutating system call of every operation, no byte is lost and nothing is half done.",
         "engine:crash:disk_errors": "ENOSPC and EIO at every mutating system call give a clear error, the old file and no temporary.",

@@ -8,7 +8,7 @@ STORES = section(
     {
         "engine:store:log_removed": "A history whose log was removed while it was open acknowledges nothing more until it is opened again.",
         "engine:store:two_stores": "The store in memory passes the same suite as the SQLite one.",
-        "engine:store:intent": "A finished intent becomes entries, heads, writers and sightings in one transaction.",
+        "engine:store:intent": "A finished intent becomes entries, heads and writers in one transaction; its author has then seen what it wrote.",
         "engine:store:abort": "An aborted intent leaves failed entries and changes no head.",
         "engine:store:exclusive": "A path belongs to one open intent at a time, for a move both of its paths.",
         "engine:store:lease": "A lease that is over makes an intent settleable, whoever owns it; renewing extends it.",

@@ -181,8 +181,7 @@ class Database:
     """The SQLite file of one state directory."""
 
     def __init__(self, state_dir: Path, *, durability: Durability) -> None:
-        self.path = state_dir / "state.db"
-        self._log_path = state_dir / "state.db-wal"
+        self.path, self._log_path = state_dir / "state.db", state_dir / "state.db-wal"
         self._lock = state_dir / "state.lock"
         self._durable = "FULL" if durability == "full" else "OFF"
         self._relaxed = "NORMAL" if durability == "full" else "OFF"

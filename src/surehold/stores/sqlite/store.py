@@ -36,7 +36,7 @@ from surehold.stores.base import (
     WriterSpan,
 )
 from surehold.stores.conversations import SessionRow, SessionTurn
-from surehold.stores.ledger_entries import text_of, to_key, version_from_text
+from surehold.stores.ledger_entries import text_of, to_key
 from surehold.stores.owner import is_dead
 from surehold.stores.server_runs import ServerRun, choose_session
 from surehold.stores.sqlite import session_tables, tables
@@ -45,7 +45,6 @@ from surehold.stores.sqlite.database import Database, Durability
 from surehold.stores.sqlite.sighting_buffer import ShownSighting, SightingBuffer
 from surehold.text.snapshot import Version
 
-_SELECT_TRASH = "SELECT id, path, version, change_id, trashed, agent, session, state FROM trash"
 _PAGE_ROWS = 200
 
 
@@ -268,13 +267,13 @@ class SqliteStore:
 
     def list_trash(self, *, state: str = "kept") -> tuple[TrashItem, ...]:
         with self._database.read_transaction() as connection:
-            rows = connection.execute(f"{_SELECT_TRASH} WHERE state = ? ORDER BY number DESC", (state,))
-            return tuple(_trash_item_from_row(row) for row in rows)
+            rows = connection.execute(f"{tables.SELECT_TRASH} WHERE state = ? ORDER BY number DESC", (state,))
+            return tuple(tables.trash_item_from_row(row) for row in rows)
 
     def trash_item(self, trash_id: str) -> TrashItem | None:
         with self._database.read_transaction() as connection:
-            row = connection.execute(f"{_SELECT_TRASH} WHERE id = ?", (to_key(trash_id),)).fetchone()
-        return None if row is None else _trash_item_from_row(row)
+            row = connection.execute(f"{tables.SELECT_TRASH} WHERE id = ?", (to_key(trash_id),)).fetchone()
+        return None if row is None else tables.trash_item_from_row(row)
 
     def empty_trash(self, trash_ids: Sequence[str]) -> int:
         update = "UPDATE trash SET state = 'emptied' WHERE id = ? AND state = 'kept'"
@@ -389,18 +388,3 @@ def _earlier_attempt(connection: sqlite3.Connection, idempotency_key: str, now: 
     if row is None:
         return tables.find_by_key(connection, idempotency_key, now)
     return Replay(entries=tables.entries_of_change(connection, text_of(row[0])))
-
-
-def _trash_item_from_row(row: tuple[bytes, bytes, str, bytes, str, bytes, bytes, str]) -> TrashItem:
-    version = version_from_text(row[2])
-    assert version is not None
-    return TrashItem(
-        id=text_of(row[0]),
-        path=text_of(row[1]),
-        version=version,
-        change_id=text_of(row[3]),
-        trashed=row[4],
-        agent=text_of(row[5]),
-        session=text_of(row[6]),
-        state=row[7],  # pyright: ignore[reportArgumentType] - only those three words are ever written
-    )

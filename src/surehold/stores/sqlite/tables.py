@@ -2,13 +2,14 @@
 
 import sqlite3
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from surehold.stores import ledger_entries
-from surehold.stores.base import Busy, Entry, Head, Intent, LedgerCheck, LedgerQuery, WriterSpan
+from surehold.stores.base import Busy, Entry, Head, Intent, LedgerCheck, LedgerQuery, TrashItem, WriterSpan
 from surehold.stores.ledger_entries import entry_columns, text_of, to_key, version_from_text, version_text
-from surehold.stores.owner import was_dead_lately
+from surehold.stores.owner import is_dead, was_dead_lately
 from surehold.stores.sqlite.state_errors import intent_gone_error
 from surehold.text.snapshot import Version
 
@@ -33,6 +34,7 @@ _LOOK_AT_PATH = (
     " LEFT JOIN heads USING (path) LEFT JOIN locks USING (path)"
 )
 _PUT_HEAD = "INSERT OR REPLACE INTO heads (path, version, writer, seq, timestamp) VALUES (?, ?, ?, ?, ?)"
+SELECT_TRASH = "SELECT id, path, version, change_id, trashed, agent, session, state FROM trash"
 _PUT_TRASH = (
     "INSERT OR REPLACE INTO trash (id, path, version, change_id, trashed, agent, session, state)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -181,6 +183,21 @@ def _put_trash(connection: sqlite3.Connection, entry: Entry) -> None:
             connection.execute(update, (to_key(name),))
 
 
+def trash_item_from_row(row: tuple[bytes, bytes, str, bytes, str, bytes, bytes, str]) -> TrashItem:
+    version = version_from_text(row[2])
+    assert version is not None
+    return TrashItem(
+        id=text_of(row[0]),
+        path=text_of(row[1]),
+        version=version,
+        change_id=text_of(row[3]),
+        trashed=row[4],
+        agent=text_of(row[5]),
+        session=text_of(row[6]),
+        state=row[7],  # pyright: ignore[reportArgumentType] - only those three words are ever written
+    )
+
+
 def _build_conditions(query: LedgerQuery) -> tuple[str, dict[str, object]]:
     conditions = ["1"]
     values: dict[str, object] = {"path": to_key(query.path)}
@@ -254,8 +271,11 @@ def find_by_key(connection: sqlite3.Connection, idempotency_key: str, now: datet
 
 
 def list_open(connection: sqlite3.Connection, *, now: datetime) -> tuple[Busy, ...]:
-    """List all open intents, oldest first."""
-    return _select_intents(connection, now, "1")
+    """List all open intents, oldest first; what is said of their owners is true now."""
+    return tuple(
+        replace(busy, owner_is_dead=busy.owner_is_dead or is_dead(busy.intent.owner))
+        for busy in _select_intents(connection, now, "1")
+    )
 
 
 def list_dead(connection: sqlite3.Connection, *, now: datetime, limit: int, skip: Collection[str]) -> tuple[Busy, ...]:
