@@ -28,6 +28,7 @@ CALCULATES = {
     "operator",
     "re",
     "struct",
+    "tomllib",
     "typing",
     "unicodedata",
     "xxhash",
