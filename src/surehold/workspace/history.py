@@ -107,6 +107,10 @@ class HistoryReader:
             return self._recorded_snapshot({path: after for path, _, after in ours.change.transitions()}.get(key))
         return self._recorded_snapshot(entries[-1].change.before) if entries else None
 
+    def read_version(self, version: Version | None) -> Snapshot:
+        """Return the bytes of a version that the history names; None is an absent file."""
+        return self._recorded_snapshot(version)
+
     def verify(self, *, blobs: bool = True) -> LedgerCheck:
         """Check that neither the ledger nor the kept bytes were altered."""
         return self._store.verify(blobs=blobs)
