@@ -34,6 +34,7 @@ verify
 recover
 gc --keep 30d
 doctor
+setup gemini --dry-run
 version
 schema --format openai
 prompt
@@ -56,8 +57,8 @@ def test_every_command_takes_json_and_prints_one_document(shell: Shell) -> None:
 
     servers, with_arguments = (
         {"mcp", "serve", "acp"},
-        {"tool"},
-    )  # `tool --json ARGS` always prints JSON; it has its own tests
+        {"tool", "hook"},
+    )  # they always print JSON; they have tests of their own
     assert used == {command.name for command in COMMANDS} - {"help"} - servers - with_arguments
 
 

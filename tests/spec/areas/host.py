@@ -27,4 +27,20 @@ HOST = (
             "host:text:escaped": "Control and bidi characters in names and diffs are shown escaped.",
         },
     ),
+    *section(
+        "Setting up hosts",
+        "host contract",
+        {
+            "host:setup:files": "`surehold setup HOST [--user | --project]` writes the server, the hooks and the shell into the host's own files, shows the diff, and a second time changes nothing.",
+            "host:setup:undone": "`--remove` gives back the exact bytes from before, but for what others changed since.",
+            "host:setup:refused": "A settings file that cannot be read is named, and no file is changed.",
+            "host:setup:own_history": "What setup writes is a change of the project's history, or of a history that the settings of a user have for themselves.",
+            "host:setup:protected": "Files that setup writes are protected names.",
+            "host:hook:edits": "A hook keeps the earlier bytes before the host's own edit tools write, and records what they did as one change with agent, session, turn and tool-call id.",
+            "host:hook:turns": "A prompt begins a turn.",
+            "host:hook:shell": "Shell commands run under `surehold -c`, which knows session, turn and tool-call id, and never decides for the person whether they may.",
+            "host:hook:open": "A hook that fails says so on standard error and in a log that the doctor shows, and lets the host go on, unless it is strict.",
+            "host:hook:light": "A hook loads neither a protocol library nor the tools.",
+        },
+    ),
 )

@@ -1,7 +1,6 @@
 """Defines what a command is, its arguments as a table, and the context that every command receives."""
 
 import argparse
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -75,7 +74,9 @@ class CommandContext:
 
     def has_history(self) -> bool:
         self.check_root()
-        return _has_state_database(self.state_directory)
+        from surehold.front.shared.locate import has_state_database
+
+        return has_state_database(self.state_directory)
 
     def check_root(self) -> None:
         if not as_path(self.root).is_dir():
@@ -105,16 +106,6 @@ class CommandContext:
         self.out.flush()
         self.err.print_line(self.err.paint(escape_text(text), "dim"))
         self.err.flush()
-
-
-def find_workspace(directory: str) -> str:
-    """Return the nearest directory, upwards, that has a history; else the nearest with `.git`; else the given one."""
-    from surehold.app import default_state_dir
-
-    upwards = [directory, *(str(parent) for parent in as_path(directory).parents)]
-    with_history = (one for one in upwards if _has_state_database(default_state_dir(one)))
-    with_git = (one for one in upwards if os.path.exists(os.path.join(one, ".git")))  # noqa: PTH110, PTH118 - speed
-    return next(with_history, None) or next(with_git, None) or directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +190,3 @@ def as_path(*names: str) -> "Path":
     from pathlib import Path
 
     return Path(*names)
-
-
-def _has_state_database(directory: "Path") -> bool:
-    try:
-        return (directory / "state.db").exists()
-    except PermissionError:
-        return True  # something is there; opening it says what is wrong

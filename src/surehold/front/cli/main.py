@@ -21,9 +21,10 @@ from surehold.front.cli.agent_commands import (
     serve_command,
     tool_command,
 )
-from surehold.front.cli.command import Argument, Command, CommandContext, UsageError, argument, find_workspace, flag
+from surehold.front.cli.command import Argument, Command, CommandContext, UsageError, argument, flag
 from surehold.front.cli.file_commands import delete_command, edit_command, move_command, read_command, write_command
 from surehold.front.cli.history_commands import diff_command, log_command, redo_command, show_command, undo_command
+from surehold.front.cli.host_commands import hook_command, setup_command
 from surehold.front.cli.output import Output, OutputFailed, output_to, prepare_streams
 from surehold.front.cli.search_commands import glob_command, grep_command
 from surehold.front.cli.trash_commands import restore_command, trash_command
@@ -44,6 +45,7 @@ COMMAND_GROUPS: dict[str, tuple[Command, ...]] = {
     "Undo and restore": (undo_command, redo_command, trash_command, restore_command),
     "Change files": (edit_command, write_command, delete_command, move_command),
     "For agents": (mcp_command, serve_command, acp_command, tool_command, schema_command, prompt_command),
+    "Hosts": (setup_command, hook_command),
     "Maintain": (verify_command, recover_command, gc_command, version_command, doctor_command),
 }
 COMMANDS: tuple[Command, ...] = tuple(one for group in COMMAND_GROUPS.values() for one in group)
@@ -53,7 +55,8 @@ _INTRODUCTION = "Surehold: file tools for AI agents that never lose an edit."
 _USAGE_COLUMNS = 78
 _UNKNOWN_WORD = re.compile(r"argument [^-].*?: invalid choice: '(.*?)' \(choose from")
 _UNKNOWN_VALUE = re.compile(r"argument (-\S+): invalid choice: '(.*?)' \(choose from (.*)\)")
-_SERVERS = frozenset({"mcp", "serve", "acp"})
+_ELSEWHERE = frozenset({"mcp", "serve", "acp", "hook"})
+"""Commands that find out by themselves where they work."""
 _PATH_ARGUMENTS = frozenset({"path", "paths", "source", "target", "to"})
 _PATH_OR_ID_ARGUMENTS = frozenset({"subject", "item"})
 _GLOBAL_USAGE = re.compile(r" \[(--root DIR|--state-dir DIR|--json|--no-color)\]")
@@ -135,6 +138,8 @@ def run(argv: Sequence[str]) -> int:
 
 def _run_command(argv: Sequence[str], out: Output, err: Output, *, wants_json: bool) -> int:
     try:
+        if list(argv[:1]) == ["-c"]:
+            return _run_as_shell(argv[1:])
         args = _parse_arguments(argv)
         if args.wants_help or not args.run:
             out.print_line(overview_text())
@@ -159,6 +164,15 @@ def _run_command(argv: Sequence[str], out: Output, err: Output, *, wants_json: b
         return _report_bug(error, argv, out, err, wants_json=wants_json)
 
 
+def _run_as_shell(words: Sequence[str]) -> int:
+    """Run a script as `sh -c SCRIPT` would; this is how hosts call it that are told which shell to use."""
+    if not words:
+        raise UsageError("-c requires a script.", hint="See: surehold --help")
+    from surehold.front.hosts.shell import run_script
+
+    return run_script(words[0])
+
+
 def _locate_root(args: argparse.Namespace) -> str:
     """Return the workspace of a command. If that is a directory above, the paths in the arguments are spelled from there."""
     if os.path.isabs(args.root):  # noqa: PTH117 - pathlib is not loaded yet
@@ -168,8 +182,10 @@ def _locate_root(args: argparse.Namespace) -> str:
     except FileNotFoundError:
         action = "Change to a directory that exists, or name one with --root."
         raise NotFound("The current directory no longer exists.", reason="no_such_root", action=action) from None
-    if args.root or args.state_dir or args.command in _SERVERS:
+    if args.root or args.state_dir or args.command in _ELSEWHERE:
         return args.root or "."
+    from surehold.front.shared.locate import find_workspace
+
     root = find_workspace(here)
     if root == here:
         return "."

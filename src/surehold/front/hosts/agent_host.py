@@ -1,0 +1,111 @@
+"""What is known of a host that Surehold sets itself up in: its settings files, its events, and how it is answered.
+
+Each host has a module of its own here, with one `HOST`. It is found by its name, so that a hook loads no other one.
+"""
+
+import importlib
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from surehold.errors import InvalidArgument
+from surehold.front.hosts.settings_files import SettingsFile
+
+HOST_KEYS = ("claude", "codex", "gemini", "opencode", "cursor", "copilot", "vscode")
+SERVER_NAME = "surehold"
+HOOK_TIMEOUT_SECONDS = 10
+
+SetupScope = Literal["user", "project"]
+HookKind = Literal["prompt", "before_edit", "after_edit", "before_shell", "end", "other"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookEvent:
+    """What a host tells before or after something happens."""
+
+    kind: HookKind
+    session: str = ""
+    turn: str = ""
+    """The host's own id of the turn; empty if it has none."""
+    call_id: str = ""
+    tool: str = ""
+    directory: str = ""
+    """Where the host works."""
+    paths: tuple[str, ...] = ()
+    command: str = ""
+    prompt: str = ""
+    agent: str = ""
+    """A part of the host that works on its own, such as a subagent; empty for the host itself."""
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Of the tool call, as they came."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostPlace:
+    """Where a host is set up, and which program it is to call."""
+
+    scope: SetupScope
+    program: str
+    """How to start Surehold: its name or its path."""
+    executable: str
+    """Its path."""
+
+    def hook_command(self, host: str) -> str:
+        return shlex.join((self.program, "hook", host))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentHost:
+    """A host, as `surehold setup`, `surehold hook` and `surehold doctor --host` know it."""
+
+    key: str
+    name: str
+    agent: str
+    """How its changes are signed in the history, as its server's are."""
+    settings: Callable[[HostPlace], Sequence[SettingsFile]]
+    """Its files, from the home directory or from the project, by the scope."""
+    read_event: Callable[[Mapping[str, Any]], HookEvent]
+    answer_shell: Callable[[HookEvent, str], Mapping[str, Any]] = lambda _event, _command: {}
+    """What to answer so that another command runs instead."""
+    next_steps: Mapping[SetupScope, str]
+    """What the person still has to do."""
+    not_covered: Mapping[str, str]
+    """What it does that cannot be recorded, and why."""
+    moved_by: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Which variables move its directories out of the home directory, and which directory each of them replaces."""
+    starts_shell: bool = False
+    """It starts shell commands as `surehold -c SCRIPT` by itself; others are told to."""
+
+
+def find_agent_host(key: str) -> AgentHost:
+    if key not in HOST_KEYS:
+        choose = f"Choose one of {', '.join(HOST_KEYS)}."
+        raise InvalidArgument(f"Unknown host `{key}`.", reason="unknown_host", action=choose)
+    return cast("AgentHost", importlib.import_module(f"surehold.front.hosts.{key}").HOST)
+
+
+def group_hooks(matchers: Mapping[str, str], hook: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Return one hook for several events, each with a matcher or without, as most hosts spell it."""
+    return {event: [{**({"matcher": text} if text else {}), "hooks": [dict(hook)]}] for event, text in matchers.items()}
+
+
+def text_of(event: Mapping[str, Any], *names: str) -> str:
+    """Return the first of these members that is a text."""
+    return next((value for name in names if isinstance(value := event.get(name), str)), "")
+
+
+def object_of(event: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    """Return the first of these members that is an object."""
+    for name in names:
+        value = event.get(name)
+        if isinstance(value, dict):
+            return cast("Mapping[str, Any]", value)
+    return {}
+
+
+def patched_paths(patch: str) -> tuple[str, ...]:
+    """Return the files that a patch in the `*** Begin Patch` envelope touches."""
+    rows = re.findall(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$", patch, re.MULTILINE)
+    return tuple(dict.fromkeys(rows))

@@ -1,0 +1,92 @@
+"""Codex: hooks in `hooks.json`, our server in `config.toml`; shell commands are rewritten."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from surehold.front.hosts.agent_host import (
+    HOOK_TIMEOUT_SECONDS,
+    SERVER_NAME,
+    AgentHost,
+    HookEvent,
+    HookKind,
+    HostPlace,
+    group_hooks,
+    object_of,
+    patched_paths,
+    text_of,
+)
+from surehold.front.hosts.settings_files import JsonHook, SettingsFile, TomlTable
+
+_MATCHERS = {"UserPromptSubmit": "", "PreToolUse": "^(Bash|apply_patch)$", "PostToolUse": "^apply_patch$", "Stop": ""}
+_KINDS: Mapping[tuple[str, str], HookKind] = {
+    ("PreToolUse", "Bash"): "before_shell",
+    ("PreToolUse", "apply_patch"): "before_edit",
+    ("PostToolUse", "apply_patch"): "after_edit",
+    ("UserPromptSubmit", ""): "prompt",
+    ("Stop", ""): "end",
+    ("SessionEnd", ""): "end",
+}
+
+
+def codex_hooks(command: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the hooks as `hooks.json` and plugins spell them."""
+    hook = {"type": "command", "command": command, "timeout": HOOK_TIMEOUT_SECONDS}
+    return group_hooks(_MATCHERS, hook)
+
+
+def _list_settings(place: HostPlace) -> Sequence[SettingsFile]:
+    hooks = [
+        JsonHook(keys=("hooks", event), item=item, host="codex")
+        for event, items in codex_hooks(place.hook_command("codex")).items()
+        for item in items
+    ]
+    table = TomlTable(
+        keys=("mcp_servers", SERVER_NAME), values={"command": place.program, "args": ["mcp"], "startup_timeout_sec": 30}
+    )
+    return (
+        SettingsFile(name=".codex/config.toml", edits=(table,)),
+        SettingsFile(name=".codex/hooks.json", edits=hooks),
+    )
+
+
+def _read_event(event: Mapping[str, Any]) -> HookEvent:
+    arguments, tool = object_of(event, "tool_input"), text_of(event, "tool_name")
+    kind = _KINDS.get((text_of(event, "hook_event_name"), tool), "other")
+    command = text_of(arguments, "command")
+    return HookEvent(
+        kind=kind,
+        session=text_of(event, "session_id"),
+        turn=text_of(event, "turn_id"),
+        call_id=text_of(event, "tool_use_id"),
+        tool=tool,
+        directory=text_of(event, "cwd"),
+        paths=patched_paths(command) if kind in {"before_edit", "after_edit"} else (),
+        command=command,
+        prompt=text_of(event, "prompt"),
+        arguments=arguments,
+    )
+
+
+def _answer_shell(event: HookEvent, command: str) -> Mapping[str, Any]:
+    updated = {**event.arguments, "command": command}
+    decision = {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": updated}
+    return {"hookSpecificOutput": decision}
+
+
+HOST = AgentHost(
+    key="codex",
+    name="Codex",
+    agent="codex",
+    settings=_list_settings,
+    moved_by={"CODEX_HOME": ".codex"},
+    read_event=_read_event,
+    answer_shell=_answer_shell,
+    next_steps=dict.fromkeys(
+        ("user", "project"),
+        "Start Codex and confirm the hooks in `/hooks`: it skips hooks that it was not told to trust.",
+    ),
+    not_covered={
+        "hooks that are not trusted": "Codex skips them without a word; see `/hooks`",
+        "write_stdin": "what is typed into a shell that runs already has no hook; the shell itself is recorded",
+    },
+)

@@ -1,0 +1,96 @@
+"""Cursor: hooks in `hooks.json`, our server in `mcp.json`; shell commands are rewritten."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from surehold.front.hosts.agent_host import (
+    HOOK_TIMEOUT_SECONDS,
+    SERVER_NAME,
+    AgentHost,
+    HookEvent,
+    HookKind,
+    HostPlace,
+    object_of,
+    text_of,
+)
+from surehold.front.hosts.settings_files import JsonDefault, JsonHook, JsonValue, SettingsFile
+
+_EDIT_TOOLS = frozenset({"Write", "StrReplace", "Edit", "MultiEdit", "EditNotebook", "Delete"})
+_SHELL_TOOL = "Shell"
+_EVENTS = {
+    "beforeSubmitPrompt": "",
+    "preToolUse": "Shell|Write|StrReplace|Edit|MultiEdit|EditNotebook|Delete",
+    "postToolUse": "Write|StrReplace|Edit|MultiEdit|EditNotebook|Delete",
+    "afterFileEdit": "",
+    "stop": "",
+}
+
+
+def _list_settings(place: HostPlace) -> Sequence[SettingsFile]:
+    hook = {"command": place.hook_command("cursor"), "timeout": HOOK_TIMEOUT_SECONDS}
+    hooks = [
+        JsonHook(keys=("hooks", event), item={**hook, **({"matcher": matcher} if matcher else {})}, host="cursor")
+        for event, matcher in _EVENTS.items()
+    ]
+    server = JsonValue(
+        keys=("mcpServers", SERVER_NAME), value={"command": place.program, "args": ["mcp", "${workspaceFolder}"]}
+    )
+    return (
+        SettingsFile(name=".cursor/mcp.json", edits=(server,)),
+        SettingsFile(name=".cursor/hooks.json", edits=(JsonDefault(keys=("version",), value=1), *hooks)),
+    )
+
+
+def _kind_of(name: str, tool: str) -> HookKind:
+    match name:
+        case "beforeSubmitPrompt":
+            return "prompt"
+        case "stop" | "sessionEnd":
+            return "end"
+        case "afterFileEdit":
+            return "after_edit"
+        case "preToolUse" if tool == _SHELL_TOOL:
+            return "before_shell"
+        case "preToolUse" if tool in _EDIT_TOOLS:
+            return "before_edit"
+        case "postToolUse" if tool in _EDIT_TOOLS:
+            return "after_edit"
+        case _:
+            return "other"
+
+
+def _read_event(event: Mapping[str, Any]) -> HookEvent:
+    arguments, tool = object_of(event, "tool_input"), text_of(event, "tool_name")
+    path = text_of(arguments, "file_path", "path", "target_notebook") or text_of(event, "file_path")
+    roots = event.get("workspace_roots")
+    root = next((str(one) for one in cast("list[Any]", roots)), "") if isinstance(roots, list) else ""
+    return HookEvent(
+        kind=_kind_of(text_of(event, "hook_event_name"), tool),
+        session=text_of(event, "conversation_id", "session_id"),
+        turn=text_of(event, "generation_id"),
+        call_id=text_of(event, "tool_use_id"),
+        tool=tool or "Edit",
+        directory=root or text_of(event, "cwd"),
+        paths=(path,) if path else (),
+        command=text_of(arguments, "command"),
+        prompt=text_of(event, "prompt"),
+        arguments=arguments,
+    )
+
+
+HOST = AgentHost(
+    key="cursor",
+    name="Cursor",
+    agent="cursor",
+    settings=_list_settings,
+    read_event=_read_event,
+    answer_shell=lambda event, command: {
+        "permission": "allow",
+        "updated_input": {**event.arguments, "command": command},
+    },
+    next_steps=dict.fromkeys(("user", "project"), "Start Cursor again; Settings → Hooks and → MCP show what it found."),
+    not_covered={
+        "everything": "Cursor has no command line that could be tested here; the settings follow its documentation",
+        "Tab completions": "what you accept in the editor is your own edit",
+    },
+)

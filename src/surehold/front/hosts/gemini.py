@@ -1,0 +1,94 @@
+"""Gemini CLI: hooks and our server in its settings; shell commands are rewritten."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from surehold.front.hosts.agent_host import (
+    HOOK_TIMEOUT_SECONDS,
+    SERVER_NAME,
+    AgentHost,
+    HookEvent,
+    HookKind,
+    HostPlace,
+    group_hooks,
+    object_of,
+    text_of,
+)
+from surehold.front.hosts.settings_files import JsonHook, JsonValue, SettingsFile
+
+_EDIT_TOOLS = frozenset({"write_file", "replace"})
+_SHELL_TOOL = "run_shell_command"
+_MATCHERS = {
+    "BeforeAgent": "",
+    "BeforeTool": "run_shell_command|write_file|replace",
+    "AfterTool": "write_file|replace",
+    "AfterAgent": "",
+}
+
+
+def gemini_hooks(command: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the hooks as settings and extensions spell them; times are in milliseconds here."""
+    hook = {"type": "command", "name": SERVER_NAME, "command": command, "timeout": HOOK_TIMEOUT_SECONDS * 1000}
+    return group_hooks(_MATCHERS, hook)
+
+
+def _list_settings(place: HostPlace) -> Sequence[SettingsFile]:
+    hooks = [
+        JsonHook(keys=("hooks", event), item=item, host="gemini")
+        for event, items in gemini_hooks(place.hook_command("gemini")).items()
+        for item in items
+    ]
+    server = JsonValue(keys=("mcpServers", SERVER_NAME), value={"command": place.program, "args": ["mcp"]})
+    return (SettingsFile(name=".gemini/settings.json", edits=(server, *hooks)),)
+
+
+def _kind_of(name: str, tool: str) -> HookKind:
+    match name, tool:
+        case "BeforeAgent", _:
+            return "prompt"
+        case "AfterAgent" | "SessionEnd", _:
+            return "end"
+        case "BeforeTool", _ if tool == _SHELL_TOOL:
+            return "before_shell"
+        case "BeforeTool", _ if tool in _EDIT_TOOLS:
+            return "before_edit"
+        case "AfterTool", _ if tool in _EDIT_TOOLS:
+            return "after_edit"
+        case _:
+            return "other"
+
+
+def _read_event(event: Mapping[str, Any]) -> HookEvent:
+    arguments, tool = object_of(event, "tool_input"), text_of(event, "tool_name")
+    path = text_of(arguments, "file_path")
+    return HookEvent(
+        kind=_kind_of(text_of(event, "hook_event_name"), tool),
+        session=text_of(event, "session_id"),
+        tool=tool,
+        directory=text_of(event, "cwd"),
+        paths=(path,) if path else (),
+        command=text_of(arguments, "command"),
+        prompt=text_of(event, "prompt"),
+        arguments=arguments,
+    )
+
+
+def _answer_shell(event: HookEvent, command: str) -> Mapping[str, Any]:
+    return {
+        "hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": {**event.arguments, "command": command}}
+    }
+
+
+HOST = AgentHost(
+    key="gemini",
+    name="Gemini CLI",
+    agent="gemini-cli-mcp-client",
+    settings=_list_settings,
+    read_event=_read_event,
+    answer_shell=_answer_shell,
+    next_steps={
+        "user": "Start Gemini CLI again; `/hooks` and `/mcp` show what it found.",
+        "project": "Start Gemini CLI in the project and trust the folder: it does not load settings of others.",
+    },
+    not_covered={"`!` commands": "what you type yourself into its shell mode has no hook"},
+)
