@@ -133,6 +133,9 @@ class MemoryStore:
         with self._lock:
             self._take_intent(intent_id)
 
+    def confirm(self) -> None:
+        """Nothing here is ever durable."""
+
     def look(self, paths: Sequence[str], *, session: str = "", idempotency_key: str = "") -> StoreView:
         """Return everything that a write of these paths must know first."""
         with self._lock:

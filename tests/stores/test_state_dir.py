@@ -45,6 +45,7 @@ def test_the_directory_is_private_and_explains_itself(tmp_path: Path, clock: Clo
         "state.db-shm": "0o600",
         "state.db-wal": "0o600",
         "state.lock": "0o600",
+        "state.sync": "0o600",
     }
     assert "surehold undo" in (state / "README").read_text()
     store.close()

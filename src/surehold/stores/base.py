@@ -4,8 +4,10 @@
 
 Rules for every store:
 1. An intent is the lock of its paths, the write-ahead record and the idempotency record at once.
-2. `begin`, `finish`, `abort` and `record` are one durable transaction each. Sightings are written together, a moment
-   after they are recorded, and are known to this store at once; one that is lost means that the agent reads again.
+2. `begin`, `finish`, `abort` and what `record` says of a change are one durable transaction each: when they return, it
+   is on the disk, and so is a `Replay`. Refusals and sessions may be lost in a power failure. Sightings are written
+   together, a moment after they are recorded, and are known to this store at once; one that is lost means that the agent
+   reads again.
 3. The ledger only grows. Every entry carries the hash of the one before it.
 4. An intent of a living owner is never settled by another process.
 5. A blob is immutable, named by its sha256 and checked against it when it is read.
@@ -297,6 +299,10 @@ class Store(ServerRuns, Conversations, Protocol):
 
     def abort(self, intent_id: str, *, error_kind: str, message: str) -> tuple[Entry, ...]:
         """Close the intent as failed and record that; nothing of it is visible on the disk any more."""
+        ...
+
+    def confirm(self) -> None:
+        """Return when everything that can be seen in the store is durable."""
         ...
 
     def look(self, paths: Sequence[str], *, session: str = "", idempotency_key: str = "") -> StoreView:

@@ -328,6 +328,7 @@ class WorkspaceWriter:
             settled = self._recovery.settle_locked(intent, because=error)
             if settled.direction != "gone":
                 return ()
+            self._store.confirm()
             query = LedgerQuery(change_id=intent.id, ok_only=True, limit=len(intent.changes))
             return self._store.list_entries(query)[::-1]
         except SureholdError as worse:

@@ -124,6 +124,7 @@ _RECOVERY = section(
         "engine:recover:temporaries": "After recovery no temporary file is left in the workspace.",
         "engine:crash:kill": "Killed at every mutating system call of every operation, no byte is lost and nothing is half done.",
         "engine:crash:disk_errors": "ENOSPC and EIO at every mutating system call give a clear error, the old file and no temporary.",
+        "engine:crash:power": "A power cut at any moment takes nothing that was acknowledged, however many processes write.",
         "engine:race:one_file": "N processes editing one file lose, double and invent no edit.",
         "engine:race:crossing_moves": "Processes that move files across each other neither deadlock nor lose one.",
         "engine:model:dictionary": "A random sequence of operations agrees with a plain dictionary of bytes.",

@@ -25,6 +25,8 @@ STORES = section(
         "engine:ledger:chained": "Every entry carries the hash of the one before, and the ledger only grows.",
         "engine:ledger:bounded_diff": "The diff in an entry is at most 64 KiB and says when it was cut.",
         "engine:store:migrations": "Migrations are numbered and only go forward; every older schema opens with its data.",
+        "engine:store:group_commit": "Writers that wait for the disk share one sync, outside the lock; none is answered before it, and none waits for a stopped one.",
+        "engine:store:failed_sync": "After a sync that failed, nothing is acknowledged until everything was written again.",
         "engine:store:threads": "Several threads may use one store at once.",
         "engine:store:processes": "Several processes may use one state directory at once, and wait for their turn.",
         "engine:store:durable": "What a store acknowledged is there after the process is killed.",

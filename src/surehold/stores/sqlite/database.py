@@ -6,159 +6,27 @@
 3. Writers hold their turn from BEGIN to COMMIT. Readers never wait.
 4. Only SQLite opens the database file: closing it elsewhere would drop SQLite's own locks.
 5. A connection that raised is closed, not reused.
-6. Nothing is written to a file that lost its name, or acknowledged when the log lost its name: the history would be lost
+6. A durable transaction commits in its turn and waits for the disk after it, so that one sync serves many writers (see
+   `log_sync`). What it answers, and what it saw of others, is on the disk when it returns.
+7. Nothing is written to a file that lost its name, or acknowledged when the log lost its name: the history would be lost
    with them. A database that was once found replaced stays refused until it is opened again.
-
-Writers wait in a queue, a blocking lock in front of SQLite, whose own waiting is not fair:
-
-7. The operating system serves the queue and forgets a dead process at once.
-8. No caller waits forever: a stopped process at the front causes a `LockTimeout`, not a hang.
-9. Every wait has an open file of its own, so threads of one process queue like processes do.
-10. Whoever opens a ticket closes it, however the wait ends. A waiting thread has a duplicate of its own; if it gets the
-   lock after its caller gave up, it releases the lock.
-11. While such a thread is still in the queue, no other one is started: threads do not pile up after a stopped process.
 """
 
 import os
 import sqlite3
 import sys
 import threading
-import time
 import weakref
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from surehold.errors import StateUnavailable
+from surehold.errors import StateUnavailable, SureholdError
 from surehold.stores.sqlite import schema, state_errors
-
-if sys.platform != "win32":
-    import fcntl
-
-_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.001, 0.02  # seconds between two attempts of a writer that may not block
-
-
-@contextmanager
-def hold_turn(lock: Path, *, database: Path, patience: float) -> Generator[None]:
-    if sys.platform == "win32":  # SQLite's own waiting has to do
-        yield
-        return
-    try:
-        place = _QueueTicket(os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    except FileNotFoundError:  # the directory is gone
-        raise state_errors.history_replaced_error(database) from None
-    except OSError as error:
-        raise state_errors.translate_os_error(error, lock) from error
-    try:  # nothing may come before this line: an interrupt there would keep the lock
-        if not place.try_lock() and not _wait_in_line(place, patience):
-            raise state_errors.history_locked_error(database)
-        yield
-    finally:
-        place.unlock_and_close()
-
-
-class _QueueTicket:
-    """An open file on the lock; closed at the latest when it is garbage-collected."""
-
-    def __init__(self, number: int) -> None:
-        self._number: int | None = number
-        _open_tickets.add(self)
-
-    def try_lock(self) -> bool:
-        try:
-            self._lock(fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:
-            pass  # this file system has no such lock; SQLite's own keeps us correct, if not fair
-        return True
-
-    def wait_for_lock(self) -> None:
-        """Return when the lock is ours, however long that takes."""
-        with suppress(OSError):
-            self._lock(fcntl.LOCK_EX)
-
-    def duplicate(self) -> "_QueueTicket":
-        """Open the same file again: whoever has either has the lock, and each is closed by itself."""
-        assert self._number is not None
-        return _QueueTicket(os.dup(self._number))
-
-    def unlock_and_close(self) -> None:
-        """Release the lock, for every duplicate, and close the file."""
-        try:
-            if self._number is not None:
-                fcntl.flock(self._number, fcntl.LOCK_UN)  # closing alone would wait for a child about to exec
-        except OSError:
-            pass
-        finally:
-            self.close()
-
-    def close(self) -> None:
-        """Close the file; the lock stays with a duplicate, if there is one."""
-        number, self._number = self._number, None
-        if number is not None:
-            os.close(number)
-
-    def __del__(self) -> None:
-        self.close()
-
-    def _lock(self, operation: int) -> None:
-        assert self._number is not None
-        fcntl.flock(self._number, operation)
-
-
-class _QueueWaiter(threading.Thread):
-    """Waits in line for a writer with a time limit; a blocking flock has no time limit of its own."""
-
-    def __init__(self, place: _QueueTicket) -> None:
-        super().__init__(name="surehold-turn", daemon=True)
-        self._place = place
-        self._arrived = threading.Event()
-        self.given_up = False
-
-    def wait(self, patience: float) -> bool:
-        try:
-            self.start()
-            arrived = self._arrived.wait(patience)
-        except BaseException:
-            self.given_up = True
-            raise
-        self.given_up = not arrived
-        return arrived
-
-    def run(self) -> None:
-        self._place.wait_for_lock()
-        self._arrived.set()
-        # Whoever gives up says so before leaving: either we see it here, or they release what we took.
-        if self.given_up:
-            self._place.unlock_and_close()
-        else:
-            self._place.close()
-
-
-def _wait_in_line(place: _QueueTicket, patience: float) -> bool:
-    if any(isinstance(thread, _QueueWaiter) and thread.given_up for thread in threading.enumerate()):
-        return _retry_until_deadline(place, patience)
-    try:
-        return _QueueWaiter(place.duplicate()).wait(patience)
-    except (RuntimeError, OSError):  # no more threads or files, or the interpreter is about to end
-        return _retry_until_deadline(place, patience)
-
-
-def _retry_until_deadline(place: _QueueTicket, patience: float) -> bool:
-    end, pause = time.monotonic() + patience, _MIN_PAUSE_SECONDS
-    while not place.try_lock():
-        if time.monotonic() >= end:
-            return False
-        time.sleep(pause)
-        pause = min(2 * pause, _MAX_PAUSE_SECONDS)
-    return True
-
-
-_open_tickets: "weakref.WeakSet[_QueueTicket]" = weakref.WeakSet()
-
+from surehold.stores.sqlite.log_sync import LogSync
+from surehold.stores.sqlite.turns import hold_turn
 
 Durability = Literal["full", "none"]
 
@@ -171,10 +39,10 @@ _databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
 
 @dataclass(slots=True)
 class _PooledConnection:
-    """A connection and the durability it is set to."""
+    """A connection, and whether its durability is set."""
 
     connection: sqlite3.Connection
-    synchronous: str = ""
+    is_set_up: bool = False
 
 
 class Database:
@@ -183,8 +51,9 @@ class Database:
     def __init__(self, state_dir: Path, *, durability: Durability) -> None:
         self.path, self._log_path = state_dir / "state.db", state_dir / "state.db-wal"
         self._lock = state_dir / "state.lock"
-        self._durable = "FULL" if durability == "full" else "OFF"
-        self._relaxed = "NORMAL" if durability == "full" else "OFF"
+        self._durable = durability == "full"
+        self._groups_syncs = self._durable and sys.platform != "win32"
+        self._sync = LogSync(state_dir / "state.sync", mend=self._mend_log)
         self._idle: list[_PooledConnection] = []
         self._all: dict[int, _PooledConnection] = {}
         self._guard = threading.Lock()
@@ -193,6 +62,8 @@ class Database:
         """The device and inode of the file that was opened first, and that every connection must have."""
         self._log: tuple[int, int] | None = None
         """The same of its log, which stays as long as a connection is open."""
+        self._log_file: int | None = None
+        """The log, opened before anything is written to it: only then the kernel tells us of every failure."""
         self._replaced = False
         _databases.add(self)
         self._prepare_state(state_dir)
@@ -208,23 +79,30 @@ class Database:
     @contextmanager
     def write_transaction(self, *, durable: bool = True) -> Generator[sqlite3.Connection]:
         """Lend a connection inside the one write transaction; it commits when the body returns."""
-        with self._lend_connection() as link, hold_turn(self._lock, database=self.path, patience=_WAIT_SECONDS):
-            if _file_identity(self.path) != self._file:
-                raise self._mark_replaced()
-            synchronous = self._durable if durable else self._relaxed
-            if link.synchronous != synchronous:
-                link.connection.execute(f"PRAGMA synchronous = {synchronous}")
-                link.synchronous = synchronous
-            link.connection.execute("BEGIN IMMEDIATE")
-            try:
+        with self._lend_connection() as link:
+            with self._hold_turn():
+                self._begin_writing(link)
+                before = link.connection.total_changes
+                try:
+                    self._check_log()
+                    yield link.connection
+                    link.connection.execute("COMMIT")
+                except BaseException:
+                    # Inside the turn, so that the next in line does not meet our lock.
+                    _roll_back(link.connection)
+                    raise
                 self._check_log()
-                yield link.connection
-                link.connection.execute("COMMIT")
-            except BaseException:
-                # Inside the turn, so that the next in line does not meet our lock.
-                _roll_back(link.connection)
-                raise
-            self._check_log()
+                wait = durable and self._groups_syncs and link.connection.total_changes != before
+                ticket = self._sync.take_ticket() if wait else None
+            if ticket is not None:
+                self._reach_disk(lambda log: self._sync.wait(ticket, log))
+
+    def sync(self) -> None:
+        """Return when everything that any process has committed is on the disk."""
+        if self._groups_syncs:
+            with self._lend_connection() as link:
+                link.connection.execute("SELECT 1 FROM tip").fetchone()  # only then the log is there
+                self._reach_disk(self._sync.sync_alone)
 
     def close(self) -> None:
         """Close every idle connection; one in use is closed when it comes back."""
@@ -241,7 +119,8 @@ class Database:
         self._guard = threading.Lock()
         self._idle = []
         self._all = {}
-        self._log = None
+        self._forget_log()
+        self._sync.forget()
 
     @contextmanager
     def _lend_connection(self) -> Generator[_PooledConnection]:
@@ -280,11 +159,14 @@ class Database:
         self._close_connection(link)
 
     def _close_connection(self, link: _PooledConnection) -> None:
-        if self._all.pop(id(link), None) is not None:
+        if id(link) in self._all:
             with suppress(sqlite3.Error):
                 link.connection.close()
-        if not self._all:
-            self._log = None  # the last one to leave may have removed it
+        with self._guard:
+            self._all.pop(id(link), None)
+            if not self._all:  # the last one to leave may have removed the log
+                self._forget_log()
+                self._sync.close()
 
     def _close_idle(self) -> None:
         with self._guard:
@@ -299,9 +181,61 @@ class Database:
 
     def _check_log(self) -> None:
         found = _file_identity(self._log_path)
-        self._log = self._log or found
+        if self._log is None and found is not None:
+            self._open_log()
         if found != self._log:
             raise self._mark_replaced()
+
+    def _open_log(self) -> None:
+        with self._guard:
+            if self._log_file is not None:
+                return
+            try:
+                self._log_file = os.open(self._log_path, os.O_RDWR | os.O_CLOEXEC)
+                facts = os.fstat(self._log_file)
+            except OSError as error:
+                raise state_errors.translate_os_error(error, self._log_path) from error
+            self._log = (facts.st_dev, facts.st_ino)
+
+    def _forget_log(self) -> None:
+        place, self._log_file, self._log = self._log_file, None, None
+        if place is not None:
+            os.close(place)
+
+    def _hold_turn(self) -> AbstractContextManager[None]:
+        return hold_turn(self._lock, database=self.path, patience=_WAIT_SECONDS)
+
+    def _begin_writing(self, link: _PooledConnection) -> None:
+        if _file_identity(self.path) != self._file:
+            raise self._mark_replaced()
+        if not link.is_set_up:
+            # NORMAL syncs the log before it is copied into the database; commits are synced by `LogSync`.
+            level = "OFF" if not self._durable else "NORMAL" if self._groups_syncs else "FULL"
+            link.connection.execute(f"PRAGMA synchronous = {level}")
+            link.is_set_up = True
+        link.connection.execute("BEGIN IMMEDIATE")
+
+    def _reach_disk(self, sync: Callable[[int], None]) -> None:
+        """Sync the log while a connection is lent, so that the log stays, and see that it kept its name."""
+        try:
+            self._check_log()
+            assert self._log_file is not None
+            sync(self._log_file)
+        except OSError as error:
+            raise state_errors.translate_os_error(error, self.path) from error
+        self._check_log()
+
+    def _mend_log(self) -> bool:
+        """Copy the whole log into the database, sync that, and start the log anew: what a sync lost is written again."""
+        for _ in range(2):  # SQLite's own open file may have to report the failure once more
+            with suppress(SureholdError), self._lend_connection() as link, self._hold_turn():
+                link.connection.execute("PRAGMA synchronous = FULL")
+                link.is_set_up = False
+                busy, _, _ = link.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                if not busy:
+                    self._sync.note_failure(failed=False)
+                    return True
+        return False
 
     def _connect(self) -> _PooledConnection:
         # Twice: on a file system in layers, the first opening for writing may give the file a new number.
@@ -329,7 +263,8 @@ class Database:
             return None
         self._file = before
         link = _PooledConnection(connection)
-        self._all[id(link)] = link
+        with self._guard:
+            self._all[id(link)] = link
         return link
 
     def _prepare_state(self, state_dir: Path) -> None:
@@ -339,7 +274,7 @@ class Database:
                 with self._lend_connection() as link:
                     if schema.is_current(link.connection, self.path):
                         return
-            with hold_turn(self._lock, database=self.path, patience=_WAIT_SECONDS):
+            with self._hold_turn():
                 if not self.path.exists():
                     self._create_file()
                 with self._lend_connection() as link:
@@ -353,7 +288,7 @@ class Database:
     def _make_folder(self, state_dir: Path) -> None:
         missing = [folder for folder in (state_dir, *state_dir.parents) if not folder.exists()]
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if self._durable == "FULL":
+        if self._durable:
             for folder in missing:  # a history whose directory a power failure takes away is not a history
                 sync_folder(folder.parent)
 
@@ -388,10 +323,6 @@ def _roll_back(connection: sqlite3.Connection) -> None:
 
 
 def _forget_in_child() -> None:
-    # A lock belongs to the open file, which a fork shares: a child that keeps it would keep a dead parent's lock,
-    # and one that released it would take it from a living one.
-    for place in tuple(_open_tickets):
-        place.close()
     for database in tuple(_databases):
         database.forget_connections()
 

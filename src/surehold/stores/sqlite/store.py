@@ -1,19 +1,21 @@
 """The store in SQLite: one file for the history of one workspace, safe to use from many threads and processes.
 
-1. `begin`, `finish`, `abort`, `record`, `keep_blob` and `prune` are one durable transaction each. Sightings, sessions
-   and renewed leases are not waited for: a later durable transaction, or the operating system, writes them to the disk.
+1. `begin`, `finish`, `abort`, `keep_blob`, `prune` and what `record` says of a change are one durable transaction each.
+   Refusals, sightings, sessions and renewed leases are not waited for: a later durable transaction, or the operating
+   system, writes them to the disk.
 2. Nothing slow happens inside a write transaction: bytes are packed, and large ones written, before it.
 3. Time comes from the clock that was passed in, for entries and for leases alike.
 """
 
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from surehold.errors import NotFound, StateCorrupt
+from surehold.errors import NotFound, StateCorrupt, SureholdError
 from surehold.stores import ledger_entries
 from surehold.stores.base import (
     Begun,
@@ -68,6 +70,19 @@ class SqliteStore:
         """The intent opened last: nearly always the next to be finished, which then need not be read again."""
 
     def begin(
+        self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float
+    ) -> Begun | Replay | Busy | StaleRead:
+        try:
+            outcome = self._begin(intent, blobs, lease=lease, fence=fence)
+        except SureholdError:
+            with suppress(SureholdError):  # it may be committed and not on the disk: then it must not stay open
+                self.withdraw(intent.id)
+            raise
+        if isinstance(outcome, Replay):
+            self.confirm()
+        return outcome
+
+    def _begin(
         self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float
     ) -> Begun | Replay | Busy | StaleRead:
         prepared = self._prepare_blobs(blobs)
@@ -129,7 +144,7 @@ class SqliteStore:
             )
 
     def withdraw(self, intent_id: str) -> None:
-        with self._database.write_transaction() as connection:
+        with self._database.write_transaction(durable=False) as connection:
             tables.take_intent(connection, intent_id, known=self._newest)
 
     def look(self, paths: Sequence[str], *, session: str = "", idempotency_key: str = "") -> StoreView:
@@ -142,6 +157,8 @@ class SqliteStore:
             earlier = _earlier_attempt(connection, idempotency_key, now)
             holders = dict.fromkeys(holder for _, holder in seen.values() if holder is not None)
             holding = [tables.find_by_id(connection, holder, now) for holder in holders]
+        if isinstance(earlier, Replay):
+            self.confirm()
         records = {
             path: PathRecord(
                 key=path,
@@ -151,6 +168,9 @@ class SqliteStore:
             for path, (head, _) in seen.items()
         }
         return StoreView(holding=tuple(filter(None, holding)), earlier=earlier, records=records)
+
+    def confirm(self) -> None:
+        self._database.sync()
 
     def open_intents(self) -> tuple[Busy, ...]:
         with self._database.read_transaction() as connection:
@@ -175,7 +195,7 @@ class SqliteStore:
     def record(
         self, call: Call, change: Change, *, change_id: str, ok: bool, error_kind: str = "", message: str = ""
     ) -> Entry:
-        with self._database.write_transaction() as connection:
+        with self._database.write_transaction(durable=ok) as connection:
             entry = Entry(
                 change_id=change_id,
                 timestamp=ledger_entries.utc_timestamp(self._clock()),

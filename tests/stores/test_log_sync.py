@@ -1,0 +1,208 @@
+"""Writers share one sync of the log: nobody is answered before the disk, and nobody waits for one that is stopped."""
+
+import errno
+import fcntl
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from spec.marks import requirement
+from stores.scenes import Clock, blob, call, change, intent
+from surehold.errors import DiskFailed, SureholdError
+from surehold.stores.base import Begun, LedgerQuery, Replay
+from surehold.stores.sqlite import log_sync
+from surehold.stores.sqlite.database import Database
+from surehold.stores.sqlite.store import SqliteStore
+from waiting import wait_until
+
+WORD = 8
+
+
+class Disk:
+    """Counts syncs of the log, and does at each what the test says."""
+
+    def __init__(self) -> None:
+        self.syncs = 0
+        self.at_sync: Callable[[], object] = lambda: None
+
+    def sync(self, place: int) -> None:
+        self.syncs += 1
+        self.at_sync()
+        os.fdatasync(place)
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    disk = Disk()
+    monkeypatch.setattr(log_sync, "sync_data", disk.sync)
+    return disk
+
+
+@pytest.fixture
+def durable(tmp_path: Path, clock: Clock) -> Iterator[SqliteStore]:
+    store = SqliteStore(tmp_path / "state", clock=clock)
+    yield store
+    store.close()
+
+
+def fail_always() -> None:
+    raise OSError(errno.EIO, "the disk is gone")
+
+
+def cannot_mend(_: Database) -> bool:
+    return False
+
+
+def fail_once(disk: Disk) -> None:
+    def fail() -> None:
+        disk.at_sync = lambda: None
+        raise OSError(errno.EIO, "a bad moment")
+
+    disk.at_sync = fail
+
+
+def write(store: SqliteStore, name: str, key: str = "") -> None:
+    data = name.encode()
+    begun = store.begin(
+        intent(name, change(name, None, data), asked=call(idempotency_key=key)), [blob(data)], lease=60, fence=0
+    )
+    assert begun == Begun()
+    store.finish(name)
+
+
+def names(store: SqliteStore) -> list[str]:
+    return [entry.change_id for entry in store.list_entries(LedgerQuery())]
+
+
+@requirement("engine:store:group_commit")
+def test_one_sync_serves_all_that_wait(
+    durable: SqliteStore, disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_sync, "_STOPPED_SECONDS", 1e9)
+    shared = tmp_path / "state" / "state.sync"
+    others = [threading.Thread(target=durable.keep_blob, args=(blob(b"%d" % n),)) for n in range(7)]
+
+    def committed() -> int:
+        return int.from_bytes(shared.read_bytes()[:WORD], "little")
+
+    def let_the_others_commit() -> None:
+        disk.at_sync = lambda: None
+        for thread in others:
+            thread.start()
+        wait_until(lambda: committed() == 8)
+
+    disk.at_sync = let_the_others_commit
+    durable.keep_blob(blob(b"first"))
+    for thread in others:
+        thread.join()
+
+    assert disk.syncs == 2  # the first for itself, the second for all others
+
+
+@requirement("engine:store:group_commit")
+def test_nobody_waits_for_a_stopped_leader(durable: SqliteStore, disk: Disk, tmp_path: Path) -> None:
+    with (tmp_path / "state" / "state.sync").open("w") as stopped:
+        fcntl.flock(stopped, fcntl.LOCK_EX)
+
+        write(durable, "a")
+
+        assert disk.syncs == 2
+    assert names(durable) == ["a"]
+
+
+def test_a_shared_file_that_cannot_be_used_only_costs_syncs(durable: SqliteStore, disk: Disk, tmp_path: Path) -> None:
+    (tmp_path / "state" / "state.sync").mkdir()
+
+    write(durable, "a")
+
+    assert disk.syncs == 2
+
+
+def test_a_shared_file_that_is_cut_or_removed_is_no_promise(durable: SqliteStore, disk: Disk, tmp_path: Path) -> None:
+    shared = tmp_path / "state" / "state.sync"
+    write(durable, "a")
+    os.truncate(shared, 3)
+    write(durable, "b")
+    shared.unlink()
+    write(durable, "c")
+
+    assert disk.syncs == 6
+
+
+def test_numbers_from_before_a_reboot_are_no_promise(durable: SqliteStore, disk: Disk, tmp_path: Path) -> None:
+    (tmp_path / "state" / "state.sync").write_bytes(b"".join(n.to_bytes(WORD, "little") for n in (3, 900, 0, 0, 0)))
+
+    write(durable, "a")
+
+    assert disk.syncs == 2
+
+
+@requirement("engine:store:group_commit")
+def test_a_replay_waits_for_the_disk(durable: SqliteStore, disk: Disk) -> None:
+    write(durable, "a", key="k")
+    before = disk.syncs
+
+    assert isinstance(durable.look([], idempotency_key="k").earlier, Replay)
+    again = intent("b", change("b", None, b"b"), asked=call(idempotency_key="k"))
+    assert isinstance(durable.begin(again, [blob(b"b")], lease=60, fence=0), Replay)
+
+    assert disk.syncs == before + 2
+
+
+def test_refusals_and_sightings_do_not_wait_for_the_disk(durable: SqliteStore, disk: Disk) -> None:
+    durable.record(call(), change("a", None, None), change_id="r", ok=False, error_kind="stale")
+
+    assert disk.syncs == 0
+    assert names(durable) == ["r"]
+
+
+@requirement("engine:store:failed_sync")
+def test_a_failed_sync_is_made_good_by_writing_everything_again(
+    durable: SqliteStore, disk: Disk, tmp_path: Path
+) -> None:
+    write(durable, "a")
+    fail_once(disk)
+
+    write(durable, "b")
+
+    assert names(durable) == ["b", "a"]
+    assert b'"b"' in (tmp_path / "state" / "state.db").read_bytes()  # where the log was copied to
+
+
+@requirement("engine:store:failed_sync")
+def test_after_a_failed_sync_nothing_is_acknowledged_until_it_is_made_good(
+    durable: SqliteStore, disk: Disk, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(durable, "a")
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "_mend_log", cannot_mend)
+        broken = SqliteStore(tmp_path / "state", clock=clock)
+        disk.at_sync = fail_always
+        with pytest.raises(DiskFailed):
+            write(broken, "b")
+        assert broken.open_intents() == ()  # it did not begin
+        disk.at_sync = lambda: None
+        with pytest.raises(SureholdError):  # the disk works again, and yet an earlier commit may be lost
+            write(broken, "c")
+        broken.close()
+
+    write(durable, "d")
+
+    assert names(durable) == ["d", "a"]
+
+
+def test_a_change_whose_record_cannot_reach_the_disk_is_not_acknowledged(
+    durable: SqliteStore, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = durable.begin(intent("a", change("a", None, b"a")), [blob(b"a")], lease=60, fence=0)
+    assert begun == Begun()
+    monkeypatch.setattr(durable._database._sync, "_mend", lambda: False)  # pyright: ignore[reportPrivateUsage] - or it would mend
+    disk.at_sync = fail_always
+
+    with pytest.raises(DiskFailed):
+        durable.finish("a")
+    with pytest.raises(DiskFailed):
+        durable.confirm()
