@@ -80,14 +80,14 @@ def test_an_old_kernel_is_lived_with(plain: LocalWorld, monkeypatch: pytest.Monk
 def test_lock_files_lie_in_a_directory_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ws").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    real = fcntl.flock
+    real = fcntl.fcntl
 
-    def only_files(fd: int, operation: int) -> None:
+    def only_files(fd: int, operation: int, lock: bytes) -> bytes | int:
         if stat.S_ISDIR(os.fstat(fd).st_mode):
             raise OSError(errno.EBADF, "no locks on directories here")
-        real(fd, operation)
+        return real(fd, operation, lock)
 
-    monkeypatch.setattr(fcntl, "flock", only_files)
+    monkeypatch.setattr(fcntl, "fcntl", only_files)
     with LocalDisk([tmp_path / "ws"]) as disk:
         target = disk.resolve("a")
         with disk.lock([target], timeout=HANG_SECONDS), pytest.raises(LockTimeout), disk.lock([target], timeout=0.01):

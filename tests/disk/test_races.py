@@ -16,7 +16,7 @@ from spec.marks import requirement
 from surehold.disk.base import Create, Remove, Rename, Replace
 from surehold.disk.kernel import Kernel
 from surehold.disk.local import LocalDisk
-from surehold.disk.locks import DirectoryLocks
+from surehold.disk.locks import NameLocks
 from surehold.errors import AlreadyExists, LockTimeout, StaleFile, SureholdError
 from waiting import HANG_SECONDS
 
@@ -204,10 +204,10 @@ def test_a_lock_that_is_let_go_is_free_although_a_child_was_forked_meanwhile(tmp
 
 
 def test_directories_that_never_stop_moving_are_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def elsewhere(*_: object) -> tuple[int, int]:
-        return 0, 0
+    def elsewhere(*_: object) -> tuple[int, int, int]:
+        return 0, 0, 0
 
-    monkeypatch.setattr(DirectoryLocks, "_current_identity", elsewhere)
+    monkeypatch.setattr(NameLocks, "_current_name", elsewhere)
     with LocalDisk([tmp_path]) as disk:
         with pytest.raises(LockTimeout) as caught, disk.lock([disk.resolve("x")], timeout=0.05):
             pass

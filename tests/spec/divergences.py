@@ -72,5 +72,5 @@ DIVERGENCES = {
     "multi_edit:case:tc6_hundred": "The time is measured in bench, never in a test.",
     "files:stale:still_apply": "What changed since is shown only against a version that this session was shown of this very file.",
     "front:start:safe_path": "Python itself looks for the module of `python -m surehold` in the working directory before any code of ours runs; the console script, `python -P -m surehold` and everything imported later are safe.",
-    "engine:lock:processes": "The first design has lock files: locks are flocks on the parent directory, which work across state directories and users.",
+    "engine:lock:processes": "The first design has lock files: locks are bytes of the parent directory, which work across state directories and users.",
 }

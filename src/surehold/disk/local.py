@@ -18,7 +18,7 @@ from surehold.disk.errno_errors import (
     translate_os_errors,
 )
 from surehold.disk.kernel import O_CLOEXEC, Kernel, close_after, is_coherent
-from surehold.disk.locks import DirectoryLocks, lock_file
+from surehold.disk.locks import NameLocks, lock_file
 from surehold.disk.paths import resolve_path
 from surehold.disk.tree import (
     DIRECTORY_FLAGS,
@@ -62,7 +62,7 @@ class LocalDisk:
         self._tree = Tree([os.fspath(root) for root in roots], kernel=kernel or Kernel())
         self._durability: Durability = durability
         self._coherent: bool | None = None
-        self._locks = DirectoryLocks(self._tree, fallback_dir=lock_dir)
+        self._locks = NameLocks(self._tree, fallback_dir=lock_dir)
         self._watches = WatchedFiles(self._tree.kernel)
 
     def close(self) -> None:

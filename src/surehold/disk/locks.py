@@ -1,25 +1,36 @@
-"""Locks the directory of a file while the file is being changed, so that other writers wait.
+"""Locks the name of a file while the file is being changed, so that other writers of that name wait.
 
 Rules:
-1. The lock is an advisory lock of the operating system on the directory itself. It needs no lock file, works across
-   state directories, roots and users, and ends with the process that holds it.
-2. Directories are locked in the order of (device, inode), so two callers cannot deadlock.
-3. If the directory does not exist yet, its nearest existing parent is locked.
-4. Once the lock is held, the path must still lead to the locked directory; otherwise everything is done again.
-5. Not reentrant: a caller that locks a directory twice waits until the timeout.
+1. A lock is one byte of the directory, as far as locks of the operating system are concerned. It needs no lock file, works
+   across state directories, roots and users, and ends with the process that holds it.
+2. A directory cannot be opened for writing, so its bytes can only be locked for reading, which excludes nobody. Whoever
+   wants a name first locks its byte and then looks whether another one has it too: of two, at most one sees itself alone.
+3. Who has to wait does so in line: a lock file of this user has a byte for every name, and the first in line looks for the
+   name. A second byte in the directory says that there is a line, so that no newcomer goes first.
+4. Names are locked in the order of (device, inode, byte), so two callers cannot deadlock. Two names may share a byte: they
+   do on purpose where spellings may mean one file, and where several names together make a git repository.
+5. If the directory does not exist yet, the name of the first missing one is locked, in the nearest existing parent.
+6. Once the lock is held, the path must still lead to the locked directory; otherwise everything is done again.
+7. Not reentrant: a caller that locks a name twice waits until the timeout.
+8. Where bytes of a directory cannot be locked, the byte in the lock file is the lock; without such locks at all (macOS),
+   the directory is locked as a whole.
 """
 
 import errno
+import hashlib
 import os
 import stat
+import struct
 import sys
+import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from surehold.disk.base import Target
-from surehold.disk.errno_errors import as_surehold_error, translate_os_errors
+from surehold.disk.errno_errors import translate_os_errors
 from surehold.disk.kernel import O_CLOEXEC, O_NOFOLLOW, close_after
 from surehold.disk.tree import DIRECTORY_FLAGS, LISTED_DIRECTORY_FLAGS, Tree, file_identity
 from surehold.errors import DiskFailed, LockTimeout
@@ -32,17 +43,28 @@ _MAX_WAIT_SECONDS = 0.01
 _BUSY_ERRNOS = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
 _NO_LOCK_ERRNOS = frozenset({errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS})
 
-Identity = tuple[int, int]
+_MAX_LOOK_SECONDS = 0.002
+_HAS_BYTE_LOCKS = hasattr(fcntl, "F_OFD_SETLK") if sys.platform != "win32" else False
+_LOCKED_TOGETHER = frozenset({"head", "objects", "refs", "commondir"})
+"""What makes a directory a git repository: of two calls that add some of them, the second must see the first."""
 
 
-class DirectoryLocks:
+class LockedName(NamedTuple):
+    """A name in a directory, as the byte that is locked for it."""
+
+    device: int
+    inode: int
+    byte: int
+
+
+class NameLocks:
     def __init__(self, tree: Tree, *, fallback_dir: str | None = None) -> None:
         self._tree = tree
         self._fallback_dir = fallback_dir
 
     @contextmanager
     def lock(self, targets: Sequence[Target], *, timeout: float) -> Generator[None]:
-        """Hold the directories of all targets; `LockTimeout` when it takes longer than `timeout` seconds."""
+        """Hold the names of all targets; `LockTimeout` when it takes longer than `timeout` seconds."""
         deadline = time.monotonic() + timeout
         while True:
             with ExitStack() as stack:
@@ -55,80 +77,213 @@ class DirectoryLocks:
 
     def _lock_all(self, targets: Sequence[Target], stack: ExitStack, timeout: float, deadline: float) -> bool:
         """Lock everything; False when a path leads elsewhere by the time its lock is held."""
-        wanted: dict[Identity, tuple[int, Target]] = {}
+        wanted: dict[LockedName, tuple[int, Target]] = {}
         for target in targets:
             with translate_os_errors(target.key):
-                fd = self._open_nearest(target)
+                fd, missing = self._open_nearest(target)
                 stack.callback(os.close, fd)
-                wanted.setdefault(file_identity(os.fstat(fd)), (fd, target))
-        for identity in sorted(wanted):
-            fd, target = wanted[identity]
-            if not wait_for_lock(fd, target.key, timeout, deadline):
-                fd = self._open_fallback(identity, stack)
-                wait_for_lock(fd, target.key, timeout, deadline)
-            # Closing is not enough: a child forked in between has the descriptor, and so the lock, too.
+                wanted.setdefault(_locked_name(fd, missing), (fd, target))
+        for name in sorted(wanted):
+            fd, target = wanted[name]
+            with translate_os_errors(target.key):
+                if not self._lock_name(fd, name, stack, deadline):
+                    raise _timeout_error(target.key, timeout)
+        return all(self._current_name(target) in wanted for target in targets)
+
+    def _lock_name(self, fd: int, name: LockedName, stack: ExitStack, deadline: float) -> bool:
+        if not _HAS_BYTE_LOCKS:
             stack.callback(_release_lock, fd)
-        return all(self._current_identity(target) in wanted for target in targets)
+            return _repeat(lambda: _try_whole(fd, fcntl.LOCK_EX), deadline)
+        # Closing is not enough: a child forked in between has the descriptor, and so the lock, too.
+        stack.callback(_unlock_bytes, fd, 2 * name.byte, 2)
+        try:
+            if not _is_locked(fd, 2 * name.byte, 2) and _try_byte(fd, 2 * name.byte):
+                return True
+            _lock_byte(fd, 2 * name.byte + 1)
+        except OSError as error:
+            if error.errno not in _NO_LOCK_ERRNOS:
+                raise
+            return self._wait_in_line(name, stack, deadline)
+        with ExitStack() as line:
+            with suppress(DiskFailed):  # without a line it is a matter of luck who is next
+                if not self._wait_in_line(name, line, deadline):
+                    return False
+            got = _wait_for_byte(fd, 2 * name.byte, deadline)
+        _unlock_bytes(fd, 2 * name.byte + 1, 1)
+        return got
 
-    def _open_nearest(self, target: Target) -> int:
-        root = self._tree.root_of(target)
-        parts = target.parts[:-1]
-        while True:
-            try:
-                return self._tree.open_parts(root, parts, LISTED_DIRECTORY_FLAGS)
-            except (FileNotFoundError, NotADirectoryError):
-                if not parts:
-                    raise
-                parts = parts[:-1]
-            except PermissionError:
-                # Not readable, so it cannot be locked itself; its identity is enough for the fallback.
-                return self._tree.open_parts(root, parts, DIRECTORY_FLAGS)
-
-    def _current_identity(self, target: Target) -> Identity:
-        with translate_os_errors(target.key), close_after(self._open_nearest(target)) as fd:
-            return file_identity(os.fstat(fd))
-
-    def _open_fallback(self, identity: Identity, stack: ExitStack) -> int:
+    def _wait_in_line(self, name: LockedName, stack: ExitStack, deadline: float) -> bool:
+        """Become the first in the line of a name, and stay it until the stack is left."""
         directory = Path(self._fallback_dir) if self._fallback_dir else _private_directory()
-        name = f"{identity[0]:x}-{identity[1]:x}.lock"
-        with translate_os_errors(name):
-            fd = os.open(directory / name, os.O_RDWR | os.O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        with translate_os_errors(str(directory)):
+            fd = os.open(directory / "names.lock", os.O_RDWR | os.O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         stack.callback(os.close, fd)
-        return fd
+        place = _hash_byte(f"{name.device:x}-{name.inode:x}-{name.byte:x}")
+        stack.callback(_unlock_bytes, fd, place, 1)
+        return _LineWaiter.try_or_wait(fd, place, deadline)
+
+    def _open_nearest(self, target: Target) -> tuple[int, str]:
+        """Open the nearest directory that exists, and return it with the name that is to be locked in it."""
+        root, depth = self._tree.root_of(target), max(len(target.parts) - 1, 0)
+        while True:
+            name = target.parts[depth] if target.parts else ""
+            try:
+                return self._tree.open_parts(root, target.parts[:depth], LISTED_DIRECTORY_FLAGS), name
+            except (FileNotFoundError, NotADirectoryError):
+                if not depth:
+                    raise
+                depth -= 1
+            except PermissionError:
+                # Not readable, so it cannot be locked itself; its identity is enough for the lock file.
+                return self._tree.open_parts(root, target.parts[:depth], DIRECTORY_FLAGS), name
+
+    def _current_name(self, target: Target) -> LockedName:
+        with translate_os_errors(target.key):
+            fd, name = self._open_nearest(target)
+            with close_after(fd):
+                return _locked_name(fd, name)
+
+
+def _locked_name(fd: int, name: str) -> LockedName:
+    folded = name.casefold()
+    device, inode = file_identity(os.fstat(fd))
+    if not _HAS_BYTE_LOCKS:
+        return LockedName(device, inode, 0)
+    return LockedName(device, inode, _hash_byte(".git" if folded in _LOCKED_TOGETHER else folded))
+
+
+def _hash_byte(text: str) -> int:
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 3  # twice that is still a place in a file
+
+
+class _LineWaiter(threading.Thread):
+    """Waits for a byte with a time limit; a lock that blocks has no time limit of its own."""
+
+    def __init__(self, fd: int, place: int) -> None:
+        super().__init__(name="surehold-line", daemon=True)
+        self._fd, self._place = os.dup(fd), place
+        self._arrived = threading.Event()
+        self.given_up = False
+
+    @classmethod
+    def try_or_wait(cls, fd: int, place: int, deadline: float) -> bool:
+        """Lock a byte of a file; False when others had it until the deadline."""
+        if _try_exclusive(fd, place):
+            return True
+        # After one that was stopped, threads must not pile up: then it is looked at again and again.
+        if not any(isinstance(thread, cls) and thread.given_up for thread in threading.enumerate()):
+            with suppress(RuntimeError):  # no more threads
+                return cls(fd, place).wait(deadline - time.monotonic())
+        return _repeat(lambda: _try_exclusive(fd, place), deadline)
+
+    def wait(self, patience: float) -> bool:
+        try:
+            self.start()
+        except RuntimeError:
+            os.close(self._fd)
+            raise
+        try:
+            arrived = self._arrived.wait(max(patience, 0))
+        except BaseException:
+            self.given_up = True
+            raise
+        self.given_up = not arrived
+        return arrived
+
+    def run(self) -> None:
+        with suppress(OSError):
+            fcntl.fcntl(self._fd, fcntl.F_OFD_SETLKW, _describe_lock(fcntl.F_WRLCK, self._place, 1))
+        self._arrived.set()
+        # Whoever gives up says so before leaving: either we see it here, or they release what we took.
+        if self.given_up:
+            _unlock_bytes(self._fd, self._place, 1)
+        os.close(self._fd)
+
+
+def _wait_for_byte(fd: int, byte: int, deadline: float) -> bool:
+    return _repeat(lambda: not _is_locked(fd, byte, 1) and _try_byte(fd, byte), deadline)
+
+
+def _repeat(attempt: Callable[[], bool], deadline: float, *, pause: float = _MAX_LOOK_SECONDS) -> bool:
+    import random
+
+    wait = _MIN_WAIT_SECONDS
+    while not attempt():
+        if (left := deadline - time.monotonic()) <= 0:
+            return False
+        time.sleep(min(left, wait * random.uniform(0.5, 1.5)))  # noqa: S311  # spreads the waiters, keeps no secret
+        wait = min(wait * 1.5, pause)
+    return True
+
+
+def _try_byte(fd: int, byte: int) -> bool:
+    """Lock a byte of a directory if no other one has it."""
+    _lock_byte(fd, byte)
+    if _is_locked(fd, byte, 1):
+        _unlock_bytes(fd, byte, 1)
+        return False
+    return True
+
+
+def _lock_byte(fd: int, byte: int) -> None:
+    fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _describe_lock(fcntl.F_RDLCK, byte, 1))
+
+
+def _is_locked(fd: int, byte: int, count: int) -> bool:
+    """Tell whether another open file has a lock there."""
+    answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, _describe_lock(fcntl.F_WRLCK, byte, count))
+    return struct.unpack_from("h", answer)[0] != fcntl.F_UNLCK
+
+
+def _try_exclusive(fd: int, byte: int) -> bool:
+    try:
+        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _describe_lock(fcntl.F_WRLCK, byte, 1))
+    except OSError as error:
+        if error.errno not in _BUSY_ERRNOS:
+            raise
+        return False
+    return True
+
+
+def _unlock_bytes(fd: int, byte: int, count: int) -> None:
+    """Release locks. The work under them is done, so a failure here must not look like a failure of the work."""
+    with suppress(OSError):
+        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _describe_lock(fcntl.F_UNLCK, byte, count))
+
+
+def _describe_lock(kind: int, byte: int, count: int) -> bytes:
+    return struct.pack("hhqqi", kind, os.SEEK_SET, byte, count, 0)
 
 
 def lock_file(fd: int, key: str, *, shared: bool = False, timeout: float = 5.0) -> None:
     """Lock an open file against other writers of ours, until it is closed; where that is impossible, do without."""
-    wait_for_lock(fd, key, timeout, time.monotonic() + timeout, shared=shared)
-
-
-def wait_for_lock(fd: int, key: str, timeout: float, deadline: float, *, shared: bool = False) -> bool:
-    """Wait for one lock; False when this kind of file cannot be locked."""
-    wait = _MIN_WAIT_SECONDS
-    how = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
-    while True:
-        try:
-            fcntl.flock(fd, how)
-        except OSError as error:
-            if error.errno in _NO_LOCK_ERRNOS:
-                return False
-            if error.errno not in _BUSY_ERRNOS:
-                raise as_surehold_error(error, key) from error
-        else:
-            return True
-        left = deadline - time.monotonic()
-        if left <= 0:
+    with translate_os_errors(key):
+        how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        if not _repeat(lambda: _try_whole(fd, how), time.monotonic() + timeout, pause=_MAX_WAIT_SECONDS):
             raise _timeout_error(key, timeout)
-        import random
 
-        time.sleep(min(left, wait * random.uniform(0.5, 1.5)))  # noqa: S311  # spreads the waiters, keeps no secret
-        wait = min(wait * 1.5, _MAX_WAIT_SECONDS)
+
+def _try_whole(fd: int, how: int) -> bool:
+    try:
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _BUSY_ERRNOS:
+            return False
+        if error.errno not in _NO_LOCK_ERRNOS:
+            raise
+    return True
 
 
 def _release_lock(fd: int) -> None:
     """Release the lock. The work under it is done, so a failure here must not look like a failure of the work."""
     with suppress(OSError):
         fcntl.flock(fd, fcntl.LOCK_UN)
+
+
+def try_directory(fd: int) -> bool:
+    """Lock an open directory as names in it are locked; False when another open file has that lock."""
+    return _try_byte(fd, 0) if _HAS_BYTE_LOCKS else _try_whole(fd, fcntl.LOCK_EX)
 
 
 def _timeout_error(key: str, timeout: float) -> LockTimeout:

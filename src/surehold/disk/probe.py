@@ -30,6 +30,7 @@ from surehold.disk.kernel import (
     is_coherent,
     sync,
 )
+from surehold.disk.locks import try_directory
 from surehold.disk.tree import ACL
 
 PREFIX = ".surehold-doctor-"
@@ -42,12 +43,10 @@ _UNSUPPORTED_ERRNOS = frozenset(
     | {errno.EBADF, errno.ENOLCK, errno.EMLINK, errno.EXDEV, errno.EISDIR}
 )
 _TRY_LOCK = """
-import fcntl, os, sys
-fd = os.open(sys.argv[1], os.O_RDONLY)
-try:
-    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-except OSError:
-    sys.exit(7)
+import os, sys
+sys.path.insert(0, sys.argv[2])
+from surehold.disk.locks import try_directory
+sys.exit(0 if try_directory(os.open(sys.argv[1], os.O_RDONLY)) else 7)
 """
 _REFUSED_LOCK = 7
 
@@ -221,23 +220,15 @@ def _try_unicode_names(place: Path, _: Kernel) -> str:
 def _try_lock(place: Path, _: Kernel) -> str:
     if sys.platform == "win32":
         raise Unsupported
-    import fcntl
-
     with _open_directory(place) as fd, _open_directory(place) as second:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        try:
-            fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES}:
-                raise
-        else:
-            raise _MechanismMissing("two threads held the same lock")
+        _require(try_directory(fd), "the lock of a new directory is taken")
+        _require(not try_directory(second), "two threads held the same lock")
         _require(_locks_out_child(place), "two processes held the same lock")
     return "it keeps other threads and processes out"
 
 
 def _locks_out_child(place: Path) -> bool:
-    command = [sys.executable, "-I", "-S", "-c", _TRY_LOCK, str(place)]
+    command = [sys.executable, "-I", "-S", "-c", _TRY_LOCK, str(place), str(Path(__file__).parents[2])]
     done = subprocess.run(  # noqa: S603 - our own interpreter with a constant program
         command, check=False, timeout=_CHILD_WAIT_SECONDS, capture_output=True
     )

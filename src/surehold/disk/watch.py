@@ -134,7 +134,7 @@ def _wait_for_lease(kernel: Kernel, fd: int, *, exclusive: bool, seconds: float)
 
 
 class WatchedFiles:
-    """The watches of one disk. Whoever holds the lock of a file's directory begins and ends the watch of the file."""
+    """The watches of one disk. Whoever holds the lock of a file begins and ends its watch."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel

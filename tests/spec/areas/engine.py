@@ -40,6 +40,8 @@ _LOCKS = section(
     "engine contract",
     {
         "engine:lock:processes": "Writers of one file in different processes take turns.",
+        "engine:lock:names": "Only writers of the same name wait for each other; what makes a directory or a repository counts as one name.",
+        "engine:lock:line": "Who waits for a name goes before who comes later, and a stopped holder delays only its own names.",
         "engine:lock:timeout": "A lock that is held too long is `lock_timeout`, with the next step.",
         "engine:lock:order": "Several files are locked in one order, so that crossing calls do not deadlock.",
         "engine:lock:dies_with_process": "A killed process leaves no lock.",
