@@ -3,7 +3,7 @@
 Rules:
 1. A lock is one byte of the directory, as far as locks of the operating system are concerned. It needs no lock file, works
    across state directories, roots and users, and ends with the process that holds it.
-2. A directory cannot be opened for writing, so its bytes can only be locked for reading, which excludes nobody. Whoever
+2. A directory cannot be opened for writing, so its bytes can only be locked for reading, which excludes no one. Whoever
    wants a name first locks its byte and then looks whether another one has it too: of two, at most one sees itself alone.
 3. Who has to wait does so in line: a lock file of this user has a byte for every name, and the first in line looks for the
    name. A second byte in the directory says that there is a line, so that no newcomer goes first.

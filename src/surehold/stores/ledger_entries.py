@@ -192,6 +192,23 @@ def entry_columns(entry: Entry) -> tuple[object, ...]:
     )
 
 
+def columns_of_json(data: Json) -> tuple[object, ...]:
+    """Return what `entry_columns` returns of the entry that this data spells, without making it."""
+    call, change = data["call"], data["change"]
+    return (
+        data["seq"],
+        to_key(data["change_id"]),
+        to_key(change["path"]),
+        to_key(change.get("to_path", "")),
+        to_key(call.get("session", "")),
+        to_key(call.get("agent", "")),
+        call["operation"],
+        to_key(call.get("undoes", "")),
+        int(data["ok"]),
+        data["timestamp"],
+    )
+
+
 EXTERNAL = Call(tool="external", operation="external", writer="external")
 _KEPT_MESSAGE = (
     "Another program wrote these bytes while the file was being changed; they were kept, and can be restored."

@@ -4,6 +4,8 @@ import hashlib
 import os
 import sqlite3
 import struct
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,6 +27,9 @@ _LARGE_BYTES = 1024 * 1024
 _DICTIONARY_BYTES = range(64, 8 * 1024 * 1024 + 1)  # smaller is useless, larger is slow
 _DEFAULT_WINDOW_BYTES = 256 * 1024  # zstd sees at least this far back by itself
 _OBVIOUS_RATIO = 32  # a delta that is this much smaller than the raw bytes needs no comparison with the full form
+
+
+_of_thread = threading.local()  # a decompressor is costly to make, and serves one thread
 
 
 class UnpackError(ValueError):
@@ -99,8 +104,11 @@ def _decompress(frame: bytes, *, size: int, dictionary: bytes | None) -> bytes:
         # Only the frame's own claim bounds the allocation, so it is compared first.
         if zstandard.get_frame_parameters(frame).content_size != size:
             raise UnpackError("The packed bytes claim another size than was recorded.")
-        raw = None if dictionary is None else _raw_dictionary(dictionary)
-        return zstandard.ZstdDecompressor(dict_data=raw).decompress(frame)
+        if dictionary is not None:
+            return zstandard.ZstdDecompressor(dict_data=_raw_dictionary(dictionary)).decompress(frame)
+        if not hasattr(_of_thread, "decompressor"):
+            _of_thread.decompressor = zstandard.ZstdDecompressor()
+        return _of_thread.decompressor.decompress(frame)
     except zstandard.ZstdError as error:
         raise UnpackError(f"The packed bytes cannot be unpacked ({error}).") from error
 
@@ -116,7 +124,16 @@ _CHECKED_BYTES = 1 << 16  # names of larger bytes are only checked when they are
 _DELTA_LIMIT_BYTES = 1024 * 1024  # a delta cannot be a file (2), and saves at least as much as it takes
 
 
+<<<<<<< HEAD
 _LATELY_STORED = 64
+=======
+_KEPT_BYTES = 64 * 1024 * 1024
+_PAGE_ROWS = 200
+_SELECT_PAGE = "SELECT rowid, sha256, size, base, data FROM blobs WHERE rowid > ? ORDER BY rowid LIMIT ?"
+
+BlobRow = tuple[int, str, int, str | None, bytes | None]
+"""Its place in the table, then sha256, size, base and packed bytes; no bytes when they are in a file."""
+>>>>>>> 65cf1a0 (Verify stored versions in the order in which they were stored)
 
 PreparedBlob = tuple[Blob, bytes | None]
 """A blob, and its packing if it was not stored yet."""
@@ -316,3 +333,39 @@ def _pack_blob(blob: Blob, base: bytes | None) -> bytes:
 
 def _needs_file(packed: bytes) -> bool:
     return len(packed) > _ROW_LIMIT_BYTES and not base_of(packed)
+
+
+def read_blob_page(connection: sqlite3.Connection, after: int) -> list[BlobRow]:
+    return connection.execute(_SELECT_PAGE, (after, _PAGE_ROWS)).fetchall()
+
+
+class RecentVersions:
+    """The versions that were checked last, up to a limit: what follows from one of them need not unpack it again.
+
+    Versions are checked in the order in which they were stored, and most are the difference to one stored shortly before.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._size = 0
+
+    def is_whole(self, row: BlobRow) -> bool:
+        """Tell whether a row holds what its name says. False also means that it has to be looked at in another way."""
+        _, sha256, size, base, packed = row
+        if packed is None or (base is not None and base not in self._kept):
+            return False
+        try:
+            whole = base_of(packed) == (base or "")
+            data = unpack_blob(packed, size=size, base=self._kept.get(base or "", b"")) if whole else b""
+        except UnpackError:
+            return False
+        if not whole or hashlib.sha256(data).hexdigest() != sha256:
+            return False
+        self._keep(sha256, data)
+        return True
+
+    def _keep(self, sha256: str, data: bytes) -> None:
+        self._kept[sha256] = data
+        self._size += len(data)
+        while self._size > _KEPT_BYTES:
+            self._size -= len(self._kept.popitem(last=False)[1])

@@ -3,7 +3,7 @@
 1. A commit gets a ticket after its bytes are in the log, and before its turn ends. Tickets are numbered in that order.
 2. The first to wait is the leader: it notes the newest ticket, syncs the log, and publishes that number. Everyone whose
    ticket is covered goes on; of the others, one is the next leader.
-3. Being the only leader saves work and nothing else. A sync is correct without it, so nobody waits for long for one that
+3. Being the only leader saves work and nothing else. A sync is correct without it, so no one waits for long for one that
    was stopped, and whatever is wrong with the shared file is answered by a sync of one's own.
 4. Tickets survive neither a reboot nor a new file, and need not: a new ticket is above all that were ever published.
 5. SQLite writes over the log only after it is in the database and both were synced, so a later sync of the log covers

@@ -42,12 +42,16 @@ from surehold.stores.ledger_entries import text_of, to_key
 from surehold.stores.owner import is_dead
 from surehold.stores.server_runs import ServerRun, choose_session
 from surehold.stores.sqlite import session_tables, tables
-from surehold.stores.sqlite.blobs import Blobs, PreparedBlob
+from surehold.stores.sqlite.blobs import Blobs, PreparedBlob, RecentVersions, read_blob_page
 from surehold.stores.sqlite.database import Database, Durability
 from surehold.stores.sqlite.sighting_buffer import ShownSighting, SightingBuffer
 from surehold.text.snapshot import Version
 
+<<<<<<< HEAD
 _PAGE_ROWS = 200
+=======
+_SELECT_TRASH = "SELECT id, path, version, change_id, trashed, agent, session, state FROM trash"
+>>>>>>> 65cf1a0 (Verify stored versions in the order in which they were stored)
 
 
 class SqliteStore:
@@ -379,23 +383,21 @@ class SqliteStore:
             return self._blobs.pack_new(connection, blobs)
 
     def _check_blobs(self) -> tuple[int, tuple[str, ...]]:
-        checked = 0
-        broken: list[str] = []
-        last = ""
+        checked, last, broken, recent = 0, 0, list[str](), RecentVersions()
         while True:
             with self._database.read_transaction() as connection:
-                page = connection.execute(
-                    "SELECT sha256 FROM blobs WHERE sha256 > ? ORDER BY sha256 LIMIT ?", (last, _PAGE_ROWS)
-                ).fetchall()
+                page = read_blob_page(connection, last)
             if not page:
-                return checked, tuple(broken)
-            for (last,) in page:
+                return checked, tuple(sorted(broken))
+            for row in page:
+                last, sha256 = row[:2]
                 try:
-                    self.read_blob(last)
+                    if not recent.is_whole(row):
+                        self.read_blob(sha256)
                 except NotFound:
                     continue  # pruned since the page was read
                 except StateCorrupt:
-                    broken.append(last)
+                    broken.append(sha256)
                 checked += 1
 
 

@@ -159,7 +159,7 @@ def _find_problem(at: ledger_entries.ChainTip, row: tuple[Any, ...]) -> str:
         return f"Entry {seq} does not follow the one before it."
     if own != ledger_entries.chain_hash(previous, body):
         return f"Entry {seq} was changed: its hash does not match."
-    if tuple(columns) != entry_columns(_entry_from_row(body, previous, own)):
+    if tuple(columns) != ledger_entries.columns_of_json(ledger_entries.from_json(body.decode("ascii"))):
         return f"Entry {seq} is filed under other words than it says."
     return ""
 
