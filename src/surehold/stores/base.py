@@ -4,10 +4,8 @@
 
 Rules for every store:
 1. An intent is the lock of its paths, the write-ahead record and the idempotency record at once.
-2. `begin`, `finish`, `abort` and what `record` says of a change are one durable transaction each: when they return, it
-   is on the disk, and so is a `Replay`. Refusals and sessions may be lost in a power failure. Sightings are written
-   together, a moment after they are recorded, and are known to this store at once; one that is lost means that the agent
-   reads again.
+2. `begin`, `finish`, `abort` and what `record` says of a change are durable when they return, and so is a `Replay`. Sightings
+   are written together, a moment later, and known to this store at once; one that is lost means that the agent reads again.
 3. The ledger only grows. Every entry carries the hash of the one before it.
 4. An intent of a living owner is never settled by another process.
 5. A blob is immutable, named by its sha256 and checked against it when it is read.
@@ -274,7 +272,6 @@ class Pruned:
 class Store(ServerRuns, Conversations, Protocol):
     """The memory of a workspace."""
 
-    # The intent contract.
     def begin(
         self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float
     ) -> Begun | Replay | Busy | StaleRead:

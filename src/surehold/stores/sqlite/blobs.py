@@ -6,13 +6,13 @@ import sqlite3
 import struct
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from surehold.errors import StateCorrupt
+from surehold.errors import NotFound, StateCorrupt
 from surehold.stores.base import Blob
 from surehold.stores.sqlite import state_errors
 from surehold.stores.sqlite.database import sync_folder
@@ -124,16 +124,13 @@ _CHECKED_BYTES = 1 << 16  # names of larger bytes are only checked when they are
 _DELTA_LIMIT_BYTES = 1024 * 1024  # a delta cannot be a file (2), and saves at least as much as it takes
 
 
-<<<<<<< HEAD
 _LATELY_STORED = 64
-=======
 _KEPT_BYTES = 64 * 1024 * 1024
 _PAGE_ROWS = 200
 _SELECT_PAGE = "SELECT rowid, sha256, size, base, data FROM blobs WHERE rowid > ? ORDER BY rowid LIMIT ?"
 
 BlobRow = tuple[int, str, int, str | None, bytes | None]
 """Its place in the table, then sha256, size, base and packed bytes; no bytes when they are in a file."""
->>>>>>> 65cf1a0 (Verify stored versions in the order in which they were stored)
 
 PreparedBlob = tuple[Blob, bytes | None]
 """A blob, and its packing if it was not stored yet."""
@@ -335,11 +332,29 @@ def _needs_file(packed: bytes) -> bool:
     return len(packed) > _ROW_LIMIT_BYTES and not base_of(packed)
 
 
-def read_blob_page(connection: sqlite3.Connection, after: int) -> list[BlobRow]:
-    return connection.execute(_SELECT_PAGE, (after, _PAGE_ROWS)).fetchall()
+def check_blobs(
+    transaction: Callable[[], AbstractContextManager[sqlite3.Connection]], read_blob: Callable[[str], bytes]
+) -> tuple[int, tuple[str, ...]]:
+    """Compare all stored bytes with their names; return how many there are, and which are damaged."""
+    checked, last, broken, recent = 0, 0, list[str](), _RecentVersions()
+    while True:
+        with transaction() as connection:
+            page: list[BlobRow] = connection.execute(_SELECT_PAGE, (last, _PAGE_ROWS)).fetchall()
+        if not page:
+            return checked, tuple(sorted(broken))
+        for row in page:
+            last, sha256 = row[:2]
+            try:
+                if not recent.is_whole(row):
+                    read_blob(sha256)
+            except NotFound:
+                continue  # pruned since the page was read
+            except StateCorrupt:
+                broken.append(sha256)
+            checked += 1
 
 
-class RecentVersions:
+class _RecentVersions:
     """The versions that were checked last, up to a limit: what follows from one of them need not unpack it again.
 
     Versions are checked in the order in which they were stored, and most are the difference to one stored shortly before.

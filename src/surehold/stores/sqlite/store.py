@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from surehold.errors import NotFound, StateCorrupt, SureholdError
+from surehold.errors import StateCorrupt, SureholdError
 from surehold.stores import ledger_entries
 from surehold.stores.base import (
     Begun,
@@ -42,16 +42,10 @@ from surehold.stores.ledger_entries import text_of, to_key
 from surehold.stores.owner import is_dead
 from surehold.stores.server_runs import ServerRun, choose_session
 from surehold.stores.sqlite import session_tables, tables
-from surehold.stores.sqlite.blobs import Blobs, PreparedBlob, RecentVersions, read_blob_page
+from surehold.stores.sqlite.blobs import Blobs, PreparedBlob, check_blobs
 from surehold.stores.sqlite.database import Database, Durability
 from surehold.stores.sqlite.sighting_buffer import ShownSighting, SightingBuffer
 from surehold.text.snapshot import Version
-
-<<<<<<< HEAD
-_PAGE_ROWS = 200
-=======
-_SELECT_TRASH = "SELECT id, path, version, change_id, trashed, agent, session, state FROM trash"
->>>>>>> 65cf1a0 (Verify stored versions in the order in which they were stored)
 
 
 class SqliteStore:
@@ -248,7 +242,7 @@ class SqliteStore:
             verdict = tables.verify_chain(connection)
         if not blobs:
             return verdict
-        checked, broken = self._check_blobs()
+        checked, broken = check_blobs(self._database.read_transaction, self.read_blob)
         problem = verdict.problem or (f"{len(broken)} blobs are damaged." if broken else "")
         return replace(verdict, blobs=checked, broken_blobs=broken, problem=problem)
 
@@ -381,24 +375,6 @@ class SqliteStore:
             return lately
         with self._database.read_transaction() as connection:
             return self._blobs.pack_new(connection, blobs)
-
-    def _check_blobs(self) -> tuple[int, tuple[str, ...]]:
-        checked, last, broken, recent = 0, 0, list[str](), RecentVersions()
-        while True:
-            with self._database.read_transaction() as connection:
-                page = read_blob_page(connection, last)
-            if not page:
-                return checked, tuple(sorted(broken))
-            for row in page:
-                last, sha256 = row[:2]
-                try:
-                    if not recent.is_whole(row):
-                        self.read_blob(sha256)
-                except NotFound:
-                    continue  # pruned since the page was read
-                except StateCorrupt:
-                    broken.append(sha256)
-                checked += 1
 
 
 def _earlier_attempt(connection: sqlite3.Connection, idempotency_key: str, now: datetime) -> Replay | Busy | None:
