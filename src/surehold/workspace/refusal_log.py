@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from surehold.errors import SureholdError
 from surehold.stores.base import Blob, Call, Change, LedgerQuery, Store
-from surehold.workspace.proposal import Receipt
+from surehold.workspace.proposal import FileReceipt
 
 
 class RefusalLog:
@@ -22,10 +22,10 @@ class RefusalLog:
             changes = [Change(path=path, to_path=to_path, before=None, after=None) for path, to_path in paths]
             self._record_changes(changes, call, change_id, error)
 
-    def record_rehearsal(self, rehearsal: Receipt, call: Call, change_id: str, error: SureholdError) -> None:
+    def record_rehearsal(self, files: Sequence[FileReceipt], call: Call, change_id: str, error: SureholdError) -> None:
         """Record a refused change with its diff and both versions, so that it can be looked at later."""
         with suppress(SureholdError):
-            changed = [one for one in rehearsal.files if one.changed]
+            changed = [one for one in files if one.changed]
             for version in (version for one in changed for version in (one.plan.before, one.plan.after)):
                 if version.exists:
                     self._store.keep_blob(Blob(data=version.data, sha256=version.sha256))

@@ -4,14 +4,16 @@ Its larger parts are loaded on first use, because most commands need only one of
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Self
 
 from surehold.disk.base import Disk, Target
 from surehold.errors import SureholdError
+from surehold.stores.approval import ApprovalRecord
 from surehold.stores.base import Call, Intent, Store
+from surehold.stores.ledger_entries import utc_timestamp
 from surehold.stores.owner import Owner
 from surehold.text.encoding import EncodingDetector
 from surehold.text.snapshot import Snapshot
@@ -19,7 +21,7 @@ from surehold.workspace.access.permission import Approver, Permission
 from surehold.workspace.access.policy import Policy
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.paths import AnyPath
-from surehold.workspace.proposal import Proposal, Receipt
+from surehold.workspace.proposal import FileReceipt, Proposal, Receipt
 from surehold.workspace.reader import WorkspaceReader
 from surehold.workspace.recovery import SettledIntent
 from surehold.workspace.refusal_log import RefusalLog
@@ -105,6 +107,12 @@ class Workspace:
     ) -> None:
         """Write a refused call into the ledger."""
         RefusalLog(self.store).record_paths(paths, call, change_id, error)
+
+    def record_unanswered(self, files: Sequence[FileReceipt], call: Call, error: SureholdError) -> None:
+        """Write a change into the ledger that a person was asked about and never answered, with its diff."""
+        approval = replace(call.approval or ApprovalRecord(), asked=True, at=utc_timestamp(self.clock()))
+        log = RefusalLog(self.store)
+        log.record_rehearsal(files, replace(call, approval=approval), self.new_id(), error)
 
     def recover(self, *, timeout: float | None = None) -> tuple[SettledIntent, ...]:
         """Close every change that a dead process left open. Safe to run twice; what is locked is waited for, or left."""

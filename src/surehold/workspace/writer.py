@@ -120,7 +120,7 @@ class WorkspaceWriter:
             permission.judge_paths([rule for one in again for rule in one.rules])  # the mode may be another one by now
             return answered.with_note(self._write_locked(again, call, change_id, dry_run=False))
         except SureholdError as error:
-            self._refusals.record_rehearsal(rehearsal, call, change_id, error)
+            self._refusals.record_rehearsal(rehearsal.files, call, change_id, error)
             raise
 
     def _write_locked(

@@ -15,6 +15,7 @@ from surehold.errors import PermissionRequired, StaleFile
 from surehold.front.mcp.approval import ONCE, ApprovalForm
 from surehold.front.mcp.sessions import ElicitationReply
 from surehold.front.shared.approval_queue import ApprovalQueue, PendingApproval, run_on_loop
+from surehold.stores.base import LedgerQuery
 from surehold.workspace.access.permission import Approval, PermissionRequest
 from waiting import wait_until
 
@@ -117,6 +118,34 @@ def test_an_answer_counts_once(site: Site, stateless: Stateless) -> None:
         stateless.call(NEW, requestState=state, inputResponses=YES)
     assert refused.value.code == -32602
     assert list(site.root.iterdir()) == []
+
+
+@requirement("approval:ledger:unanswered")
+@pytest.mark.parametrize("way", ["its time is over", "the server ends"])
+def test_a_question_that_is_never_answered_leaves_an_entry_with_its_diff(site: Site, way: str) -> None:
+    seconds = "1" if way == "its time is over" else "600"
+    options = ("--mode", "default", "--ask-seconds", seconds)
+    with site.start(*options, version="2026-07-28", capabilities=FORMS) as client:
+        stateless = Stateless(client)
+        forgotten = stateless.call({**NEW, "path": "b.txt"})
+        if way == "the server ends":  # in the other case a slow machine may need more than the second
+            answered = stateless.call({**NEW, "path": "a.txt"})["requestState"]
+            yes = stateless.call({**NEW, "path": "a.txt"}, requestState=answered, inputResponses=YES)
+            assert (yes["isError"], site.log("a.txt")) == (False, [("create", True)])
+        else:
+            wait_until(lambda: site.log("b.txt"), "the question leaves no entry")
+            with pytest.raises(RpcFailed, match="No question is open"):
+                stateless.call({**NEW, "path": "b.txt"}, requestState=forgotten["requestState"], inputResponses=YES)
+
+    with site.open() as workspace:
+        entry, *others = workspace.store.list_entries(LedgerQuery(path="b.txt"))
+        approval = entry.call.approval
+        kept = workspace.store.read_blob(entry.change.after.sha256) if entry.change.after else b""
+    assert (entry.ok, entry.error_kind, others) == (False, "permission_denied", [])
+    assert approval is not None
+    assert (approval.asked, approval.rule, approval.where, bool(approval.at)) == (True, "mode default", "", True)
+    assert kept.decode() == NEW["content"]
+    assert not (site.root / "b.txt").exists()
 
 
 def test_an_answer_counts_for_what_was_shown_only(site: Site, stateless: Stateless) -> None:

@@ -118,7 +118,10 @@ class Adapter:
         self._tools = {one.name: one for one in sorted(served, key=lambda one: one.name)}
         self._sessions = SessionRegistry(workspace, process)
         self._answers = SavedAnswers()
-        self.approvals = ApprovalQueue(seconds=self.options.ask_seconds)
+        self.approvals = ApprovalQueue(
+            seconds=self.options.ask_seconds,
+            note_unanswered=lambda request, error: workspace.record_unanswered(request.files, request.call, error),
+        )
         self._router = ApprovalRouter(self.approvals, keep=self._answers.keep_text, has_page=has_page)
         files = FileResources(workspace)
         self._providers: tuple[ResourceProvider, ...] = (LedgerResources(workspace), *resources, self._answers, files)

@@ -8,6 +8,7 @@
    server ends. One whose agent has gone stays listed as such, until it is dismissed.
 5. The number of waiting calls is limited, since each holds a thread that other calls need: separately for questions that a
    channel shows and for the others. A parked question holds no thread; when there are too many, the oldest are dropped.
+   One that is dropped, or whose answer never comes, is told to the ledger.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -135,7 +136,11 @@ class ApprovalQueue:
         seconds: float = ANSWER_SECONDS,
         limit: int = _MAX_WAITING_CALLS,
         clock: Callable[[], float] = time.monotonic,
+        note_unanswered: Callable[[PermissionRequest, SureholdError], None] = lambda _, __: None,
     ) -> None:
+        """`note_unanswered` records a parked question that ended without an answer; no call is left that could."""
+        self._note_unanswered = note_unanswered
+        self._timer: threading.Timer | None = None
         self._seconds = seconds
         self._limit = limit
         self._clock = clock
@@ -223,23 +228,52 @@ class ApprovalQueue:
     def park(self, request: PermissionRequest, *, tool: str, handle: str) -> str:
         """Keep a question whose call ends now and is made again with the answer; return its id."""
         question = PendingApproval(request=request, tool=tool, handle=handle, expires=self._clock() + self._seconds)
+        dropped = list[PendingApproval]()
         with self._lock:
             self._parked[question.id] = question
             size = sum(one.size for one in self._parked.values())
             while len(self._parked) > _MAX_PARKED_QUESTIONS or (len(self._parked) > 1 and size > _MAX_PARKED_BYTES):
-                _, dropped = self._parked.popitem(last=False)
-                size -= dropped.size
+                dropped.append(self._parked.popitem(last=False)[1])
+                size -= dropped[-1].size
+        self._end_parked(dropped, "Too many questions were waiting for an answer.")
+        self._end_overdue()
         return question.id
 
     def take_parked(self, question_id: str) -> PendingApproval | None:
         """Return a parked question, once; None when it is no longer open."""
+        self._end_overdue()
         with self._lock:
-            question = self._parked.pop(question_id, None)
-        return question if question and self._clock() < question.expires else None
+            return self._parked.pop(question_id, None)
+
+    def _end_overdue(self) -> None:
+        """End the parked questions whose time is over, and come back when that of the next one is."""
+        with self._lock:
+            now = self._clock()
+            overdue = [one for one in self._parked.values() if now >= one.expires]
+            for one in overdue:
+                del self._parked[one.id]
+            following = next(iter(self._parked.values()), None)
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = threading.Timer(following.expires - now, self._end_overdue) if following else None
+            if self._timer is not None:
+                self._timer.daemon = True
+                self._timer.start()
+        self._end_parked(overdue, f"No answer came within {self._seconds:g} seconds.")
+
+    def _end_parked(self, questions: Sequence[PendingApproval], why: str) -> None:
+        for one in questions:
+            self._note_unanswered(one.request, _unanswered_error(why, one.request))
 
     def close(self) -> None:
         """Withdraw every question: the client has left, or the server ends."""
-        self._closed = True
+        with self._lock:
+            self._closed = True
+            parked = list(self._parked.values())
+            self._parked.clear()
+            if self._timer is not None:
+                self._timer.cancel()
+        self._end_parked(parked, "The server ended before the change was approved.")
 
     def _add_question(self, question: PendingApproval) -> None:
         with self._lock:
