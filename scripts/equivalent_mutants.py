@@ -23,6 +23,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         '((style == "mixed"))',
     ): _TIME,
     ("text/lines.py", "Lines.terminator_near", "index", "True"): "the line above the first one is empty either way",
+    ("workspace/access/policy.py", "Policy.__post_init__", "self.protected is PROTECTED", "False"): _TIME,
     (
         "workspace/writer.py",
         "WorkspaceWriter._make_draft",

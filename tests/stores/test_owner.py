@@ -6,8 +6,11 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import pytest
+
 from spec.marks import requirement
-from surehold.stores.owner import Owner, current_owner, is_dead
+from surehold.stores import owner as owner_module
+from surehold.stores.owner import Owner, current_owner, is_dead, parent_owner
 
 
 def start_sleeper() -> tuple[subprocess.Popen[str], Owner]:
@@ -77,3 +80,23 @@ def test_a_forked_child_has_a_name_of_its_own() -> None:
 
     assert f"pid={pid}," in text
     assert text != repr(parent)
+
+
+@pytest.mark.parametrize(
+    ("host", "pid", "started", "is_told"),
+    [
+        ("machine", 77, "5", True),
+        ("machine", 77, "", False),
+        ("machine", 1, "5", False),
+        ("machine", 1, "", False),
+        ("machine/container", 1, "5", True),
+    ],
+    ids=["usual", "no start time", "init", "nothing known", "first in its container"],
+)
+def test_a_parent_is_told_only_if_it_cannot_be_another_one(
+    monkeypatch: pytest.MonkeyPatch, host: str, pid: int, started: str, is_told: bool
+) -> None:
+    parent = Owner(host=host, boot="b", pid=pid, started=started)
+    monkeypatch.setattr(owner_module, "_describe_process", lambda _: parent)
+
+    assert parent_owner() == (parent if is_told else None)

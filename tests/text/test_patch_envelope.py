@@ -362,3 +362,13 @@ def test_another_notation_than_the_one_asked_for_is_refused() -> None:
 
     assert caught.value.reason == "other_format"
     assert parse_patch(envelope("*** Delete File: f"), format="envelope").format == "envelope"
+
+
+@requirement("files:apply_patch:markers")
+@pytest.mark.parametrize("end", [" *** End Patch", "*** End Patch  ", "\t*** End Patch\n\n"])
+def test_blanks_around_the_last_marker_do_not_matter(end: str) -> None:
+    rows = ["*** Begin Patch", "*** Update File: f", "@@", "-one", "+two", end]
+
+    (file,) = parse_patch("\n".join(rows)).files
+
+    assert file.edit.plan(Snapshot(b"one\n")).after.data == b"two\n"

@@ -11,6 +11,7 @@ from surehold.errors import (
     InvalidRangeOrder,
     RangeUnseen,
 )
+from surehold.text.anchored.index import IndexedVersion
 from surehold.text.anchored.operations import (
     DeleteLine,
     DeleteRange,
@@ -20,6 +21,7 @@ from surehold.text.anchored.operations import (
     ReplaceRange,
 )
 from surehold.text.plan import RebaseEvidence
+from surehold.text.snapshot import Snapshot
 from text.anchored import File, lines, words
 
 FUNCTION = b"def %s(value):\n    result = value + 1\n    return result\n\n"
@@ -394,3 +396,20 @@ def test_a_number_of_a_version_that_is_not_known_any_more_decides_nothing() -> N
 
     assert isinstance(refused, AnchorAmbiguous)
     assert live.plan(DeleteLine(hash=f"8#{live.hash(8)}.3"), shown=(live.shown(),)).resolutions[0].start_line == 8
+
+
+@pytest.mark.parametrize(
+    ("line", "old", "new", "place"),
+    [
+        (1, b"first\nsecond\n", b"new\nnewer\nfirst\nother\n", 3),  # by the very first line
+        (0, b"first\nlast\n", b"new\nother\nlast\n", 1),  # by the very last one
+        (1, b"a\nb\n", b"c\nd\ne\n", 1),  # nothing is left
+        (0, b"gone\nfirst\n", b"first\n", 0),  # it would be above the first line
+    ],
+)
+def test_where_a_line_would_be_is_told_by_the_nearest_line_that_is_left(
+    line: int, old: bytes, new: bytes, place: int
+) -> None:
+    one, other = (IndexedVersion(Snapshot(data), (), frozenset()) for data in (old, new))
+
+    assert one.estimate_place(line, other) == place

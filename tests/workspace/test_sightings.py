@@ -1,11 +1,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surehold.stores.base import Sighting
+from surehold.stores.base import PathRecord, Sighting
 from surehold.text.lines import merge_ranges
 from surehold.text.plan import Span, splice_spans
-from surehold.text.snapshot import Snapshot
-from surehold.workspace.access.seen_lines import sighting_after_write
+from surehold.text.snapshot import ABSENT, Snapshot
+from surehold.workspace.access.seen_lines import KnownFile, sighting_after_write
 
 TEN = "".join(f"line {n}\n" for n in range(1, 11)).encode()
 
@@ -87,3 +87,10 @@ def test_seen_lines_between_many_changes_move_with_what_comes_and_goes_above_the
     seen_rows = {rows[n - 1] for n in shown if n not in changed} | {b"X\n", b"Y\n"}
     expected = merge_ranges((number, number) for number, row in enumerate(after, start=1) if row in seen_rows)
     assert found == expected
+
+
+def test_the_absence_of_a_file_is_seen_whole_and_a_file_only_if_all_of_its_lines_are() -> None:
+    absent, present = (KnownFile(PathRecord(key="f"), one, session="s") for one in (ABSENT, Snapshot(b"a\nb\n")))
+
+    assert absent.sighting_of(()).whole
+    assert [present.sighting_of(spans).whole for spans in ((), ((1, 1),), ((1, 2),))] == [False, False, True]
