@@ -97,6 +97,10 @@ def test_a_parent_is_told_only_if_it_cannot_be_another_one(
     monkeypatch: pytest.MonkeyPatch, host: str, pid: int, started: str, is_told: bool
 ) -> None:
     parent = Owner(host=host, boot="b", pid=pid, started=started)
-    monkeypatch.setattr(owner_module, "_describe_process", lambda _: parent)
+
+    def describe(_: int) -> Owner:
+        return parent
+
+    monkeypatch.setattr(owner_module, "_describe_process", describe)
 
     assert parent_owner() == (parent if is_told else None)
