@@ -106,6 +106,7 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
         approver=chosen.approver,
         gate=chosen.gate,
         detector=chosen.detector,
+        runs=state_dir / "runs",
     )
     if chosen.recover_on_open and chosen.editor is None:  # an editor answers only once the session is known to it
         workspace.recover(timeout=0)  # what a stopped process holds is waited for only by calls that need it

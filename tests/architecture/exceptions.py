@@ -12,6 +12,7 @@ LONG_FILES = {"errors.py": "one table: every deliberate error, drawn as a tree a
 PATH_TEXT = {
     "disk/base.py": "`resolve` turns text into a Target",
     "disk/editor": "`resolve`, and the editor's own name of a buffer",
+    "disk/entries.py": "a name for a system call, below an open directory",
     "disk/errno_errors.py": "an error shows the path to a person",
     "disk/kernel.py": "a name for a system call, relative to an open directory; a directory of the machine",
     "disk/local.py": "`resolve` turns text into a Target",

@@ -13,11 +13,15 @@ from surehold.disk.base import (
     DirectoryEntry,
     EntryStat,
     KeepBytes,
+    PutEntry,
     Remove,
     Rename,
     Replace,
+    SetFacts,
     Step,
+    StoredEntry,
     StoredFile,
+    TakeEntry,
     Target,
 )
 from surehold.disk.errno_errors import (
@@ -33,7 +37,7 @@ from surehold.disk.paths import check_spelling
 from surehold.disk.steps.staging import check_tag
 from surehold.disk.tree import split_path
 from surehold.errors import FileTooLarge, InvalidArgument, LockTimeout, NotFound, OutsideWorkspace
-from surehold.text.snapshot import Meta
+from surehold.text.snapshot import Meta, Version
 
 Parts = tuple[str, ...]
 _DIRECTORY = 0o040000
@@ -124,6 +128,23 @@ class MemoryDisk:
                     action="Leave the slash out to name a file.",
                 )
         return Target(root=self._root, parts=parts, key="/".join(parts) or ".")
+
+    def locate(self, key: str) -> Target:
+        """Return the target of a recorded name."""
+        parts = split_path(key)
+        return Target(root=self._root, parts=parts, key="/".join(parts) or ".")
+
+    def read_entry(self, target: Target, *, limit: int) -> StoredEntry | None:
+        """Return a file; there are no links, and a directory has no facts."""
+        stored = self.read(target, limit=limit)
+        if stored is None:
+            return None
+        version = Version(sha256=hashlib.sha256(stored.data).hexdigest(), size=len(stored.data), meta=stored.meta)
+        return StoredEntry(version=version, data=stored.data, links=1, identity=(0, hash(target.parts)))
+
+    def lock_located(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
+        """Hold located targets."""
+        return self.lock(targets, timeout=timeout)
 
     def _walk_names(self, names: Parts, path: str) -> Parts:
         parts: Parts = ()
@@ -275,6 +296,8 @@ class MemoryDisk:
                     tree.check_free(step.target)
                     del tree.files[step.source.parts]
                     tree.put_file(step.target.parts, moved)
+                case PutEntry() | TakeEntry() | SetFacts():
+                    raise NotImplementedError("Here are only files.")
                 case _:
                     assert_never(step)
 

@@ -118,6 +118,15 @@ class MemoryStore:
                 self._answers[intent.call.idempotency_key] = (intent.id, timestamp)
             return entries
 
+    def finish_run(self, intent_id: str, call: Call, changes: Sequence[Change]) -> tuple[Entry, ...]:
+        """Turn the intent of a command into entries for what it changed."""
+        with self._lock:
+            intent = replace(self._take_intent(intent_id), call=call, changes=tuple(changes))
+            timestamp = ledger_entries.utc_timestamp(self._clock())
+            for one in list(ledger_entries.find_outside_edits(intent, self._heads)):
+                self._append_outside(one.head.path, one.found, timestamp)
+            return tuple(self._append_entry(entry) for entry in ledger_entries.entries_of(intent, timestamp=timestamp))
+
     def abort(self, intent_id: str, *, error_kind: str, message: str) -> tuple[Entry, ...]:
         """Close the intent as failed and record that."""
         with self._lock:
@@ -255,6 +264,11 @@ class MemoryStore:
         _check_hashes((blob,))
         with self._lock:
             self._blobs[blob.sha256] = _KeptBlob(blob.data, ledger_entries.utc_timestamp(self._clock()))
+
+    def keep_blobs(self, blobs: Sequence[Blob]) -> None:
+        """Store many bytes."""
+        for blob in blobs:
+            self.keep_blob(blob)
 
     def read_blob(self, sha256: str) -> bytes:
         """Return stored bytes."""

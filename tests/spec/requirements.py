@@ -17,6 +17,7 @@ from spec.areas.host import HOST
 from spec.areas.multi_edit import MULTI_EDIT
 from spec.areas.outside import OUTSIDE
 from spec.areas.promise import PROMISE
+from spec.areas.run import RUN
 from spec.areas.session import SESSION
 from spec.areas.stores import STORES
 from spec.areas.text import TEXT
@@ -32,6 +33,7 @@ _SENTENCES = (
     *CLAUDE,
     *HOST,
     *OUTSIDE,
+    *RUN,
     *SESSION,
     *FRONT,
     *APPROVAL,

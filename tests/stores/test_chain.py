@@ -15,6 +15,7 @@ from surehold.text.snapshot import Meta, Version
 META = Meta(mode=0o644, uid=1, gid=2, mtime_ns=3, xattrs=(("user.a\udc80", b"\xff\x00"),))
 FULL = Version(sha256="ab" * 32, size=5, meta=META)
 BARE = Version(sha256="cd" * 32, size=0)
+ODD = Version(sha256="cd" * 32, size=0, kind="link", links=("o\udcff",), holes=((0, 4096),))
 CALL = Call(
     tool="t",
     operation="edit",
@@ -28,11 +29,13 @@ CALL = Call(
     undoes="u",
     restores="t",
     approval=ApprovalRecord(asked=True, rule="mode default", where="page", who="ada", at="2026", note="n"),
+    argv=("rm", "-rf", "x\udc80"),
+    exit_code=7,
 )
 CHANGE = Change(
     path="p\udcff",
     before=FULL,
-    after=BARE,
+    after=ODD,
     to_path="q",
     displaced=FULL,
     diff="d",
@@ -42,6 +45,7 @@ CHANGE = Change(
     trash_id="x",
     proposal_sha256="ef" * 32,
     in_place=True,
+    whole=True,
 )
 ENTRY = Entry(
     seq=1,
@@ -82,8 +86,8 @@ def test_an_entry_and_an_intent_survive_as_json() -> None:
 def test_the_hash_of_an_entry_never_changes() -> None:
     older = replace(
         ENTRY,
-        call=replace(CALL, approval=None, turn="", call_id=""),
-        change=replace(CHANGE, proposal_sha256="", added=0, removed=0),
+        call=replace(CALL, approval=None, turn="", call_id="", argv=(), exit_code=0),
+        change=replace(CHANGE, after=BARE, proposal_sha256="", added=0, removed=0, whole=False),
     )
     sealed, body = ledger_entries.seal_entry(ledger_entries.ChainTip(seq=6, hash="00" * 32), older)
 

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
-from surehold.text.snapshot import Meta
+from surehold.text.snapshot import Kind, Meta, Version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,20 @@ class StoredFile:
     meta: Meta
     links: int
     """Number of names the file has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredEntry:
+    """One consistent look at an entry of any kind; links are not followed."""
+
+    version: Version
+    data: bytes
+    """The bytes of a file, or where a link leads to."""
+    links: int
+    identity: tuple[int, int]
+    """Which file it is: names with the same one are hard links."""
+    names: tuple[str, ...] = ()
+    """What a directory contains."""
 
 
 EntryType = Literal["file", "directory", "symlink", "other"]
@@ -107,7 +121,43 @@ class Rename:
     expected: str
 
 
-Step = Create | Replace | Remove | Rename
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutEntry:
+    """Put an entry of any kind at a path, with all of its facts; what is there must be as expected, and goes."""
+
+    target: Target
+    version: Version
+    data: bytes
+    """The bytes of a file, or where a link leads to."""
+    link_to: Target | None = None
+    """Another name of the same file, if that has these bytes by then."""
+    expected: Version | None = None
+    """What is there; None for nothing. Never a directory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakeEntry:
+    """Remove an entry of any kind; a directory must be empty by then."""
+
+    target: Target
+    expected: Version
+    refuge: Target
+    """In the directory of this target the entry waits until all else is done: its own directory may have to go."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetFacts:
+    """Give an entry another mode, owner, attributes or time; its content stays."""
+
+    target: Target
+    kind: Kind
+    before: Meta
+    after: Meta
+
+
+WholeStep = PutEntry | TakeEntry | SetFacts
+"""Steps that switch an entry as a whole: kind, content, facts and names."""
+Step = Create | Replace | Remove | Rename | WholeStep
 KeepBytes = Callable[[str, bytes], None]
 """Takes bytes of another program, with the path that they had to leave; empty for bytes that are still at their path."""
 
@@ -150,6 +200,14 @@ class DiskReader(Protocol):
         """Return the first bytes of some regular files of a directory; None for anything else, and for what cannot be read."""
         ...
 
+    def locate(self, key: str) -> Target:
+        """Return the target of a name that the history recorded, without following any link."""
+        ...
+
+    def read_entry(self, target: Target, *, limit: int) -> StoredEntry | None:
+        """Return what a located target leads to, of any kind; None when nothing is there."""
+        ...
+
     def list_entries(self, directory: Target) -> list[DirectoryEntry]:
         """Return all names in a directory with their types, in no order; links are not followed."""
         ...
@@ -172,6 +230,10 @@ class Disk(DiskReader, Protocol):
 
     def lock(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
         """Hold all targets, against other threads and processes; `LockTimeout` when it takes too long."""
+        ...
+
+    def lock_located(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
+        """Hold located targets, of which there may be very many, some below what is not a directory now."""
         ...
 
     def read_watched(self, target: Target, *, limit: int, in_place: bool = False) -> StoredFile | None:

@@ -140,6 +140,19 @@ def sync(fd: int) -> None:
         os.fsync(fd)
 
 
+def sync_file_system(fd: int) -> None:
+    """Return when all of the file system that a descriptor is on has reached the medium."""
+    libc = _load_libc()
+    if not hasattr(libc, "syncfs"):
+        os.sync()
+        return
+    place = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | O_CLOEXEC)  # the descriptor of a root is only a place
+    try:
+        libc.syncfs(place)
+    finally:
+        os.close(place)
+
+
 @cache
 def _load_libc() -> ctypes.CDLL:
     try:

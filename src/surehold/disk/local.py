@@ -8,7 +8,17 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Self
 
-from surehold.disk.base import DirectoryEntry, EntryStat, EntryType, KeepBytes, Step, StoredFile, Target, step_targets
+from surehold.disk.base import (
+    DirectoryEntry,
+    EntryStat,
+    EntryType,
+    KeepBytes,
+    Step,
+    StoredEntry,
+    StoredFile,
+    Target,
+    step_targets,
+)
 from surehold.disk.errno_errors import (
     as_surehold_error,
     missing_error,
@@ -117,6 +127,21 @@ class LocalDisk:
     def read_heads(self, directory: Target, names: Sequence[str], count: int) -> list[bytes | None]:
         with self._open_listed(directory, DIRECTORY_FLAGS) as fd:
             return [_read_head(fd, name, count) for name in names]
+
+    def locate(self, key: str) -> Target:
+        from surehold.disk.entries import locate_key
+
+        return locate_key(self._tree, key)
+
+    def read_entry(self, target: Target, *, limit: int) -> StoredEntry | None:
+        from surehold.disk.entries import read_located
+
+        return read_located(self._tree, target, limit=limit)
+
+    def lock_located(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
+        from surehold.disk.entries import nearest_targets
+
+        return self.lock(nearest_targets(self._tree, targets), timeout=timeout)
 
     def list_entries(self, directory: Target) -> list[DirectoryEntry]:
         with self.open_directory(directory) as fd, translate_os_errors(directory.key), os.scandir(fd) as found:

@@ -17,7 +17,16 @@ from dataclasses import dataclass
 
 from surehold.disk.base import Target
 from surehold.disk.errno_errors import root_replaced_error, symlink_escape_error, translate_os_errors
-from surehold.disk.kernel import O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_PATH, Kernel, Unsupported
+from surehold.disk.kernel import (
+    O_CLOEXEC,
+    O_DIRECTORY,
+    O_NOFOLLOW,
+    O_NONBLOCK,
+    O_PATH,
+    Kernel,
+    Unsupported,
+    sync_file_system,
+)
 from surehold.errors import DiskFailed, InvalidArgument
 from surehold.text.snapshot import Meta
 
@@ -229,6 +238,11 @@ class Tree:
                 current = None
             if current != file_identity(os.fstat(self.root_fd(root))):
                 raise root_replaced_error(root.path)
+
+    def sync_file_systems(self) -> None:
+        """Return when everything that was written to the file systems of the roots has reached the medium."""
+        for root in self.roots:
+            sync_file_system(self.root_fd(root))
 
     def root_fd(self, root: DiskRoot) -> int:
         """Return a root's descriptor; once closed, its number may belong to anything."""

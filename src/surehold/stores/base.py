@@ -19,10 +19,13 @@ from typing import Any, Literal, Protocol
 from surehold.stores.approval import ApprovalRecord
 from surehold.stores.conversations import Conversations
 from surehold.stores.owner import Owner
+from surehold.stores.run_records import RunRecords
 from surehold.stores.server_runs import ServerRuns
 from surehold.text.snapshot import Version
 
-Operation = Literal["create", "write", "edit", "delete", "move", "patch", "restore", "undo", "redo", "external", "gc"]
+Operation = Literal[
+    "create", "write", "edit", "delete", "move", "patch", "restore", "undo", "redo", "external", "gc", "run"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +49,9 @@ class Call:
     restores: str = ""
     """The trash item that this change brings back."""
     approval: ApprovalRecord | None = None
+    argv: tuple[str, ...] = ()
+    """The command that ran, for changes of other programs."""
+    exit_code: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +76,8 @@ class Change:
     """What the agent proposed, when the person who was asked wrote something else; empty when they did not."""
     in_place: bool = False
     """The new bytes go into the same inode (hard links, foreign owner), so a crash can leave a torn file."""
+    whole: bool = False
+    """The entry is switched as a whole: its kind, its facts and its names too."""
 
     def transitions(self) -> tuple[tuple[str, Version | None, Version | None], ...]:
         """List every path this change touches, as (path, before, after)."""
@@ -269,7 +277,7 @@ class Pruned:
     details: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-class Store(ServerRuns, Conversations, Protocol):
+class Store(ServerRuns, Conversations, RunRecords, Protocol):
     """The memory of a workspace."""
 
     def begin(
@@ -353,16 +361,8 @@ class Store(ServerRuns, Conversations, Protocol):
         """Check the whole chain, and every blob against its name."""
         ...
 
-    def keep_blob(self, blob: Blob) -> None:
-        """Store bytes durably; storing them twice is nothing."""
-        ...
-
     def read_blob(self, sha256: str) -> bytes:
         """Return stored bytes; `NotFound` (reason `blob_missing`) or `StateCorrupt`."""
-        ...
-
-    def has_blob(self, sha256: str) -> bool:
-        """Tell whether these bytes are stored."""
         ...
 
     def prune(self, *, before: str, dry_run: bool = False) -> Pruned:

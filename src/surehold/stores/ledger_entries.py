@@ -119,7 +119,8 @@ def call_to_json(call: Call) -> Json:
 
 def call_from_json(data: Json) -> Call:
     approval: Json = {"approval": ApprovalRecord(**data["approval"])} if "approval" in data else {}
-    return Call(**(data | approval))
+    words: Json = {"argv": tuple(data["argv"])} if "argv" in data else {}
+    return Call(**(data | approval | words))
 
 
 def change_to_json(change: Change) -> Json:
@@ -136,6 +137,12 @@ def change_from_json(data: Json) -> Change:
 def version_to_json(version: Version) -> Json:
     """Return a version as data; extended attributes, which are bytes, as hexadecimal digits."""
     data: Json = {"sha256": version.sha256, "size": version.size}
+    if version.kind != "file":
+        data["kind"] = version.kind
+    if version.links:
+        data["links"] = version.links
+    if version.holes:
+        data["holes"] = version.holes
     if (meta := version.meta) is not None:
         data["meta"] = _field_values(meta) | {"xattrs": [[name, value.hex()] for name, value in meta.xattrs]}
     return data
@@ -146,7 +153,14 @@ def version_from_json(data: Json) -> Version:
     if facts := data.get("meta"):
         xattrs = tuple((name, bytes.fromhex(value)) for name, value in facts["xattrs"])
         meta = Meta(**(facts | {"xattrs": xattrs}))
-    return Version(sha256=data["sha256"], size=data["size"], meta=meta)
+    return Version(
+        sha256=data["sha256"],
+        size=data["size"],
+        meta=meta,
+        kind=data.get("kind", "file"),
+        links=tuple(data.get("links", ())),
+        holes=tuple((begin, end) for begin, end in data.get("holes", ())),
+    )
 
 
 def _field_values(value: Owner | Meta) -> Json:

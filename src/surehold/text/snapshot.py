@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from surehold.errors import BinaryFile
 from surehold.text.encoding import Encoding, EncodingDetector, EncodingHint, detect_encoding
@@ -22,13 +23,24 @@ class Meta:
     """Extended attributes in name order; access control lists are among them."""
 
 
+Kind = Literal["file", "link", "directory", "fifo"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """One version of a file: the name of its bytes, their number, and the facts around them."""
+    """One version of what a path leads to: the name of its bytes, their number, and the facts around them.
+
+    The bytes of a symbolic link are where it leads to; a directory and a FIFO have none.
+    """
 
     sha256: str
     size: int
     meta: Meta | None = None
+    kind: Kind = "file"
+    links: tuple[str, ...] = ()
+    """The other names of the same file, as far as they are known."""
+    holes: tuple[tuple[int, int], ...] = ()
+    """Where the file has no blocks on the disk, as pairs of begin and end."""
 
     @property
     def mode(self) -> int | None:

@@ -8,7 +8,7 @@ from surehold.errors import AlreadyExists, Cancelled, InvalidArgument, NotFound,
 from surehold.stores.base import Call, Change, Entry, Operation
 from surehold.text.lines import LineRanges
 from surehold.text.plan import Check, Delete, Edit, EditPlan
-from surehold.text.snapshot import Snapshot
+from surehold.text.snapshot import Snapshot, Version
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.paths import AnyPath
 
@@ -171,6 +171,18 @@ NO_AUTHOR = CallAuthor()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EntrySwitch:
+    """An entry of any kind as it is, and as it is to be; a key is empty when there is none."""
+
+    old_key: str
+    old: Version | None
+    new_key: str
+    new: Version | None
+    data: bytes = b""
+    """The bytes of the new file, or where the new link leads to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
     """One path, what to make of it, and the evidence."""
 
@@ -196,6 +208,8 @@ class Proposal:
     """Which lines of the new version the answer will show: they count as shown to the session, as do those of a refusal."""
     shows_anchors: bool = False
     """Whether those lines are shown with their anchors."""
+    whole: EntrySwitch | None = None
+    """Switch the entry as a whole, instead of editing its bytes; all proposals of a call do, or none."""
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surehold.disk.base import Disk, EntryStat, StoredFile, Target
@@ -36,11 +37,12 @@ class WorkspaceReader:
         policy: Policy | None = None,
         limits: Limits | None = None,
         detector: EncodingDetector | None = None,
+        runs: Path | None = None,
     ) -> None:
         self.disk, self.store, self.detector = disk, store, detector
         self.policy, self.limits = policy or Policy(), limits or Limits()
         self.names = PathResolver(disk, self.policy)
-        self.recovery = Recovery(disk, store, limit=self.limits.max_file_bytes)
+        self.recovery = Recovery(disk, store, limit=self.limits.max_file_bytes, runs=runs)
 
     def target(self, path: AnyPath) -> Target:
         return self.names.resolve_readable(path)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Literal
 
 from surehold.disk.base import Create, Disk, Remove, Rename, Replace, Step, StoredFile, Target
@@ -82,8 +83,9 @@ class _PathState:
 class Recovery:
     """Settles open intents on one disk and one store."""
 
-    def __init__(self, disk: Disk, store: Store, *, limit: int) -> None:
-        self._disk, self._store, self._limit = disk, store, limit
+    def __init__(self, disk: Disk, store: Store, *, limit: int, runs: Path | None = None) -> None:
+        """Take a disk and a store, and where what commands are about to change is kept."""
+        self._disk, self._store, self._limit, self._runs = disk, store, limit, runs
 
     def settle_dead(self, *, timeout: float) -> tuple[SettledIntent, ...]:
         """Settle every intent whose owner is dead; one that cannot be settled is reported and stays open.
@@ -105,11 +107,53 @@ class Recovery:
 
     def _settle_intent(self, intent: Intent, timeout: float) -> SettledIntent:
         paths = paths_of(intent)
+        if intent.call.operation == "run":
+            return self._settle_run(intent)
+        if any(change.whole for change in intent.changes):
+            return self._settle_whole(intent, timeout)
         try:
             with self._disk.lock([self._disk.resolve(path) for path in paths], timeout=timeout):
                 return self.settle_locked(intent)
         except SureholdError as error:
             return SettledIntent(change_id=intent.id, direction="failed", paths=paths, problem=str(error))
+
+    def _settle_run(self, intent: Intent) -> SettledIntent:
+        """Record what a command did whose supervisor died; it is not rolled back."""
+        if self._runs is None:
+            return SettledIntent(
+                change_id=intent.id, direction="failed", paths=(), problem="The run was kept elsewhere."
+            )
+        from surehold.workspace.runs.recorder import recover_run
+
+        try:
+            paths = recover_run(intent, store=self._store, disk=self._disk, runs=self._runs, limit=self._limit)
+        except (SureholdError, OSError) as error:
+            return SettledIntent(change_id=intent.id, direction="failed", paths=(), problem=str(error))
+        return SettledIntent(change_id=intent.id, direction="gone" if paths is None else "forward", paths=paths or ())
+
+    def _settle_whole(self, intent: Intent, timeout: float) -> SettledIntent:
+        """Close an intent that switches entries as a whole."""
+        from surehold.workspace.runs.entry_writer import settle_whole
+
+        paths = paths_of(intent)
+        try:
+            targets = [self._disk.locate(path) for path in paths]
+            with self._disk.lock_located(targets, timeout=timeout):
+                if not self._store.is_open(intent.id):
+                    return SettledIntent(change_id=intent.id, direction="gone", paths=paths)
+                for tag in (intent.id, _recovery_tag(intent)):
+                    self._disk.remove_leftovers(targets, tag=tag, keep=partial(self._keep_unknown, intent))
+                done, stuck = settle_whole(intent, disk=self._disk, store=self._store, limit=self._limit)
+        except SureholdError as error:
+            return SettledIntent(change_id=intent.id, direction="failed", paths=paths, problem=str(error))
+        direction: Direction = "forward" if done else "conflict" if stuck else "backward"
+        return SettledIntent(change_id=intent.id, direction=direction, paths=paths, conflicts=stuck)
+
+    def _keep_unknown(self, intent: Intent, key: str, data: bytes) -> None:
+        """Keep what lay beside a file, unless it is one of the versions that the intent has anyway."""
+        known = {v.sha256 for c in intent.changes for _, before, after in c.transitions() for v in (before, after) if v}
+        if sha256_hex(data) not in known:
+            self._keep_leftover(intent, key, data)
 
     def settle_locked(self, intent: Intent, *, because: SureholdError | None = None) -> SettledIntent:
         """Close one intent whose paths are locked by the caller; `because` says why it failed, when that is known."""

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from surehold.disk.base import Disk, Target
-from surehold.errors import SureholdError
+from surehold.errors import StateUnavailable, SureholdError
 from surehold.stores.approval import ApprovalRecord
 from surehold.stores.base import Call, Intent, Store
 from surehold.stores.ledger_entries import utc_timestamp
@@ -29,9 +30,11 @@ from surehold.workspace.settings import Limits, Mode, ReadGateSettings, new_id, 
 from surehold.workspace.writer import WorkspaceWriter
 
 if TYPE_CHECKING:
+    from surehold.disk.base import StoredEntry
     from surehold.text.page import FilePage
     from surehold.workspace.finder import Finder
     from surehold.workspace.history import History
+    from surehold.workspace.runs.recorder import RunRecorder
     from surehold.workspace.session import Session
 
 
@@ -52,12 +55,17 @@ class Workspace:
         detector: EncodingDetector | None = None,
         clock: Callable[[], datetime] = utc_now,
         new_id: Callable[[], str] = new_id,
+        runs: Path | None = None,
     ) -> None:
+        """Take what it works with; what commands are about to change is kept in `runs` while they run."""
+        self._owner, self._runs = owner, runs
         self.disk, self.store, self.clock, self.new_id = disk, store, clock, new_id
         self.mode: Mode | None = mode
         self.approver = approver
         self.gate = gate or ReadGateSettings()
-        self.reader = WorkspaceReader(disk=disk, store=store, policy=policy, limits=limits, detector=detector)
+        self.reader = WorkspaceReader(
+            disk=disk, store=store, policy=policy, limits=limits, detector=detector, runs=runs
+        )
         self.writer = WorkspaceWriter(self.reader, owner=owner, clock=clock, new_id=new_id)
         self.limits, self.policy = self.reader.limits, self.reader.policy
 
@@ -73,6 +81,10 @@ class Workspace:
     def read(self, path: AnyPath, *, encoding: str | None = None, limit: int | None = None) -> Snapshot:
         """Return a file as it is now; `FileTooLarge` above the limit."""
         return self.reader.read(path, encoding=encoding, limit=limit)
+
+    def read_entry(self, key: str) -> "StoredEntry | None":
+        """Return what a recorded name leads to, of any kind; no link is followed."""
+        return self.disk.read_entry(self.disk.locate(key), limit=self.limits.max_file_bytes)
 
     def page(
         self, path: AnyPath, *, start: int = 1, count: int = 2000, max_bytes: int = 262_144, encoding: str | None = None
@@ -113,6 +125,25 @@ class Workspace:
         approval = replace(call.approval or ApprovalRecord(), asked=True, at=utc_timestamp(self.clock()))
         log = RefusalLog(self.store)
         log.record_rehearsal(files, replace(call, approval=approval), self.new_id(), error)
+
+    def record_run(self, call: Call, change_id: str) -> "RunRecorder":
+        """Begin the record of a command: one intent, one change, as many paths as it touches."""
+        from surehold.workspace.runs.recorder import RunRecorder
+
+        if self._runs is None:
+            message, action = "This workspace has no place to keep earlier bytes in.", "Open it with a state directory."
+            raise StateUnavailable(message, reason="no_runs", action=action)
+        return RunRecorder(
+            store=self.store,
+            roots=self.roots,
+            folder=self._runs / change_id,
+            excluded=[str(self._runs.parent.resolve())],
+            call=call,
+            change_id=change_id,
+            owner=self._owner,
+            clock=self.clock,
+            limit=self.limits.max_file_bytes,
+        )
 
     def recover(self, *, timeout: float | None = None) -> tuple[SettledIntent, ...]:
         """Close every change that a dead process left open. Safe to run twice; what is locked is waited for, or left."""

@@ -80,6 +80,11 @@ class WorkspaceWriter:
         change_id = self._new_id()
         if permission and permission.record:
             proposals = tuple(map(permission.record.check_cancelled, proposals))
+        if any(one.whole for one in proposals):
+            from surehold.workspace.runs.entry_writer import EntryWriter
+
+            writer = EntryWriter(self._reader, owner=self._owner, clock=self._clock)
+            return writer.write(proposals, call=call, change_id=change_id, dry_run=dry_run, permission=permission)
         try:
             places = self._resolve_proposals(proposals)  # 1
             rules = [rule for one in places for rule in one.rules]

@@ -103,6 +103,12 @@ class DirectoryPool:
             self._made.append((above, parts[-1]))
         return _open_syncable(partial(open_entry, above.fd, parts[-1]))
 
+    def forget(self, target: Target) -> None:
+        """Close a directory that is about to go, and everything below it: another one may get its name."""
+        depth = len(target.parts)
+        for root, parts in [key for key in self._open if key[0] == target.root and key[1][:depth] == target.parts]:
+            os.close(self._open.pop((root, parts)).fd)
+
     def sync_changed(self) -> None:
         """Make the changed names durable, each directory once."""
         for directory in self._open.values():

@@ -9,6 +9,7 @@ Rules:
    names with the call's tag (and empty directories made for it). Files written in place are the exception.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Generator, Sequence
@@ -16,9 +17,23 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import assert_never
 
-from surehold.disk.base import Create, KeepBytes, Remove, Rename, Replace, Step, Target, step_targets
+from surehold.disk.base import (
+    Create,
+    KeepBytes,
+    PutEntry,
+    Remove,
+    Rename,
+    Replace,
+    SetFacts,
+    Step,
+    TakeEntry,
+    Target,
+    WholeStep,
+    step_targets,
+)
 from surehold.disk.errno_errors import translate_os_errors
 from surehold.disk.steps.create_remove import RemoveAction, StepAction, create_action
+from surehold.disk.steps.entries import PutEntryAction, SetFactsAction, TakeEntryAction
 from surehold.disk.steps.rename import RenameAction
 from surehold.disk.steps.replace import ReplaceAction, must_overwrite
 from surehold.disk.steps.staging import (
@@ -54,6 +69,8 @@ def apply_steps(
             if durability == "full":
                 with translate_os_errors(steps[0].target.key if steps else "."):
                     call.directories.sync_changed()
+            if durability != "none" and any(isinstance(step, WholeStep) for step in steps):
+                tree.sync_file_systems()  # such steps may be very many: they are synced together
             for key, action in actions:
                 with translate_os_errors(key):
                     action.confirm()
@@ -133,6 +150,12 @@ def _action_for(call: StepContext, index: int, step: Step, watches: WatchedFiles
             return RemoveAction(call=call, index=index, target=step.target, expected=step.expected, watch=watch)
         case Rename():
             return RenameAction(call=call, index=index, step=step, watch=watch)
+        case PutEntry():
+            return PutEntryAction(call=call, index=index, step=step)
+        case TakeEntry():
+            return TakeEntryAction(call=call, index=index, step=step)
+        case SetFacts():
+            return SetFactsAction(call=call, step=step)
         case _:
             assert_never(step)
 
@@ -170,7 +193,9 @@ def _remove_beside(call: StepContext, target: Target, targets: Sequence[Target])
         try:
             place = call.directories.find_slot(target)
             names = os.listdir(place.fd)  # noqa: PTH208  # pathlib lists no descriptor
-        except (FileNotFoundError, NotADirectoryError):
+        except OSError as error:
+            if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}:
+                raise
             return
         for name in names:
             index = index_of_temporary(name, call.tag)
@@ -182,7 +207,10 @@ def _remove_beside(call: StepContext, target: Target, targets: Sequence[Target])
 
 def _remove_leftover(call: StepContext, place: DirectorySlot, name: str) -> None:
     status = place.read_status(name)
-    # Links, sockets and directories of others can only have got here by a swap; they hold no bytes to keep.
+    # Sockets and directories of others can only have got here by a swap; they hold no bytes to keep. Where a link led to
+    # is recorded.
     if status is not None and stat.S_ISREG(status.st_mode):
         call.keep_file(place, name)
         call.drop_file(place, name, None)
+    elif status is not None and (stat.S_ISLNK(status.st_mode) or stat.S_ISFIFO(status.st_mode)):
+        os.unlink(name, dir_fd=place.fd)

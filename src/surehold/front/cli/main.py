@@ -26,6 +26,7 @@ from surehold.front.cli.file_commands import delete_command, edit_command, move_
 from surehold.front.cli.history_commands import diff_command, log_command, redo_command, show_command, undo_command
 from surehold.front.cli.host_commands import hook_command, setup_command
 from surehold.front.cli.output import Output, OutputFailed, output_to, prepare_streams
+from surehold.front.cli.run_command import run_command
 from surehold.front.cli.search_commands import glob_command, grep_command
 from surehold.front.cli.trash_commands import restore_command, trash_command
 from surehold.front.cli.upkeep_commands import (
@@ -44,7 +45,7 @@ COMMAND_GROUPS: dict[str, tuple[Command, ...]] = {
     "Inspect": (log_command, show_command, diff_command, read_command, view_command, grep_command, glob_command),
     "Undo and restore": (undo_command, redo_command, trash_command, restore_command),
     "Change files": (edit_command, write_command, delete_command, move_command),
-    "For agents": (mcp_command, serve_command, acp_command, tool_command, schema_command, prompt_command),
+    "For agents": (run_command, mcp_command, serve_command, acp_command, tool_command, schema_command, prompt_command),
     "Hosts": (setup_command, hook_command),
     "Maintain": (verify_command, recover_command, gc_command, version_command, doctor_command),
 }
@@ -121,7 +122,8 @@ def entry() -> NoReturn:
 
 
 def run(argv: Sequence[str]) -> int:
-    wants_json, no_color = "--json" in argv, "--no-color" in argv
+    own = argv[: argv.index("--")] if "--" in argv else argv
+    wants_json, no_color = "--json" in own, "--no-color" in own
     out, err = (output_to(stream, no_color=no_color) for stream in (sys.stdout, sys.stderr))
     try:
         code = _run_command(argv, out, err, wants_json=wants_json)
@@ -146,7 +148,7 @@ def _run_command(argv: Sequence[str], out: Output, err: Output, *, wants_json: b
             return DONE
         root = _locate_root(args)
         context = CommandContext(root=root, state_dir=args.state_dir, json=bool(args.json), out=out, err=err)
-        if root not in {".", args.root} and not context.json:
+        if root not in {".", args.root} and not context.json and args.command != "run":
             context.print_note(f"Workspace: {root}")
         return args.run(context, args) or DONE
     except UsageError as error:

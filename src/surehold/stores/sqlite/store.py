@@ -132,6 +132,12 @@ class SqliteStore:
                 )
             return entries
 
+    def finish_run(self, intent_id: str, call: Call, changes: Sequence[Change]) -> tuple[Entry, ...]:
+        with self._database.write_transaction() as connection:
+            opened = tables.take_intent(connection, intent_id, known=self._newest)
+            intent = replace(opened, call=call, changes=tuple(changes))
+            return tables.append_run(connection, intent, timestamp=ledger_entries.utc_timestamp(self._clock()))
+
     def abort(self, intent_id: str, *, error_kind: str, message: str) -> tuple[Entry, ...]:
         with self._database.write_transaction() as connection:
             timestamp = ledger_entries.utc_timestamp(self._clock())
@@ -194,16 +200,9 @@ class SqliteStore:
         self, call: Call, change: Change, *, change_id: str, ok: bool, error_kind: str = "", message: str = ""
     ) -> Entry:
         with self._database.write_transaction(durable=ok) as connection:
-            entry = Entry(
-                change_id=change_id,
-                timestamp=ledger_entries.utc_timestamp(self._clock()),
-                call=call,
-                change=change,
-                ok=ok,
-                error_kind=error_kind,
-                message=message,
-            )
-            return tables.append_entry(connection, entry)
+            now = ledger_entries.utc_timestamp(self._clock())
+            entry = Entry(change_id=change_id, timestamp=now, call=call, change=change, ok=ok)
+            return tables.append_entry(connection, replace(entry, error_kind=error_kind, message=message))
 
     def note_outside(self, path: str, found: Version | None, blobs: Sequence[Blob], *, fence: float) -> Entry | None:
         prepared = self._prepare_blobs(blobs)
@@ -253,6 +252,11 @@ class SqliteStore:
             stored = ledger_entries.utc_timestamp(self._clock())
             self._blobs.insert_blobs(connection, prepared, stored=stored)
             connection.execute("UPDATE blobs SET stored = ? WHERE sha256 = ?", (stored, blob.sha256))
+
+    def keep_blobs(self, blobs: Sequence[Blob]) -> None:
+        prepared = self._prepare_blobs(blobs)
+        with self._database.write_transaction(durable=False) as connection:
+            self._blobs.insert_blobs(connection, prepared, stored=ledger_entries.utc_timestamp(self._clock()))
 
     def read_blob(self, sha256: str) -> bytes:
         if (waiting := self._buffer.find_blob(sha256)) is not None:

@@ -1,7 +1,7 @@
 """Rows of the database: ledger entries and heads, open intents. Each function is a few statements."""
 
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -55,6 +55,33 @@ def append_entry(connection: sqlite3.Connection, draft: Entry) -> Entry:
         _put_heads(connection, entry)
         _put_trash(connection, entry)
     return entry
+
+
+def append_entries(connection: sqlite3.Connection, drafts: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Write many entries of one change; the end of the chain is written once."""
+    tip, rows = read_tip(connection), list[tuple[object, ...]]()
+    entries = list[Entry]()
+    for draft in drafts:
+        entry, body = ledger_entries.seal_entry(tip, draft)
+        tip = ledger_entries.ChainTip(seq=entry.seq, hash=entry.hash)
+        rows.append((*entry_columns(entry), entry.previous, entry.hash, body))
+        entries.append(entry)
+    connection.executemany(_INSERT_ENTRY, rows)
+    connection.execute("UPDATE tip SET seq = ?, hash = ? WHERE id = 1", (tip.seq, tip.hash))
+    for entry in entries:
+        _put_heads(connection, entry)
+        _put_trash(connection, entry)
+    return tuple(entries)
+
+
+def append_run(connection: sqlite3.Connection, intent: Intent, *, timestamp: str) -> tuple[Entry, ...]:
+    """Record what a command changed, after what others did to the same paths before it."""
+    heads = {
+        path: head for path in ledger_entries.touched_paths(intent.changes) if (head := read_head(connection, path))
+    }
+    for one in list(ledger_entries.find_outside_edits(intent, heads)):
+        append_outside(connection, one.head, one.found, timestamp=timestamp)
+    return append_entries(connection, ledger_entries.entries_of(intent, timestamp=timestamp))
 
 
 def append_outside(connection: sqlite3.Connection, head: Head, found: Version | None, *, timestamp: str) -> Entry:

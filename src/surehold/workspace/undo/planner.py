@@ -8,8 +8,8 @@ from typing import Any, Literal
 from surehold.errors import NotAFile, NotFound, StaleFile, UndoConflict
 from surehold.text.plan import Delete, Keep
 from surehold.text.rewrite import WriteBytes
-from surehold.text.snapshot import ABSENT, Snapshot
-from surehold.workspace.proposal import Absent, Proposal, Sha256
+from surehold.text.snapshot import ABSENT, Snapshot, Version
+from surehold.workspace.proposal import Absent, EntrySwitch, Proposal, Sha256, Unproven
 from surehold.workspace.undo.replay import FileReplay, FileState, Obstacle
 from surehold.workspace.undo.timeline import OUTSIDE, FileTrail, Timeline, load_changes, outside_step
 from surehold.workspace.workspace import Workspace
@@ -49,6 +49,8 @@ class _UndoAttempt:
         self._workspace, self._timeline = workspace, timeline
         self._replay = FileReplay(workspace.store.read_blob)
         self._seen = set[int]()
+        self._whole = False
+        """Entries are switched as a whole: kinds, facts and names too, as commands change them."""
 
     def explains_heads(self, change_id: str) -> bool:
         """Tell whether replaying the changes in effect gives what the ledger last knew of the files."""
@@ -62,6 +64,7 @@ class _UndoAttempt:
 
     def propose_switch(self, change_id: str, operation: UndoOperation) -> list[Proposal]:
         root, active = self._timeline.root_of(change_id), self._timeline.active
+        self._whole = self._timeline.is_run(root)
         switches, obstacles = self._switch_changes(active, active ^ {root})
         if obstacles:
             raise self._explain_obstacles(change_id, obstacles, operation)
@@ -76,6 +79,11 @@ class _UndoAttempt:
             old, _ = self._replay.state_of(file, was)
             new, left_out = self._replay.state_of(file, now)
             if not left_out and (old.key, old.sha256, old.mode) == (new.key, new.sha256, new.mode):
+                if self._whole and old.version != new.version:
+                    switches.append(_FileSwitch(file=file, old=old, new=new))
+                    continue
+                if self._whole and old.is_directory:
+                    continue
                 left_out = [_hiding_step(file, now)]
             obstacles += left_out or self._find_taken_name(file, old, new, now)
             switches.append(_FileSwitch(file=file, old=old, new=new))
@@ -87,13 +95,28 @@ class _UndoAttempt:
         if id(file) in self._seen or not key:
             return
         self._seen.add(id(file))
-        current, known = self._read_current(key), self._timeline.heads.get(key)
+        known = self._timeline.heads.get(key)
+        if self._whole and known:
+            self._notice_entry(file, key, known)
+            return
+        current = self._read_current(key)
         if known and current.sha256 != known.sha256:
             self._refuse_newer_head(key, current)
             if current.exists:
                 self._replay.keep(current.data)
             to_key = key if current.exists else ""
             file.steps.append(outside_step(key, to_key, known, current.version))
+
+    def _notice_entry(self, file: FileTrail, key: str, known: Version) -> None:
+        """Add what another program did to an entry of any kind; no link is followed."""
+        entry = self._workspace.read_entry(key)
+        found = entry.version if entry else None
+        if found is not None and (found.kind, found.sha256 or known.sha256) == (known.kind, known.sha256):
+            return
+        self._refuse_newer_head(key, Snapshot(entry.data) if entry and found and found.kind == "file" else ABSENT)
+        if entry:
+            self._replay.keep(entry.data)
+        file.steps.append(outside_step(key, key if entry else "", known, found))
 
     def _refuse_newer_head(self, key: str, current: Snapshot) -> None:
         """Refuse if the ledger already has these bytes: they are not an outside edit, and the history must be read again."""
@@ -115,9 +138,15 @@ class _UndoAttempt:
         if key in timeline.found:
             self._notice_outside_edit(timeline.found[key])
         if any(other is not file and other.find_key(now) == key for other in timeline.files):
+            if self._whole and new.is_directory and self._is_directory(key):
+                return []
             return [Obstacle(change_id=timeline.placed_by.get(key, OUTSIDE), key=key, kind="taken")]
         if key in timeline.found and timeline.found[key].find_key(timeline.active) == key:
             return []  # that file gets another name as well
+        if self._whole:
+            entry = self._workspace.read_entry(key)
+            is_free = entry is None or (new.is_directory and entry.version.kind == "directory")
+            return [] if is_free else [Obstacle(change_id=OUTSIDE, key=key, kind="taken")]
         try:
             self._refuse_newer_head(key, self._workspace.read(key))
         except NotAFile:
@@ -125,6 +154,10 @@ class _UndoAttempt:
         except NotFound:
             return []
         return [Obstacle(change_id=OUTSIDE, key=key, kind="taken")]
+
+    def _is_directory(self, key: str) -> bool:
+        entry = self._workspace.read_entry(key)
+        return entry is not None and entry.version.kind == "directory"
 
     # What must come first.
 
@@ -204,6 +237,9 @@ class _UndoAttempt:
     # What to write.
 
     def _propose_files(self, switches: Sequence[_FileSwitch]) -> Iterable[Proposal]:
+        if self._whole:
+            yield from map(self._propose_entry, switches)
+            return
         uses = Counter(key for one in switches for key in one.keys)
         shared = [one for one in switches if any(uses[key] > 1 for key in one.keys)]
         for one in switches:
@@ -215,6 +251,12 @@ class _UndoAttempt:
             new = next((one.new for one in shared if one.new.key == key), FileState())
             lives_on = any(one.old == old and one.new.key for one in shared)
             yield self._propose_name(key, old, new, permanent=lives_on)
+
+    def _propose_entry(self, switch: _FileSwitch) -> Proposal:
+        old, new = switch.old, switch.new
+        data = self._replay.load(new.sha256) if new.has_bytes and old.sha256 != new.sha256 else b""
+        whole = EntrySwitch(old_key=old.key, old=old.version, new_key=new.key, new=new.version, data=data)
+        return Proposal(path=old.key or new.key, edit=Keep(), proof=Unproven(), whole=whole)
 
     def _propose_file(self, switch: _FileSwitch) -> Proposal:
         old, new = switch.old, switch.new

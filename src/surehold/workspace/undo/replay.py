@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from surehold.errors import NotFound
 from surehold.text.lines import sha256_hex
 from surehold.text.merge import MergeConflict, merge_changes
 from surehold.text.snapshot import Snapshot, Version
@@ -26,6 +27,14 @@ class FileState:
     @property
     def mode(self) -> int | None:
         return self.version.mode if self.version else None
+
+    @property
+    def is_directory(self) -> bool:
+        return self.version is not None and self.version.kind == "directory"
+
+    @property
+    def has_bytes(self) -> bool:
+        return self.version is not None and self.version.kind in {"file", "link"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +85,8 @@ class FileReplay:
             and step.before.sha256 == step.after.sha256
         ):
             return state  # its mode alone
+        if state.version is None and step.after and step.before.kind == step.after.kind == "directory":
+            return FileState(key=step.to_key, version=step.after)  # others have put something into it since
         if state.version is None:
             return Obstacle(change_id=step.change_id, key=step.key, kind="changed" if step.after else "removed")
         if step.after is None:
@@ -94,18 +105,35 @@ class FileReplay:
 
     def _merge_versions(self, base: Version, ours: Version, theirs: Version) -> Version | MergeConflict:
         names = base.sha256, ours.sha256, theirs.sha256
+        if {base.kind, ours.kind, theirs.kind} != {"file"}:
+            return _merge_kinds(base, ours, theirs)
         if base.sha256 == ours.sha256:
             return theirs
         if base.sha256 == theirs.sha256:
             return replace(theirs, sha256=ours.sha256, size=ours.size)
         if names not in self._merged:
-            merged = merge_changes(*(Snapshot(self.load(name)) for name in names))
+            merged = self._merge_texts(names)
             self._merged[names] = merged if isinstance(merged, MergeConflict) else self.keep(merged)
         match self._merged[names]:
             case str(sha256):
                 return Version(sha256=sha256, size=len(self.load(sha256)), meta=theirs.meta)
             case conflict:
                 return conflict
+
+    def _merge_texts(self, names: tuple[str, str, str]) -> bytes | MergeConflict:
+        try:
+            return merge_changes(*(Snapshot(self.load(name)) for name in names))
+        except NotFound:  # a command left it, and it was too large to be stored as well
+            return MergeConflict()
+
+
+def _merge_kinds(base: Version, ours: Version, theirs: Version) -> Version | MergeConflict:
+    """Return what two changes of a link, a directory or a FIFO come to, if one of them changed nothing of it."""
+    if (base.kind, base.sha256) == (ours.kind, ours.sha256):
+        return theirs
+    if (base.kind, base.sha256) == (theirs.kind, theirs.sha256):
+        return ours
+    return MergeConflict()
 
 
 def _merge_modes(base: Version, ours: Version, theirs: Version) -> Version | None:

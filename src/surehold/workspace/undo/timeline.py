@@ -17,7 +17,7 @@ from surehold.text.snapshot import Version
 OUTSIDE = ""
 """The id of an outside edit that the ledger does not have yet: it is in effect, and cannot be switched."""
 _PAGE_ENTRIES = 1000
-_MAX_CHANGE_ENTRIES = 100_000
+_MAX_CHANGE_ENTRIES = 10_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +143,10 @@ class Timeline:
         if change_id == OUTSIDE:
             return True
         return self.changes[self.position_of(change_id)].is_outside
+
+    def is_run(self, change_id: str) -> bool:
+        """Tell whether a command made the change, whose entries may be of any kind."""
+        return self.changes[self.position_of(change_id)].entries[0].call.operation == "run"
 
     def switched_since(self, change_id: str) -> list[str]:
         """List what must be switched back, newest first, to get to right after a change; what cancels out is left out."""

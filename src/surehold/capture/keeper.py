@@ -1,0 +1,334 @@
+"""Keeps what the entries below the roots were, before a command changes them.
+
+Rules:
+1. A path is looked at once, at the first call that touches it; what is found is what it was when the command began.
+2. Content is kept once for each file, not for each name: the names of a hard-linked file share it.
+3. Below a directory that the command made, or put where another one was, nothing was there before.
+4. A directory is looked through before it gets another name: its entries keep the paths that they had.
+5. A hard link in the stash is the file itself, so it becomes a copy before that file is written under another name.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from surehold.capture.stash import (
+    SMALL_BYTES,
+    Attributes,
+    EntryFacts,
+    JournalRecord,
+    KeptContent,
+    Stash,
+    facts_of,
+    read_whole,
+)
+from surehold.disk.entries import Holes, find_holes, read_attributes
+
+_UNKEPT_PLACES = (b"/proc/", b"/sys/", b"/dev/")
+_FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class StashFull(Exception):
+    """There is no room for the earlier bytes of a file."""
+
+
+@dataclass(slots=True)
+class FileBytes:
+    """The content of one file when the command began; kept at the first call that may change it."""
+
+    facts: EntryFacts
+    attributes: Attributes = ()
+    content: KeptContent | None = None
+    was_renamed: bool = False
+    lost: str = ""
+    """Why the content could not be kept."""
+
+
+@dataclass(slots=True)
+class Occupant:
+    """What a path led to when the command began."""
+
+    path: bytes
+    facts: EntryFacts
+    bytes_kept: FileBytes | None = None
+    """Only files have one."""
+    target: bytes = b""
+    """Where a link led to."""
+    attributes: Attributes = ()
+
+
+class CoveredPaths:
+    """Which paths are kept: those below the roots, but for some directories such as the state of Surehold itself."""
+
+    def __init__(self, roots: Sequence[bytes], excluded: Sequence[bytes] = ()) -> None:
+        self.roots = tuple(roots)
+        self.prefixes = tuple(root if root == b"/" else root + b"/" for root in roots)
+        self._excluded = (*_UNKEPT_PLACES, *(path + b"/" for path in excluded))
+
+    def covers(self, path: bytes) -> bool:
+        """Tell whether a path is below a root, or a root itself."""
+        return (path.startswith(self.prefixes) or path in self.roots) and not path.startswith(self._excluded)
+
+
+class Keeper:
+    """What is known of the entries below the roots as they were."""
+
+    def __init__(self, stash: Stash, covered: CoveredPaths) -> None:
+        self.stash, self.roots, self.covers, self._prefixes = stash, covered.roots, covered.covers, covered.prefixes
+        self.occupants: dict[bytes, Occupant | None] = {}
+        """What each path was; None where nothing was."""
+        self.files: dict[tuple[int, int], FileBytes] = {}
+        self.notes: dict[tuple[bytes, str], None] = {}
+        """What could not be kept, and why; the path is empty for what concerns the whole run."""
+        self._original: dict[bytes, bool] = {}
+
+    def add_note(self, path: bytes, why: str) -> None:
+        """Remember that something could not be kept."""
+        if (path, why) not in self.notes:
+            self.notes[path, why] = None
+            with suppress(OSError):
+                self.stash.write_record(b"N", path, _NOTHING, {"why": why})
+
+    # What the calls of the command do.
+
+    def touch(self, path: bytes) -> Occupant | None:
+        """Remember what a path is, before the first call that changes it."""
+        try:
+            return self.occupants[path]
+        except KeyError:
+            pass
+        directory = path.rpartition(b"/")[0] or b"/"
+        if path not in self.roots and not self._is_original(directory):
+            self.stash.write_record(b"A", path, _NOTHING)
+            self.occupants[path] = None
+            return None
+        try:
+            status = os.lstat(path)
+        except FileNotFoundError:
+            self.stash.write_record(b"A", path, _NOTHING)
+            self.occupants[path] = None
+            return None
+        except OSError as error:
+            self.add_note(path, f"it could not be looked at ({os.strerror(error.errno or 0)})")
+            return None
+        return self._occupy(path, facts_of(status))
+
+    def touch_directory(self, path: bytes) -> None:
+        """Remember the times of a directory whose entries are about to change."""
+        if path not in self.occupants and self.covers(path):
+            self.touch(path)
+
+    def keep_written(self, path: bytes) -> None:
+        """Keep the content of a file that is about to be opened for writing."""
+        self.touch(path)
+        try:
+            status = os.lstat(path)
+        except OSError:
+            return
+        if not stat.S_ISREG(status.st_mode):
+            return
+        file = self.files.get((status.st_dev, status.st_ino))
+        if file is None:
+            return  # the command made it
+        if file.content is None:
+            self._keep_content(path, file, goes_away=False)
+        elif file.content.is_link:
+            with self._name_failures(path, file):
+                self.stash.break_link(file.content, file.facts)
+
+    def keep_removed(self, path: bytes) -> Occupant | None:
+        """Keep an entry that is about to lose its name."""
+        occupant = self.touch(path)
+        try:
+            status = os.lstat(path)
+        except OSError:
+            return occupant
+        file = self.files.get((status.st_dev, status.st_ino)) if stat.S_ISREG(status.st_mode) else None
+        if file is not None and file.content is None:
+            self._keep_content(path, file, goes_away=True)
+        if stat.S_ISDIR(status.st_mode):
+            self._original.clear()
+        return occupant
+
+    def keep_renamed(self, path: bytes, *, leaves: bool) -> None:
+        """Remember an entry that gets another name; if that is outside of the roots, keep its content too."""
+        self._original.clear()
+        occupant = self.touch(path)
+        try:
+            status = os.lstat(path)
+        except OSError:
+            return
+        if stat.S_ISREG(status.st_mode) and (file := self.files.get((status.st_dev, status.st_ino))):
+            if leaves and file.content is None:
+                self._keep_content(path, file, goes_away=True)
+            if not file.was_renamed:
+                file.was_renamed = True
+                self.stash.write_record(b"M", path, file.facts)
+        if stat.S_ISDIR(status.st_mode) and occupant and occupant.facts.identity == (status.st_dev, status.st_ino):
+            for below in walk_below(path):
+                self._keep_moved(below, leaves=leaves)
+
+    def _keep_moved(self, path: bytes, *, leaves: bool) -> None:
+        """Remember an entry whose directory gets another name."""
+        if leaves:
+            self.keep_removed(path)
+            return
+        self.touch(path)
+        with suppress(OSError):
+            status = os.lstat(path)
+            file = self.files.get((status.st_dev, status.st_ino)) if stat.S_ISREG(status.st_mode) else None
+            if file is not None and not file.was_renamed:
+                file.was_renamed = True
+                self.stash.write_record(b"M", path, file.facts)
+
+    def forget_places(self) -> None:
+        """Look again where directories are, since one is about to appear or to go."""
+        self._original.clear()
+
+    def is_known_file(self, status: os.stat_result) -> bool:
+        """Tell whether a file was there when the command began, under any name that a call has touched."""
+        return (status.st_dev, status.st_ino) in self.files
+
+    # How it is remembered.
+
+    def _is_original(self, directory: bytes) -> bool:
+        """Tell whether a directory is the one that had this path when the command began."""
+        known = self._original.get(directory)
+        if known is not None:
+            return known
+        if directory in self.roots or not directory.startswith(self._prefixes):
+            verdict = True
+        elif directory not in self.occupants:
+            verdict = self._is_original(directory.rpartition(b"/")[0] or b"/")
+        elif (occupant := self.occupants[directory]) is None:
+            verdict = False
+        else:
+            try:
+                status = os.lstat(directory)
+                verdict = (status.st_dev, status.st_ino) == occupant.facts.identity
+            except OSError:
+                verdict = False
+            verdict = verdict and self._is_original(directory.rpartition(b"/")[0] or b"/")
+        self._original[directory] = verdict
+        return verdict
+
+    def _occupy(self, path: bytes, facts: EntryFacts) -> Occupant:
+        target = os.readlink(path) if facts.is_link else b""
+        attributes = () if facts.is_link else read_attributes(path)
+        if facts.is_file and (file := self.files.get(facts.identity)) and file.facts.links > 1:
+            facts, attributes = file.facts, file.attributes  # another name of a file that may be changed by now
+        extra: dict[str, object] = {}
+        if target:
+            extra["target"] = target.hex()
+        if attributes:
+            extra["attributes"] = [[name, value.hex()] for name, value in attributes]
+        self.stash.write_record(b"O", path, facts, extra)
+        return self._add_occupant(path, facts, target, attributes)
+
+    def _add_occupant(self, path: bytes, facts: EntryFacts, target: bytes, attributes: Attributes) -> Occupant:
+        file = None
+        if facts.is_file:
+            file = self.files.get(facts.identity)
+            if file is None or file.facts.links == 1:  # else another name of a file that was seen before
+                file = self.files[facts.identity] = FileBytes(facts, attributes)
+        occupant = self.occupants[path] = Occupant(path, facts, file, target, attributes)
+        return occupant
+
+    def _keep_content(self, path: bytes, file: FileBytes, *, goes_away: bool) -> None:
+        with self._name_failures(path, file):
+            facts = file.facts
+            if goes_away and facts.size > SMALL_BYTES:
+                with suppress(OSError):
+                    file.content = self.stash.keep_link(path, facts)
+                    return
+            try:
+                fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+            except PermissionError:
+                file.content = self._keep_unreadable(path, facts)
+                return
+            try:
+                file.content = self._keep_open(fd, facts)
+            finally:
+                os.close(fd)
+
+    def _keep_open(self, fd: int, facts: EntryFacts) -> KeptContent:
+        holes: Holes = find_holes(fd, facts.size) if facts.is_sparse else ()
+        if facts.size <= SMALL_BYTES:
+            return self.stash.keep_small(read_whole(fd), facts, holes)
+        return self.stash.keep_copy(fd, facts, holes)
+
+    def _keep_unreadable(self, path: bytes, facts: EntryFacts) -> KeptContent:
+        """Keep a file of ours that we may not read: it is not written by this call either, or a link does."""
+        return self.stash.keep_link(path, facts)
+
+    def _name_failures(self, path: bytes, file: FileBytes) -> "_NamedFailures":
+        return _NamedFailures(self, path, file)
+
+    # What a later process reads.
+
+    def load_records(self) -> None:
+        """Take up what a dead process had kept."""
+        for record in self.stash.read_records():
+            self._load_record(record)
+
+    def _load_record(self, record: JournalRecord) -> None:
+        extra = record.extra
+        match record.type:
+            case b"A":
+                self.occupants[record.name] = None
+            case b"O":
+                pairs = tuple((name, bytes.fromhex(value)) for name, value in extra.get("attributes", ()))
+                self._add_occupant(record.name, record.facts, bytes.fromhex(extra.get("target", "")), pairs)
+            case b"C":
+                holes = tuple((begin, end) for begin, end in extra.get("holes", ()))
+                name = str(extra.get("file", ""))
+                kept = KeptContent(
+                    record.facts.size, -1 if name else record.offset, name, bool(extra.get("link")), holes
+                )
+                if not name:
+                    kept.size = record.size
+                self.files.setdefault(record.facts.identity, FileBytes(record.facts)).content = kept
+            case b"N":
+                self.notes[record.name, str(extra["why"])] = None
+            case b"M":
+                self.files.setdefault(record.facts.identity, FileBytes(record.facts)).was_renamed = True
+
+
+_NOTHING = EntryFacts(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+
+
+class _NamedFailures:
+    """Names a file whose content cannot be kept; a full disk is told to the one who asked."""
+
+    def __init__(self, keeper: Keeper, path: bytes, file: FileBytes) -> None:
+        self._keeper, self._path, self._file = keeper, path, file
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        if not isinstance(error, OSError):
+            return False
+        if error.errno in _FULL_ERRNOS:
+            raise StashFull from error
+        if error.errno != errno.ENOENT:
+            self._file.lost = f"its content could not be kept ({os.strerror(error.errno or 0)})"
+            self._keeper.add_note(self._path, self._file.lost)
+        return True
+
+
+def walk_below(directory: bytes) -> Iterator[bytes]:
+    """Yield everything below a directory, each directory before its entries; links are not followed."""
+    pending = [directory]
+    while pending:
+        try:
+            with os.scandir(pending.pop()) as entries:
+                for entry in entries:
+                    yield entry.path
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(entry.path)
+        except OSError:
+            continue

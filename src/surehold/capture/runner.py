@@ -1,0 +1,370 @@
+"""Runs a command under capture: three processes, so that neither its streams nor its terminal notice.
+
+caller ── supervisor ── command      The caller is what was started, and has the terminal and the exit code.
+                                     The supervisor has a session of its own, hears of the calls, and records;
+                                     it goes on until the last process of the tree has ended.
+                                     The command is in the group and the session of the caller.
+"""
+
+import ctypes
+import json
+import math
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import IO, Any, NoReturn, Protocol, cast
+
+from surehold.capture.filter import install_filter, receive_descriptor
+from surehold.capture.keeper import Keeper
+from surehold.capture.landlock import confine_writes
+from surehold.capture.notices import Listener
+from surehold.capture.supervisor import DeletionGuard, Supervisor
+
+_PR_SET_CHILD_SUBREAPER = 36
+_NOT_FOUND, _NOT_EXECUTABLE, SUPERVISOR_DIED = 127, 126, 125
+_SIGNALLED = 128
+_ACCESS_MODE = 3
+_MAX_POLL_SECONDS = 60.0
+_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM)
+_FROM_THE_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
+
+Message = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandLine:
+    """What to run, and how."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    wait: float = 2.0
+    """Seconds in which what the command left running is waited for."""
+    writable: tuple[str, ...] | None = None
+    """The only directories below which it may write; None for no such limit."""
+
+
+class RunBook(Protocol):
+    """What the supervisor asks of those who keep and record; used in the supervisor's process alone."""
+
+    def covers(self, path: bytes) -> bool:
+        """Tell whether a path is to be kept."""
+        ...
+
+    def open_keeper(self) -> Keeper:
+        """Begin the record, at the first call that changes something."""
+        ...
+
+    def make_guard(self, ask: Callable[[Message], bool]) -> DeletionGuard | None:
+        """Return who decides about large removals, if anyone does."""
+        ...
+
+    def conclude(self, exit_code: int, notes: Sequence[tuple[bytes, str]], running: Sequence[str]) -> Message:
+        """Record what changed, and return the report; what still runs is named, and comes with a later call."""
+        ...
+
+
+@dataclass(slots=True)
+class RunEnding:
+    """How a run ended, as its caller hears of it."""
+
+    exit_code: int = SUPERVISOR_DIED
+    report: Message | None = None
+    refused: str = ""
+    """Why it could not begin; nothing was run."""
+    problem: str = ""
+    """Why the command could not be executed."""
+    events: list[str] = field(default_factory=list[str])
+
+
+def run_captured(
+    command: CommandLine, make_book: Callable[[], RunBook], answer: Callable[[Message], bool]
+) -> RunEnding:
+    """Run a command, and return when it has ended and what it did is recorded."""
+    ours, theirs = socket.socketpair()
+    supervisor = os.fork()
+    if supervisor == 0:
+        ours.close()
+        _leave(lambda: _RunSupervisor(command, make_book, theirs).run())
+    theirs.close()
+    return _RunCaller(ours, answer).wait_for_ending()
+
+
+def _leave(work: Callable[[], None]) -> NoReturn:
+    """End this forked process after its work, whatever happens, without running what its parent had planned."""
+    try:
+        work()
+    except BaseException:  # noqa: BLE001 - there is no caller above a forked process
+        import traceback
+
+        with suppress(Exception):
+            traceback.print_exc()
+        os._exit(3)
+    os._exit(0)
+
+
+class _RunCaller:
+    """The process that was started: it passes signals on, asks the person, and waits."""
+
+    def __init__(self, connection: socket.socket, answer: Callable[[Message], bool]) -> None:
+        self._connection, self._answer = connection, answer
+        self._lines = connection.makefile("rb")
+        self._command = 0
+
+    def wait_for_ending(self) -> RunEnding:
+        before = {number: signal.signal(number, self._pass_on) for number in (*_FORWARDED, *_FROM_THE_TERMINAL)}
+        before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
+        before[signal.SIGCONT] = signal.signal(signal.SIGCONT, self._pass_on)
+        ending = RunEnding()
+        try:
+            for line in self._lines:
+                message = cast("Message", json.loads(line))
+                if self._handle(message, ending):
+                    break
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            self._lines.close()
+            self._connection.close()
+        return ending
+
+    def _handle(self, message: Message, ending: RunEnding) -> bool:
+        if "pid" in message:
+            self._command = int(message["pid"])
+        elif "stopped" in message:
+            os.kill(os.getpid(), signal.SIGSTOP)  # so that the shell sees its job stopped
+        elif "ask" in message:
+            _send(self._connection, {"answer": self._answer(message["ask"])})
+        elif "refused" in message:
+            ending.refused = str(message["refused"])
+            return True
+        elif "failed" in message:
+            ending.problem = str(message["failed"])
+            return True
+        elif "done" in message:
+            ending.exit_code, ending.report = int(message["exit_code"]), message["done"]
+            ending.problem = str(message.get("problem", ""))
+            return True
+        return False
+
+    def _pass_on(self, number: int, _: object) -> None:
+        if not self._command:
+            return
+        if number in _FROM_THE_TERMINAL and _is_in_foreground():
+            return  # the terminal sent it to the whole group
+        with suppress(OSError):
+            os.kill(self._command, number)
+
+
+def _is_in_foreground() -> bool:
+    try:
+        fd = os.open("/dev/tty", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(fd) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+
+
+class _RunSupervisor:
+    """The process that hears of the calls and records what they did."""
+
+    def __init__(self, command: CommandLine, make_book: Callable[[], RunBook], caller: socket.socket) -> None:
+        self._line, self._make_book, self._caller = command, make_book, caller
+        self._answers: IO[bytes] = caller.makefile("rb")
+        self._pid = 0
+        self._exit_code: int | None = None
+        self._problem = ""
+        self._told = False
+        """The caller has its answer, and what still runs is recorded without it."""
+
+    def run(self) -> None:
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        ours, theirs = socket.socketpair()
+        self._pid = os.fork()
+        if self._pid == 0:
+            ours.close()
+            self._caller.close()
+            _become_command(self._line, theirs)
+        theirs.close()
+        listener = receive_descriptor(ours)
+        os.setsid()
+        self._let_go_of_streams({self._caller.fileno(), ours.fileno(), listener})
+        if listener < 0:
+            self._tell({"refused": ours.recv(4096).decode("utf-8", "replace")})
+            return
+        book = self._make_book()
+        guard = book.make_guard(self._ask)
+        supervisor = Supervisor(Listener(listener), book.covers, book.open_keeper, guard)
+        self._tell({"pid": self._pid})
+        try:
+            self._keep_inherited(supervisor)
+            ours.sendall(b"g")
+            self._serve(supervisor, listener, ours, book)
+        except Exception as error:
+            self._tell({"failed": f"{type(error).__name__}: {error}"})
+            raise
+
+    def _keep_inherited(self, supervisor: Supervisor) -> None:
+        """Keep the files that the command is given open for writing, as by `>> file` of the shell that started it."""
+        for name in os.listdir(f"/proc/{self._pid}/fd"):
+            with suppress(OSError, StopIteration):
+                with open(f"/proc/{self._pid}/fdinfo/{name}", encoding="ascii") as facts:
+                    flags = next(int(row.split()[1], 8) for row in facts if row.startswith("flags:"))
+                if flags & _ACCESS_MODE != os.O_RDONLY:
+                    supervisor.keep_descriptor(self._pid, int(name))
+
+    def _serve(self, supervisor: Supervisor, listener: int, command: socket.socket, book: RunBook) -> None:
+        """Answer calls until the last process of the tree has ended."""
+        wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.signal(signal.SIGCHLD, _ignore_signal)
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        poll = select.poll()
+        for fd in (listener, wake_read, command.fileno()):
+            poll.register(fd, select.POLLIN)
+        self._reap()
+        deadline = math.inf
+        while True:
+            if self._exit_code is not None and deadline == math.inf:
+                deadline = time.monotonic() + self._line.wait
+            left = deadline - time.monotonic()
+            if self._exit_code is not None and left <= 0 and not self._told:
+                self._conclude(supervisor, book, running=_names_below(os.getpid()))
+            events = dict(poll.poll(1000 * (_MAX_POLL_SECONDS if self._told else min(max(left, 0), _MAX_POLL_SECONDS))))
+            if wake_read in events:
+                with suppress(BlockingIOError):
+                    os.read(wake_read, 4096)
+                self._reap()
+            if command.fileno() in events and self._hear_command(command):
+                poll.unregister(command.fileno())
+            if events.get(listener, 0) & select.POLLIN:
+                supervisor.answer_next()
+            elif listener in events:
+                break
+        while self._exit_code is None:
+            self._wait_for(os.waitpid(-1, 0))
+        self._conclude(supervisor, book, running=())
+
+    def _conclude(self, supervisor: Supervisor, book: RunBook, *, running: Sequence[str]) -> None:
+        code = self._exit_code or 0
+        report = book.conclude(code, () if supervisor.has_keeper else supervisor.notes, running)
+        if not self._told:
+            self._told = True
+            self._tell({"done": report, "exit_code": code, "problem": self._problem})
+
+    def _hear_command(self, command: socket.socket) -> bool:
+        """Read why the command could not be executed; tell whether there is nothing more to hear."""
+        said = command.recv(4096)
+        if said:
+            self._problem = said.decode("utf-8", "replace")
+        return not said
+
+    def _reap(self) -> None:
+        with suppress(ChildProcessError):
+            while (found := os.waitpid(-1, os.WNOHANG | os.WUNTRACED)) != (0, 0):
+                self._wait_for(found)
+
+    def _wait_for(self, found: tuple[int, int]) -> None:
+        pid, status = found
+        if pid != self._pid:
+            return
+        if os.WIFSTOPPED(status):
+            self._tell({"stopped": os.WSTOPSIG(status)})
+        elif os.WIFSIGNALED(status):
+            self._exit_code = _SIGNALLED + os.WTERMSIG(status)
+        else:
+            self._exit_code = os.WEXITSTATUS(status)
+
+    def _ask(self, question: Message) -> bool:
+        """Ask the caller, and wait for its answer; without one it is no."""
+        if not self._tell({"ask": question}):
+            return False
+        line = self._answers.readline()
+        return bool(line) and bool(json.loads(line).get("answer"))
+
+    def _tell(self, message: Message) -> bool:
+        return _send(self._caller, message)
+
+    def _let_go_of_streams(self, needed: set[int]) -> None:
+        """Hold nothing open that the command may want to see closed."""
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for fd in range(3):
+            os.dup2(nowhere, fd)
+        for name in os.listdir("/proc/self/fd"):
+            fd = int(name)
+            if fd > 2 and fd not in needed:  # noqa: PLR2004
+                with suppress(OSError):
+                    os.close(fd)
+
+
+def _ignore_signal(_: int, __: object) -> None:
+    """Do nothing: the signal wakes the loop, which is all that it is for."""
+
+
+def _send(connection: socket.socket, message: Message) -> bool:
+    try:
+        connection.sendall(json.dumps(message).encode("ascii") + b"\n")
+    except OSError:
+        return False
+    return True
+
+
+def _become_command(line: CommandLine, supervisor: socket.socket) -> NoReturn:
+    """Put this process under the filter, and make it the command."""
+    code = _NOT_EXECUTABLE
+    try:
+        for name in ("SIGPIPE", "SIGXFZ", "SIGXFSZ"):  # Python ignores them, programs do not expect that
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), signal.SIG_DFL)
+        try:
+            if line.writable is not None:
+                confine_writes(line.writable)
+            install_filter(supervisor)
+        except OSError as error:
+            supervisor.sendall(b"x" + os.strerror(error.errno or 0).encode())
+            os._exit(_NOT_EXECUTABLE)
+        if supervisor.recv(1) != b"g":
+            os._exit(SUPERVISOR_DIED)
+        try:
+            os.execvpe(line.argv[0], line.argv, line.environment)  # noqa: S606 - that is the purpose
+        except FileNotFoundError:
+            code = _NOT_FOUND
+            supervisor.sendall(f"{line.argv[0]}: not found".encode("utf-8", "replace"))
+        except OSError as error:
+            supervisor.sendall(f"{line.argv[0]}: {error.strerror}".encode("utf-8", "replace"))
+    except BaseException:  # noqa: BLE001 - nothing of Python may go on in here
+        os._exit(_NOT_EXECUTABLE)
+    os._exit(code)
+
+
+def _names_below(pid: int) -> list[str]:
+    """Name the processes below one, each with its number."""
+    found, pending = list[str](), [pid]
+    while pending:
+        one = pending.pop()
+        children = list[int]()
+        with suppress(OSError):
+            for thread in os.listdir(f"/proc/{one}/task"):
+                with open(f"/proc/{one}/task/{thread}/children", encoding="ascii") as row:
+                    children += [int(word) for word in row.read().split()]
+        for child in children:
+            with suppress(OSError), open(f"/proc/{child}/comm", errors="replace") as name:
+                found.append(f"{name.read().strip()} ({child})")
+        pending += children
+    return found
+
+
+def run_joined(argv: Sequence[str]) -> NoReturn:
+    """Become the command: this process is part of a run already, which records what it does."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    os.execvp(argv[0], list(argv))  # noqa: S606 - that is the purpose

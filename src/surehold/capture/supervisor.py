@@ -1,0 +1,367 @@
+"""Hears of the calls of a process tree, has the earlier state kept, and lets each call go on.
+
+Rules:
+1. A call goes on only after what it changes was kept, or after it was named as not kept.
+2. A call outside of the roots goes on at once. Nothing is prepared before the first call inside of them.
+3. A full disk is told to the command as such: its call fails, and nothing is lost.
+"""
+
+import errno
+import os
+import stat
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Protocol
+
+from surehold.capture.calls import CALLS, NO_FOLLOW, REMOVE_DIRECTORY, CallShape, tables_of
+from surehold.capture.keeper import Keeper, StashFull
+from surehold.capture.notices import (
+    AT_EMPTY_PATH,
+    AT_FDCWD,
+    CallerMemory,
+    CallNotice,
+    Listener,
+    PathFinder,
+    Place,
+    Unreadable,
+)
+
+_AF_UNIX = 1
+_SOCKET_NAME_BYTES = 110
+_RENAME_EXCHANGE = 2
+_SYMLINK_FOLLOW = 0x400
+
+
+class DeletionGuard(Protocol):
+    """Decides about calls that remove much, or that change what is protected."""
+
+    def allows_change(self, path: bytes, keeper: Keeper) -> bool:
+        """Tell whether a path may change; this may take as long as a person needs to answer."""
+        ...
+
+    def allows_removal(self, path: bytes, keeper: Keeper) -> bool:
+        """Tell whether what a path leads to may go away."""
+        ...
+
+
+class CallRefused(Exception):
+    """The command's call is to fail."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class Supervisor:
+    """Answers the calls of one process tree."""
+
+    def __init__(
+        self,
+        listener: Listener,
+        covers: Callable[[bytes], bool],
+        open_keeper: Callable[[], Keeper],
+        guard: DeletionGuard | None = None,
+    ) -> None:
+        self._listener, self._covers, self._open_keeper, self._guard = listener, covers, open_keeper, guard
+        self._memory = CallerMemory()
+        self._finder = PathFinder(self._memory)
+        self._keeper: Keeper | None = None
+        self._notes: list[tuple[bytes, str]] = []
+        self._names = {
+            (table.arch, number): name
+            for table in tables_of(os.uname().machine)
+            for name, number in table.numbers.items()
+        }
+        self._seen_processes = set[int]()
+        self._mounts = _read_link(b"/proc/self/ns/mnt")
+        self._actions: dict[str, Callable[[CallNotice, CallShape], None]] = {
+            "open": self._on_open,
+            "truncate": self._on_truncate,
+            "remove": self._on_remove,
+            "rename": self._on_rename,
+            "link": self._on_link,
+            "make": self._on_make,
+            "facts": self._on_facts,
+            "bind": self._on_bind,
+            "execute": self._on_execute,
+            "leave": self._on_leave,
+            "unkept": self._on_unkept,
+        }
+
+    @property
+    def notes(self) -> list[tuple[bytes, str]]:
+        """What makes the run incomplete, although nothing was kept yet."""
+        return self._notes
+
+    @property
+    def keeper(self) -> Keeper:
+        """The keeper; it is made when it is first needed."""
+        if self._keeper is None:
+            self._keeper = self._open_keeper()
+            for path, why in self._notes:
+                self._keeper.add_note(path, why)
+        return self._keeper
+
+    @property
+    def has_keeper(self) -> bool:
+        return self._keeper is not None
+
+    def answer_next(self) -> None:
+        """Take one call, keep what it changes, and let it go on."""
+        notice = self._listener.receive()
+        if notice is None:
+            return
+        try:
+            self._look_at_process(notice.pid)
+            name = self._names.get((notice.arch, notice.number))
+            if name is None:
+                self.note(b"", "a program of another architecture took part")
+            else:
+                shape = CALLS[name]
+                self._actions[shape.action](notice, shape)
+        except Unreadable:
+            if self._listener.still_waits(notice):
+                self.note(b"", "the path of a call could not be read")
+        except CallRefused as refused:
+            self._listener.refuse(notice, refused.code)
+            return
+        except StashFull:
+            self._listener.refuse(notice, errno.ENOSPC)
+            return
+        except OSError as error:
+            if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+                self._listener.refuse(notice, error.errno)
+                return
+            self.note(b"", f"a call could not be followed ({error.strerror})")
+        self._listener.let_pass(notice)
+
+    def note(self, path: bytes, why: str) -> None:
+        """Remember that the run is incomplete."""
+        if self._keeper is not None:
+            self._keeper.add_note(path, why)
+        elif (path, why) not in self._notes:
+            self._notes.append((path, why))
+
+    def keep_descriptor(self, pid: int, fd: int) -> None:
+        """Keep the file that a process has open for writing from the beginning."""
+        path = self._finder.descriptor_path(pid, fd)
+        if path is not None and self._covers(path):
+            self.keeper.keep_written(path)
+
+    # Where a call goes.
+
+    def _look_at_process(self, pid: int) -> None:
+        """Notice, at the first call of a process, whether it sees other names than we do."""
+        if pid in self._seen_processes:
+            return
+        self._seen_processes.add(pid)
+        if not self._finder.sees_other_names and _read_link(b"/proc/%d/root" % pid) not in {b"/", b""}:
+            self._finder.sees_other_names = True
+        mounts = _read_link(b"/proc/%d/ns/mnt" % pid)
+        if mounts and mounts != self._mounts:
+            self._finder.sees_other_names = True
+            self.note(b"", "a process had mounts of its own")
+
+    def _find_place(self, notice: CallNotice, path: int, at: int, *, follow: bool) -> Place | None:
+        """Return the place that an argument names, if it is below a root."""
+        raw = self._memory.read_path(notice.pid, notice.arguments[path])
+        where = notice.signed(at) if at >= 0 else AT_FDCWD
+        place = self._finder.find(notice.pid, where, raw, follow=follow)
+        if not self._listener.still_waits(notice):
+            raise Unreadable
+        return place if place is not None and self._covers(place.path) else None
+
+    def _flags_of(self, notice: CallNotice, shape: CallShape) -> int:
+        if shape.how >= 0:
+            raw = self._memory.read_bytes(notice.pid, notice.arguments[shape.how], 8)
+            return struct.unpack("=Q", raw)[0] if len(raw) == 8 else os.O_RDWR  # noqa: PLR2004
+        return shape.constant_flags | (notice.arguments[shape.flags] if shape.flags >= 0 else 0)
+
+    # What the calls do.
+
+    def _on_open(self, notice: CallNotice, shape: CallShape) -> None:
+        flags = self._flags_of(notice, shape)
+        writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_TRUNC)
+        if not writes and not flags & os.O_CREAT:
+            return
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            return  # it has no name yet
+        follow = not flags & os.O_NOFOLLOW and flags & (os.O_CREAT | os.O_EXCL) != os.O_CREAT | os.O_EXCL
+        place = self._find_place(notice, shape.path, shape.at, follow=follow)
+        if place is None:
+            return
+        path = place.path
+        try:
+            status = os.lstat(path)
+        except FileNotFoundError:
+            if flags & os.O_CREAT:
+                self._check_change(path)
+                self.keeper.touch_directory(place.directory)
+                self.keeper.touch(path)
+            return
+        if not stat.S_ISREG(status.st_mode):
+            return
+        if not writes:
+            self.keeper.touch(path)
+            return
+        self._check_change(path)
+        self.keeper.keep_written(path)
+
+    def _on_truncate(self, notice: CallNotice, shape: CallShape) -> None:
+        if place := self._find_place(notice, shape.path, shape.at, follow=True):
+            self._check_change(place.path)
+            self.keeper.keep_written(place.path)
+
+    def _on_remove(self, notice: CallNotice, shape: CallShape) -> None:
+        place = self._find_place(notice, shape.path, shape.at, follow=False)
+        if place is None:
+            return
+        path = place.path
+        if self._guard is not None and _goes_away(path, self._flags_of(notice, shape)):
+            self._check_removal(path)
+        self.keeper.touch_directory(place.directory)
+        self.keeper.keep_removed(path)
+
+    def _on_rename(self, notice: CallNotice, shape: CallShape) -> None:
+        source = self._find_place(notice, shape.path, shape.at, follow=False)
+        to = self._find_place(notice, shape.to_path, shape.to_at, follow=False)
+        for place in (source, to):
+            if place is not None:
+                self._check_change(place.path)
+        exchanges = bool(self._flags_of(notice, shape) & _RENAME_EXCHANGE)
+        if source is not None:
+            self.keeper.touch_directory(source.directory)
+            self.keeper.keep_renamed(source.path, leaves=to is None)
+        if to is not None and exchanges:
+            self.keeper.touch_directory(to.directory)
+            self.keeper.keep_renamed(to.path, leaves=source is None)
+        elif to is not None:
+            self.keeper.touch_directory(to.directory)
+            if source is None or not _is_same_entry(source.path, to.path):
+                if _exists(to.path):
+                    self._check_removal(to.path)
+                self.keeper.keep_removed(to.path)
+
+    def _on_link(self, notice: CallNotice, shape: CallShape) -> None:
+        """Remember how many names a file had, too: from now on it has one more."""
+        flags = self._flags_of(notice, shape)
+        if not flags & AT_EMPTY_PATH:
+            source = self._find_place(notice, shape.path, shape.at, follow=bool(flags & _SYMLINK_FOLLOW))
+            if source is not None:
+                self.keeper.touch(source.path)
+        if place := self._find_place(notice, shape.to_path, shape.to_at, follow=False):
+            self._make(place)
+
+    def _on_make(self, notice: CallNotice, shape: CallShape) -> None:
+        if place := self._find_place(notice, shape.path, shape.at, follow=False):
+            self._make(place)
+
+    def _make(self, place: Place) -> None:
+        if not _exists(place.path):
+            self._check_change(place.path)
+        self.keeper.forget_places()
+        self.keeper.touch_directory(place.directory)
+        self.keeper.touch(place.path)
+
+    def _on_facts(self, notice: CallNotice, shape: CallShape) -> None:
+        flags = self._flags_of(notice, shape)
+        if shape.by_descriptor or not notice.arguments[shape.path]:
+            self._touch_descriptor(notice, notice.signed(shape.path if shape.by_descriptor else shape.at))
+            return
+        if flags & AT_EMPTY_PATH and not self._memory.read_path(notice.pid, notice.arguments[shape.path]):
+            self._touch_descriptor(notice, notice.signed(shape.at))
+            return
+        follow = shape.follows and not flags & NO_FOLLOW
+        if place := self._find_place(notice, shape.path, shape.at, follow=follow):
+            self._check_change(place.path)
+            self.keeper.touch(place.path)
+
+    def _touch_descriptor(self, notice: CallNotice, fd: int) -> None:
+        path = self._finder.descriptor_path(notice.pid, fd)
+        if path is None:
+            with suppress(OSError):
+                status = os.stat(b"/proc/%d/fd/%d" % (notice.pid, fd))
+                if status.st_nlink and self.has_keeper and self.keeper.is_known_file(status):
+                    self.note(b"", "facts of a file were changed after its name was removed")
+        elif self._covers(path):
+            self._check_change(path)
+            self.keeper.touch(path)
+
+    def _on_bind(self, notice: CallNotice, shape: CallShape) -> None:
+        length = min(notice.arguments[2], _SOCKET_NAME_BYTES)
+        raw = self._memory.read_bytes(notice.pid, notice.arguments[shape.path], length) if length > 2 else b""  # noqa: PLR2004
+        if len(raw) <= 2 or struct.unpack_from("=H", raw)[0] != _AF_UNIX or raw[2:3] == b"\0":  # noqa: PLR2004
+            return
+        place = self._finder.find(notice.pid, AT_FDCWD, raw[2:].split(b"\0")[0], follow=False)
+        if place is not None and self._covers(place.path):
+            self._make(place)
+
+    def _on_execute(self, notice: CallNotice, shape: CallShape) -> None:
+        if shape.at >= 0 and self._flags_of(notice, shape) & AT_EMPTY_PATH:
+            return
+        raw = self._memory.read_path(notice.pid, notice.arguments[shape.path])
+        path = raw if raw[:1] == b"/" else b"/proc/%d/cwd/%b" % (notice.pid, raw)
+        with suppress(OSError):
+            mode = os.stat(path).st_mode
+            if mode & stat.S_ISUID and stat.S_ISREG(mode) and os.geteuid() != 0:
+                self.note(b"", f"a set-uid program took part: {os.fsdecode(raw)}")
+
+    def _on_leave(self, _: CallNotice, shape: CallShape) -> None:
+        self._finder.sees_other_names = True
+        self._seen_processes.clear()
+        if shape.why:
+            self.note(b"", shape.why)
+
+    def _on_unkept(self, notice: CallNotice, shape: CallShape) -> None:
+        if shape.path == 1:  # a descriptor comes first: what is outside of the roots does not matter
+            path = self._finder.descriptor_path(notice.pid, notice.signed(0))
+            if path is None or not self._covers(path):
+                return
+            self.note(path, shape.why)
+            return
+        self.note(b"", shape.why)
+
+    def _check_change(self, path: bytes) -> None:
+        if self._guard is not None and not self._guard.allows_change(path, self.keeper):
+            raise CallRefused(errno.EPERM)
+
+    def _check_removal(self, path: bytes) -> None:
+        if self._guard is not None and not self._guard.allows_removal(path, self.keeper):
+            raise CallRefused(errno.EPERM)
+
+
+def _read_link(path: bytes) -> bytes:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return b""
+
+
+def _exists(path: bytes) -> bool:
+    return os.path.lexists(path)
+
+
+def _goes_away(path: bytes, flags: int) -> bool:
+    """Tell whether a call that removes a name can succeed."""
+    try:
+        is_directory = stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
+    return is_directory == bool(flags & REMOVE_DIRECTORY) and not (is_directory and _has_entries(path))
+
+
+def _has_entries(path: bytes) -> bool:
+    try:
+        with os.scandir(path) as entries:
+            return next(iter(entries), None) is not None
+    except OSError:
+        return False
+
+
+def _is_same_entry(one: bytes, other: bytes) -> bool:
+    """Tell whether two names are one file: renaming one to the other then does nothing."""
+    try:
+        return os.path.samestat(os.lstat(one), os.lstat(other))
+    except OSError:
+        return False

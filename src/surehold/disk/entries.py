@@ -1,0 +1,190 @@
+"""Entries of any kind, as the history names them: where they are, what they are, and all of their facts. No link is followed."""
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+from surehold.disk.base import StoredEntry, Target
+from surehold.disk.errno_errors import as_surehold_error, not_a_file_error, too_large_error
+from surehold.disk.kernel import O_CLOEXEC, close_after
+from surehold.disk.tree import DIRECTORY_FLAGS, READ_FLAGS, Tree, file_identity, read_all, split_path
+from surehold.text.lines import sha256_hex
+from surehold.text.snapshot import Kind, Meta, Version
+
+Holes = tuple[tuple[int, int], ...]
+_KEPT_ATTRIBUTES = frozenset({"system.posix_acl_access", "system.posix_acl_default", "security.capability"})
+_KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFLNK: "link", stat.S_IFDIR: "directory", stat.S_IFIFO: "fifo"}
+_NOTHING_ERRNOS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+_BARE_SHA256: dict[Kind, str] = {kind: sha256_hex(kind.encode()) for kind in ("directory", "fifo")}
+
+
+def locate_key(tree: Tree, key: str) -> Target:
+    """Return the target of a recorded name."""
+    names = split_path(key) if key.startswith("/") else (*tree.roots[0].names, *split_path(key))
+    return tree.target_of(names)
+
+
+def nearest_targets(tree: Tree, targets: Sequence[Target]) -> list[Target]:
+    """Return one target in each directory that some of these are in, or would be in, as far as it exists now."""
+    found: dict[tuple[str, tuple[str, ...]], Target] = {}
+    known: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
+    for target in targets:
+        parts = target.parts[:-1]
+        if (target.root, parts) not in known:
+            known[target.root, parts] = _existing_part(tree, target, parts)
+        above = known[target.root, parts]
+        root = tree.root_of(target)
+        found.setdefault((target.root, above), tree.target_of((*root.names, *above, "-")))
+    return list(found.values())
+
+
+def _existing_part(tree: Tree, target: Target, parts: tuple[str, ...]) -> tuple[str, ...]:
+    while parts:
+        try:
+            os.close(tree.open_parts(tree.root_of(target), parts, DIRECTORY_FLAGS))
+        except OSError:
+            parts = parts[:-1]
+        else:
+            break
+    return parts
+
+
+def read_located(tree: Tree, target: Target, *, limit: int) -> StoredEntry | None:
+    """Look at an entry; None where nothing is, also if something else than a directory is above."""
+    root = tree.root_of(target)
+    try:
+        with close_after(tree.open_parts(root, target.parts[:-1], DIRECTORY_FLAGS)) as directory:
+            return _read_in(directory, target.parts[-1] if target.parts else ".", target, limit)
+    except OSError as error:
+        if error.errno in _NOTHING_ERRNOS:
+            return None
+        raise as_surehold_error(error, target.key) from error
+
+
+def _read_in(directory: int, name: str, target: Target, limit: int) -> StoredEntry:
+    status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    kind = _KINDS.get(stat.S_IFMT(status.st_mode))
+    if kind is None:
+        raise not_a_file_error(status.st_mode, target.key)
+    data: bytes | None = b""
+    names, holes = (), ()
+    if kind == "link":
+        data = os.fsencode(os.readlink(name, dir_fd=directory))
+    elif kind == "directory":
+        with suppress(PermissionError), close_after(os.open(name, os.O_RDONLY | O_CLOEXEC, dir_fd=directory)) as fd:
+            names = tuple(os.listdir(fd))  # noqa: PTH208  # pathlib lists no descriptor
+    elif kind == "file":
+        if status.st_size > limit:
+            raise too_large_error(target.key, status.st_size, limit)
+        data, holes = _read_file(directory, name, status, limit)
+    attributes = () if kind == "link" else read_attributes(entry_path(directory, name))
+    meta = Meta(
+        mode=stat.S_IMODE(status.st_mode),
+        uid=status.st_uid,
+        gid=status.st_gid,
+        mtime_ns=status.st_mtime_ns,
+        xattrs=attributes,
+    )
+    sha256 = "" if data is None else name_content(kind, data)
+    size = status.st_size if kind == "file" else len(data or b"")
+    version = Version(sha256=sha256, size=size, meta=meta, kind=kind, holes=holes)
+    return StoredEntry(
+        version=version, data=data or b"", links=status.st_nlink, identity=file_identity(status), names=names
+    )
+
+
+def name_content(kind: Kind, data: bytes) -> str:
+    """Return the name of what an entry holds; all that hold nothing have one name for each kind."""
+    return _BARE_SHA256[kind] if kind in _BARE_SHA256 else sha256_hex(data)
+
+
+def _read_file(directory: int, name: str, status: os.stat_result, limit: int) -> tuple[bytes | None, Holes]:
+    """Return the bytes of a file, and its holes; no bytes if we may not read it."""
+    try:
+        fd = os.open(name, READ_FLAGS | O_CLOEXEC, dir_fd=directory)
+    except PermissionError:
+        return None, ()
+    with close_after(fd):
+        holes = find_holes(fd, status.st_size) if status.st_blocks * 512 < status.st_size else ()
+        return read_all(fd, size=status.st_size, limit=limit), holes
+
+
+def entry_path(directory: int, name: str) -> str:
+    """Return a path for calls that take no descriptor of a directory."""
+    return f"/proc/self/fd/{directory}/{name}"
+
+
+def read_attributes(path: "str | bytes | int") -> tuple[tuple[str, bytes], ...]:
+    """Return the extended attributes that a person or a program may have set, in the order of their names."""
+    follow = isinstance(path, int)
+    try:
+        names = os.listxattr(path) if follow else os.listxattr(path, follow_symlinks=False)
+    except OSError:
+        return ()
+    found = list[tuple[str, bytes]]()
+    for name in sorted(names):
+        if _is_kept(name):
+            with suppress(OSError):
+                value = os.getxattr(path, name) if follow else os.getxattr(path, name, follow_symlinks=False)
+                found.append((name, value))
+    return tuple(found)
+
+
+def _is_kept(name: str) -> bool:
+    return name.startswith(("user.", "trusted.")) or name in _KEPT_ATTRIBUTES
+
+
+def find_holes(fd: int, size: int) -> Holes:
+    """Return where a file has no blocks, as pairs of begin and end."""
+    holes, at = list[tuple[int, int]](), 0
+    while at < size:
+        try:
+            begin = os.lseek(fd, at, os.SEEK_HOLE)
+        except OSError:
+            break
+        if begin >= size:
+            break
+        try:
+            end = os.lseek(fd, begin, os.SEEK_DATA)
+        except OSError:  # ENXIO: nothing but a hole up to the end
+            end = size
+        holes.append((begin, end))
+        at = end
+    os.lseek(fd, 0, os.SEEK_SET)
+    return tuple(holes)
+
+
+def set_facts(path: str, kind: Kind, meta: Meta) -> None:
+    """Give an entry a mode, an owner, attributes and a time; an owner that we may not give is left as it is."""
+    status = os.lstat(path)
+    if (status.st_uid, status.st_gid) != (meta.uid, meta.gid):
+        _set_owner(path, meta)
+    if kind != "link":
+        _set_attributes(path, meta.xattrs)
+        if stat.S_IMODE(os.lstat(path).st_mode) != meta.mode:
+            os.chmod(path, meta.mode)  # noqa: PTH101  # a path below a descriptor
+    if meta.mtime_ns:
+        os.utime(path, ns=(status.st_atime_ns, meta.mtime_ns), follow_symlinks=False)
+
+
+def _set_owner(path: str, meta: Meta) -> None:
+    try:
+        os.chown(path, meta.uid, meta.gid, follow_symlinks=False)
+    except PermissionError:
+        with suppress(PermissionError):  # the group alone may be one of ours
+            os.chown(path, -1, meta.gid, follow_symlinks=False)
+
+
+def _set_attributes(path: str, wanted: Iterable[tuple[str, bytes]]) -> None:
+    now, then = dict(read_attributes(path)), dict(wanted)
+    if now == then:
+        return
+    if not os.access(path, os.W_OK):  # attributes are as protected as the content; the mode is set after them
+        os.chmod(path, stat.S_IMODE(os.lstat(path).st_mode) | stat.S_IWUSR)  # noqa: PTH101
+    for name in now.keys() - then.keys():
+        os.removexattr(path, name, follow_symlinks=False)
+    for name, value in then.items():
+        if now.get(name) != value:
+            os.setxattr(path, name, value, follow_symlinks=False)

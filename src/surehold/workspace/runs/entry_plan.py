@@ -1,0 +1,238 @@
+"""Plans how entries of any kind become others: which steps, and in which order."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from surehold.disk.base import Disk, PutEntry, Rename, Replace, SetFacts, Step, StoredEntry, TakeEntry, Target
+from surehold.text.snapshot import Version
+
+_OWNER_WRITES = 0o300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedEntry:
+    """What a path is to be."""
+
+    version: Version
+    data: bytes
+    moved_from: str = ""
+    parts: bool = False
+    """It had other names, and is to be a file of its own."""
+
+
+@dataclass(slots=True)
+class EntryPlan:
+    """What some paths are and what they are to be, and the steps from one to the other."""
+
+    disk: Disk
+    limit: int
+    current: dict[str, StoredEntry | None]
+    wanted: dict[str, WantedEntry | None]
+    steps: list[Step] = field(default_factory=list[Step])
+    kept_directories: list[str] = field(default_factory=list[str])
+    """Directories that were to go, and have other entries by now."""
+
+    def make_steps(self) -> list[Step]:
+        """Order matters: what is in the way goes first, directories are there before their entries, facts come last."""
+        self._keep_used_directories()
+        moves = self._find_moves()
+        taken = [key for key in self.current if self._leaves(key) and key not in moves]
+        made = [key for key in self.wanted if self._arrives(key)]
+        self._unlock_directories()
+        for key in taken:
+            if not self._is_directory(key):
+                self._take(key)
+        for key in sorted(made, key=_depth):
+            if self._becomes_directory(key):
+                self._put(key, None)
+        for source, to in moves.items():
+            expected = self._version(source).sha256
+            self.steps.append(Rename(source=self._locate(source), target=self._locate(to), expected=expected))
+        for key in sorted(taken, key=_depth, reverse=True):
+            if self._is_directory(key):
+                self._take(key)
+        self._put_files([key for key in made if not self._becomes_directory(key) and key not in moves.values()])
+        self._replace_content()
+        self._set_facts(moves)
+        return self.steps
+
+    def _leaves(self, key: str) -> bool:
+        """Tell whether what a path leads to goes, or becomes or was a directory."""
+        current, wanted = self.current[key], self.wanted.get(key)
+        if current is None:
+            return False
+        return wanted is None or (current.version.kind == "directory") != (wanted.version.kind == "directory")
+
+    def _arrives(self, key: str) -> bool:
+        wanted, current = self.wanted[key], self.current.get(key)
+        if wanted is None:
+            return False
+        return current is None or (current.version.kind == "directory") != (wanted.version.kind == "directory")
+
+    def _keep_used_directories(self) -> None:
+        """Find the directories that cannot go, from the deepest up."""
+        for key in sorted(self.current, key=_depth, reverse=True):
+            entry = self.current[key]
+            if entry is None or entry.version.kind != "directory" or self.wanted.get(key) is not None:
+                continue
+            below = [key if name == "." else f"{'' if key == '.' else key + '/'}{name}" for name in entry.names]
+            if any(one not in self.current or self.wanted.get(one) is not None for one in below):
+                self.kept_directories.append(key)
+                self.wanted[key] = WantedEntry(version=entry.version, data=b"")
+
+    def _find_moves(self) -> dict[str, str]:
+        """Return which files can simply be renamed: the old name stays free, and the new one is free already."""
+        found: dict[str, str] = {}
+        for key, wanted in self.wanted.items():
+            if wanted is None or not wanted.moved_from or self.current.get(key) is not None:
+                continue
+            source = self.current.get(wanted.moved_from)
+            free = self.wanted.get(wanted.moved_from) is None
+            if source and free and (source.version.kind, source.version.sha256) == ("file", wanted.version.sha256):
+                found[wanted.moved_from] = key
+        return found
+
+    def _unlock_directories(self) -> None:
+        """Remember the directories around the changes, whose times come back, and let ourselves into those of ours."""
+        for key in self._parents_of_changes():
+            entry = self.current.get(key) or self.disk.read_entry(self._locate(key), limit=self.limit)
+            meta = entry.version.meta if entry and entry.version.kind == "directory" else None
+            if entry is None or meta is None:
+                continue
+            self.current[key] = entry
+            self.wanted.setdefault(key, WantedEntry(version=entry.version, data=b""))
+            if meta.mode & _OWNER_WRITES != _OWNER_WRITES:
+                opened = replace(meta, mode=meta.mode | 0o700)
+                self.steps.append(SetFacts(target=self._locate(key), kind="directory", before=meta, after=opened))
+
+    def _parents_of_changes(self) -> list[str]:
+        changing = {key for key in {*self.current, *self.wanted} if self._differs(key)}
+        return sorted({_parent(key) for key in changing if key != "."}, key=_depth)
+
+    def _differs(self, key: str) -> bool:
+        current, wanted = self.current.get(key), self.wanted.get(key)
+        if current is None or wanted is None:
+            return current is not None or wanted is not None
+        one, other = current.version, wanted.version
+        return (one.kind, one.sha256) != (other.kind, other.sha256)
+
+    def _put_files(self, keys: Sequence[str]) -> None:
+        """Make files, links and FIFOs; further names of a file after the first."""
+        put = set[str]()
+        for key in sorted(keys):
+            self._put(key, self._find_partner(key, put))
+            put.add(key)
+
+    def _find_partner(self, key: str, put: set[str]) -> Target | None:
+        """Return another name that the file is to have, which leads to its bytes already or will by then."""
+        wanted = self.wanted[key]
+        for other in wanted.version.links if wanted and wanted.version.kind == "file" else ():
+            if other in put:
+                return self._locate(other)
+            if other in self.wanted:
+                target = self.wanted[other]
+                entry = self.current.get(other)
+                stays = target and entry and entry.version.sha256 == target.version.sha256
+                if stays and wanted and target.version.sha256 == wanted.version.sha256:
+                    return self._locate(other)
+                continue
+            entry = self.disk.read_entry(self._locate(other), limit=self.limit)
+            if wanted and entry and (entry.version.kind, entry.version.sha256) == ("file", wanted.version.sha256):
+                return self._locate(other)
+        return None
+
+    def _put(self, key: str, partner: Target | None) -> None:
+        wanted, current = self.wanted[key], self.current.get(key)
+        assert wanted is not None
+        displaced = current.version if current and not self._leaves(key) else None
+        step = PutEntry(
+            target=self._locate(key), version=wanted.version, data=wanted.data, link_to=partner, expected=displaced
+        )
+        self.steps.append(step)
+
+    def _take(self, key: str) -> None:
+        """Remove an entry; it waits in the nearest directory that stays."""
+        near = key
+        while self.current.get(_parent(near)) is not None and self._leaves(_parent(near)):
+            near = _parent(near)
+        step = TakeEntry(target=self._locate(key), expected=self._version(key), refuge=self._locate(near))
+        self.steps.append(step)
+
+    def _replace_content(self) -> None:
+        """Give paths that stay files (or links) their other content, or their other names."""
+        written = set[tuple[int, int]]()
+        put = set[str]()
+        for key in sorted(self.wanted):
+            current, wanted = self.current.get(key), self.wanted[key]
+            if current is None or wanted is None or self._leaves(key) or current.version.kind == "directory":
+                continue
+            if not self._differs(key):
+                if self._must_join(key, current, wanted) and (partner := self._find_partner(key, put)):
+                    self._put(key, partner)
+                elif wanted.parts and current.links > 1:
+                    self._put(key, None)
+                put.add(key)
+                continue
+            is_file = current.version.kind == wanted.version.kind == "file"
+            if is_file and current.links > 1 and wanted.version.links and current.data:
+                if current.identity not in written:
+                    written.add(current.identity)
+                    self.steps.append(self._overwrite(key, current, wanted))
+            else:
+                self._put(key, self._find_partner(key, put))
+            put.add(key)
+
+    def _must_join(self, key: str, current: StoredEntry, wanted: WantedEntry) -> bool:
+        """Tell whether a file is to be one with other names, and is not."""
+        if wanted.version.kind != "file" or not wanted.version.links:
+            return False
+        others = [
+            self.current.get(one) or self.disk.read_entry(self._locate(one), limit=self.limit)
+            for one in wanted.version.links
+            if one != key
+        ]
+        return not any(one and one.identity == current.identity for one in others)
+
+    def _overwrite(self, key: str, current: StoredEntry, wanted: WantedEntry) -> Step:
+        expected = current.version.sha256
+        return Replace(target=self._locate(key), data=wanted.data, expected=expected, old=current.data)
+
+    def _set_facts(self, moves: Mapping[str, str]) -> None:
+        sources = {to: source for source, to in moves.items()}
+        parents = set(self._parents_of_changes())
+        for key in sorted(self.wanted, key=_depth, reverse=True):
+            wanted = self.wanted[key]
+            if wanted is None or (meta := wanted.version.meta) is None:
+                continue
+            current = self.current.get(sources.get(key, key))
+            known = current.version.meta if current and not self._leaves(sources.get(key, key)) else None
+            made = wanted.version.kind == "directory" and (known is None or key in parents)
+            before = known or meta
+            content_written = current is not None and self._differs(key) and key not in sources
+            if made or (known is not None and known != meta) or (content_written and known is not None):
+                step = SetFacts(target=self._locate(key), kind=wanted.version.kind, before=before, after=meta)
+                self.steps.append(step)
+
+    def _locate(self, key: str) -> Target:
+        return self.disk.locate(key)
+
+    def _version(self, key: str) -> Version:
+        entry = self.current[key]
+        assert entry is not None
+        return entry.version
+
+    def _is_directory(self, key: str) -> bool:
+        return self._version(key).kind == "directory"
+
+    def _becomes_directory(self, key: str) -> bool:
+        wanted = self.wanted[key]
+        return wanted is not None and wanted.version.kind == "directory"
+
+
+def _parent(key: str) -> str:
+    above = key.rpartition("/")[0]
+    return above or ("/" if key.startswith("/") else ".")
+
+
+def _depth(key: str) -> tuple[int, str]:
+    return (0 if key == "." else key.count("/") + 1), key

@@ -1,0 +1,200 @@
+"""Records what a command did as one change of the history, and takes up what a dead supervisor had kept.
+
+An open run is an intent without paths: it begins with the first call that changes something, and ends when the last process
+of the command has. What was kept until then is in a folder of its own, which a living supervisor holds locked.
+"""
+
+import fcntl
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from surehold.capture.keeper import CoveredPaths, Keeper
+from surehold.capture.settle import Settlement, settle_run
+from surehold.capture.stash import make_stash, open_stash
+from surehold.disk.base import Disk
+from surehold.errors import StateUnavailable
+from surehold.stores.base import Begun, Blob, Call, Change, Intent, Store
+from surehold.stores.ledger_entries import normalize_timestamp
+from surehold.stores.owner import Owner
+from surehold.stores.run_records import RUN_LEASE_SECONDS
+from surehold.text.snapshot import Version
+
+if TYPE_CHECKING:
+    from surehold.stores.base import Entry
+
+_BATCH_BYTES = 8 << 20
+_UNKNOWN_EXIT_CODE = -1
+
+
+@dataclass(slots=True)
+class _BlobBatch:
+    """Stores bytes many at a time."""
+
+    store: Store
+    _waiting: list[Blob] = field(default_factory=list[Blob])
+    _size: int = 0
+
+    def add(self, blob: Blob) -> None:
+        self._waiting.append(blob)
+        self._size += len(blob.data)
+        if self._size >= _BATCH_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._waiting:
+            self.store.keep_blobs(self._waiting)
+        self._waiting, self._size = [], 0
+
+
+def key_maker(roots: Sequence[str]) -> Callable[[bytes], str]:
+    """Return what names a path as the history does: relative to the first root, absolute below any other."""
+    first = os.fsencode(roots[0])
+    prefix = first if first == b"/" else first + b"/"
+
+    def key_of(path: bytes) -> str:
+        if path == first:
+            return "."
+        return os.fsdecode(path.removeprefix(prefix))
+
+    return key_of
+
+
+def covered_paths(roots: Sequence[str], excluded: Sequence[str]) -> CoveredPaths:
+    return CoveredPaths([os.fsencode(root) for root in roots], [os.fsencode(path) for path in excluded])
+
+
+class RunRecorder:
+    """The record of one run, from its first change to its entries in the ledger."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        roots: Sequence[str],
+        folder: Path,
+        excluded: Sequence[str],
+        call: Call,
+        change_id: str,
+        owner: Callable[[], Owner],
+        clock: Callable[[], datetime],
+        limit: int,
+    ) -> None:
+        self._store, self._roots, self._folder, self._excluded = store, roots, folder, excluded
+        self._call, self.change_id, self._owner, self._clock, self._limit = call, change_id, owner, clock, limit
+        self._keeper: Keeper | None = None
+        self._began = ""
+
+    def open_keeper(self) -> Keeper:
+        """Make the folder, then the intent: whoever finds the intent finds what was kept."""
+        stash = make_stash(str(self._folder), self._roots[0])
+        _lock_journal(self._folder)
+        self._began = self._clock().isoformat()
+        intent = Intent(id=self.change_id, call=self._call, changes=(), owner=self._owner(), began=self._began)
+        begun = self._store.begin(intent, (), lease=RUN_LEASE_SECONDS, fence=0.0)
+        if not isinstance(begun, Begun):
+            raise StateUnavailable("The run could not be begun: its id is in use.", reason="run_in_use")
+        self._keeper = Keeper(stash, covered_paths(self._roots, (*self._excluded, stash.files)))
+        return self._keeper
+
+    def preview(self) -> Settlement:
+        """Say what changed so far; nothing is recorded."""
+        if self._keeper is None:
+            return Settlement()
+        return settle_run(self._keeper, key_of=key_maker(self._roots), keep_blob=lambda _: None, limit=self._limit)
+
+    def finish(self, exit_code: int) -> Settlement:
+        """Record what changed; a run that changed nothing leaves no trace."""
+        if self._keeper is None:
+            return Settlement()
+        call = replace(self._call, exit_code=exit_code)
+        settled, _ = record_run(
+            self._store,
+            self._keeper,
+            change_id=self.change_id,
+            call=call,
+            began=self._began,
+            roots=self._roots,
+            limit=self._limit,
+        )
+        return settled
+
+
+def record_run(
+    store: Store, keeper: Keeper, *, change_id: str, call: Call, began: str, roots: Sequence[str], limit: int
+) -> "tuple[Settlement, tuple[Entry, ...]]":
+    """Turn the intent of a run into one change, and drop what was kept for it."""
+    batch = _BlobBatch(store)
+    settled = settle_run(keeper, key_of=key_maker(roots), keep_blob=batch.add, limit=limit)
+    batch.flush()
+    settled.changes = _after_ledger(store, settled.changes, began)
+    if settled.changes:
+        entries = store.finish_run(change_id, call, settled.changes)
+    else:
+        store.withdraw(change_id)
+        entries = ()
+    keeper.stash.remove()
+    return settled, entries
+
+
+def _after_ledger(store: Store, changes: Sequence[Change], began: str) -> list[Change]:
+    """Let the changes follow those that the ledger got while the command ran: they were made in between."""
+    since, found = normalize_timestamp(began), list[Change]()
+    records = store.look([path for change in changes for path, _, _ in change.transitions()]).records
+    for change in changes:
+        heads = {path: records[path].head for path, _, _ in change.transitions()}
+        if not any(head and head.timestamp >= since for head in heads.values()):
+            found.append(change)
+            continue
+        for path, before, after in change.transitions():
+            head = heads[path]
+            version = head.version if head and head.timestamp >= since else before
+            if version is before or not _has_same_bytes(version, after):
+                found.append(Change(path=path, before=version, after=after, diff_truncated=True))
+    return found
+
+
+def _has_same_bytes(one: Version | None, other: Version | None) -> bool:
+    return (one and (one.kind, one.sha256)) == (other and (other.kind, other.sha256))
+
+
+def recover_run(intent: Intent, *, store: Store, disk: Disk, runs: Path, limit: int) -> tuple[str, ...] | None:
+    """Record what a run did whose supervisor died; None if another process is at it."""
+    folder = runs / intent.id
+    if not (folder / "journal").exists():
+        store.withdraw(intent.id)
+        return ()
+    if not _lock_journal(folder):
+        return None
+    stash = open_stash(str(folder))
+    keeper = Keeper(stash, covered_paths(disk.roots, (str(runs.parent.resolve()), stash.files)))
+    keeper.load_records()
+    call = replace(intent.call, exit_code=_UNKNOWN_EXIT_CODE)
+    settled, _ = record_run(
+        store, keeper, change_id=intent.id, call=call, began=intent.began, roots=disk.roots, limit=limit
+    )
+    return tuple(path for change in settled.changes for path, _, _ in change.transitions())
+
+
+_held_journals: dict[str, int] = {}
+"""Locked journals of this process; a lock ends with its descriptor."""
+
+
+def _lock_journal(folder: Path) -> bool:
+    """Hold the journal of a run as long as this process lives; False if another process holds it."""
+    fd = os.open(folder / "journal", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(fd)
+        return False
+    old = _held_journals.pop(str(folder), None)
+    if old is not None:
+        with suppress(OSError):
+            os.close(old)
+    _held_journals[str(folder)] = fd
+    return True

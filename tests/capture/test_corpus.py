@@ -1,0 +1,52 @@
+"""After `undo` everything is what it was before the command, and after `redo` what it was after it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from capture.scripts import CORE, all_scripts
+from spec.marks import requirement
+from surehold.capture.filter import can_listen
+
+pytestmark = pytest.mark.skipif(bool(can_listen()), reason="calls cannot be captured here")
+
+_HERE = Path(__file__).parent
+_SOAK = bool(os.environ.get("SUREHOLD_SOAK"))
+_NOBODY = 65534
+
+
+def run_scripts(base: Path, names: list[str], *, unprivileged: bool) -> list[dict[str, Any]]:
+    """Run scripts one after the other, all in one process, and return what became of each."""
+    options: dict[str, Any] = {}
+    if unprivileged and os.geteuid() == 0:
+        for folder in (base, base.parent, base.parent.parent):
+            folder.chmod(0o777)
+        options = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []}
+    command = [sys.executable, str(_HERE / "driver.py"), str(base), json.dumps(names)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@requirement("run:undo:exact")
+@requirement("run:redo:exact")
+@requirement("run:report:complete")
+@pytest.mark.parametrize("unprivileged", [False, True], ids=["as this user", "unprivileged"])
+def test_a_command_is_taken_back_and_made_again_exactly(
+    tmp_path: Path, unprivileged: bool, count: Callable[[str, int], None]
+) -> None:
+    every = list(all_scripts() if _SOAK else CORE)
+    names = every if _SOAK else every[unprivileged::2]  # each of them once, as one user or as the other
+
+    results = run_scripts(tmp_path, names, unprivileged=unprivileged)
+
+    assert [one["name"] for one in results] == names
+    assert {one["name"]: one["wrong"] for one in results if one["wrong"]} == {}
+    assert {one["name"]: one["report"]["not_kept"] for one in results if not one["report"]["complete"]} == {}
+    count("commands", len(results))
