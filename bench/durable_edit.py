@@ -9,7 +9,7 @@ from sample import NAME, Edited, edited, scratch, source
 from table import Row
 from timing import Pair, interleave, seconds
 
-_SIZES = {"10 KB": (10_000, 250, 2.0), "20 MB": (20_000_000, 27, 3.0)}
+_SIZES = {"10 KB": (10_000, 250, 1.8), "20 MB": (20_000_000, 27, 2.5)}
 """Name of a size: its bytes, repetitions (27 = three rounds of nine, since every ninth version is stored whole), goal."""
 _GROWTH = (10_000, 100_000, 1_000_000, 5_000_000, 20_000_000)
 

@@ -13,6 +13,7 @@ from table import Row, render
 BENCHES = (  # the page comes last: what it leaves to be written back would slow the others' fsync
     "read_digest",
     "durable_edit",
+    "crowded",
     "history_growth",
     "locks",
     "stored_bytes",

@@ -45,13 +45,15 @@ class AnswerBudget:
         return self._size_in_units(encoded, "characters" if self.unit == "json" else self.unit)
 
     def _size_in_units(self, text: str, unit: Unit) -> int:
-        size, per_quarter = count_units(text, unit), self.answer / self.tokens / QUARTERS_PER_TOKEN
-        if text.isascii() and per_quarter * DENSE_QUARTERS <= 1:  # tokens never are what is short
+        plain, per_quarter = text.isascii(), self.answer / self.tokens / QUARTERS_PER_TOKEN
+        size = len(text) if plain and unit != "json" else count_units(text, unit)
+        if plain and per_quarter * DENSE_QUARTERS <= 1:  # tokens never are what is short
             return size
         return max(size, math.ceil(count_quarter_tokens(text) * per_quarter))
 
     def _size_in_both(self, text: str) -> int:
-        return self.size_of(text) + self.size_of_data(json.dumps(text, ensure_ascii=False))
+        encoded, unit = json.dumps(text, ensure_ascii=False), self.unit
+        return self._size_in_units(text, unit) + self._size_in_units(encoded, "characters" if unit == "json" else unit)
 
     @property
     def page_room(self) -> TextRoom:
