@@ -62,6 +62,10 @@ replay: $(STAMP)  ## make real changes of real packages again through the tools,
 notebooks: $(STAMP)  ## edit every cell of real notebooks, and look whether any other byte changed (needs pip)
 	@PYTHONPATH=bench $(BIN)/python bench/notebooks.py
 
+.PHONY: plugin
+plugin: $(STAMP)  ## build the plugins for Claude Code, Agent Plugins 1.0 and Gemini CLI into dist/plugins
+	@$(BIN)/python scripts/plugin.py dist/plugins
+
 .PHONY: conformance
 conformance: $(STAMP)  ## let clients, checkers and hosts that others wrote try the server (needs npm and pip)
 	@sh scripts/conformance-setup.sh clients

@@ -40,6 +40,8 @@ HOST = (
             "host:hook:turns": "A prompt begins a turn.",
             "host:hook:shell": "Shell commands run under `surehold -c`, which knows session, turn and tool-call id, and never decides for the person whether they may.",
             "host:hook:open": "A hook that fails says so on standard error and in a log that the doctor shows, and lets the host go on, unless it is strict.",
+            "host:hook:doctor": "`surehold doctor --host HOST` tries what is recorded of a host, and says what is covered, what is not and why, and which hooks failed.",
+            "host:setup:plugins": "`make plugin` builds a Claude Code plugin with a marketplace, an Agent Plugins 1.0 folder and a Gemini extension, with the hooks that setup writes.",
             "host:hook:light": "A hook loads neither a protocol library nor the tools.",
         },
     ),

@@ -177,13 +177,16 @@ class Promise:
     "doctor",
     "Test on your own disk what Surehold promises.",
     flag("--hosts", "print what is known of each host instead: how much of an answer its model is given"),
-    example="surehold doctor --root ~/project\n  surehold doctor --hosts",
+    argument("--host", "HOST", "try what is recorded of this host instead: claude, codex, gemini …"),
+    example="surehold doctor --root ~/project\n  surehold doctor --host claude",
 )
 def doctor_command(context: CommandContext, args: argparse.Namespace) -> int:
     if args.hosts:
         _print_hosts(context)
         return 0
     context.check_root()
+    if args.host:
+        return _print_coverage(context, args.host)
     root = as_path(os.path.realpath(context.root))
     findings = _examine_disk(root, context.state_directory)
     promises = judge_promises(findings)
@@ -200,6 +203,26 @@ def doctor_command(context: CommandContext, args: argparse.Namespace) -> int:
     else:
         _print_report(context, root, findings, promises)
     return 0 if all_hold else 1
+
+
+def _print_coverage(context: CommandContext, key: str) -> int:
+    from surehold.front.hosts.agent_host import find_agent_host
+    from surehold.front.hosts.self_test import examine_host
+
+    host, out = find_agent_host(key), context.out
+    found = examine_host(host, root=context.root, state_dir=context.state_dir)
+    if context.json:
+        missing = [{"what": what, "why": why} for what, why in found.not_covered.items()]
+        out.print_json({**asdict(found), "not_covered": missing, "ok": found.works})
+        return 0 if found.works else 1
+    rows = [((what, "plain"), ("yes", "green"), ("", "plain")) for what in found.covered]
+    rows += [((what, "plain"), ("no", "yellow"), (why, "plain")) for what, why in found.not_covered.items()]
+    out.print_table(
+        (TableColumn(title=host.name), TableColumn(title="covered"), TableColumn(title="why", least=16)), rows
+    )
+    for line in found.failures:
+        out.print_labelled("Failed", escape_text(line), "red")
+    return 0 if found.works else 1
 
 
 def _print_hosts(context: CommandContext) -> None:

@@ -1,0 +1,113 @@
+"""Builds the plugins: for Claude Code (with a marketplace), Agent Plugins 1.0, and an extension for Gemini CLI.
+
+`python scripts/plugin.py DIRECTORY` writes three folders. What they say comes from the same place as `surehold setup`.
+"""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from surehold import __version__
+from surehold.front.hosts.claude import claude_hooks
+from surehold.front.hosts.gemini import gemini_hooks
+
+NAME = "surehold"
+SENTENCE = "File tools that never lose an edit; undo what an agent did, whatever it used."
+SERVER = {"command": "surehold", "args": ["mcp"]}
+COMMANDS = {
+    "undo": (
+        "Take back what was done in this session",
+        (
+            "Run `surehold undo $ARGUMENTS --dry-run`, show the person what would change, and after they agree run it\n"
+            "without `--dry-run`. Without arguments it takes back the newest change. Do not edit files by hand instead."
+        ),
+    ),
+    "log": ("List what was changed, newest first", "Run `surehold log $ARGUMENTS` and show the result as it is."),
+    "review": (
+        "Show what changed, for review",
+        (
+            "Run `surehold log --json`, then `surehold show CHANGE` for each change of this session. Sum up what was\n"
+            "changed in which file and why, and name what looks unintended. Change nothing."
+        ),
+    ),
+}
+SKILL = """\
+---
+name: surehold
+description: Use when a file was changed or deleted by mistake, when an edit is refused as stale, or when asked to undo.
+---
+
+# Surehold
+
+Every change of this project is recorded with the bytes from before.
+
+- Undo: `surehold log` names the changes, `surehold undo CHANGE --dry-run` shows what would happen, `surehold undo CHANGE`
+  does it. Later changes stay. `surehold redo` reverses an undo.
+- A deleted file: `surehold trash list`, then `surehold restore PATH`.
+- "Nothing was written": the refusal has the fresh lines and the sha256; retry with them, without reading again.
+- Never restore a file from memory, and never use `git checkout` or `git reset` to undo: both lose the work of others.
+"""
+
+
+def main(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    build_claude(folder / "claude")
+    build_agent_plugin(folder / "agent-plugin")
+    build_gemini(folder / "gemini")
+
+
+def build_claude(folder: Path) -> None:
+    """A marketplace with one plugin in it; the shell prefix is a setting, which only `surehold setup` can make."""
+    plugin = folder / NAME
+    entry = {"name": NAME, "source": f"./{NAME}", "description": SENTENCE}
+    market = {"name": NAME, "owner": {"name": NAME}, "metadata": {"description": SENTENCE}, "plugins": [entry]}
+    _write_json(folder / ".claude-plugin" / "marketplace.json", market)
+    about = {
+        "name": NAME,
+        "version": __version__,
+        "description": SENTENCE,
+        "author": {"name": NAME},
+        "license": "Apache-2.0",
+    }
+    _write_json(plugin / ".claude-plugin" / "plugin.json", about)
+    _write_json(plugin / ".mcp.json", {"mcpServers": {NAME: SERVER}})
+    _write_json(plugin / "hooks" / "hooks.json", {"hooks": claude_hooks("surehold hook claude")})
+    for name, (sentence, text) in COMMANDS.items():
+        _write(plugin / "commands" / f"{name}.md", f"---\ndescription: {sentence}\n---\n\n{text}\n")
+    _write(plugin / "skills" / NAME / "SKILL.md", SKILL)
+
+
+def build_agent_plugin(folder: Path) -> None:
+    schemas = "https://agent-plugins.org/schemas/1.0.0"
+    about = {"name": NAME, "version": __version__, "description": SENTENCE, "license": "Apache-2.0"}
+    _write_json(folder / "plugin.json", {"$schema": f"{schemas}/plugin.schema.json", **about})
+    servers = {NAME: {"type": "stdio", **SERVER}}
+    _write_json(folder / "mcp.json", {"$schema": f"{schemas}/mcp.schema.json", "mcpServers": servers})
+    _write(folder / "skills" / NAME / "SKILL.md", SKILL)
+
+
+def build_gemini(folder: Path) -> None:
+    about = {"name": NAME, "version": __version__, "description": SENTENCE, "mcpServers": {NAME: SERVER}}
+    _write_json(folder / "gemini-extension.json", {**about, "contextFileName": "SUREHOLD.md"})
+    _write_json(folder / "hooks" / "hooks.json", {"hooks": gemini_hooks("surehold hook gemini")})
+    _write(folder / "SUREHOLD.md", SKILL.partition("---\n\n")[2])
+    for name, (sentence, text) in COMMANDS.items():
+        prompt = text.replace("$ARGUMENTS", "{{args}}")
+        _write(
+            folder / "commands" / NAME / f"{name}.toml", f'description = "{sentence}"\nprompt = """\n{prompt}\n"""\n'
+        )
+
+
+def _write_json(path: Path, value: Any) -> None:
+    _write(path, json.dumps(value, indent=2) + "\n")
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
