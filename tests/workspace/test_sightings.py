@@ -48,6 +48,23 @@ def test_two_lines_that_become_one_are_one() -> None:
 
 
 @given(st.data())
+def test_a_file_that_was_seen_whole_is_seen_whole_after_an_edit(data: st.DataObject) -> None:
+    rows = st.lists(st.sampled_from([b"a\n", b"bb\n", b"\n", b"c\r\n", b"open", b"\xef\xbb\xbf"]), max_size=8)
+    before, new = (b"".join(data.draw(rows)) for _ in range(2))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(before)), min_size=2, max_size=2)))
+    snapshot = Snapshot(before)
+    plan, total = splice_spans(snapshot, [Span(start=cuts[0], end=cuts[1], new=new)]), snapshot.line_count
+    spans = ((1, total),) if total else ()
+    known = Sighting(session="s", path="p", sha256=snapshot.sha256, spans=spans, whole=True)
+
+    sighting = sighting_after_write(plan, session="s", key="p", known=known)
+
+    count = len(Snapshot(plan.after.data, encoding=plan.after.encoding).lines)
+    assert sighting
+    assert (sighting.whole, sighting.spans) == (True, ((1, count),) if count else ())
+
+
+@given(st.data())
 def test_a_line_that_counts_as_seen_was_seen_or_written(data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.sampled_from([b"a\n", b"bb\n", b"\n", b"c\r\n"]), min_size=1, max_size=12))
     unique = [b"%d%s" % (n, row) for n, row in enumerate(rows)]

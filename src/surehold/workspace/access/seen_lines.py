@@ -20,7 +20,7 @@ def sighting_after_write(plan: EditPlan, *, session: str, key: str, known: Sight
     build = partial(Sighting, session=session, path=key, sha256=plan.after.sha256)
     is_text = plan.after.is_text and plan.before.is_text
     if not plan.before.exists or (known is not None and known.whole):
-        total = plan.after.line_count if is_text else 0
+        total = _count_lines_after(plan, known) if is_text else 0
         return build(spans=((1, total),) if total else (), whole=True)
     if not is_text or plan.after.size <= len(plan.after.encoding.bom):
         return build(spans=(), whole=plan.after.size == 0)
@@ -30,6 +30,27 @@ def sighting_after_write(plan: EditPlan, *, session: str, key: str, known: Sight
     # Counting the lines of a large file takes a while, so the first line is looked at before.
     whole = bool(spans) and spans[0][0] == 1 and spans == ((1, plan.after.line_count),)
     return build(spans=spans, whole=whole)
+
+
+def _count_lines_after(plan: EditPlan, known: Sighting | None) -> int:
+    """Count the lines of the new version; where those of the old one are known, only the changed bytes are looked at."""
+    before, after = plan.before, plan.after
+    counted = known is not None and len(known.spans) == 1 and known.spans[0][0] == 1 and known.sha256 == before.sha256
+    spans = plan.span_offsets()
+    told = after.size == before.size + sum(
+        new_end - new_start - (end - start) for start, end, new_start, new_end in spans
+    )
+    if known is None or not (counted and spans and told) or before.needs_table or after.needs_table:
+        return after.line_count
+    breaks = known.spans[0][1] - _ends_open(before)
+    for start, end, new_start, new_end in spans:
+        breaks += after.data.count(b"\n", new_start, new_end) - before.data.count(b"\n", start, end)
+    return breaks + _ends_open(after)
+
+
+def _ends_open(snapshot: Snapshot) -> bool:
+    """Tell whether the last line has no line break."""
+    return snapshot.size > len(snapshot.encoding.bom) and not snapshot.data.endswith(b"\n")
 
 
 def subtract_spans(wanted: Sequence[tuple[int, int]], known: LineRanges) -> LineRanges:
