@@ -5,6 +5,9 @@
 
 import os
 import random
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,9 +16,10 @@ import pytest
 from spec.marks import requirement
 from stores.scenes import Author, Clock, blob, change, intent, sha, version
 from surehold.errors import NotFound
-from surehold.stores.base import LedgerQuery, Pruned, Sighting, Store
+from surehold.stores.base import Begun, LedgerQuery, Pruned, Sighting, Store
 from surehold.stores.conversations import SessionRow
 from surehold.stores.ledger_entries import utc_timestamp, version_hashes
+from surehold.stores.sqlite import prune
 from surehold.stores.sqlite.store import SqliteStore
 
 OLD = b"old bytes\n" * 50
@@ -199,3 +203,60 @@ def test_a_clean_up_between_packing_and_storing_takes_nothing_away(
 
     assert (sqlite.read_blob(sha(child)), sqlite.read_blob(sha(base))) == (child, base)
     assert sqlite.verify().ok
+
+
+@requirement("engine:gc:in_turns")
+def test_what_others_come_to_need_between_two_turns_is_kept(
+    sqlite: SqliteStore, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    author = Author(sqlite)
+    versions = [b"line %d\n" % number + OLD for number in range(12)]
+    for data in versions:
+        author.write("a", data)
+    clock.turn(days=40)
+    monkeypatch.setattr(prune, "_TURN_SECONDS", 0.0)
+    other = SqliteStore(tmp_path / "state", clock=clock, durability="none")
+    whole, turns = sqlite._database.write_transaction, list[int]()
+    wanted, kept, shown = versions[2], versions[4], versions[6]
+
+    @contextmanager
+    def let_others_in(*, durable: bool = True) -> Generator[sqlite3.Connection]:
+        turns.append(1)
+        if len(turns) == 2:  # one needs an old version again, one stores one again, and one was shown one
+            back = intent("back", change("a", versions[-1], wanted))
+            assert other.begin(back, [blob(wanted)], lease=9, fence=0) == Begun()
+            other.keep_blob(blob(kept))
+            other.record_sightings([Sighting(session="s", path="a", sha256=sha(shown), spans=((1, 1),))], [blob(shown)])
+            other.close()
+        with whole(durable=durable) as connection:
+            yield connection
+
+    monkeypatch.setattr(sqlite._database, "write_transaction", let_others_in)
+    pruned = sqlite.prune(before=utc_timestamp(clock.now - timedelta(days=30)))
+
+    assert len(turns) > 8
+    assert 0 < pruned.blobs <= 9
+    for data in (wanted, kept, shown, versions[-1]):
+        assert sqlite.read_blob(sha(data)) == data
+    assert sqlite.verify().ok
+
+
+@requirement("engine:gc:shrinks")
+def test_the_file_becomes_shorter(sqlite: SqliteStore, tmp_path: Path, clock: Clock) -> None:
+    author, source = Author(sqlite), random.Random(3)
+    for _ in range(40):
+        author.write("a", source.randbytes(40_000))
+    size = _size_of_database(tmp_path)
+    clock.turn(days=40)
+
+    sqlite.prune(before=utc_timestamp(clock.now - timedelta(days=30)))
+
+    assert _size_of_database(tmp_path) < size * 0.6
+    assert sqlite.verify().ok
+
+
+def _size_of_database(tmp_path: Path) -> int:
+    raw = sqlite3.connect(tmp_path / "state" / "state.db")
+    raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    raw.close()
+    return (tmp_path / "state" / "state.db").stat().st_size

@@ -343,3 +343,23 @@ def test_migrations_are_numbered_without_a_gap() -> None:
     assert sorted(path.name for path in (Path(schema.__file__).parent / "migrations").glob("*.sql")) == list(
         schema.MIGRATIONS
     )
+
+
+@requirement("engine:store:migrations", "engine:ledger:indexes")
+@pytest.mark.parametrize("condition", ["operation = 'edit'", "agent = x'61' AND agent != x''"])
+def test_a_history_of_before_its_indexes_finds_entries_without_reading_all(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, condition: str
+) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:5])
+        older.setattr(schema, "LATEST", 5)
+        fill(tmp_path, clock)
+
+    store = SqliteStore(tmp_path, clock=clock)
+    with store._database.read_transaction() as connection:
+        query = f"EXPLAIN QUERY PLAN SELECT seq FROM entries WHERE {condition} ORDER BY seq DESC LIMIT 5"  # noqa: S608 - constants
+        plan = [row[-1] for row in connection.execute(query)]
+
+    assert plan == [f"SEARCH entries USING COVERING INDEX entries_by_{condition.split()[0]} ({condition.split()[0]}=?)"]
+    assert (len(store.list_entries(LedgerQuery(limit=99))), store.verify().ok) == (50, True)
+    store.close()

@@ -104,6 +104,8 @@ _HISTORY = section(
         "engine:trash:elsewhere": "A file can be restored to another path.",
         "engine:trash:empty": "Emptying gives up all or the named items, whose bytes go with the next gc.",
         "engine:trash:permanent": "A permanent deletion is not offered in the trash.",
+        "engine:gc:in_turns": "A clean-up works in short turns, others write in between, and what they come to need stays.",
+        "engine:gc:shrinks": "After a clean-up the file of the history is shorter.",
         "engine:gc:keeps": "`gc` drops only bytes that nothing younger than the limit, no head, no trash and no open intent needs.",
         "engine:gc:recorded": "`gc` is recorded and has a dry run; nothing is pruned silently.",
         "engine:verify:clean": "`verify` finds nothing wrong with an unaltered ledger and its blobs.",

@@ -22,6 +22,7 @@ STORES = section(
         "engine:store:blobs": "A blob is immutable, stored once under its sha256 and checked whenever it is read.",
         "engine:store:deltas": "Versions are kept as zstd deltas in chains of at most 8; large blobs are files.",
         "engine:ledger:entry": "An entry holds timestamp, session, agent, tool, operation, paths, hashes, diff, outcome, change and seq.",
+        "engine:ledger:indexes": "Entries of an agent, a session, a path or an operation are found without reading the others.",
         "engine:ledger:chained": "Every entry carries the hash of the one before, and the ledger only grows.",
         "engine:ledger:bounded_diff": "The diff in an entry is at most 64 KiB and says when it was cut.",
         "engine:store:migrations": "Migrations are numbered and only go forward; every older schema opens with its data.",

@@ -19,6 +19,7 @@ MIGRATIONS = (
     "0003_server_runs.sql",
     "0004_turns.sql",
     "0005_intent_owners.sql",
+    "0006_ledger_indexes.sql",
 )
 LATEST = len(MIGRATIONS)
 
@@ -59,6 +60,8 @@ def migrate(connection: sqlite3.Connection, database: Path) -> None:
         raise state_errors.history_corrupt_error(
             database, cause="The database is empty, but this directory had a history."
         )
+    if version == 0:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only a new file can learn to become shorter
     mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
     if mode != "wal":
         raise StateUnavailable(

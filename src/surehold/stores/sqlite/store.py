@@ -279,13 +279,9 @@ class SqliteStore:
         from surehold.stores.sqlite.prune import BlobPruner
 
         self._buffer.flush()
-        sweep = BlobPruner(blobs=self._blobs, before=ledger_entries.normalize_timestamp(before), now=self._clock())
-        with self._database.write_transaction() as connection:
-            pruned = sweep.drop_rows(connection, dry_run=dry_run)
-        if not dry_run:
-            with self._database.write_transaction(durable=False) as connection:
-                sweep.drop_files(connection)
-        return pruned
+        cutoff = ledger_entries.normalize_timestamp(before)
+        sweep = BlobPruner(database=self._database, blobs=self._blobs, before=cutoff, now=self._clock())
+        return sweep.prune(dry_run=dry_run)
 
     def list_trash(self, *, state: str = "kept") -> tuple[TrashItem, ...]:
         with self._database.read_transaction() as connection:

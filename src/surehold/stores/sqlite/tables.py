@@ -171,7 +171,17 @@ def verify_chain(connection: sqlite3.Connection) -> LedgerCheck:
 
 
 def hashes_since(connection: sqlite3.Connection, before: str) -> Iterator[str]:
-    for (body,) in connection.execute("SELECT body FROM entries WHERE timestamp >= ?", (before,)):
+    """Name all bytes that entries since a moment speak of."""
+    yield from _hashes_of(connection.execute("SELECT body FROM entries WHERE timestamp >= ?", (before,)))
+
+
+def hashes_after(connection: sqlite3.Connection, seq: int) -> Iterator[str]:
+    """Name all bytes that the entries after another one speak of."""
+    yield from _hashes_of(connection.execute("SELECT body FROM entries WHERE seq > ?", (seq,)))
+
+
+def _hashes_of(rows: Iterable[tuple[str]]) -> Iterator[str]:
+    for (body,) in rows:
         yield from ledger_entries.version_hashes(
             ledger_entries.change_from_json(ledger_entries.from_json(body)["change"])
         )
