@@ -357,9 +357,11 @@ def test_a_history_of_before_its_indexes_finds_entries_without_reading_all(
 
     store = SqliteStore(tmp_path, clock=clock)
     with store._database.read_transaction() as connection:
-        query = f"EXPLAIN QUERY PLAN SELECT seq FROM entries WHERE {condition} ORDER BY seq DESC LIMIT 5"  # noqa: S608 - constants
+        query = f"EXPLAIN QUERY PLAN SELECT seq FROM entries WHERE {condition} ORDER BY seq DESC LIMIT 5"
         plan = [row[-1] for row in connection.execute(query)]
 
-    assert plan == [f"SEARCH entries USING COVERING INDEX entries_by_{condition.split()[0]} ({condition.split()[0]}=?)"]
+    assert plan == [
+        f"SEARCH entries USING COVERING INDEX entries_by_{condition.split(maxsplit=1)[0]} ({condition.split(maxsplit=1)[0]}=?)"
+    ]
     assert (len(store.list_entries(LedgerQuery(limit=99))), store.verify().ok) == (50, True)
     store.close()
