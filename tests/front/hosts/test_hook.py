@@ -12,6 +12,8 @@ import pytest
 
 from front.shell import Said, Shell
 from spec.marks import requirement
+from surehold.capture.filter import can_listen
+from surehold.front.cli.agent_commands import session_in
 from surehold.front.hosts.hook_notes import HookNotes
 from surehold.front.hosts.shell import identify_caller
 
@@ -275,6 +277,14 @@ def test_a_real_hook_loads_neither_a_protocol_library_nor_the_tools(shell: Shell
         assert done.stdout.decode().splitlines() == ["{}", "[]"], done.stderr
 
 
+def test_a_server_of_claude_code_serves_the_session_that_its_hooks_name() -> None:
+    named = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "s-1"}
+
+    assert session_in(named) == "s-1"
+    assert session_in({**named, "SUREHOLD_SESSION": "mine"}) == "mine"
+    assert session_in({**named, "CLAUDE_CODE_CHILD_SESSION": "1"}) == ""
+
+
 @requirement("host:hook:shell")
 def test_our_shell_knows_on_whose_behalf_it_runs(tmp_path: Path) -> None:
     notes = HookNotes(tmp_path)
@@ -283,6 +293,21 @@ def test_our_shell_knows_on_whose_behalf_it_runs(tmp_path: Path) -> None:
     assert (caller.agent, caller.session, caller.turn, caller.call_id) == ("claude-code", "s-1", "t-1", "")
     caller = identify_caller({"SUREHOLD_SESSION": "s-2", "SUREHOLD_TURN": "t", "CODEX_TOOL_CALL_ID": "c"}, notes)
     assert (caller.session, caller.turn, caller.call_id) == ("s-2", "t", "c")
+
+
+@requirement("host:hook:shell")
+@pytest.mark.skipif(bool(can_listen()), reason="commands cannot be captured here")
+def test_what_a_script_changes_is_recorded_for_its_session_and_turn(shell: Shell) -> None:
+    shell.write("a.txt", "one\n")
+    tell(shell, "claude", claude(shell, "prompt"))
+
+    done = shell.process("-c", "echo two > a.txt; rm -f b; exit 3", CLAUDECODE="1", CLAUDE_CODE_SESSION_ID="s-1")
+
+    entries = [one for one in shell.json("log")["entries"] if one["path"] == "a.txt"]
+    assert (done.returncode, done.stderr) == (3, b"")
+    assert [(one["agent"], one["session"], one["turn"]) for one in entries] == [("claude-code", "s-1", "t-1")]
+    shell("undo")
+    assert (shell.root / "a.txt").read_text(encoding="utf-8") == "one\n"
 
 
 @requirement("host:hook:shell")

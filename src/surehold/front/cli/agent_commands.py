@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from surehold.errors import InvalidArgument, Unavailable
@@ -73,7 +74,7 @@ def mcp_command(context: CommandContext, args: argparse.Namespace) -> int:
     if args.http and args.session:
         raise UsageError("--session is for stdio; over HTTP each client has a session of its own.")
     http = _build_http_settings(*_parse_address(args.http), args) if args.http else None
-    return _launch_server(context, args, http, session=args.session or os.environ.get(_SESSION_VARIABLE, ""))
+    return _launch_server(context, args, http, session=args.session or session_in(os.environ))
 
 
 @command(
@@ -92,6 +93,12 @@ def serve_command(context: CommandContext, args: argparse.Namespace) -> int:
     given = _build_http_settings(args.host, args.port, args)
     http = given if given.token else replace(given, token=secrets.token_urlsafe(24))
     return _launch_server(context, args, http, page=True, show_token=http is not given)
+
+
+def session_in(environment: Mapping[str, str]) -> str:
+    """Return the session that the environment names: by our variable, or by that of the host that started this server."""
+    is_claude = environment.get("CLAUDECODE") and "CLAUDE_CODE_CHILD_SESSION" not in environment  # else it is its shell
+    return environment.get(_SESSION_VARIABLE) or (environment.get("CLAUDE_CODE_SESSION_ID", "") if is_claude else "")
 
 
 def _launch_server(context: CommandContext, args: argparse.Namespace, http: "HttpSettings | None", **more: Any) -> int:

@@ -58,6 +58,8 @@ _UNKNOWN_WORD = re.compile(r"argument [^-].*?: invalid choice: '(.*?)' \(choose 
 _UNKNOWN_VALUE = re.compile(r"argument (-\S+): invalid choice: '(.*?)' \(choose from (.*)\)")
 _ELSEWHERE = frozenset({"mcp", "serve", "acp", "hook"})
 """Commands that find out by themselves where they work."""
+_NOT_STARTED = frozenset({"capture_impossible", "no_such_root"})
+"""Why `run` refuses a command before it starts it."""
 _PATH_ARGUMENTS = frozenset({"path", "paths", "source", "target", "to"})
 _PATH_OR_ID_ARGUMENTS = frozenset({"subject", "item"})
 _GLOBAL_USAGE = re.compile(r" \[(--root DIR|--state-dir DIR|--json|--no-color)\]")
@@ -141,7 +143,7 @@ def run(argv: Sequence[str]) -> int:
 def _run_command(argv: Sequence[str], out: Output, err: Output, *, wants_json: bool) -> int:
     try:
         if list(argv[:1]) == ["-c"]:
-            return _run_as_shell(argv[1:])
+            return _run_as_shell(argv[1:], out, err)
         args = _parse_arguments(argv)
         if args.wants_help or not args.run:
             out.print_line(overview_text())
@@ -166,13 +168,23 @@ def _run_command(argv: Sequence[str], out: Output, err: Output, *, wants_json: b
         return _report_bug(error, argv, out, err, wants_json=wants_json)
 
 
-def _run_as_shell(words: Sequence[str]) -> int:
-    """Run a script as `sh -c SCRIPT` would; this is how hosts call it that are told which shell to use."""
+def _run_as_shell(words: Sequence[str], out: Output, err: Output) -> int:
+    """Run a script as `sh -c SCRIPT` would, and record it; hosts call us so that are told which shell to use."""
     if not words:
         raise UsageError("-c requires a script.", hint="See: surehold --help")
-    from surehold.front.hosts.shell import run_script
+    from surehold.front.hosts.shell import plan_script
 
-    return run_script(words[0])
+    call = plan_script(words[0])
+    if not call.is_recorded:
+        call.run_unrecorded()
+    args = _parse_arguments(call.run_words())
+    context = CommandContext(root=args.root, state_dir="", json=False, out=out, err=err)
+    try:
+        return args.run(context, args) or DONE
+    except SureholdError as error:
+        if error.reason not in _NOT_STARTED:
+            raise
+        call.run_unrecorded(str(error))
 
 
 def _locate_root(args: argparse.Namespace) -> str:

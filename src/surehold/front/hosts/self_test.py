@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from surehold.capture.filter import can_listen
 from surehold.errors import SureholdError
 from surehold.front.hosts.agent_host import AgentHost, HookEvent, SetupScope
 from surehold.front.hosts.hook import HookRun, locate_state
@@ -48,7 +49,10 @@ def examine_host(host: AgentHost, *, root: str, state_dir: str = "") -> HostCove
         covered.append("turns: marked by its prompts")
     except (SureholdError, OSError) as error:
         missing["its own edit tools"] = f"the trial failed: {error}"
-    missing["its shell"] = "this version runs shell commands, but cannot record what they change"
+    if why := can_listen():
+        missing["its shell"] = f"what commands change cannot be captured here: {why}"
+    else:
+        covered.append("its shell: what commands change is captured")
     failures = HookNotes(locate_state(root, state_dir) / "hooks").failures()
     return HostCoverage(
         host=host.key,

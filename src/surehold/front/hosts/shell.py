@@ -13,10 +13,12 @@ from typing import NoReturn
 
 from surehold.front.hosts.hook import locate_root, locate_state
 from surehold.front.hosts.hook_notes import HookNotes
+from surehold.text.escape import escape_text
 
 _SESSION_VARIABLES = ("SUREHOLD_SESSION", "CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID")
 _CALL_VARIABLES = ("SUREHOLD_CALL", "CODEX_TOOL_CALL_ID")
 _SHELLS = frozenset({"bash", "zsh", "sh", "dash", "ksh"})
+_RUN_VARIABLE = "SUREHOLD_RUN"
 _UNRECORDED = "_harness"
 """How Claude Code ends the name of who runs commands that are its own, such as hooks."""
 
@@ -31,24 +33,49 @@ class ShellCaller:
     call_id: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShellCall:
+    """A script, the shell that is to run it, and where its changes are recorded."""
+
+    shell: str
+    script: str
+    root: str
+    notes: HookNotes
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether this is for us to record: not what the host runs for itself, nor what is part of a recorded run."""
+        return not os.environ.get("AI_AGENT", "").endswith(_UNRECORDED) and _RUN_VARIABLE not in os.environ
+
+    def run_words(self) -> list[str]:
+        """Return the arguments of `surehold` that record the script."""
+        caller = identify_caller(os.environ, self.notes)
+        facts = {"--agent": caller.agent, "--session": caller.session, "--turn": caller.turn}
+        options = [f"{name}={value}" for name, value in facts.items() if value]
+        return ["run", *options, f"--root={self.root}", "--", self.shell, "-c", self.script]
+
+    def run_unrecorded(self, why: str = "") -> NoReturn:
+        """Become the shell; say why nothing is recorded, if something should be."""
+        if why:
+            failure = f"surehold -c: {why} Surehold does not record this command."
+            self.notes.log_failure(failure)
+            print(escape_text(failure), file=sys.stderr)  # noqa: T201 - whoever reads the output must know
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.execv(self.shell, [self.shell, "-c", self.script])  # noqa: S606 - this is a shell
+
+
+def plan_script(script: str) -> ShellCall:
+    root = locate_root("")
+    notes = HookNotes(locate_state(root, "") / "hooks")
+    return ShellCall(shell=_choose_shell(script, os.environ), script=script, root=root, notes=notes)
+
+
 def identify_caller(environment: Mapping[str, str], notes: HookNotes) -> ShellCaller:
     session = _first_of(environment, _SESSION_VARIABLES)
     agent = environment.get("SUREHOLD_AGENT") or ("claude-code" if environment.get("CLAUDECODE") else "")
     turn = environment.get("SUREHOLD_TURN") or (notes.turn_of(session) if session else "")
     return ShellCaller(agent=agent, session=session, turn=turn, call_id=_first_of(environment, _CALL_VARIABLES))
-
-
-def run_script(script: str) -> int:
-    """Run a script under capture if it belongs to an agent; return its exit code."""
-    shell = _choose_shell(script, os.environ)
-    if os.environ.get("AI_AGENT", "").endswith(_UNRECORDED):
-        _become_shell(shell, script)
-    notes = HookNotes(locate_state(locate_root(""), "") / "hooks")
-    caller = identify_caller(os.environ, notes)
-    failure = f"surehold -c: shell commands of {caller.agent or 'this shell'} cannot be recorded by this version."
-    notes.log_failure(failure)
-    print(failure, file=sys.stderr, flush=True)  # noqa: T201 - the one who reads the output of the script must know
-    _become_shell(shell, script)
 
 
 def _choose_shell(script: str, environment: Mapping[str, str]) -> str:
@@ -57,12 +84,6 @@ def _choose_shell(script: str, environment: Mapping[str, str]) -> str:
     usual = environment.get("SHELL", "")
     name = wanted or (usual if os.path.basename(usual) in _SHELLS else "bash")  # noqa: PTH119 - cheap
     return shutil.which(name) or shutil.which("sh") or "/bin/sh"
-
-
-def _become_shell(shell: str, script: str) -> NoReturn:
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os.execv(shell, [shell, "-c", script])  # noqa: S606 - this is a shell
 
 
 def _first_of(environment: Mapping[str, str], names: tuple[str, ...]) -> str:
