@@ -28,6 +28,7 @@ from surehold.capture.stash import (
 from surehold.disk.entries import Holes, find_holes, read_attributes
 
 _UNKEPT_PLACES = (b"/proc/", b"/sys/", b"/dev/")
+_TREE_BUDGET_BYTES = 1 << 30
 _FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -191,6 +192,26 @@ class Keeper:
     def is_known_file(self, status: os.stat_result) -> bool:
         """Tell whether a file was there when the command began, under any name that a call has touched."""
         return (status.st_dev, status.st_ino) in self.files
+
+    # Where calls cannot be noticed.
+
+    def keep_tree(self) -> None:
+        """Keep everything below the roots, as far as that is affordable; the rest is named when it has changed."""
+        budget = _TREE_BUDGET_BYTES
+        for root in self.roots:
+            self.touch(root)
+            for path in walk_below(root):
+                occupant = self.touch(path) if self.covers(path) else None
+                if occupant and occupant.facts.is_file and occupant.facts.size <= budget:
+                    budget -= occupant.facts.size
+                    self.keep_written(path)
+
+    def find_new(self) -> None:
+        """Look for entries that were not there before."""
+        for root in self.roots:
+            for path in walk_below(root):
+                if self.covers(path):
+                    self.occupants.setdefault(path, None)
 
     # How it is remembered.
 

@@ -58,7 +58,7 @@ class Workspace:
         runs: Path | None = None,
     ) -> None:
         """Take what it works with; what commands are about to change is kept in `runs` while they run."""
-        self._owner, self._runs = owner, runs
+        self._owner, self.runs_dir = owner, runs
         self.disk, self.store, self.clock, self.new_id = disk, store, clock, new_id
         self.mode: Mode | None = mode
         self.approver = approver
@@ -130,14 +130,14 @@ class Workspace:
         """Begin the record of a command: one intent, one change, as many paths as it touches."""
         from surehold.workspace.runs.recorder import RunRecorder
 
-        if self._runs is None:
+        if self.runs_dir is None:
             message, action = "This workspace has no place to keep earlier bytes in.", "Open it with a state directory."
             raise StateUnavailable(message, reason="no_runs", action=action)
         return RunRecorder(
             store=self.store,
             roots=self.roots,
-            folder=self._runs / change_id,
-            excluded=[str(self._runs.parent.resolve())],
+            folder=self.runs_dir / change_id,
+            excluded=[str(self.runs_dir.parent.resolve())],
             call=call,
             change_id=change_id,
             owner=self._owner,

@@ -1,0 +1,165 @@
+"""`surehold run` as a command: what it passes on, what it reports, and what becomes of it when processes are killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from capture.fingerprint import take_fingerprint
+from spec.marks import requirement
+from surehold import Settings, open_workspace
+from surehold.capture.filter import can_listen
+
+pytestmark = pytest.mark.skipif(bool(can_listen()), reason="calls cannot be captured here")
+
+
+class RunDesk:
+    """A workspace, and `surehold run` in it."""
+
+    def __init__(self, base: Path) -> None:
+        self.root, self.state, self.report = base / "root", base / "state", base / "report.json"
+        self.root.mkdir()
+        (self.root / "a.txt").write_text("one\n")
+        (self.root / "sub").mkdir()
+        (self.root / "sub/b.txt").write_text("two\n")
+
+    def words(self, *options: str) -> list[str]:
+        where = ["--root", str(self.root), "--state-dir", str(self.state), "--report", str(self.report)]
+        return [sys.executable, "-m", "surehold", "run", *where, *options, "--"]
+
+    def run(self, script: str, *options: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        command = [*self.words(*options), "bash", "-c", script]
+        return subprocess.run(command, cwd=self.root, input=stdin, capture_output=True, check=False)
+
+    def read_report(self) -> dict[str, Any]:
+        return json.loads(self.report.read_text())
+
+    def settings(self) -> Settings:
+        return Settings(state_dir=self.state)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> RunDesk:
+    return RunDesk(tmp_path)
+
+
+@requirement("run:streams:unchanged")
+@requirement("run:report:fields")
+def test_streams_and_exit_code_are_those_of_the_command(desk: RunDesk) -> None:
+    done = desk.run("cat; echo err >&2; echo new > c; exit 7", stdin=b"in")
+
+    assert (done.returncode, done.stdout, done.stderr) == (7, b"in", b"err\n")
+    report = desk.read_report()
+    counts = {name: report[name] for name in ("exit_code", "created", "changed", "deleted", "moved", "complete")}
+    assert counts == {"exit_code": 7, "created": 1, "changed": 0, "deleted": 0, "moved": 0, "complete": True}
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        entry = workspace.history.show(report["change_id"]).entries[0]
+    assert (entry.call.operation, entry.call.exit_code) == ("run", 7)
+    assert entry.call.argv[:2] == ("bash", "-c")
+
+
+@requirement("run:exit:codes")
+def test_a_command_that_is_killed_not_found_or_not_executable_has_its_usual_exit_code(desk: RunDesk) -> None:
+    assert desk.run("kill -TERM $$").returncode == 128 + signal.SIGTERM
+    for name, code in (("no-such-command-here", 127), ("./a.txt", 126)):
+        done = subprocess.run([*desk.words(), name], cwd=desk.root, capture_output=True, check=False)
+        assert (done.returncode, name.encode() in done.stderr) == (code, True)
+    assert desk.read_report()["change_id"] is None
+
+
+@requirement("run:nothing:no_entry")
+def test_a_command_that_changes_nothing_leaves_no_trace(desk: RunDesk) -> None:
+    assert desk.run("cat a.txt >/dev/null; echo x > t; rm t").returncode == 0
+
+    assert desk.read_report()["change_id"] is None
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        assert workspace.history.log() == ()
+
+
+@requirement("run:nested:joins")
+def test_a_nested_run_joins_the_outer_one(desk: RunDesk) -> None:
+    inner = f"{sys.executable} -m surehold run --root {desk.root} -- rm a.txt"
+
+    assert desk.run(f"{inner}; rm sub/b.txt").returncode == 0
+
+    assert desk.read_report()["deleted"] == 2
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        assert len({entry.change_id for entry in workspace.history.log()}) == 1
+
+
+@requirement("run:background:recorded")
+def test_what_is_left_running_is_recorded_into_the_same_change(desk: RunDesk, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    before = take_fingerprint(desk.root)
+
+    done = desk.run(f"rm a.txt; (read x < {gate}; echo late > late.txt) >/dev/null 2>&1 &", "--wait", "0")
+
+    report = desk.read_report()
+    assert (done.returncode, bool(report["running"])) == (0, True)
+    gate.write_text("go\n")
+    while desk.read_report()["running"]:
+        os.sched_yield()
+    assert (desk.read_report()["created"], desk.read_report()["deleted"]) == (1, 1)
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        workspace.history.undo(report["change_id"])
+    assert take_fingerprint(desk.root) == before
+
+
+@requirement("run:guard:refuses")
+def test_the_deletion_that_no_person_allows_fails_and_the_rest_stays(desk: RunDesk) -> None:
+    for number in range(9):
+        (desk.root / f"f{number}").write_text("x")
+
+    done = desk.run("setsid -w rm f0 f1 f2 f3 f4 f5 f6 f7 f8", "--guard", "4")
+
+    assert done.returncode == 1
+    assert b"Operation not permitted" in done.stderr
+    assert sorted(path.name for path in desk.root.glob("f?")) == [f"f{number}" for number in range(3, 9)]
+
+
+@requirement("run:confine:writes")
+def test_a_confined_command_writes_only_below_the_roots(desk: RunDesk, tmp_path: Path) -> None:
+    outside = Path.home() / f".surehold-confine-test-{os.getpid()}"
+
+    done = desk.run(f"echo in > in.txt; echo out > {outside}", "--confine")
+
+    assert (done.returncode, (desk.root / "in.txt").read_text(), outside.exists()) == (1, "in\n", False)
+
+
+@requirement("run:killed:recovered")
+@pytest.mark.parametrize("calls", [1, 4, 9])
+def test_a_killed_supervisor_loses_nothing(desk: RunDesk, calls: int) -> None:
+    before = take_fingerprint(desk.root)
+    for number in range(12):
+        (desk.root / f"f{number}").write_text("x" * number)
+    before = take_fingerprint(desk.root)
+    script = f"rm f{{0..{calls}}}; kill -9 $PPID; rm f11 a.txt; sed -i s/two/2/ sub/b.txt"
+
+    done = desk.run(script)
+
+    assert done.returncode == 125
+    assert (desk.root / "f11").exists(), "without its supervisor a command changes nothing"
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        change = workspace.history.log()[0].change_id
+        workspace.history.undo(change)
+    assert take_fingerprint(desk.root) == before
+    assert list((desk.state / "runs").iterdir()) == []
+
+
+@requirement("run:library:receipt")
+def test_the_library_runs_a_command_and_returns_what_it_did(desk: RunDesk) -> None:
+    before = take_fingerprint(desk.root)
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        done = workspace.run(["sh", "-c", "cat; rm a.txt; exit 3"], agent="me", reason="why", stdin=b"in")
+
+        assert (done.exit_code, done.stdout, done.deleted, done.complete) == (3, b"in", 1, True)
+        entry = workspace.history.show(done.change_id).entries[0]
+        assert (entry.call.agent, entry.call.reason) == ("me", "why")
+        workspace.history.undo(done.change_id)
+    assert take_fingerprint(desk.root) == before
