@@ -64,20 +64,21 @@ class AgentWorkspace(Workspace):
         options = {"--session": session, "--turn": turn, "--agent": agent, "--reason": reason}
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder) / "report.json"
-            words = [sys.executable, "-m", "surehold", "run", "--root", self.roots[0], "--report", str(report)]
+            words = [sys.executable, "-P", "-m", "surehold", "run", "--root", self.roots[0], "--report", str(report)]
             words += ["--state-dir", str(self.runs_dir.parent), *(["--confine"] if confine else [])]
             words += [word for name, value in options.items() if value for word in (name, value)]
-            done = subprocess.run(
-                [*words, "--", *argv], cwd=self.roots[0], input=stdin, capture_output=True, check=False
-            )
+            words += ["--", *argv]
+            done = subprocess.run(words, cwd=self.roots[0], input=stdin, capture_output=True, check=False)  # noqa: S603 - that is the purpose
             if not report.exists():
                 message = "The command could not be run under capture."
                 cause = done.stderr.decode("utf-8", "replace")[-2000:]
                 raise PermissionDenied(message, reason="capture_impossible", action="Look at the cause.", cause=cause)
             facts: dict[str, Any] = json.loads(report.read_text())
         facts.pop("joined", None)
-        facts |= {"not_kept": tuple(facts["not_kept"]), "running": tuple(facts["running"])}
-        return RunReceipt(**facts | {"change_id": facts["change_id"] or ""}, stdout=done.stdout, stderr=done.stderr)
+        facts.update(
+            not_kept=tuple(facts["not_kept"]), running=tuple(facts["running"]), change_id=facts["change_id"] or ""
+        )
+        return RunReceipt(**facts, stdout=done.stdout, stderr=done.stderr)
 
     def session(
         self,
