@@ -2,7 +2,6 @@
 
 SMALL_MODULES = {
     "library/session.py": "imported by the first session: commands start without the tools",
-    "library/workspace.py": "public: the workspace that people program against; `app` only builds it",
 }
 """Modules below 60 lines with one importer that are not merged into it."""
 
