@@ -16,6 +16,7 @@ BENCHES = (  # the page comes last: what it leaves to be written back would slow
     "crowded",
     "history_growth",
     "locks",
+    "writers",
     "stored_bytes",
     "startup",
     "mcp_start",

@@ -103,7 +103,7 @@ def scene(tmp_path: Path) -> Scene:
 
 @requirement("engine:race:one_file", "promise:unseen:race")
 def test_no_edit_of_many_processes_on_one_file_is_lost_doubled_or_invented(scene: Scene, count: Count) -> None:
-    workers, edits = (8, 250) if SOAK else (4, 60)
+    workers, edits = (16, 250) if SOAK else (4, 60)
 
     scene.crowd("edit", workers, edits)
 
