@@ -187,3 +187,14 @@ def test_memory_stays_bounded_while_nothing_can_be_written(monkeypatch: pytest.M
         buffer.add([(sighting("one more", b"x"), "t")], [])
     assert [buffer.sightings_of("s", "0"), buffer.find_blob(sha(b"0"))] == [[], None]
     buffer.close()
+
+
+def test_only_the_versions_that_the_store_would_keep_wait_to_be_written() -> None:
+    paper = Paper()
+    buffer = SightingBuffer(paper.write)
+    for number in range(20):
+        buffer.add([(sighting("a", b"%d" % number, (1, 1), seq=number), "t")], [])
+    buffer.flush()
+    buffer.close()
+
+    assert [one.sha256 for one, _ in paper.rows][-8:] == [sha(b"%d" % number) for number in range(12, 20)]

@@ -32,12 +32,13 @@ def merge_sightings(known: Sighting | None, shown: Sighting, *, seq: int) -> Sig
 
 
 def with_later_sightings(versions: Sequence[Sighting], later: Iterable[Sighting]) -> tuple[Sighting, ...]:
-    """Return the versions of one path, newest first, as they are after later sightings were added, oldest first."""
+    """Return the versions of one path, newest first, as they are after later sightings (merged ones) were added."""
     found = {one.sha256: one for one in reversed(versions)}
     first = min((one.seq for one in versions), default=None)
     for one in later:
         first = one.seq if first is None else first
-        found[one.sha256] = merge_sightings(found.pop(one.sha256, None), one, seq=first)
+        known = found.pop(one.sha256, None)
+        found[one.sha256] = one if known is None and one.seq == first else merge_sightings(known, one, seq=first)
         for sha256 in versions_to_forget([*reversed(found.values())]) if len(found) > VERSIONS_PER_PATH else ():
             del found[sha256]
     return tuple(reversed(found.values()))

@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from surehold.errors import SureholdError
 from surehold.stores.base import Blob, Sighting
-from surehold.stores.sqlite.session_tables import merge_sightings
+from surehold.stores.sqlite.session_tables import VERSIONS_PER_PATH, merge_sightings, versions_to_forget
 
 _PAUSE_SECONDS = 0.015  # with the writing itself, sightings are on their way within 20 ms
 _MAX_WAITING = 1_000
@@ -43,7 +43,8 @@ class SightingBuffer:
     def add(self, sightings: Sequence[ShownSighting], blobs: Sequence[Blob]) -> None:
         """Remember sightings, oldest first, whose entry number is filled in."""
         with self._guard:
-            self._count += sum(_put(self._waiting, *one) for one in sightings)
+            for one in sightings:
+                self._count += _put(self._waiting, *one)
             self._bytes += sum(len(blob.data) for blob in blobs if blob.sha256 not in self._blobs)
             self._blobs |= {blob.sha256: blob for blob in blobs}
             overflows = self._count > _MAX_WAITING or self._bytes > _MAX_WAITING_BYTES
@@ -125,14 +126,18 @@ class SightingBuffer:
                 self._thread.start()
 
 
-def _put(batch: _Batch, sighting: Sighting, shown: str) -> bool:
-    """Add one sighting to a batch, as the newest of its path; tell whether its version is new there."""
+def _put(batch: _Batch, sighting: Sighting, shown: str) -> int:
+    """Add one sighting to a batch, as the newest of its path, within the bounds of the store; return how many it grew by."""
     place = (sighting.session, sighting.path)
     versions = batch[place] = batch.pop(place, {})
     first = next((one.seq for one, _ in versions.values()), sighting.seq)
+    count = len(versions)
     known, _ = versions.pop(sighting.sha256, (None, ""))
     versions[sighting.sha256] = merge_sightings(known, sighting, seq=first), shown
-    return known is None
+    if len(versions) > VERSIONS_PER_PATH:
+        for sha256 in versions_to_forget([one for one, _ in reversed(versions.values())]):
+            del versions[sha256]
+    return len(versions) - count
 
 
 def _rows(batch: _Batch) -> list[ShownSighting]:
