@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import assert_never
+from typing import Self, assert_never
 
 from surehold.disk.base import (
     Create,
-    DirectoryEntry,
     EntryStat,
+    EntryType,
     KeepBytes,
     PutEntry,
     Remove,
@@ -199,7 +199,11 @@ class MemoryDisk:
             found = [self._tree.files.get((*directory.parts, name)) for name in names]
         return [stored.data[:count] if stored else None for stored in found]
 
-    def list_entries(self, directory: Target) -> list[DirectoryEntry]:
+    def open_listing(self, directory: Target) -> "MemoryListing":
+        """Return what is in a directory."""
+        return MemoryListing(self, directory)
+
+    def list_entries(self, directory: Target) -> dict[str, EntryType]:
         """Return all names in a directory with their types, in no order."""
         depth = len(directory.parts)
         with self._changing:
@@ -209,9 +213,9 @@ class MemoryDisk:
             inner = [
                 parts for parts in tree.directories if len(parts) == depth + 1 and parts[:depth] == directory.parts
             ]
-        return [DirectoryEntry(parts[-1], "file") for parts in files] + [
-            DirectoryEntry(parts[-1], "directory") for parts in inner
-        ]
+        return dict[str, EntryType](
+            {parts[-1]: "file" for parts in files}, **{parts[-1]: "directory" for parts in inner}
+        )
 
     def stat_entries(self, directory: Target, names: Sequence[str]) -> list[EntryStat | None]:
         """Return the facts about some entries of a directory; None for those that are gone."""
@@ -347,6 +351,28 @@ class MemoryDisk:
         """Return every file and its bytes."""
         with self._changing:
             return {"/".join(parts): stored.data for parts, stored in sorted(self._tree.files.items())}
+
+
+class MemoryListing:
+    """What is in a directory of a disk in memory."""
+
+    def __init__(self, disk: MemoryDisk, directory: Target) -> None:
+        self._disk, self._directory = disk, directory
+        self.entries = disk.list_entries(directory)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Have nothing to close."""
+
+    def stat_entries(self, names: Sequence[str]) -> list[EntryStat | None]:
+        """Return the facts about some entries; None for those that are gone."""
+        return self._disk.stat_entries(self._directory, names)
+
+    def modified_times(self, names: Sequence[str]) -> list[int | None]:
+        """Return when some entries were modified; None for those that are gone."""
+        return [look and look.mtime_ns for look in self.stat_entries(names)]
 
 
 def _timeout_error(target: Target, timeout: float) -> LockTimeout:

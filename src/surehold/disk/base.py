@@ -11,7 +11,7 @@ Rules for every disk:
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, Self
 
 from surehold.text.snapshot import Kind, Meta, Version
 
@@ -60,13 +60,6 @@ class StoredEntry:
 EntryType = Literal["file", "directory", "symlink", "other"]
 
 
-class DirectoryEntry(NamedTuple):
-    """One name in a directory; a tuple, since there may be a million of them."""
-
-    name: str
-    type: EntryType
-
-
 class EntryStat(NamedTuple):
     """The metadata of an entry at one moment; a link is not followed."""
 
@@ -74,6 +67,25 @@ class EntryStat(NamedTuple):
     size: int
     mtime_ns: int
     ctime_ns: int
+
+
+class OpenListing(Protocol):
+    """The names in a directory, which is kept open: what is asked of them is asked of this very directory."""
+
+    entries: dict[str, EntryType]
+    """All names with their types, in no order; links are not followed. There may be a million of them."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def stat_entries(self, names: Sequence[str]) -> list[EntryStat | None]:
+        """Return the metadata of some entries; None for those that are gone."""
+        ...
+
+    def modified_times(self, names: Sequence[str]) -> list[int | None]:
+        """Return when some entries were modified, in nanoseconds; None for those that are gone."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,8 +220,8 @@ class DiskReader(Protocol):
         """Return what a located target leads to, of any kind; None when nothing is there."""
         ...
 
-    def list_entries(self, directory: Target) -> list[DirectoryEntry]:
-        """Return all names in a directory with their types, in no order; links are not followed."""
+    def open_listing(self, directory: Target) -> OpenListing:
+        """Open a directory for a block, and return what is in it."""
         ...
 
     def stat_entries(self, directory: Target, names: Sequence[str]) -> list[EntryStat | None]:

@@ -9,10 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Self
 
 from surehold.disk.base import (
-    DirectoryEntry,
     EntryStat,
     EntryType,
     KeepBytes,
+    OpenListing,
     Step,
     StoredEntry,
     StoredFile,
@@ -53,8 +53,8 @@ _OPEN_ELSEWHERE_CAUTION = (
 )
 _LOCK_WAIT_SECONDS = 1.0
 _TYPE_BITS = 0o170000
-_make_entry: Callable[[tuple[str, EntryType]], DirectoryEntry] = partial(tuple.__new__, DirectoryEntry)  # pyright: ignore[reportUnknownMemberType]
-"""Makes an entry of a pair, without a call of ours: a directory may be large."""
+_make_stat: Callable[[tuple[EntryType, int, int, int]], EntryStat] = partial(tuple.__new__, EntryStat)  # pyright: ignore[reportUnknownMemberType]
+"""Makes the metadata of a tuple, without a call of ours: a directory may be large."""
 _TYPES: dict[int, EntryType] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
 
 
@@ -143,26 +143,18 @@ class LocalDisk:
 
         return self.lock(nearest_targets(self._tree, targets), timeout=timeout)
 
-    def list_entries(self, directory: Target) -> list[DirectoryEntry]:
-        with self.open_directory(directory) as fd, translate_os_errors(directory.key), os.scandir(fd) as found:
-            facts: list[tuple[str, EntryType]] = [
-                (each.name, "file" if each.is_file(follow_symlinks=False) else _other_type(each)) for each in found
-            ]
-            return list(map(_make_entry, facts))
+    def open_listing(self, directory: Target) -> OpenListing:
+        fd = self._open_listed_fd(directory, LISTED_DIRECTORY_FLAGS)
+        try:
+            with translate_os_errors(directory.key):
+                return _LocalListing(fd)
+        except BaseException:
+            os.close(fd)
+            raise
 
     def stat_entries(self, directory: Target, names: Sequence[str]) -> list[EntryStat | None]:
-        found = list[EntryStat | None]()
-        look_at, types, add = os.stat, _TYPES, found.append  # one loop without calls of ours: a directory may be large
         with self._open_listed(directory, DIRECTORY_FLAGS) as fd:
-            for name in names:
-                try:
-                    status = look_at(name, dir_fd=fd, follow_symlinks=False)
-                except OSError:
-                    add(None)
-                    continue
-                kind = types.get(status.st_mode & _TYPE_BITS, "other")
-                add(EntryStat(kind, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
-        return found
+            return _stat_names(fd, names)
 
     def target_below(self, directory: Target, names: Sequence[str]) -> Target:
         tree = self._tree
@@ -173,9 +165,12 @@ class LocalDisk:
 
     def _open_listed(self, directory: Target, flags: int) -> AbstractContextManager[int]:
         """Open a directory for a block. Its entries are opened through it, never by a path that could change."""
+        return close_after(self._open_listed_fd(directory, flags))
+
+    def _open_listed_fd(self, directory: Target, flags: int) -> int:
         key = directory.key
         try:
-            return close_after(self._tree.open_target(directory, flags))
+            return self._tree.open_target(directory, flags)
         except NotADirectoryError as error:
             raise not_listable_error(key) from error
         except FileNotFoundError as error:
@@ -286,6 +281,47 @@ def _read_head(dir_fd: int, name: str, count: int) -> bytes | None:
             return os.read(fd, count) if is_regular(os.fstat(fd)) else None
     except OSError:
         return None
+
+
+class _LocalListing:
+    """The names in an open directory. Its loops make no calls of ours: there may be very many names."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        with os.scandir(fd) as found:
+            self.entries: dict[str, EntryType] = {
+                each.name: "file" if each.is_file(follow_symlinks=False) else _other_type(each) for each in found
+            }
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
+
+    def stat_entries(self, names: Sequence[str]) -> list[EntryStat | None]:
+        return _stat_names(self._fd, names)
+
+    def modified_times(self, names: Sequence[str]) -> list[int | None]:
+        fd, look_at = self._fd, os.stat
+        try:
+            return [look_at(name, dir_fd=fd, follow_symlinks=False).st_mtime_ns for name in names]
+        except OSError:  # at least one is gone: ask again, more patiently
+            return [look and look.mtime_ns for look in self.stat_entries(names)]
+
+
+def _stat_names(fd: int, names: Sequence[str]) -> list[EntryStat | None]:
+    found = list[EntryStat | None]()
+    look_at, types, add = os.stat, _TYPES, found.append
+    for name in names:
+        try:
+            status = look_at(name, dir_fd=fd, follow_symlinks=False)
+        except OSError:
+            add(None)
+            continue
+        kind = types.get(status.st_mode & _TYPE_BITS, "other")
+        add(_make_stat((kind, status.st_size, status.st_mtime_ns, status.st_ctime_ns)))
+    return found
 
 
 def _other_type(entry: "os.DirEntry[str]") -> EntryType:

@@ -1,20 +1,21 @@
 """Searches by name: list a directory, match a glob, search paths, and find the newest files."""
 
-import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import islice
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import chain, islice
 
-from surehold.disk.base import DirectoryEntry, Target
-from surehold.errors import SearchTimeout, SureholdError
+from surehold.disk.base import EntryType
+from surehold.errors import SearchTimeout
 from surehold.search.engine import Deadline, Parts
 from surehold.search.glob import Glob, GlobFilter, anchored_glob, floating_glob, is_glob
 from surehold.search.query import GlobResult, Hit, Listing, NewestFile, NewestResult, ResultWindow, Search, SearchResult
 from surehold.search.result_page import decode_cursor, encode_cursor, left_out_note
-from surehold.search.walk import TreeWalk, VisitedDirectory, WalkEntry, WalkGuide, key_prefix, stat_names, stat_steps
+from surehold.search.walk import TreeWalk, VisitedDirectory, WalkEntry, WalkGuide, join_stats, key_prefix, stat_steps
 from surehold.text.escape import escape_text
-from surehold.text.measure import TextRoom
+from surehold.text.measure import ANY_SIZE, TextRoom
 
 _LONGEST_SIZE = "  1234567890\n"
 """What may be after a name."""
@@ -34,12 +35,14 @@ def list_directory(
         entries, last = stat_steps(walk.disk, shown), shown[-1].path_parts if further else ()
         total = None if further or passed else len(shown)
     else:
-        names = [name for name, _ in next(walk.visit_directories()).entries]
-        begin = bisect_right(names, passed[0]) if passed else 0
-        page = names[begin : begin + limit]
-        page = page[: _count_fitting(page, room)]
-        further, total = begin + len(page) < len(names), len(names)
-        entries, last = stat_names(walk.disk, walk.start, (), page), page[-1:]
+        with closing(walk.visit_directories()) as visits:
+            visited = next(visits)
+            names = sorted(visited.entries)
+            begin = bisect_right(names, passed[0]) if passed else 0
+            page = names[begin : begin + limit]
+            page = page[: _count_fitting(page, room)]
+            further, total = begin + len(page) < len(names), len(names)
+            entries, last = join_stats(walk.start, (), page, visited.listing.stat_entries(page)), page[-1:]
     return Listing(
         directory=walk.start.key,
         entries=tuple(entries),
@@ -53,6 +56,8 @@ def list_directory(
 
 def _count_fitting(names: Iterable[str], room: TextRoom) -> int:
     """Return how many names fit, with a size after each; at least one."""
+    if room is ANY_SIZE and isinstance(names, list):
+        return len(names) or 1
     return max(room.count_fitting(map(escape_text, names), end=_LONGEST_SIZE), 1)
 
 
@@ -80,7 +85,7 @@ def _match_entries(walk: TreeWalk, glob: Glob, filters: GlobFilter, deadline: De
     found = [
         WalkEntry(visited.directory, visited.parents, name, kind)
         for visited in _visit_matching(walk, GlobGuide(glob, filters, hidden=walk.hidden), deadline)
-        for name, kind in visited.entries
+        for name, kind in visited.entries.items()
         if filters.enters_directory((*visited.parents, name))
     ]
     found.sort(key=lambda step: step.path_parts)
@@ -95,6 +100,7 @@ class GlobGuide(WalkGuide):
     ) -> None:
         super().__init__(filters, closed)
         self._glob, self._hidden = glob, hidden
+        self._matcher = cache(glob.entry_matcher)  # most directories of a walk are in the same state
 
     def initial_states(self) -> tuple[int, ...]:
         return self._glob.start_states
@@ -107,12 +113,12 @@ class GlobGuide(WalkGuide):
     def shows_hidden(self, states: tuple[int, ...]) -> bool:
         return any(self._glob.dotted_states(states))
 
-    def matching_entries(self, visited: VisitedDirectory) -> list[DirectoryEntry]:
-        plain = self._glob.entry_matcher(visited.states)
+    def matching_entries(self, visited: VisitedDirectory) -> dict[str, EntryType]:
+        plain, entries = self._matcher(visited.states), visited.entries.items()
         if self._hidden:
-            return [entry for entry in visited.entries if plain(entry[0])]
-        dotted = self._glob.entry_matcher(self._dotted(visited.states))
-        return [entry for entry in visited.entries if (dotted if entry[0][0] == "." else plain)(entry[0])]
+            return {name: kind for name, kind in entries if plain(name)}
+        dotted = self._matcher(self._dotted(visited.states))
+        return {name: kind for name, kind in entries if (dotted if name[0] == "." else plain)(name)}
 
     def _dotted(self, states: tuple[int, ...]) -> tuple[int, ...]:
         return states if self._hidden else self._glob.dotted_states(states)
@@ -176,7 +182,7 @@ def _match_paths(
     for visited in walk.visit_directories():
         deadline.check(number, None, "entries looked at")
         number += len(visited.entries)
-        parts = ((*visited.parents, name) for name, _ in visited.entries)
+        parts = ((*visited.parents, name) for name in visited.entries)
         found += [each for each in parts if matches(each) and filters.accepts_file(each)]
     return sorted(found), number
 
@@ -188,24 +194,24 @@ def find_newest(walk: TreeWalk, pattern: str, *, closed: Sequence[str], limit: i
     """
     glob = anchored_glob(pattern)
     found, complete = _match_files_by_age(walk, glob, closed, deadline)
-    if not found and not complete:
+    total = found.total
+    if not total and not complete:
         deadline.raise_timeout(0, "files were found so far")
-    found.sort()
     elsewhere = below = None
     skipped, notes = walk.tally.count_skipped(), list(walk.tally.build_notes())
     if not complete:
         notes.append(f"Time was up after {deadline.seconds:g} s: this is what was found until then, not all there is.")
-    if not found and (wider := walk.widened()):
+    if not total and (wider := walk.widened()):
         elsewhere = _count_matching(wider, glob, closed, deadline)
         notes += [left_out_note(elsewhere, _LEFT_OUT, ("file", "files"), ())] if elsewhere else []
-    if not found and "/" not in pattern:
+    if not total and "/" not in pattern:
         below = _count_matching(walk, anchored_glob(f"**/{pattern}"), closed, deadline)
         if below is not None:
             notes.append(f"`{pattern}` looks only in the directory itself; `**/{pattern}` matches {below}.")
     return NewestResult(
         directory=walk.start.key,
-        files=tuple(NewestFile(-time, key) for time, key in found[:limit]),
-        total=len(found),
+        files=tuple(found.take_newest(limit)),
+        total=total,
         complete=complete,
         skipped=skipped,
         elsewhere=elsewhere,
@@ -214,40 +220,51 @@ def find_newest(walk: TreeWalk, pattern: str, *, closed: Sequence[str], limit: i
     )
 
 
+@dataclass
+class _FilesByAge:
+    """Files with the times of their last change: one row for each directory, since there may be very many files."""
+
+    rows: list[tuple[str, list[str], list[int]]] = field(default_factory=list[tuple[str, list[str], list[int]]])
+    """What precedes the names of a directory's files in their keys; the names; and the times."""
+
+    @property
+    def total(self) -> int:
+        return sum(len(names) for _, names, _ in self.rows)
+
+    def add_directory(self, base: str, names: list[str], times: list[int | None]) -> None:
+        """Add the files of a directory; those that are gone have no time, and are left out."""
+        if None in times:
+            names = [name for name, time in zip(names, times, strict=True) if time is not None]
+        self.rows.append((base, names, [time for time in times if time is not None]))
+
+    def take_newest(self, limit: int) -> list[NewestFile]:
+        """Return the newest files, those of the same time by path. Only those that can be among them are sorted by path."""
+        times = sorted(chain.from_iterable(times for _, _, times in self.rows), reverse=True)
+        oldest = times[min(limit, len(times)) - 1] if times else 0
+        found = [
+            (-time, base + name)
+            for base, names, times in self.rows
+            for name, time in zip(names, times, strict=True)
+            if time >= oldest
+        ]
+        return [NewestFile(-time, key) for time, key in sorted(found)[:limit]]
+
+
 def _count_matching(walk: TreeWalk, glob: Glob, closed: Sequence[str], deadline: Deadline) -> int | None:
     """Return how many files match; None if there is no time to count them."""
     found, complete = _match_files_by_age(walk, glob, closed, deadline)
-    return len(found) if complete else None
+    return found.total if complete else None
 
 
 def _match_files_by_age(
     walk: TreeWalk, glob: Glob, closed: Sequence[str], deadline: Deadline
-) -> tuple[list[tuple[int, str]], bool]:
-    """Return the files that match, each with its age, and whether there was time for all of them."""
-    guide, found = GlobGuide(glob, hidden=walk.hidden, closed=closed), list[tuple[int, str]]()
+) -> tuple[_FilesByAge, bool]:
+    """Return the files that match, and whether there was time for all of them."""
+    guide, found = GlobGuide(glob, hidden=walk.hidden, closed=closed), _FilesByAge()
     try:
         for visited in _visit_matching(walk, guide, deadline):
-            if names := [name for name, kind in visited.entries if kind == "file"]:
-                found += _with_ages(walk, visited.directory, names)
+            if names := [name for name, kind in visited.entries.items() if kind == "file"]:
+                found.add_directory(key_prefix(visited.directory), names, visited.listing.modified_times(names))
     except SearchTimeout:
         return found, False
     return found, True
-
-
-def _with_ages(walk: TreeWalk, directory: Target, names: list[str]) -> list[tuple[int, str]]:
-    """Return each file with its age, so that the newest sorts first; those that are gone are left out."""
-    base, found = key_prefix(directory), list[tuple[int, str]]()
-    look_at, add = os.stat, found.append  # one loop without calls of ours: there may be very many
-    try:
-        with walk.disk.open_directory(directory) as fd:
-            if fd is None:
-                looks = walk.disk.stat_entries(directory, names)
-                return [(-look.mtime_ns, base + name) for name, look in zip(names, looks, strict=True) if look]
-            for name in names:
-                try:
-                    add((-look_at(name, dir_fd=fd, follow_symlinks=False).st_mtime_ns, base + name))
-                except OSError:
-                    continue
-    except SureholdError:  # the whole directory is gone
-        return []
-    return found

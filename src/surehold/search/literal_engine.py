@@ -115,7 +115,7 @@ def _walk_files(scope: Scope, tally: SkipTally) -> Iterator[tuple[str, Target]]:
         tally=tally,
     )
     for visited in walk.visit_directories():
-        for name, kind in visited.entries:
+        for name, kind in sorted(visited.entries.items()):
             parts = (*visited.parents, name)
             if kind == "file" and scope.glob_filter.accepts_file(parts) and types.accepts_file((name,)):
                 yield "/".join(parts), scope.disk.target_below(visited.directory, (name,))

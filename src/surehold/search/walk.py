@@ -7,13 +7,13 @@
 4. Entries that disappear during the walk are skipped; a directory that cannot be read is reported.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
-from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
-from surehold.disk.base import DirectoryEntry, DiskReader, EntryType, Target
+from surehold.disk.base import DiskReader, EntryStat, EntryType, OpenListing, Target
 from surehold.errors import NotFound, OutsideWorkspace, SureholdError
 from surehold.search.glob import GlobFilter
 from surehold.search.ignore import IgnoreStack, inherited_rules, initial_rules
@@ -21,9 +21,13 @@ from surehold.search.query import ListedEntry, Skipped, name_some
 
 Allowed = Callable[[Target, bool], bool]
 """Tells whether a target may be seen; the second argument tells whether it is a directory."""
+_make_listed: Callable[[tuple[str, str, str, EntryType, int, int, int]], ListedEntry] = partial(
+    tuple.__new__,  # pyright: ignore[reportUnknownMemberType]
+    ListedEntry,
+)
+"""Makes an entry of a tuple, without a call of ours: a directory may be large."""
 VANISHED_ERRORS = (NotFound, OutsideWorkspace)
 """What the disk raises for an entry that was removed, or replaced by a link, since it was listed."""
-_BY_NAME = itemgetter(0)
 
 
 @dataclass
@@ -63,7 +67,10 @@ class VisitedDirectory(NamedTuple):
     parents: tuple[str, ...]
     states: tuple[int, ...]
     """The state of the guide."""
-    entries: list[DirectoryEntry]
+    entries: dict[str, EntryType]
+    """In no order."""
+    listing: OpenListing
+    """Answers until the next directory is visited."""
 
 
 class _PendingDirectory(NamedTuple):
@@ -120,16 +127,17 @@ class TreeWalk:
             else:
                 stack.append(self._walk_entries(step))
 
-    def visit_directories(self) -> Iterator[VisitedDirectory]:
+    def visit_directories(self) -> Generator[VisitedDirectory]:
         """Walk directory by directory, each with all its entries: faster if all of them are wanted."""
         pending = self._pending_start()
         while pending:
             visit = pending.pop()
-            visible, rules = self._visible_entries(visit)
-            yield VisitedDirectory(visit.target, visit.parents, visit.states, visible)
-            for name, kind in reversed(visible):
-                if kind == "directory":
-                    pending += self._pending_below(visit, rules, name)
+            with self._open_listing(visit) as listing:
+                visible, rules = self._visible_entries(visit, listing)
+                yield VisitedDirectory(visit.target, visit.parents, visit.states, visible, listing)
+            inner = [name for name, kind in visible.items() if kind == "directory"]
+            for name in sorted(inner, reverse=True):
+                pending += self._pending_below(visit, rules, name)
 
     def widened(self) -> "TreeWalk | None":
         """Return the same walk through ignored and hidden entries too; None if it leaves out none of them."""
@@ -142,16 +150,17 @@ class TreeWalk:
 
     def _walk_entries(self, visit: _PendingDirectory) -> Iterator[WalkEntry | _PendingDirectory]:
         """Yield the visible entries of a directory, and after each directory that is entered its pending visit."""
-        visible, rules = self._visible_entries(visit)
+        with self._open_listing(visit) as listing:
+            visible, rules = self._visible_entries(visit, listing)
         depth = len(visit.parents)
         is_on_the_way = len(self.after) > depth and self.after[:depth] == visit.parents
         passed = self.after[depth] if is_on_the_way else ""
-        for name, kind in visible:
+        for name in sorted(visible):
             if passed and name < passed:
                 continue
             if name != passed:
-                yield WalkEntry(visit.target, visit.parents, name, kind)
-            if kind == "directory":
+                yield WalkEntry(visit.target, visit.parents, name, visible[name])
+            if visible[name] == "directory":
                 yield from self._pending_below(visit, rules, name)
 
     def _pending_below(self, visit: _PendingDirectory, rules: IgnoreStack, name: str) -> Iterator[_PendingDirectory]:
@@ -165,38 +174,66 @@ class TreeWalk:
             target = self.disk.target_below(visit.target, (name,))
             yield _PendingDirectory(target, parts, rules.for_subdirectory(name), states)
 
-    def _visible_entries(self, visit: _PendingDirectory) -> tuple[list[DirectoryEntry], IgnoreStack]:
-        """Return the visible entries of a directory, sorted, and the ignore rules in it."""
-        visible, rules = self._list_entries(visit), visit.rules
-        dotted = [entry[0] for entry in visible if entry[0][0] == "."]  # few, and the ignore files are among them
+    def _visible_entries(
+        self, visit: _PendingDirectory, listing: OpenListing
+    ) -> tuple[dict[str, EntryType], IgnoreStack]:
+        """Return the visible entries of a directory, and the ignore rules in it."""
+        visible: dict[str, EntryType] = listing.entries
+        rules = visit.rules
+        dotted = [name for name in visible if name[0] == "."]  # few, and the ignore files are among them
         if self.ignore and dotted:
             rules = rules.with_rules_from(self.disk, visit.target, dotted)
         if dotted and (self.hidden or self.guide.shows_hidden(visit.states)):
-            visible = [entry for entry in visible if entry[0] != ".git"]
+            visible = {name: kind for name, kind in visible.items() if name != ".git"}
         elif dotted:
-            visible = [entry for entry in visible if entry[0][0] != "."]
+            visible = {name: kind for name, kind in visible.items() if name[0] != "."}
             self.tally.hidden += len(dotted) - (".git" in dotted)
         if self.ignore and rules.has_rules:
-            kept = [entry for entry in visible if not rules.ignores_entry(entry[0], directory=entry[1] == "directory")]
-            self.tally.ignored += len(visible) - len(kept)
-            visible = kept
+            count = len(visible)
+            visible = {
+                name: kind
+                for name, kind in visible.items()
+                if not rules.ignores_entry(name, directory=kind == "directory")
+            }
+            self.tally.ignored += count - len(visible)
         if self.allowed:
-            inside = ((entry, self.disk.target_below(visit.target, (entry.name,))) for entry in visible)
-            kept = [entry for entry, target in inside if self.allowed(target, entry.type == "directory")]
-            self.tally.denied += len(visible) - len(kept)
-            visible = kept
-        visible.sort(key=_BY_NAME)
+            may_see, below, here = self.allowed, self.disk.target_below, visit.target
+            count = len(visible)
+            visible = {
+                name: kind for name, kind in visible.items() if may_see(below(here, (name,)), kind == "directory")
+            }
+            self.tally.denied += count - len(visible)
         return visible, rules
 
-    def _list_entries(self, visit: _PendingDirectory) -> list[DirectoryEntry]:
+    def _open_listing(self, visit: _PendingDirectory) -> OpenListing:
+        """Return what is in a directory: nothing, if it is gone or cannot be read."""
         try:
-            return self.disk.list_entries(visit.target)
+            return self.disk.open_listing(visit.target)
         except SureholdError as error:
             if not visit.parents:
                 raise
             if not isinstance(error, VANISHED_ERRORS):
                 self.tally.unreadable.append(visit.target.key)
-            return []
+            return _EmptyListing()
+
+
+class _EmptyListing:
+    """What is known of a directory that could not be opened."""
+
+    def __init__(self) -> None:
+        self.entries = dict[str, EntryType]()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Have nothing to close."""
+
+    def stat_entries(self, names: Sequence[str]) -> list[EntryStat | None]:
+        return [None] * len(names)
+
+    def modified_times(self, names: Sequence[str]) -> list[int | None]:
+        return [None] * len(names)
 
 
 def key_prefix(directory: Target) -> str:
@@ -218,11 +255,18 @@ def stat_names(disk: DiskReader, directory: Target, parents: tuple[str, ...], na
         looks = disk.stat_entries(directory, names)
     except SureholdError:  # the whole directory is gone
         return []
+    return join_stats(directory, parents, names, looks)
+
+
+def join_stats(
+    directory: Target, parents: tuple[str, ...], names: list[str], looks: list[EntryStat | None]
+) -> list[ListedEntry]:
+    """Return the entries of one directory; those without metadata are gone, and left out."""
     prefix = "/".join(parents) + "/" if parents else ""
     base = key_prefix(directory)
     depth = len(parents) + 1
     return [
-        ListedEntry(name, base + name, prefix + name, look[0], look[1], look[2], depth)
+        _make_listed((name, base + name, prefix + name, look[0], look[1], look[2], depth))
         for name, look in zip(names, looks, strict=True)
         if look is not None
     ]

@@ -72,8 +72,8 @@ class WorkspaceReader:
     def sibling_names(self, target: Target) -> list[str]:
         """List the names in the directory of a target; none if it cannot be listed."""
         if target.parts:
-            with suppress(SureholdError):
-                return [entry.name for entry in self.disk.list_entries(self.names.parent_of(target))]
+            with suppress(SureholdError), self.disk.open_listing(self.names.parent_of(target)) as listing:
+                return list(listing.entries)
         return []
 
     def configured_charset(self, target: Target) -> str | None:

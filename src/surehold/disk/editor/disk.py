@@ -67,7 +67,7 @@ class EditorDisk:
         self._cautions: dict[_FileKey, str] = {}
         # What concerns names, and locks against our own writers, is left to the disk.
         self.resolve, self.open_directory, self.close = disk.resolve, disk.open_directory, disk.close
-        self.list_entries, self.stat_entries, self.read_heads = disk.list_entries, disk.stat_entries, disk.read_heads
+        self.open_listing, self.stat_entries, self.read_heads = disk.open_listing, disk.stat_entries, disk.read_heads
         self.lock, self.remove_leftovers = disk.lock, disk.remove_leftovers
         self.locate, self.read_entry, self.lock_located = disk.locate, disk.read_entry, disk.lock_located
 
