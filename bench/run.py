@@ -21,6 +21,7 @@ BENCHES = (  # the page comes last: what it leaves to be written back would slow
     "startup",
     "mcp_start",
     "mcp_calls",
+    "mcp_http",
     "mcp_find",
     "mcp_edit",
     "multi_edit",
