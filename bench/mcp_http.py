@@ -54,11 +54,19 @@ class HttpSession:
         self._connection.close()
 
     def _post(self, message: Json) -> bytes:
-        self._connection.request("POST", "/mcp", json.dumps(message).encode(), self._headers)
-        response = self._connection.getresponse()
+        body = json.dumps(message).encode()
+        try:
+            response = self._exchange(body)
+        except ConnectionError:  # the server closes connections that are idle for long
+            self._connection.close()
+            response = self._exchange(body)
         if session := response.getheader("mcp-session-id"):
             self._headers["Mcp-Session-Id"] = session
         return response.read()
+
+    def _exchange(self, body: bytes) -> http.client.HTTPResponse:
+        self._connection.request("POST", "/mcp", body, self._headers)
+        return self._connection.getresponse()
 
 
 @contextmanager
