@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from disk.editors import Editor
+from disk.programs import start_append
 from disk.suite import KERNELS, World, local_world, sha
 from spec.marks import requirement
 from surehold.disk.base import Replace
 from surehold.disk.editor.buffer import BufferText, interpret_buffer, is_plain, may_be_saved
 from surehold.disk.editor.disk import EditorDisk
+from surehold.disk.kernel import Kernel
 from surehold.errors import (
     AlreadyExists,
     FileTooLarge,
@@ -462,3 +464,27 @@ def test_bytes_may_be_shown_in_the_encoding_that_they_are_in(codec: str) -> None
     assert not is_plain(data)
     assert may_be_saved(data, text + "\n")
     assert not may_be_saved(data, text + " and more\n")
+
+
+@requirement("multi_edit:acp:editor_files", "outside:lease:editor")
+def test_an_editor_that_writes_a_file_of_another_step_before_it_answers_does_not_wait_for_us(tmp_path: Path) -> None:
+    world = local_world(tmp_path, Kernel())
+    codes = list[int | None]()
+
+    def save_other(_: str) -> None:
+        if not codes:
+            codes.append(start_append(world.root / "b").poll())
+
+    editor = Editor(closed={"b"}, on_write=save_other)
+    world.put("a", b"old a\n")
+    world.put("b", b"old b\n")
+    local, world.disk = world.disk, EditorDisk(world.disk, editor, largest=1000)
+
+    with pytest.raises(StaleFile):
+        world.apply(
+            world.replace("b", b"new b\n", expected=b"old b\n"), world.replace("a", b"new a\n", expected=b"old a\n")
+        )
+
+    assert codes == [0]  # it did not have to wait
+    assert (editor.text(world.root / "a"), world.listing()["b"]) == ("old a\n", b"old b\nOUTSIDE")
+    local.close()

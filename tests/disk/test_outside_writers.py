@@ -11,15 +11,14 @@ from typing import Any
 
 import pytest
 
+from disk.programs import start_append
 from disk.suite import LocalWorld, local_world, sha
 from spec.marks import requirement
 from surehold.disk.base import Replace, Target
 from surehold.disk.kernel import Kernel
 from surehold.disk.steps.watched import WatchedEntry
 from surehold.errors import OutsideWorkspace, StaleFile
-from waiting import wait_until
 
-APPEND = "import os, sys; fd = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND); os.write(fd, b'OUTSIDE'); os.close(fd)"
 HOLD = (
     "import os, sys; fd = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND); print(flush=True); "
     "sys.stdin.readline(); os.write(fd, b'OUTSIDE'); print(flush=True); sys.stdin.readline()"
@@ -49,19 +48,6 @@ def kernel() -> Striking:
 @pytest.fixture
 def world(tmp_path: Path, kernel: Striking) -> LocalWorld:
     return local_world(tmp_path, kernel)
-
-
-def start_append(path: Path) -> "subprocess.Popen[bytes]":
-    """Start a program that appends, and return when it waits for the file, or is done."""
-    program = subprocess.Popen([sys.executable, "-c", APPEND, str(path)])
-    inode = f":{path.stat().st_ino} "
-    wait_until(lambda: program.poll() is not None or is_waited_for(inode))
-    return program
-
-
-def is_waited_for(inode: str) -> bool:
-    rows = Path("/proc/locks").read_text().splitlines()
-    return any("LEASE" in row and "BREAKING" in row and inode in f"{row} " for row in rows)
 
 
 @contextmanager

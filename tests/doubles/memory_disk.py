@@ -264,10 +264,12 @@ class MemoryDisk:
                 self._held -= wanted
                 self._freed.notify_all()
 
-    def apply(self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes) -> None:
+    def apply(
+        self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes, leased: bool = True
+    ) -> None:
         """Apply all steps to a copy of the tree, then make the copy the tree."""
         check_tag(tag)
-        del keep  # nothing is displaced before it is looked at
+        del keep, leased  # nothing is displaced before it is looked at, and no other program sees it
         with self._changing:
             self._run_steps(self._tree.copy(), steps, look_only=True)
         fence()

@@ -256,10 +256,13 @@ class Disk(DiskReader, Protocol):
         """
         ...
 
-    def apply(self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes) -> None:
+    def apply(
+        self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes, leased: bool = True
+    ) -> None:
         """Stage every step, call `fence` (which may raise), then make all of them visible, or none.
 
-        `keep` receives bytes of an outside writer that could not stay at their path, with the name of that path.
+        `keep` receives bytes of an outside writer that could not stay at their path, with the name of that path. Where
+        `fence` waits for another program, which may write these files itself, no lease of ours may keep it out.
         """
         ...
 

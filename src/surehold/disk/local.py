@@ -215,12 +215,21 @@ class LocalDisk:
                 return stored
         raise _unstable_error(target)
 
-    def apply(self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes) -> None:
+    def apply(
+        self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes, leased: bool = True
+    ) -> None:
         from surehold.disk.steps import writer
 
         try:
             writer.apply_steps(
-                self._tree, steps, tag=tag, fence=fence, keep=keep, durability=self._durability, watches=self._watches
+                self._tree,
+                steps,
+                tag=tag,
+                fence=fence,
+                keep=keep,
+                durability=self._durability,
+                watches=self._watches,
+                leased=leased,
             )
         finally:
             self._watches.close_used([target for step in steps for target in step_targets(step)])

@@ -8,6 +8,7 @@ _LEASES = section(
     {
         "outside:facts:before": "A file that changed since it was read is not exchanged: nothing is shown that will be refused.",
         "outside:facts:refused_text": "The text of a refused edit is never left in the file; what was written to it is kept.",
+        "outside:lease:editor": "While an editor is asked to write, no lease keeps it, or what it starts, from the other files of the change; their facts are compared.",
         "outside:lease:waits": "A program that opens the file for writing during a change waits, then writes to the right file.",
         "outside:open:in_place": "A file that a program has open for writing is changed in place, and the answer says so.",
         "outside:open:shorter": "Such a file is not made shorter: what the program writes could be lost.",

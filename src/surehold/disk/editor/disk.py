@@ -124,7 +124,9 @@ class EditorDisk:
         """Say that the last write went through the editor, and what that means for it."""
         return self._cautions.get(_file_key(target), "")
 
-    def apply(self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes) -> None:
+    def apply(
+        self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes, leased: bool = True
+    ) -> None:
         """Stage the steps of the disk, call `fence`, write through the editor, then make the rest visible; or none."""
         writes, others, cautions = self._split_steps(steps, keep)
 
@@ -136,7 +138,7 @@ class EditorDisk:
                 write.publish()
 
         try:
-            self._disk.apply(others, tag=tag, fence=publish_writes, keep=keep)
+            self._disk.apply(others, tag=tag, fence=publish_writes, keep=keep, leased=leased and not writes)
         except BaseException as error:
             _undo_writes(writes, error)
             raise

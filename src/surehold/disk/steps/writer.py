@@ -61,8 +61,9 @@ def apply_steps(
     keep: KeepBytes,
     durability: Durability,
     watches: WatchedFiles,
+    leased: bool,
 ) -> None:
-    with _open_call(tree, tag=tag, keep=keep, durability=durability) as call:
+    with _open_call(tree, tag=tag, keep=keep, durability=durability, leased=leased) as call:
         actions = [(step.target.key, _action_for(call, index, step, watches)) for index, step in enumerate(steps)]
         try:
             _stage_and_publish(actions, _dependent_indexes(steps), fence)
@@ -81,11 +82,12 @@ def apply_steps(
 
 
 @contextmanager
-def _open_call(tree: Tree, *, tag: str, keep: KeepBytes, durability: Durability) -> Generator[StepContext]:
+def _open_call(
+    tree: Tree, *, tag: str, keep: KeepBytes, durability: Durability, leased: bool = True
+) -> Generator[StepContext]:
+    kernel = tree.kernel if leased else replace(tree.kernel, leases=False)
     with closing(DirectoryPool(tree=tree)) as directories:
-        yield StepContext(
-            kernel=tree.kernel, directories=directories, tag=check_tag(tag), keep=keep, durability=durability
-        )
+        yield StepContext(kernel=kernel, directories=directories, tag=check_tag(tag), keep=keep, durability=durability)
 
 
 def _stage_and_publish(actions: _KeyedActions, dependent: frozenset[int], fence: Callable[[], None]) -> None:
