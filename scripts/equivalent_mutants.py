@@ -22,7 +22,6 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         'style == "mixed" and re.search(r"[\\r\\n]", self.new)',
         '((style == "mixed"))',
     ): _TIME,
-    ("text/lines.py", "Lines.terminator_near", "index", "True"): "the line above the first one is empty either way",
     ("workspace/access/policy.py", "Policy.__post_init__", "self.protected is PROTECTED", "False"): _TIME,
     (
         "workspace/writer.py",

@@ -51,6 +51,10 @@ class AnswerBudget:
             return size
         return max(size, math.ceil(count_quarter_tokens(text) * per_quarter))
 
+    def delivers(self, text: str) -> bool:
+        """Tell whether all of a text reaches the model; of one that is cut for a path of several KB, nothing counts as shown."""
+        return self.size_of(text) <= self.answer
+
     def _size_in_both(self, text: str) -> int:
         encoded, unit = json.dumps(text, ensure_ascii=False), self.unit
         return self._size_in_units(text, unit) + self._size_in_units(encoded, "characters" if unit == "json" else unit)

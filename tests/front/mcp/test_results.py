@@ -1,8 +1,11 @@
 """What reaches the model, and what reaches a program."""
 
 import json
+import os
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +16,7 @@ from front.mcp.site import Site, data_of, sha_of, text_of
 from spec.marks import requirement
 from surehold.front.mcp.adapter import Adapter
 from surehold.front.mcp.options import ServerOptions
-from surehold.front.mcp.sessions import Caller
+from surehold.front.mcp.sessions import Caller, session_id
 from surehold.library.families import tools_of
 
 
@@ -256,3 +259,44 @@ def test_the_name_in_the_handshake_decides(site: Site) -> None:
         text = text_of(client.call("read_file", {"path": "long.txt"}))
 
     assert 9_000 < len(text) <= 11_600
+
+
+def make_deep_file(root: Path, name: str, text: str) -> str:
+    """Put a file below so many directories that its path has about 3,600 bytes; return the path."""
+    depth = 3_600 // len(name.encode()) - 2
+    with ExitStack() as opened:
+        directory = os.open(root, os.O_RDONLY)
+        opened.callback(os.close, directory)
+        for _ in range(depth):
+            os.mkdir(name, dir_fd=directory)
+            directory = os.open(name, os.O_RDONLY, dir_fd=directory)
+            opened.callback(os.close, directory)
+        file = os.open("f.txt", os.O_CREAT | os.O_WRONLY, dir_fd=directory)
+        opened.callback(os.close, file)
+        os.write(file, text.encode())
+    return "/".join([name] * depth + ["f.txt"])
+
+
+@requirement("host:budget:cut_unseen")
+@pytest.mark.parametrize("client", ["@cline/core", "codex-mcp-client", "copilot-cli", "another"])
+@pytest.mark.parametrize("name", ["n" * 200, "表" * 60, "\x01" * 200], ids=["plain", "wide", "escaped"])
+def test_lines_that_are_cut_off_for_a_very_long_path_do_not_count_as_shown(site: Site, name: str, client: str) -> None:
+    text = "".join(f"line number {number} {'x' * 60}\n" for number in range(1, 400))
+    path = make_deep_file(site.root, name, text)
+    calls: list[tuple[str, Json]] = [
+        ("read_file", {"path": path}),
+        ("read_file", {"path": path, "hashes": True}),
+        ("Read", {"file_path": path}),
+        ("read_text_file", {"path": f"{site.root}/{path}"}),
+        ("search_files", {"query": "line number", "mode": "text"}),
+        ("Grep", {"pattern": "line number", "output_mode": "content"}),
+        ("edit", {"path": path, "operations": [{"op": "delete_line", "hash": "abcdef"}]}),
+    ]
+    with site.open() as workspace:
+        adapter = Adapter(workspace=workspace, tools=tools_of("all"), options=ServerOptions())
+        for number, (tool, arguments) in enumerate(calls):
+            caller = Caller(client=client, connection=f"connection {number}")
+            told = adapter.call_tool(tool, arguments, caller)["content"][0]["text"]
+            seen = workspace.store.list_sightings(session_id(caller.connection), path)
+            lines = [line for one in seen for first, last in one.spans for line in range(first, last + 1)]
+            assert [line for line in lines if f"line number {line} " not in told] == [], tool

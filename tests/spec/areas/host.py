@@ -22,6 +22,7 @@ HOST = (
             "host:budget:both_fit": "Text and structured content of an answer fit together.",
             "host:budget:both_ends": "A page that is not the last names the call that goes on at its beginning and at its end.",
             "host:tools:loaded": "Hosts that load definitions late load the core tools at once, those of the claude family where it is alone, and those that `--always-load` names.",
+            "host:budget:cut_unseen": "Lines that are cut from an answer, such as for a path of several KB, do not count as shown.",
             "host:budget:never_cut": "What does not fit is paged with the next call named, or saved to a readable place and named.",
             "host:text:valid_utf8": "No string leaves the server that is not valid UTF-8.",
             "host:text:escaped": "Control and bidi characters in names and diffs are shown escaped.",

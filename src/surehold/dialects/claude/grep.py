@@ -118,9 +118,8 @@ def grep(context: CallContext, params: ClaudeGrepParams) -> ClaudeGrepResult:
     """
     query, window = _search_query(params), _result_window(params, context.budget)
     found = context.session.finder.grep(query, window, progress=context.progress, cancelled=context.cancelled)
-    context.session.record_shown_matches(found)
     shown = len(found.rows) if found.want == "lines" else len(found.counts)
-    return ClaudeGrepResult.from_known(
+    result = ClaudeGrepResult.from_known(
         mode=params.output_mode,
         num_files=len(found.counts),
         filenames=tuple(escape_text(path) for path, _ in found.counts),
@@ -140,6 +139,9 @@ def grep(context: CallContext, params: ClaudeGrepParams) -> ClaudeGrepResult:
         ignored_matches=found.elsewhere,
         **_mode_fields(params, found),
     )
+    if context.budget.delivers(result.text(context.budget)):
+        context.session.record_shown_matches(found)
+    return result
 
 
 def _search_query(params: ClaudeGrepParams) -> Search:

@@ -120,8 +120,7 @@ def search_files(context: CallContext, params: SearchParams) -> SearchFilesResul
         progress=context.progress,
         cancelled=context.cancelled,
     )
-    context.session.record_shown_matches(found)
-    return SearchFilesResult(
+    result = SearchFilesResult(
         mode=params.mode,
         query=params.query,
         root=params.root,
@@ -136,6 +135,9 @@ def search_files(context: CallContext, params: SearchParams) -> SearchFilesResul
         left_out=found.left_out if found.left_out and not found.total_files else None,
         notes=found.notes,
     )
+    if context.budget.delivers(result.text(context.budget)):
+        context.session.record_shown_matches(found)
+    return result
 
 
 def _search_match(hit: Hit) -> SearchMatch:

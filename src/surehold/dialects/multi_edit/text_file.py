@@ -89,7 +89,6 @@ def read_text_file(context: CallContext, params: ReadTextParams) -> ReadTextResu
         room = context.budget.beside(params.path).page_room
         page = source.read_page(first, min(count, context.budget.lines), room.size * _MAX_BYTES_PER_CHAR)
         page, texts = cut_page_to_fit(page, [page.encoding.decode(row) for row in page.rows], room)
-        context.session.record_shown_page(params.path, page, snapshot=source.snapshot)
     content = "".join(texts)
     following = page.next_line
     meta = ReadMeta(
@@ -100,7 +99,10 @@ def read_text_file(context: CallContext, params: ReadTextParams) -> ReadTextResu
         sha256=page.sha256,
         notice=_page_notice(page, first, len(content)),
     )
-    return ReadTextResult(content=content, meta=meta, path=params.path, first=first)
+    result = ReadTextResult(content=content, meta=meta, path=params.path, first=first)
+    if context.budget.delivers(result.text(context.budget)):
+        context.session.record_shown_page(params.path, page, snapshot=source.snapshot)
+    return result
 
 
 def _page_notice(page: FilePage, first: int, shown: int) -> str | None:

@@ -145,11 +145,9 @@ def read_file(context: CallContext, params: ReadParams) -> ReadResult:
     page, texts = cut_page_to_fit(page, whole, room, end="\n" if params.hashes else "")
     prefix = len(whole[0]) - len(anchored[0].text) if anchored else 0
     next_column = column + len(texts[0]) - prefix if page.cut and texts[0] else None
-    seen = replace(page, cut=page.cut or column > 1)  # one part of a line is not the line
-    context.session.record_shown_page(target, seen, anchored=params.hashes, snapshot=source.snapshot)
     end = first + len(page.rows) - 1
     following = page.next_line if end < last else None
-    return ReadResult(
+    result = ReadResult(
         **_file_facts(key, page),
         content=("\n" if params.hashes else "").join(texts),
         start_line=first if page.rows else 0,
@@ -160,6 +158,10 @@ def read_file(context: CallContext, params: ReadParams) -> ReadResult:
         lines=tuple(map(_line_fact, anchored[: len(page.rows)])) if params.hashes else None,
         notice=_page_notice(page, first, column, next_column),
     )
+    if context.budget.delivers(result.text(context.budget)):
+        seen = replace(page, cut=page.cut or column > 1)  # one part of a line is not the line
+        context.session.record_shown_page(target, seen, anchored=params.hashes, snapshot=source.snapshot)
+    return result
 
 
 def _requested_lines(params: ReadParams) -> tuple[int, int]:
