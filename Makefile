@@ -13,7 +13,7 @@ help:  ## list the targets
 $(RUNS): pyproject.toml  # the product alone: what `make run` waits for
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable ".[all]"
 	@touch $@
 
 $(STAMP): $(RUNS)  # and what its developers need

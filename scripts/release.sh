@@ -34,7 +34,7 @@ fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
 python3 -m venv "$fresh/venv"
 "$fresh/venv/bin/python" -m pip install --quiet --upgrade pip
-"$fresh/venv/bin/python" -m pip install --quiet dist/*.whl
+"$fresh/venv/bin/python" -m pip install --quiet "$(ls dist/*.whl)[all]"
 mkdir "$fresh/project"
 cd "$fresh/project" # so that nothing is imported from the source
 "$fresh/venv/bin/surehold" version | grep -qF "$version" || fail "the installed command does not print $version."

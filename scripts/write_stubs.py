@@ -1,5 +1,6 @@
-"""Write the stubs that show type checkers what is made at run time: public names, and the methods of a session."""
+"""Write what is generated in the package: the stubs for type checkers, and the list of the tools."""
 
+import json
 import subprocess
 import sys
 import types
@@ -10,8 +11,9 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 import surehold
-from surehold.library.families import FAMILIES, tools_of
+from surehold.library.families import FAMILIES, FAMILY_TOOLS, load_tool, tools_of
 from surehold.library.tool_methods import method_signature
+from surehold.tools.listing import listing_data
 from surehold.tools.spec import AnyTool
 
 SOURCE = Path(__file__).parents[1] / "src/surehold"
@@ -75,7 +77,18 @@ def import_lines(imports: Mapping[str, set[str]]) -> list[str]:
 STUBS = {SOURCE / "__init__.pyi": public_stub, SOURCE / "library/tool_methods.pyi": methods_stub}
 
 
+def tool_listings() -> str:
+    """Return what is known of every tool without loading it."""
+    homes = dict.fromkeys(home for family in FAMILIES for home in FAMILY_TOOLS[family])
+    rows = {home: listing_data(load_tool(home)) for home in homes}
+    return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
+
+
+LISTINGS = SOURCE / "library/tools.json"
+
+
 if __name__ == "__main__":
+    LISTINGS.write_text(tool_listings(), encoding="utf-8")
     ruff = [sys.executable, "-m", "ruff"]
     for stub, source in STUBS.items():
         stub.write_text(source(), encoding="utf-8")

@@ -17,8 +17,7 @@ from surehold.library.session import AgentSession
 from surehold.library.workspace import AgentWorkspace
 from surehold.text.quoted.edits import SequentialEdits
 from surehold.text.snapshot import Snapshot
-from surehold.tools.call import CallContext
-from surehold.tools.spec import Answer
+from surehold.tools.call import Answer, CallContext
 from surehold.workspace.proposal import Proposal, Sha256
 
 _EVERYTHING = 1 << 40

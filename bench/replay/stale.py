@@ -16,7 +16,7 @@ from replay.change import Difference, Hunk, applied
 from replay.fresh import Bench
 from replay.notations import operations
 from replay.outcome import Score
-from surehold.tools.spec import Answer
+from surehold.tools.call import Answer
 
 BATCH = 3
 _MOST_SINGLE, _MOST_CHAINED = 12, 24

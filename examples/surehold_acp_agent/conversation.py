@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from surehold.errors import InvalidArgument, NotFound, OutsideWorkspace, PermissionDenied
 from surehold.front.acp.reporter import CancelToken, Reporter
 from surehold.text.escape import escape_text
-from surehold.tools.spec import Answer, Json, Tool
+from surehold.tools.call import Answer, Json
+from surehold.tools.spec import Tool
 from surehold.workspace.settings import Mode
 from surehold.workspace.workspace import Workspace
 from surehold_acp_agent.script import ScriptCall, ScriptError, ScriptParser

@@ -17,7 +17,8 @@ from acp import run_agent
 
 from surehold import __version__
 from surehold.errors import InvalidArgument
-from surehold.front.shared.stdio_lines import StdioDescriptors, StdioLines, claim_stdio
+from surehold.front.shared.event_loop import StdioLines
+from surehold.front.shared.stdio_lines import StdioDescriptors, claim_stdio
 from surehold.library.families import tools_of
 from surehold.text.escape import escape_text
 from surehold_acp_agent.agent import AgentOptions, SureholdAgent

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from surehold.text.escape import escape_text
-from surehold.tools.spec import AnyTool, Json
+from surehold.tools.call import Json
+from surehold.tools.spec import AnyTool
 
 _LINE_RANGE = re.compile(r"(?P<path>.+?):(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{0,9}))?")
 _PAIR = 2

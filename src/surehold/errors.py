@@ -536,6 +536,13 @@ class Unavailable(SureholdError):
     code = -32018
 
 
+def missing_extra(what: str, extra: str) -> Unavailable:
+    """Say which extra of the package brings what is missing."""
+    message = f"{what}: this needs the extra `{extra}` of Surehold, which is not installed."
+    action = f'Install it: pip install "surehold[{extra}]", or everything: uv tool install "surehold[all]".'
+    return Unavailable(message, reason="extra_missing", action=action, extra=extra)
+
+
 class LockTimeout(Unavailable):
     """Another writer held the lock for too long."""
 

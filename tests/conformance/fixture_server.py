@@ -9,9 +9,9 @@ from pathlib import Path
 from conformance.fixtures import PROMPTS, TOOLS, FixtureResources
 from surehold.app import Settings, open_workspace
 from surehold.front.mcp.adapter import Adapter
-from surehold.front.mcp.http import open_port, serve_http
 from surehold.front.mcp.options import HttpSettings
-from surehold.front.mcp.server import make_server
+from surehold.front.mcp.sdk.http import open_port, serve_http
+from surehold.front.mcp.sdk.server import make_server
 
 
 def main(folder: Path, port: int) -> int:

@@ -17,8 +17,10 @@ from surehold.errors import SureholdError
 from surehold.front.mcp.adapter import Prompt, as_user_message
 from surehold.front.mcp.resources import ResourceProvider
 from surehold.text.rewrite import WriteText
-from surehold.tools.call import AnswerBudget, CallContext, Params
-from surehold.tools.spec import Answer, Hints, Json, Result, Tool
+from surehold.tools.call import Answer, AnswerBudget, CallContext, Json
+from surehold.tools.listing import Hints
+from surehold.tools.params import Params
+from surehold.tools.spec import Result, Tool
 from surehold.workspace.proposal import Absent, Proposal
 
 _BLINK = 0.05

@@ -22,7 +22,9 @@ def checks(folder: Path) -> list[Check]:
     wheel = next((str(file) for file in wheels.glob("surehold-*.whl")), "no wheel")
     program = environment / "bin" / "surehold"
     found += [
-        _ran("it installs with its dependencies", str(environment / "bin" / "python"), *pip, "install", wheel),
+        _ran(
+            "it installs with its dependencies", str(environment / "bin" / "python"), *pip, "install", f"{wheel}[all]"
+        ),
         _ran("`surehold version` answers", str(program), "version"),
     ]
     if any(check.outcome == "failed" for check in found):

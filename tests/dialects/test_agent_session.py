@@ -11,12 +11,13 @@ import pytest
 from spec.marks import requirement
 from surehold import Settings, StringEdit, open_workspace
 from surehold.errors import InvalidArgument, StaleFile
-from surehold.library.families import FAMILIES, tool_named, tools_of
+from surehold.library.families import FAMILIES, list_tools, tool_named, tools_of
 from surehold.library.session import AgentSession
 from surehold.tools.export import FORMATS, export_tools
 from tool_names import FAMILY_TOOLS
 
-STUBS = runpy.run_path(str(Path(__file__).parents[2] / "scripts/write_stubs.py"))["STUBS"]
+WRITER = runpy.run_path(str(Path(__file__).parents[2] / "scripts/write_stubs.py"))
+STUBS = WRITER["STUBS"]
 METHODS = {
     "edit": "edit_lines",
     "Read": "claude_read",
@@ -51,6 +52,15 @@ def test_a_session_has_a_method_for_every_tool_that_takes_what_the_tool_takes(to
             assert given is inspect.Parameter.empty
         elif not info.is_required() and not info.default_factory:
             assert given == info.default
+
+
+def test_tools_are_listed_as_they_are() -> None:
+    """`make fix` writes the list again."""
+    assert WRITER["LISTINGS"].read_text(encoding="utf-8") == WRITER["tool_listings"]()
+    for loaded, listed in zip(tools_of("all"), list_tools("all"), strict=True):
+        assert export_tools([listed], "mcp") == export_tools([loaded], "mcp")
+        assert (listed.hints, listed.guide, listed.brief) == (loaded.hints, loaded.guide, loaded.brief)
+        assert listed.load() is loaded
 
 
 @pytest.mark.parametrize("stub", STUBS, ids=lambda stub: stub.parent.name)

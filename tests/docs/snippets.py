@@ -97,7 +97,7 @@ def _typed(place: str, words: Sequence[str]) -> Iterator[Command | Remote]:
     match words:
         case ["make", target] if f"\n{target}: " in (PROJECT / "Makefile").read_text("utf-8"):
             return
-        case ["uv", "tool", "install", "."]:
+        case ["uv", "tool", "install", ".[all]"]:
             return
         case ["echo", _, "|", *rest]:
             yield Command(place=place, words=_words(rest))

@@ -145,9 +145,9 @@ def test_the_shell_examples_run_from_top_to_bottom(tmp_path: Path) -> None:
 def test_the_first_command_to_install_works_where_pip_must_not_touch_the_system() -> None:
     install = next(block.text for block in BLOCKS if block.language == "sh" and " install " in block.text)
 
-    assert install == "uv tool install .    # or: pipx install .\n"
+    assert install == 'uv tool install ".[all]"    # or: pipx install ".[all]"\n'
     for name in ("README.md", "docs/clients.md"):
-        for line in re.findall(r".*pip install \..*", page(name)):
+        for line in re.findall(r'.*pip install "?\..*', page(name)):
             assert "env/bin/pip install" in line or "virtual environment" in line or "pipx install" in line, (
                 name,
                 line,

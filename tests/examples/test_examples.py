@@ -112,7 +112,7 @@ def test_make_run_from_nothing_installs_the_product_alone_and_make_test_adds_the
 
     assert re.findall(r"pip install .*", run) == [
         "pip install --quiet --upgrade pip",
-        "pip install --quiet --editable .",
+        'pip install --quiet --editable ".[all]"',
     ]
     assert re.findall(r"pip install .*", test) == [
         *re.findall(r"pip install .*", run),

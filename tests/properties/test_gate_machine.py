@@ -11,8 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from spec.marks import requirement
 from surehold.dialects.claude.edit import edit
 from surehold.dialects.claude.write import write
-from surehold.tools.call import CallContext
-from surehold.tools.spec import Answer
+from surehold.tools.call import Answer, CallContext
 from workspaces import make_bench
 
 _FRESH = itertools.count()

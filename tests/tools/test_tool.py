@@ -8,18 +8,11 @@ from pydantic import Field
 from spec.marks import requirement
 from surehold.errors import InvalidArgument, SureholdError
 from surehold.library.families import tool_named, tools_of
-from surehold.tools.call import (
-    AnswerBudget,
-    CallContext,
-    CallSubject,
-    NamesFile,
-    NestedParams,
-    Params,
-    SubjectPath,
-    parse_arguments,
-)
+from surehold.tools.call import Answer, AnswerBudget, CallContext
+from surehold.tools.listing import Hints
+from surehold.tools.params import CallSubject, NamesFile, NestedParams, Params, SubjectPath, parse_arguments
 from surehold.tools.schema import params_schema, result_schema
-from surehold.tools.spec import Answer, AnyTool, Hints, Result, Wire, tool
+from surehold.tools.spec import AnyTool, Result, Wire, tool
 from workspaces import make_bench
 
 

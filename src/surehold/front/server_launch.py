@@ -9,9 +9,11 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from surehold import __version__
+from surehold.errors import missing_extra
 from surehold.front.mcp.options import HttpSettings
 from surehold.front.shared.stdio_lines import StdioDescriptors, claim_stdio
 from surehold.text.escape import escape_text
@@ -22,11 +24,13 @@ if TYPE_CHECKING:
     from surehold.app import Settings
     from surehold.front.mcp.adapter import Adapter
     from surehold.front.mcp.options import ServerOptions
-    from surehold.front.mcp.server import BoundServer
+    from surehold.front.mcp.sdk.server import BoundServer
     from surehold.workspace.workspace import Workspace
 
 _CHANGE_WAIT_SECONDS = 30.0
 """Seconds that changes under way get when the server ends."""
+_SDK_VARIABLE = "SUREHOLD_STDIO"
+"""Set to `sdk`, it has the SDK serve standard input and output: the reference of the differential tests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,25 +72,19 @@ def launch_server(order: ServerLaunch) -> int:
     settings = _settings_for_stdio(order) if pipes else order.settings
     with open_workspace(*order.roots, settings=settings) as workspace:
         from surehold.front.mcp.adapter import Adapter, check_tools_to_load
-        from surehold.library.families import tools_of
+        from surehold.library.families import list_tools
         from surehold.workspace.current_server import CurrentServer
 
-        tools = tools_of(order.tools) if order.tools else tools_of()
+        tools = list_tools(order.tools) if order.tools else list_tools()
         check_tools_to_load(order.options.always_load, tools)
         process = CurrentServer(workspace, named=order.session) if pipes else None
         adapter = Adapter(workspace=workspace, tools=tools, options=order.options, has_page=order.page, process=process)
         serve = _prepare_stdio(adapter, pipes, order) if pipes else _prepare_http(adapter, order, workspace)
-        from surehold.front.mcp.server import make_server
-
-        bound = make_server(adapter)
         _finish_startup()
-        try:
-            code = serve(bound)
-            if process:
-                process.end()
-            return code
-        finally:
-            bound.calls.wait_for_changes(_CHANGE_WAIT_SECONDS)
+        code = serve()
+        if process:
+            process.end()
+        return code
 
 
 _IF_NOT_READ = (
@@ -103,15 +101,36 @@ def _settings_for_stdio(order: ServerLaunch) -> "Settings":
     return order.settings if order.session else replace(order.settings, gate=replace(gate, if_not_read=_IF_NOT_READ))
 
 
-def _prepare_stdio(adapter: "Adapter", pipes: StdioDescriptors, order: ServerLaunch) -> "Callable[[BoundServer], int]":
+def _prepare_stdio(adapter: "Adapter", pipes: StdioDescriptors, order: ServerLaunch) -> "Callable[[], int]":
     _print_to_stderr(f"{_startup_line(adapter, order)}; Ctrl-C ends it.")
+    if os.environ.get(_SDK_VARIABLE) == "sdk":
+        from surehold.front.mcp.sdk.stdio import serve_through_sdk
+
+        return _serve_bound(adapter, partial(serve_through_sdk, pipes=pipes))
     from surehold.front.mcp.stdio import serve_stdio
 
-    return partial(serve_stdio, pipes=pipes)
+    return partial(serve_stdio, adapter, pipes)
 
 
-def _prepare_http(adapter: "Adapter", order: ServerLaunch, workspace: "Workspace") -> "Callable[[BoundServer], int]":
-    from surehold.front.mcp.http import open_port, serve_http
+def _serve_bound(adapter: "Adapter", serve: "Callable[[BoundServer], int]") -> "Callable[[], int]":
+    """Bind the adapter to the SDK; return what serves it, and waits for its changes at the end."""
+    from surehold.front.mcp.sdk.server import make_server
+
+    bound = make_server(adapter)
+
+    def serve_to_the_end() -> int:
+        try:
+            return serve(bound)
+        finally:
+            bound.calls.wait_for_changes(_CHANGE_WAIT_SECONDS)
+
+    return serve_to_the_end
+
+
+def _prepare_http(adapter: "Adapter", order: ServerLaunch, workspace: "Workspace") -> "Callable[[], int]":
+    if find_spec("mcp_types") is None or find_spec("uvicorn") is None:  # an older `mcp` has no `mcp_types`
+        raise missing_extra("HTTP cannot be served", "serve")
+    from surehold.front.mcp.sdk.http import open_port, serve_http
 
     listener, settings = open_port(order.http or HttpSettings())
     _print_to_stderr(f"{_startup_line(adapter, order)} at http://{settings.address}/mcp; Ctrl-C ends it.")
@@ -126,7 +145,7 @@ def _prepare_http(adapter: "Adapter", order: ServerLaunch, workspace: "Workspace
         adapter.announce_page(f"http://{settings.address}")
         page = ReviewPage(workspace, adapter.approvals, token=settings.token, token_is_printed=order.show_token)
         routes = page.make_routes()
-    return partial(serve_http, listener=listener, settings=settings, routes=routes)
+    return _serve_bound(adapter, partial(serve_http, listener=listener, settings=settings, routes=routes))
 
 
 def _startup_line(adapter: "Adapter", order: ServerLaunch) -> str:

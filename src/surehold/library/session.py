@@ -6,8 +6,7 @@ from typing import Any
 from surehold.dialects.shared.delivery_record import DeliveryRecord
 from surehold.library.families import tool_named
 from surehold.library.tool_methods import ToolMethods
-from surehold.tools.call import AnswerBudget, CallContext
-from surehold.tools.spec import Answer
+from surehold.tools.call import Answer, AnswerBudget, CallContext
 from surehold.workspace.access.permission import Permission
 from surehold.workspace.session import Session
 from surehold.workspace.workspace import Workspace

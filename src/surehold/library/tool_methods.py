@@ -5,13 +5,13 @@ definitions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from inspect import Parameter, Signature
 from typing import Any, get_args, get_origin, get_type_hints
 
-from surehold.library.families import FAMILIES
-from surehold.tools.call import AnswerBudget, CallContext, NamesFile, Params, parse_arguments
-from surehold.tools.schema import Json, ordered_fields
+from surehold.library.families import FAMILIES, tools_of
+from surehold.tools.call import AnswerBudget, CallContext, Json
+from surehold.tools.params import NamesFile, Params, parse_arguments
+from surehold.tools.schema import ordered_fields
 from surehold.tools.spec import AnyTool
 from surehold.workspace.session import Session
 
@@ -47,7 +47,7 @@ class ToolMethods(metaclass=_MethodsOnDemand):
 
 
 def _add_methods(family: str) -> None:
-    for tool in import_module(f"surehold.dialects.{family}").TOOLS:
+    for tool in tools_of(family):
         if tool.method not in vars(ToolMethods):
             setattr(ToolMethods, tool.method, _make_method(tool))
 

@@ -4,9 +4,10 @@ import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import Any
 
-from surehold.errors import PdfBadRange, PdfEncrypted, PdfInvalid
+from surehold.errors import PdfBadRange, PdfEncrypted, PdfInvalid, missing_extra
 from surehold.media.child import DecodeRefusal
 from surehold.media.magic import kind_of
 from surehold.media.pictures import PictureSize
@@ -122,6 +123,8 @@ def decode_document(
 
     Characters are counted in a document of more than `density_above` pages.
     """
+    if find_spec("pypdfium2") is None:
+        raise missing_extra(f"`{path}` cannot be shown", "media")
     if len(data) > MAX_DOCUMENT_BYTES:
         raise PdfInvalid(
             f"The document `{path}` has {len(data)} bytes, more than {MAX_DOCUMENT_BYTES}.",

@@ -1,8 +1,9 @@
 """Converts an image file to a picture that fits, and that is known to decode."""
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 
-from surehold.errors import ImageInvalid, ImageTooLarge
+from surehold.errors import ImageInvalid, ImageTooLarge, missing_extra
 from surehold.media.child import DecodeRefusal, Json, Piece
 from surehold.media.magic import HEAD_BYTES, FileKind, kind_of
 from surehold.media.workers import WORKERS, DecodeDeadline, DecoderGone, DecoderSlow, WorkerPool
@@ -72,6 +73,8 @@ def decode_preview(data: bytes, kind: FileKind, *, path: str, columns: int, rows
 def _ask_worker(
     options: Json, data: bytes, kind: FileKind, *, path: str, patience: DecodeDeadline | None, workers: WorkerPool
 ) -> Piece:
+    if find_spec("PIL") is None:
+        raise missing_extra(f"`{path}` cannot be shown", "media")
     if len(data) > MAX_IMAGE_FILE_BYTES:
         raise _image_too_large(path, kind, f"it has {len(data)} bytes, more than {MAX_IMAGE_FILE_BYTES}")
     try:

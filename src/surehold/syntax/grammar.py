@@ -9,6 +9,7 @@ import warnings
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from surehold.text.escape import preview_text
@@ -40,6 +41,8 @@ class Grammar:
         try:
             tree = self.parse_tree(source)
         except ImportError:
+            if find_spec("tree_sitter") is None:
+                return UnparsedText(_first_notice(), by_brackets=True)
             return UnparsedText(f"the grammar for {self.name} cannot be loaded")
         if tree is None:
             return UnparsedText("the parser took too long")
@@ -75,6 +78,14 @@ class EitherGrammar:
         first, *others = self.choices
         flaw = first.find_flaw(source)
         return None if flaw is None or any(other.find_flaw(source) is None for other in others) else flaw
+
+
+_NOTICES = ['grammars are not installed. Install them: pip install "surehold[syntax]"']
+"""What is said once in the life of a process."""
+
+
+def _first_notice() -> str:
+    return _NOTICES.pop() if _NOTICES else ""
 
 
 @cache

@@ -15,7 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-Json = dict[str, Any]
+from surehold.tools.call import Json
 
 _JSON_TYPES: dict[Any, str] = {str: "string", int: "integer", bool: "boolean", float: "number"}
 _UNSTATED_DEFAULTS = (None, "", (), False)

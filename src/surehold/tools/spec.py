@@ -19,10 +19,10 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, get_type_hint
 from pydantic import BaseModel
 
 from surehold.errors import RecoveryRequired, SureholdError
-from surehold.stores.base import Operation
-from surehold.tools.call import MODEL_CONFIG, AnswerBudget, CallContext, P, parse_arguments
+from surehold.tools.call import Answer, AnswerBudget, CallContext, Json
 from surehold.tools.details import detail_rows
-from surehold.tools.schema import Json as Json  # noqa: PLC0414 - tools and front ends take it from here
+from surehold.tools.listing import Hints
+from surehold.tools.params import MODEL_CONFIG, P, parse_arguments
 from surehold.tools.schema import params_schema, result_schema
 
 
@@ -118,49 +118,7 @@ class Wire(ABC):
         return result_schema(result)["properties"]
 
 
-Kind = Literal["read", "edit", "delete", "move", "search", "other"]
 _MAX_PATH_CHARS = 4_096
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hints:
-    """What a host may want to know before it calls."""
-
-    kind: Kind
-    title: str = ""
-    verb: str = ""
-    """First word of the title of a call, where the kind says too little."""
-    title_names_path: bool = True
-    read_only: bool = False
-    destructive: bool = False
-    idempotent: bool = False
-    always_loaded: bool = False
-    """A host that loads definitions late should show it from the start: every task needs it."""
-    loaded_when_alone: bool = False
-    """The same where no such tool is served: the host has tools of this name, which a model would take instead."""
-    atomic_argument: str = ""
-    """The argument that says whether a call is one change or several; without one it is always one."""
-    operation: Operation | None = None
-    """What the ledger calls it, when it changes files."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a call came to: plain data, ready for any front end."""
-
-    ok: bool
-    text: str
-    """For a model."""
-    data: Json
-    """The same for a program."""
-    structured: Json | None = None
-    """As much of `data` as a model is given beside the text; None for tools that only look."""
-    warnings: tuple[str, ...] = ()
-    error: SureholdError | None = None
-    bug: Exception | None = None
-    """A failure of our own after the change was written; the answer says that it was, and a front end reports the bug."""
-    content: tuple[Json, ...] = ()
-    """More for a model than text: images, audio, embedded resources, as MCP spells them."""
 
 
 R = TypeVar("R", bound=Result)
@@ -187,6 +145,9 @@ class Tool(Generic[P, R]):
     def __call__(self, context: CallContext, params: P) -> R:
         """Call it from Python, with types."""
         return self.run(context, params)
+
+    def load(self) -> Self:
+        return self
 
     @cached_property
     def input_schema(self) -> Json:

@@ -10,8 +10,7 @@ from dialects.claude.desk import numbered
 from spec.marks import requirement
 from surehold.dialects.claude.edit import edit
 from surehold.dialects.claude.write import write
-from surehold.tools.call import CallContext
-from surehold.tools.spec import Answer
+from surehold.tools.call import Answer, CallContext
 from surehold.workspace.access.permission import Approval, Approver, PermissionRequest
 from surehold.workspace.session import Session
 from surehold.workspace.settings import ReadGateSettings

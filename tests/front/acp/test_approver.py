@@ -9,9 +9,10 @@ import pytest
 
 from surehold.errors import Cancelled, PermissionRequired
 from surehold.front.acp.reporter import CancelToken, Reporter
-from surehold.front.shared.approval_queue import ApprovalQueue, run_on_loop
+from surehold.front.shared.approval_queue import ApprovalQueue
+from surehold.front.shared.event_loop import run_on_loop
 from surehold.stores.base import Call
-from surehold.tools.spec import Answer as ToolAnswer
+from surehold.tools.call import Answer as ToolAnswer
 from surehold.workspace.access.permission import Approval, PermissionRequest
 from workspaces import real_workspace
 

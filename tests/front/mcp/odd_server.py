@@ -1,6 +1,7 @@
 """Our server with tools that no sane server has: they print, hang, fail and talk too much.
 
-`python odd_server.py ROOT STATE` over standard input and output, `… http [SESSIONS [GONE_SECONDS]]` over HTTP.
+`python odd_server.py ROOT STATE` over standard input and output, `… sdk` the same through the SDK,
+`… http [SESSIONS [GONE_SECONDS]]` over HTTP.
 """
 
 import sys
@@ -12,16 +13,19 @@ from typing import Any
 from surehold.app import Settings, open_workspace
 from surehold.dialects.shared.wire import WIRE
 from surehold.front.mcp.adapter import Adapter
-from surehold.front.mcp.http import open_port, serve_http
 from surehold.front.mcp.options import HttpSettings, ServerOptions
-from surehold.front.mcp.server import BoundServer, make_server
+from surehold.front.mcp.sdk.http import open_port, serve_http
+from surehold.front.mcp.sdk.server import BoundServer, make_server
+from surehold.front.mcp.sdk.stdio import serve_through_sdk
 from surehold.front.mcp.stdio import serve_stdio
 from surehold.front.shared.stdio_lines import claim_stdio
 from surehold.text.lines import LineRanges
 from surehold.text.plan import EditPlan
 from surehold.text.rewrite import WriteText
-from surehold.tools.call import AnswerBudget, CallContext, Params, SubjectPath
-from surehold.tools.spec import Hints, Result, tool
+from surehold.tools.call import AnswerBudget, CallContext
+from surehold.tools.listing import Hints
+from surehold.tools.params import Params, SubjectPath
+from surehold.tools.spec import Result, tool
 from surehold.workspace.proposal import Absent, Proposal
 
 LOOKS = Hints(kind="other", title="Odd", read_only=True)
@@ -184,9 +188,14 @@ TOOLS = (
 def main(root: str, state: str, way: str = "", sessions: str = "1000", gone_seconds: str = "60") -> int:
     pipes = claim_stdio()
     with open_workspace(root, settings=Settings(state_dir=Path(state))) as workspace:
-        bound = make_server(CountingAdapter(workspace=workspace, tools=TOOLS, options=ServerOptions(meta=True)))
+        adapter = CountingAdapter(workspace=workspace, tools=TOOLS, options=ServerOptions(meta=True))
+        if not way:
+            return serve_stdio(adapter, pipes)
+        bound = make_server(adapter)
         try:
-            return over_http(bound, int(sessions), float(gone_seconds)) if way else serve_stdio(bound, pipes)
+            if way == "sdk":
+                return serve_through_sdk(bound, pipes)
+            return over_http(bound, int(sessions), float(gone_seconds))
         finally:
             bound.calls.wait_for_changes(30)
 

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -10,24 +10,24 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp_types import JSONRPCRequest
 
 from front.mcp.site import Site, data_of
 from spec.marks import requirement
 from surehold import Workspace
 from surehold.front.hosts.table import budget_for
 from surehold.front.mcp.adapter import Adapter
-from surehold.front.mcp.call_threads import CallThreads
+from surehold.front.mcp.json_rpc import RpcRequest, parse_line
 from surehold.front.mcp.options import ServerOptions
 from surehold.front.mcp.resources import ResourceWatcher, SavedAnswers, path_of, uri_of
 from surehold.front.mcp.results import cut_data_to_fit, cut_text_to_fit
+from surehold.front.mcp.sdk.call_threads import CallThreads
 from surehold.front.mcp.sessions import Caller, RpcError
-from surehold.front.mcp.stdio import parse_line
 from surehold.front.shared.sanitize import ensure_utf8, escape_data, has_surrogates, without_surrogates
 from surehold.library.families import tools_of
 from surehold.text.escape import escape_lines
 from surehold.text.measure import TextRoom
 from surehold.tools.call import ProgressListener
+from waiting import wait_until
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=50)
 PLAIN_DATA = st.recursive(
@@ -79,7 +79,7 @@ def test_text_for_models_has_no_steering_characters_but_line_ends_and_tabs() -> 
 def test_halves_of_characters_are_mended_and_the_rest_is_left_alone(escapes: str, content: str) -> None:
     found = parse_line(b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"x":"%s"}}' % escapes.encode())
 
-    assert isinstance(found, JSONRPCRequest)
+    assert isinstance(found, RpcRequest)
     assert (found.params or {})["x"] == content
     assert ((found.params or {}).get("_meta") == {"surehold/mended": True}) is ("\ufffd" in content)
 
@@ -87,7 +87,7 @@ def test_halves_of_characters_are_mended_and_the_rest_is_left_alone(escapes: str
 @given(st.binary(max_size=200))
 def test_no_line_can_break_the_reader(line: bytes) -> None:
     found = parse_line(line)
-    assert not isinstance(found, tuple) or all(reply.error.code == -32600 for reply in found)
+    assert not isinstance(found, tuple) or all(reply["error"]["code"] == -32600 for reply in found)
 
 
 @requirement("host:budget:by_client")
@@ -214,34 +214,23 @@ def test_a_watch_tells_only_of_changes_and_stops_when_nobody_cares() -> None:
         looked.append(uri)
         return marks[uri]
 
-    async def tell(uri: str) -> None:
-        told.append(uri)
+    watch = ResourceWatcher(mark, told.append, every=0.02)
+    for uri in ("a", "a", "b"):
+        watch.add_uri(uri)
+    marks["a"] = "2"
+    wait_until(lambda: told == ["a"], "the change was not noticed")
+    watch.drop_uri("a")
+    watch.drop_uri("b")
+    marks["a"] = "3"
+    wait_until(lambda: told == ["a", "a"], "the second change was not noticed")
+    watch.drop_uri("a")
+    wait_until(lambda: "watch-resources" not in {one.name for one in threading.enumerate()}, "it goes on checking")
+    watch.add_uri("b")
+    before = len(looked)
+    wait_until(lambda: len(looked) > before, "it does not begin again")
+    watch.close()
 
-    async def until(condition: Callable[[], bool]) -> None:
-        while not condition():  # noqa: ASYNC110 - a state to wait for
-            await anyio.sleep(0.01)
-
-    async def run() -> int:
-        watch, before = ResourceWatcher(mark, tell, every=0.02), 0
-        async with anyio.create_task_group() as group:
-            group.start_soon(watch.run_forever)
-            await watch.add_uri("a")
-            await watch.add_uri("a")
-            await watch.add_uri("b")
-            marks["a"] = "2"
-            await until(lambda: told == ["a"])
-            watch.drop_uri("a")
-            watch.drop_uri("b")
-            marks["a"] = "3"
-            await until(lambda: told == ["a", "a"])
-            watch.drop_uri("a")
-            await anyio.sleep(0.1)
-            before = len(looked)
-            await anyio.sleep(0.2)
-            group.cancel_scope.cancel()
-        return len(looked) - before
-
-    assert anyio.run(run) == 0
+    assert "a" not in looked[before:]
     assert told == ["a", "a"]
 
 

@@ -14,7 +14,8 @@ from surehold import Workspace
 from surehold.errors import PermissionRequired, StaleFile
 from surehold.front.mcp.approval import ONCE, ApprovalForm
 from surehold.front.mcp.sessions import ElicitationReply
-from surehold.front.shared.approval_queue import ApprovalQueue, PendingApproval, run_on_loop
+from surehold.front.shared.approval_queue import ApprovalQueue, PendingApproval
+from surehold.front.shared.event_loop import run_on_loop
 from surehold.stores.base import LedgerQuery
 from surehold.workspace.access.permission import Approval, PermissionRequest
 from waiting import wait_until

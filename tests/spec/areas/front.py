@@ -39,9 +39,13 @@ FRONT = (
         "The server and the library",
         "front end contract",
         {
+            "front:install:small": "`pip install surehold` brings no protocol library, decoder or grammar, and still serves stdio, commands and library.",
+            "front:install:extras": "What an extra brings is refused without it, in a sentence that names the extra and how to install it.",
+            "front:install:brackets": "Without grammars, brackets are compared, and that is said once.",
             "front:make:serve": "`make serve` keeps the real server running, as `make run` uses it.",
             "front:mcp:flags": "`surehold mcp` takes roots, `--tools`, `--http`, `--mode`, `--state-dir`, `--contract-errors` and `--lean`.",
             "front:mcp:stdio": "`surehold mcp ROOT…` speaks MCP over stdio, with logs on standard error only.",
+            "front:mcp:same_as_sdk": "Our own loop over stdio answers what the SDK's server answers: the same messages, in both eras, errors and junk included.",
             "front:mcp:http": "`--http HOST:PORT` speaks streamable HTTP.",
             "front:mcp:eras": "Both protocol eras are served: initialize (2025-06-18, 2025-11-25) and stateless 2026-07-28.",
             "front:mcp:error_planes": "Tool failures are results with `isError`; unknown tools and malformed requests are protocol errors.",

@@ -20,8 +20,10 @@ from surehold.text.escape import escape_lines, escape_text
 from surehold.text.lines import LineRanges, merge_ranges
 from surehold.text.plan import EditPlan
 from surehold.text.sanity.check import SanityCheck, SanityReport
-from surehold.tools.call import AnswerBudget, CallContext, NestedParams, Params, SubjectPath
-from surehold.tools.spec import Hints, Json, Result, tool
+from surehold.tools.call import AnswerBudget, CallContext, Json
+from surehold.tools.listing import Hints
+from surehold.tools.params import NestedParams, Params, SubjectPath
+from surehold.tools.spec import Result, tool
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.proposal import Proposal, Receipt
 

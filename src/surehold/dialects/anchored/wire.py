@@ -1,7 +1,7 @@
 """The anchored family's output: plain results, errors as `{error, message, suggested_action, details}`, and its guide for models."""
 
 from surehold.errors import LineEditError, NotEncodable, SureholdError
-from surehold.tools.schema import Json
+from surehold.tools.call import Json
 from surehold.tools.spec import Result, Wire
 
 GUIDE = """\

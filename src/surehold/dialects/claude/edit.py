@@ -12,8 +12,10 @@ from surehold.dialects.shared.params import check_text, quote_aliases
 from surehold.errors import UseNotebookEdit
 from surehold.text.plan import EditPlan
 from surehold.text.quoted.styled_edit import StyledEdit
-from surehold.tools.call import CallContext, SubjectPath
-from surehold.tools.spec import Hints, tool
+from surehold.tools.call import CallContext
+from surehold.tools.listing import Hints
+from surehold.tools.params import SubjectPath
+from surehold.tools.spec import tool
 
 _TIER_NOTES = {
     "line_endings": "The file's own line endings were kept.",

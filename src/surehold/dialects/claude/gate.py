@@ -10,7 +10,8 @@ from surehold.errors import FileTooLarge
 from surehold.stores.base import Operation
 from surehold.text.lines import LineRanges
 from surehold.text.plan import Edit, EditPlan
-from surehold.tools.call import CallContext, Params
+from surehold.tools.call import CallContext
+from surehold.tools.params import Params
 from surehold.workspace.access.read_gate import Needs, ReadGate
 from surehold.workspace.proposal import AllOf, Proposal, Receipt, Sha256
 

@@ -9,8 +9,10 @@ from surehold.dialects.claude.wire import WIRE
 from surehold.dialects.shared.listing_text import count_noun, listing_room, page_text, skipped_counts, skipped_text
 from surehold.dialects.shared.params import CamelResult
 from surehold.text.escape import escape_text
-from surehold.tools.call import AnswerBudget, CallContext, OptionalSubjectPath, Params
-from surehold.tools.spec import Hints, tool
+from surehold.tools.call import AnswerBudget, CallContext
+from surehold.tools.listing import Hints
+from surehold.tools.params import OptionalSubjectPath, Params
+from surehold.tools.spec import tool
 
 _MAX_FILES = 10_000
 

@@ -11,8 +11,10 @@ from surehold.dialects.shared.params import CamelResult
 from surehold.search.glob import is_glob
 from surehold.search.query import MatchedLine, ResultWindow, Search, SearchResult, Want
 from surehold.text.escape import escape_text
-from surehold.tools.call import AnswerBudget, CallContext, OptionalSubjectPath, Params
-from surehold.tools.spec import Hints, tool
+from surehold.tools.call import AnswerBudget, CallContext
+from surehold.tools.listing import Hints
+from surehold.tools.params import OptionalSubjectPath, Params
+from surehold.tools.spec import tool
 from surehold.workspace.finder import BUILD_DIRECTORIES, VERSION_CONTROL_DIRECTORIES
 
 OutputMode = Literal["files_with_matches", "content", "count"]

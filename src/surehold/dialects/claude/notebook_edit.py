@@ -20,8 +20,10 @@ from surehold.text.notebook.edit import CellChange, CellEdit, CellKind, CellRequ
 from surehold.text.notebook.model import read_notebook
 from surehold.text.plan import EditPlan, diff_between
 from surehold.text.snapshot import ABSENT, Snapshot
-from surehold.tools.call import AnswerBudget, CallContext, SubjectPath
-from surehold.tools.spec import Hints, Result, tool
+from surehold.tools.call import AnswerBudget, CallContext
+from surehold.tools.listing import Hints
+from surehold.tools.params import SubjectPath
+from surehold.tools.spec import Result, tool
 from surehold.workspace.proposal import Receipt
 
 _MAX_RETURNED_FILE_BYTES = 20 * 1024

@@ -11,8 +11,10 @@ from surehold.dialects.claude.read_text import RequestedRange, read_text
 from surehold.dialects.claude.wire import WIRE
 from surehold.errors import BinaryFile, FileTooLarge, ImageInvalid, InvalidArgument, NotebookInvalid, PdfInvalid
 from surehold.media.magic import HEAD_BYTES, FileKind, kind_of
-from surehold.tools.call import CallContext, Params, SubjectPath
-from surehold.tools.spec import Hints, tool
+from surehold.tools.call import CallContext
+from surehold.tools.listing import Hints
+from surehold.tools.params import Params, SubjectPath
+from surehold.tools.spec import tool
 
 _DEFAULT_LINES = 2_000
 _IMAGE_NAMES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".ico", ".avif", ".heic")

@@ -4,7 +4,7 @@ from typing import get_args
 
 from surehold import errors
 from surehold.errors import SureholdError
-from surehold.tools.schema import Json
+from surehold.tools.call import Json
 from surehold.tools.spec import Result, Wire
 
 GUIDE = """\

@@ -14,8 +14,10 @@ from surehold.errors import InvalidArgument, NotebookInvalid, NotFound, UseNoteb
 from surehold.text.notebook.model import read_notebook
 from surehold.text.rewrite import WriteText
 from surehold.text.snapshot import Snapshot
-from surehold.tools.call import CallContext, SubjectPath
-from surehold.tools.spec import Hints, tool
+from surehold.tools.call import CallContext
+from surehold.tools.listing import Hints
+from surehold.tools.params import SubjectPath
+from surehold.tools.spec import tool
 
 _ORIGINAL_BYTES = 20 * 1024
 """Larger originals are named by their hash."""

@@ -22,8 +22,9 @@ from surehold.text.escape import escape_lines, escape_text
 from surehold.text.patch.apply import FilePatch, Patch
 from surehold.text.patch.parse import parse_patch
 from surehold.text.plan import Delete
-from surehold.tools.call import AnswerBudget, CallContext
-from surehold.tools.spec import Hints, Json, tool
+from surehold.tools.call import AnswerBudget, CallContext, Json
+from surehold.tools.listing import Hints
+from surehold.tools.spec import tool
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.proposal import Absent, Exact, FileReceipt, Proof, Proposal, Receipt
 from surehold.workspace.workspace import Workspace

@@ -21,8 +21,10 @@ from surehold.dialects.shared.wire import WIRE
 from surehold.text.escape import escape_text
 from surehold.text.plan import EditOutcome
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
-from surehold.tools.call import CallContext, SubjectPath
-from surehold.tools.spec import Hints, Json, tool
+from surehold.tools.call import CallContext, Json
+from surehold.tools.listing import Hints
+from surehold.tools.params import SubjectPath
+from surehold.tools.spec import tool
 from surehold.workspace.proposal import Proposal
 
 _MAX_RANGES = 100

@@ -15,8 +15,10 @@ from surehold.dialects.shared.listing_text import (
 )
 from surehold.dialects.shared.params import CamelParams, CamelResult, CamelResultPart
 from surehold.dialects.shared.wire import WIRE
-from surehold.tools.call import AnswerBudget, CallContext, SubjectPath
-from surehold.tools.spec import Hints, tool
+from surehold.tools.call import AnswerBudget, CallContext
+from surehold.tools.listing import Hints
+from surehold.tools.params import SubjectPath
+from surehold.tools.spec import tool
 
 
 class GlobParams(CamelParams):

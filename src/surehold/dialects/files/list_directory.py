@@ -17,8 +17,10 @@ from surehold.dialects.shared.params import CamelParams, CamelResult
 from surehold.dialects.shared.wire import WIRE
 from surehold.search.query import ListedEntry
 from surehold.text.escape import escape_text
-from surehold.tools.call import AnswerBudget, CallContext, SubjectPath
-from surehold.tools.spec import Hints, tool
+from surehold.tools.call import AnswerBudget, CallContext
+from surehold.tools.listing import Hints
+from surehold.tools.params import SubjectPath
+from surehold.tools.spec import tool
 
 
 class ListParams(CamelParams):

@@ -16,8 +16,10 @@ from surehold.dialects.shared.wire import WIRE
 from surehold.errors import AlreadyExists, InvalidArgument, StaleFile
 from surehold.text.escape import escape_text
 from surehold.text.plan import Keep
-from surehold.tools.call import CallContext, DestinationPath, SubjectPath
-from surehold.tools.spec import Hints, tool
+from surehold.tools.call import CallContext
+from surehold.tools.listing import Hints
+from surehold.tools.params import DestinationPath, SubjectPath
+from surehold.tools.spec import tool
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.proposal import Proof, Proposal, Unproven
 

@@ -12,8 +12,10 @@ from surehold.dialects.shared.params import CamelParams, CamelResult, CamelResul
 from surehold.dialects.shared.wire import WIRE
 from surehold.search.query import Hit, Search
 from surehold.text.escape import escape_text
-from surehold.tools.call import AnswerBudget, CallContext, SubjectPath
-from surehold.tools.spec import Hints, tool
+from surehold.tools.call import AnswerBudget, CallContext
+from surehold.tools.listing import Hints
+from surehold.tools.params import SubjectPath
+from surehold.tools.spec import tool
 
 
 class SearchParams(CamelParams):

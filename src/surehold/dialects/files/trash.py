@@ -19,8 +19,10 @@ from surehold.dialects.shared.wire import WIRE
 from surehold.errors import InvalidArgument, NotFound
 from surehold.text.escape import escape_text
 from surehold.text.plan import Delete
-from surehold.tools.call import CallContext, OptionalSubjectPath, SubjectPath, TrashedName
-from surehold.tools.spec import Hints, tool
+from surehold.tools.call import CallContext
+from surehold.tools.listing import Hints
+from surehold.tools.params import OptionalSubjectPath, SubjectPath, TrashedName
+from surehold.tools.spec import tool
 from surehold.workspace.proposal import FileReceipt, Proposal, Receipt
 
 _TRASH_PREFIX = "trash:"

@@ -8,7 +8,8 @@ from pydantic import Field
 from surehold.dialects.shared.params import PATH_ALIASES, quote_aliases
 from surehold.text.diff import quote_name
 from surehold.text.plan import diff_of_plan
-from surehold.tools.call import AnswerBudget, Params
+from surehold.tools.call import AnswerBudget
+from surehold.tools.params import Params
 from surehold.tools.spec import Result, ResultPart
 from surehold.workspace.proposal import Receipt
 

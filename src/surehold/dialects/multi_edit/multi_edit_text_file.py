@@ -9,8 +9,10 @@ from surehold.dialects.multi_edit.wire import BRIEF, GUIDE, WIRE, ContractMessag
 from surehold.dialects.shared.params import check_text, proof_of
 from surehold.errors import InvalidArgument
 from surehold.text.quoted.edits import SequentialEdits, StringEdit
-from surehold.tools.call import AnswerBudget, CallContext, NestedParams, SubjectPath
-from surehold.tools.spec import Hints, Json, ResultPart, tool
+from surehold.tools.call import AnswerBudget, CallContext, Json
+from surehold.tools.listing import Hints
+from surehold.tools.params import NestedParams, SubjectPath
+from surehold.tools.spec import ResultPart, tool
 from surehold.workspace.proposal import Proposal
 
 

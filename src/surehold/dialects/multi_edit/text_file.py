@@ -21,8 +21,10 @@ from surehold.text.escape import escape_text
 from surehold.text.page import FilePage
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteText
-from surehold.tools.call import AnswerBudget, CallContext, Params, SubjectPath
-from surehold.tools.spec import Hints, Result, ResultPart, tool
+from surehold.tools.call import AnswerBudget, CallContext
+from surehold.tools.listing import Hints
+from surehold.tools.params import Params, SubjectPath
+from surehold.tools.spec import Result, ResultPart, tool
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.file_source import cut_page_to_fit, open_source
 from surehold.workspace.proposal import Proposal, Receipt, Seen, Unproven

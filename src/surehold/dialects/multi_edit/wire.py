@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from surehold import errors
 from surehold.errors import SureholdError
 from surehold.text.escape import preview_text
-from surehold.tools.schema import Json
+from surehold.tools.call import Json
 from surehold.tools.spec import Result, Wire
 
 GUIDE = """\

@@ -11,7 +11,8 @@ from surehold.stores.base import Operation
 from surehold.text.escape import escape_lines
 from surehold.text.measure import TextRoom
 from surehold.text.plan import DIFF_LIMIT_BYTES
-from surehold.tools.call import AnswerBudget, CallContext, NestedParams, Params
+from surehold.tools.call import AnswerBudget, CallContext
+from surehold.tools.params import NestedParams, Params
 from surehold.tools.spec import Result, ResultPart
 from surehold.workspace.proposal import Exact, Proof, Proposal, Receipt, Sha256
 

@@ -14,8 +14,10 @@ from surehold.errors import BinaryFile, InvalidArgument
 from surehold.text.anchored.rows import AnchoredLine, Quality, render_sparse
 from surehold.text.escape import escape_text
 from surehold.text.page import FilePage
-from surehold.tools.call import AnswerBudget, CallContext, SubjectPath
-from surehold.tools.spec import Hints, tool
+from surehold.tools.call import AnswerBudget, CallContext
+from surehold.tools.listing import Hints
+from surehold.tools.params import SubjectPath
+from surehold.tools.spec import tool
 from surehold.workspace.file_source import FileSource, anchored_rows, cut_page_to_fit, open_source
 
 _NO_END_LINE = 1 << 40

@@ -6,7 +6,8 @@ from typing import Any, cast
 from pydantic.alias_generators import to_camel
 
 from surehold.errors import SureholdError
-from surehold.tools.schema import Json, result_schema
+from surehold.tools.call import Json
+from surehold.tools.schema import result_schema
 from surehold.tools.spec import Result, Wire
 
 

@@ -17,8 +17,10 @@ from surehold.dialects.shared.params import (
 from surehold.dialects.shared.wire import WIRE
 from surehold.text.escape import escape_text
 from surehold.text.rewrite import WriteText
-from surehold.tools.call import CallContext, SubjectPath
-from surehold.tools.spec import Hints, tool
+from surehold.tools.call import CallContext
+from surehold.tools.listing import Hints
+from surehold.tools.params import SubjectPath
+from surehold.tools.spec import tool
 from surehold.workspace.proposal import Absent, Proposal
 
 

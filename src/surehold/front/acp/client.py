@@ -15,7 +15,7 @@ from surehold.front.shared.change_text import ChangeText, unseen_lines
 from surehold.front.shared.person import person_name
 from surehold.front.shared.sanitize import ensure_utf8
 from surehold.text.escape import escape_text
-from surehold.tools.spec import Json
+from surehold.tools.call import Json
 from surehold.workspace.access.permission import Approval, PermissionRequest
 from surehold.workspace.proposal import FileReceipt
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from surehold.front.shared.sanitize import ensure_utf8
-from surehold.tools.spec import Json, Kind
+from surehold.tools.call import Json
+from surehold.tools.listing import Kind
 
 Status = Literal["pending", "in_progress", "completed", "failed"]
 Dialect = Literal["v1", "contract"]

@@ -19,12 +19,13 @@ from surehold.front.acp.client import ClientChannel
 from surehold.front.acp.events import MAX_INPUT_BYTES, Dialect, ToolEvent, cut_texts
 from surehold.front.acp.file_diffs import preview_changes
 from surehold.front.acp.locations import call_title, changed_locations, requested_locations
-from surehold.front.shared.approval_queue import ANSWER_SECONDS, ApprovalQueue, run_on_loop
+from surehold.front.shared.approval_queue import ANSWER_SECONDS, ApprovalQueue
 from surehold.front.shared.bug_report import answer_after_bug
+from surehold.front.shared.event_loop import run_on_loop
 from surehold.front.shared.sanitize import has_surrogates, lone_surrogate_error
 from surehold.library.families import tool_named
-from surehold.tools.call import AnswerBudget, CallContext
-from surehold.tools.spec import Answer, AnyTool
+from surehold.tools.call import Answer, AnswerBudget, CallContext
+from surehold.tools.spec import AnyTool
 from surehold.workspace.access.permission import Approval, PermissionRequest
 from surehold.workspace.proposal import ChangeRecord
 from surehold.workspace.session import Session

@@ -5,9 +5,10 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
-from surehold.errors import InvalidArgument, Unavailable
+from surehold.errors import InvalidArgument, Unavailable, missing_extra
 from surehold.front.cli.command import (
     CommandContext,
     UsageError,
@@ -25,7 +26,7 @@ from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
     from surehold.front.mcp.options import HttpSettings
-    from surehold.tools.spec import Answer
+    from surehold.tools.call import Answer
 
 _DEFAULT_PORT = 8765
 _HIGHEST_PORT = 65_535
@@ -135,9 +136,9 @@ def _launch_server(context: CommandContext, args: argparse.Namespace, http: "Htt
 
 def _contract_names() -> frozenset[str]:
     """Return the tools whose contract requires protocol errors: those of one family."""
-    from surehold.library.families import tools_of
+    from surehold.library.families import list_tools
 
-    return frozenset(tool.name for tool in tools_of("multi_edit"))
+    return frozenset(tool.name for tool in list_tools("multi_edit"))
 
 
 def _given_roots(context: CommandContext, args: argparse.Namespace) -> list[str]:
@@ -210,6 +211,8 @@ def acp_command(context: CommandContext, args: argparse.Namespace) -> int:
     roots = tuple(_given_roots(context, args))
     if context.state_dir and not roots:
         raise UsageError("--state-dir is the history of one directory; name that directory as ROOT.")
+    if find_spec("acp") is None:
+        raise missing_extra("The ACP agent cannot start", "acp")
     try:
         from surehold_acp_agent.agent import AgentOptions
         from surehold_acp_agent.launch import launch_agent
@@ -289,10 +292,10 @@ def _parse_tool_arguments(text: str) -> dict[str, Any]:
     example="surehold schema --format openai",
 )
 def schema_command(context: CommandContext, args: argparse.Namespace) -> None:
-    from surehold.library.families import DEFAULT_FAMILIES, tools_of
+    from surehold.library.families import DEFAULT_FAMILIES, list_tools
     from surehold.tools.export import export_tools
 
-    context.out.print_json(export_tools(tools_of(args.tools or DEFAULT_FAMILIES), args.format))
+    context.out.print_json(export_tools(list_tools(args.tools or DEFAULT_FAMILIES), args.format))
 
 
 @command(
@@ -303,8 +306,8 @@ def schema_command(context: CommandContext, args: argparse.Namespace) -> None:
     example="surehold prompt --lean",
 )
 def prompt_command(context: CommandContext, args: argparse.Namespace) -> None:
-    from surehold.library.families import DEFAULT_FAMILIES, tools_of
+    from surehold.library.families import DEFAULT_FAMILIES, list_tools
     from surehold.tools.export import build_guidance
 
-    text = build_guidance(tools_of(args.tools or DEFAULT_FAMILIES), lean=args.lean)
+    text = build_guidance(list_tools(args.tools or DEFAULT_FAMILIES), lean=args.lean)
     context.print_outcome(text, prompt=text)

@@ -1,1 +1,1 @@
-"""The MCP server: an adapter of plain data, and a thin binding to the SDK."""
+"""The MCP server: an adapter of plain data, our own loop over stdio, and a binding to the SDK for HTTP."""

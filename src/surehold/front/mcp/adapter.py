@@ -8,7 +8,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from surehold.errors import InvalidArgument, OutsideWorkspace, PermissionDenied, SureholdError
 from surehold.front.hosts.table import budget_for
@@ -28,18 +28,21 @@ from surehold.front.shared.approval_queue import ApprovalQueue
 from surehold.front.shared.bug_report import answer_after_bug
 from surehold.front.shared.sanitize import ensure_utf8, has_surrogates, lone_surrogate_error, without_surrogates
 from surehold.text.measure import TextRoom
-from surehold.tools.call import AnswerBudget, CallContext
+from surehold.tools.call import Answer, AnswerBudget, CallContext, Json
 from surehold.tools.export import build_guidance, mcp_tool
-from surehold.tools.spec import Answer, AnyTool, Json, Tool
+from surehold.tools.listing import ListedTool
 from surehold.workspace.current_server import CurrentServer
 from surehold.workspace.proposal import ChangeRecord
 from surehold.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from surehold.tools.spec import AnyTool
 
 _MAX_RESULT_CHARS = 200_000
 """Up to here a host that files large results away leaves ours alone: they are paged already."""
 
 
-def tools_to_load(served: Iterable[AnyTool], named: frozenset[str]) -> frozenset[str]:
+def tools_to_load(served: Iterable[ListedTool], named: frozenset[str]) -> frozenset[str]:
     """Return the tools that a host which loads definitions late should load at once: named ones, and what every task needs."""
     tools = tuple(served)
     usual = {one.name for one in tools if one.hints.always_loaded}
@@ -47,7 +50,7 @@ def tools_to_load(served: Iterable[AnyTool], named: frozenset[str]) -> frozenset
     return frozenset(one.name for one in tools) if ALL_TOOLS in named else named | (usual or alone)
 
 
-def check_tools_to_load(named: frozenset[str], served: Sequence[AnyTool]) -> None:
+def check_tools_to_load(named: frozenset[str], served: Sequence[ListedTool]) -> None:
     """Refuse the name of a tool that is not served."""
     names = [one.name for one in served]
     if unknown := sorted(named - {*names, ALL_TOOLS}):
@@ -56,7 +59,7 @@ def check_tools_to_load(named: frozenset[str], served: Sequence[AnyTool]) -> Non
         )
 
 
-def tool_entry(tool: Tool[Any, Any], *, lean: bool = False, always_load: bool = False) -> Json:
+def tool_entry(tool: ListedTool, *, lean: bool = False, always_load: bool = False) -> Json:
     """Return one tool as `tools/list` spells it, with what single hosts want to know."""
     entry = mcp_tool(tool)
     if lean:
@@ -101,7 +104,7 @@ class Adapter:
         self,
         *,
         workspace: Workspace,
-        tools: Sequence[AnyTool],
+        tools: Sequence[ListedTool],
         options: ServerOptions | None = None,
         resources: Sequence[ResourceProvider] = (),
         prompts: Sequence[Prompt] = (),
@@ -169,10 +172,15 @@ class Adapter:
         """Tell whether a call of this tool may write, and so must not be given up half-way."""
         return name in self._tools and not self._tools[name].hints.read_only
 
+    def load_tool(self, name: str) -> None:
+        """Import a tool, if it is not yet."""
+        if name in self._tools:
+            self._tools[name].load()
+
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None, caller: Caller) -> Json:
-        tool = self._tools.get(name)
-        if tool is None:
+        if name not in self._tools:
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {ensure_utf8(name[:100])}", {"tools": list(self._tools)})
+        tool = self._tools[name].load()
         given = dict(arguments or {})
         handle = "" if _SESSION_ARGUMENT in tool.params.known_names() else str(given.pop(_SESSION_ARGUMENT, "") or "")
         budget = self._budget_for(caller)
@@ -293,7 +301,9 @@ class Adapter:
         return {"description": prompt.description, "messages": ensure_utf8(list(prompt.render(arguments or {})))}
 
 
-def _run_tool(tool: AnyTool, context: CallContext, arguments: Json, record: ChangeRecord, *, repaired: bool) -> Answer:
+def _run_tool(
+    tool: "AnyTool", context: CallContext, arguments: Json, record: ChangeRecord, *, repaired: bool
+) -> Answer:
     if repaired or has_surrogates(arguments):
         arguments = without_surrogates(arguments)
         if not tool.hints.read_only:

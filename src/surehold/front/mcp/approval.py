@@ -15,21 +15,33 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 from surehold.errors import PermissionRequired
+from surehold.front.mcp.protocol import CONNECTION_CLOSED
+from surehold.front.mcp.request_shapes import is_elicitation_result
 from surehold.front.mcp.results import KeepText
-from surehold.front.mcp.sessions import INVALID_PARAMS, Caller, CallerSession, ElicitationReply, RpcError, ShowForm
+from surehold.front.mcp.sessions import (
+    INVALID_PARAMS,
+    Caller,
+    CallerSession,
+    ElicitationReply,
+    RoundInput,
+    RpcError,
+    ShowForm,
+)
 from surehold.front.shared.approval_queue import (
     ApprovalQueue,
     Decision,
     PendingApproval,
     approval_for,
     cannot_show_error,
+    client_gone_error,
 )
 from surehold.front.shared.change_text import ChangeText, TextRow, TextView, unseen_lines
 from surehold.front.shared.sanitize import ensure_utf8
 from surehold.text.escape import escape_text, preview_text
-from surehold.tools.spec import Json
+from surehold.tools.call import Json
 from surehold.workspace.access.permission import Approval, Approver, PermissionRequest
 
 ONCE, ALWAYS, REFUSE = "allow once", "allow all in this session", "refuse"
@@ -240,3 +252,26 @@ def _edited_contents(reply: ElicitationReply, request: PermissionRequest) -> Map
     one = request.files[0]
     ends = one.plan.after.data.endswith((b"\n", b"\r")) and not content.endswith(("\n", "\r"))
     return {one.path: content + "\n" if ends else content}  # a last line break can hardly be typed into a form
+
+
+def round_input(params: Json) -> RoundInput:
+    """Return what a call of the stateless era brings along."""
+    given = cast("Json", params.get("inputResponses") or {})
+    replies = {key: _reply_from(one) for key, one in given.items() if is_elicitation_result(one)}
+    return RoundInput(state=params.get("requestState") or "", replies=replies)
+
+
+def elicitation_reply(result: Json | None, error: Json | None) -> ElicitationReply:
+    """Return the reply of a client that was shown a form; raise when it could not show it."""
+    if error is not None:
+        if error["code"] == CONNECTION_CLOSED:
+            raise client_gone_error()
+        raise PermissionRequired("The client could not ask for approval.", cause=error["message"])
+    if not is_elicitation_result(result):
+        cause = "its answer does not follow the protocol"
+        raise PermissionRequired("The client could not ask for approval.", cause=cause)
+    return _reply_from(cast("Json", result))
+
+
+def _reply_from(result: Json) -> ElicitationReply:
+    return ElicitationReply(action=result["action"], content=result.get("content") or {})

@@ -11,11 +11,8 @@ import secrets
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
-
-import anyio
-import anyio.to_thread
 
 from surehold.disk.base import Target
 from surehold.errors import FileTooLarge, NotAFile, NotFound
@@ -24,7 +21,7 @@ from surehold.search.query import ListedEntry
 from surehold.stores.base import Entry, LedgerQuery
 from surehold.text.escape import escape_lines
 from surehold.text.measure import TextRoom
-from surehold.tools.spec import Json
+from surehold.tools.call import Json
 from surehold.workspace.workspace import Workspace
 
 _FROM = "?from="
@@ -297,43 +294,56 @@ POLL_SECONDS = 0.5
 
 
 class ResourceWatcher:
-    """Checks the resources that clients subscribed to; does nothing when there are none."""
+    """Checks the resources that clients subscribed to, in a thread that exists while there are any."""
 
     def __init__(
-        self, mark: Callable[[str], str], notify: Callable[[str], Awaitable[None]], *, every: float = POLL_SECONDS
+        self, mark: Callable[[str], str], notify: Callable[[str], None], *, every: float = POLL_SECONDS
     ) -> None:
+        """`notify` is called in that thread."""
         self._mark = mark
         self._notify = notify
         self._every = every
         self._wanted = Counter[str]()
         self._marks = dict[str, str]()
-        self._wake = anyio.Event()
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._thread: threading.Thread | None = None
 
-    async def add_uri(self, uri: str) -> None:
+    def add_uri(self, uri: str) -> None:
         """Begin to check a resource, against what it is now."""
-        if uri not in self._marks:
-            self._marks[uri] = await anyio.to_thread.run_sync(self._mark, uri)
-        self._wanted[uri] += 1
-        self._wake.set()
+        mark = self._marks.get(uri) or self._mark(uri)
+        with self._lock:
+            self._marks.setdefault(uri, mark)
+            self._wanted[uri] += 1
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._check_while_wanted, name="watch-resources", daemon=True)
+                self._thread.start()
 
     def drop_uri(self, uri: str) -> None:
         """Stop checking it when no other client subscribed to it."""
-        self._wanted[uri] -= 1
-        if self._wanted[uri] <= 0:
-            del self._wanted[uri]
-            self._marks.pop(uri, None)
+        with self._lock:
+            self._wanted[uri] -= 1
+            if self._wanted[uri] <= 0:
+                del self._wanted[uri]
+                self._marks.pop(uri, None)
 
-    async def run_forever(self) -> None:
-        while True:
-            if not self._wanted:
-                self._wake = anyio.Event()
-                await self._wake.wait()
-            await anyio.sleep(self._every)
-            for uri in list(self._wanted):
-                await self._check_uri(uri)
+    def close(self) -> None:
+        self._closed.set()
 
-    async def _check_uri(self, uri: str) -> None:
-        mark = await anyio.to_thread.run_sync(self._mark, uri, abandon_on_cancel=True)
-        if uri in self._wanted and mark != self._marks.get(uri):
+    def _check_while_wanted(self) -> None:
+        while not self._closed.wait(self._every):
+            with self._lock:
+                wanted = list(self._wanted)
+                if not wanted:
+                    self._thread = None
+                    return
+            for uri in wanted:
+                self._check_uri(uri)
+
+    def _check_uri(self, uri: str) -> None:
+        mark = self._mark(uri)
+        with self._lock:
+            if uri not in self._wanted or mark == self._marks.get(uri):
+                return
             self._marks[uri] = mark
-            await self._notify(uri)
+        self._notify(uri)

@@ -14,8 +14,8 @@ from typing import Any, cast
 from surehold.front.shared.sanitize import encode_json, ensure_utf8, escape_data
 from surehold.text.escape import escape_lines
 from surehold.text.measure import TextRoom
-from surehold.tools.call import AnswerBudget, Params
-from surehold.tools.spec import Answer, Json, Result, Tool
+from surehold.tools.call import Answer, AnswerBudget, Json
+from surehold.tools.listing import ListedTool
 
 RESULT_KEY = "surehold/result"
 """Where the data is, and the experimental capability of a client that asks for it."""
@@ -41,7 +41,7 @@ class ResultOptions:
     """Put the data for programs into `_meta`."""
 
 
-def tool_result(tool: Tool[Params, Result], answer: Answer, *, options: ResultOptions) -> Json:
+def tool_result(tool: ListedTool, answer: Answer, *, options: ResultOptions) -> Json:
     budget = options.budget
     text = ensure_utf8(answer.text) if tool.hints.read_only else escape_lines(answer.text)
     encoded = encode_json(answer.data)

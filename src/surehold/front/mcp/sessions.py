@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from surehold.errors import InvalidArgument
-from surehold.tools.call import ProgressListener, ignore_progress
-from surehold.tools.spec import Json
+from surehold.front.mcp.results import CALL_ID_KEY, REPAIRED_KEY, SESSION_KEY
+from surehold.tools.call import Json, ProgressListener, ignore_progress
 from surehold.workspace.access.permission import Approval
 from surehold.workspace.current_server import CurrentServer
 from surehold.workspace.session import Session
@@ -94,6 +94,15 @@ class Caller:
     """It is a program that reads `_meta["surehold/result"]`."""
     round: RoundInput | None = None
     """What this call brings along when questions are answered between two calls; None when the client cannot do that."""
+
+
+def facts_in_meta(meta: Mapping[str, Any]) -> Json:
+    """Return what the `_meta` of a request says, as fields of its `Caller`."""
+    return {
+        "handle": str(meta.get(SESSION_KEY) or ""),
+        "call_id": str(meta.get(CALL_ID_KEY) or ""),
+        "repaired": bool(meta.get(REPAIRED_KEY)),
+    }
 
 
 NEW_SESSION = "new"

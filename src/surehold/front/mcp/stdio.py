@@ -1,180 +1,194 @@
-"""Serves MCP over standard input and output.
+"""Serves MCP over standard input and output, without a protocol library.
 
 1. While it serves, descriptor 0 is empty and descriptor 1 is standard error: what a library prints never reaches the
    client.
-2. A client that neither reads nor disconnects cannot keep the server from ending.
-3. It ends when the client closes its end, or on SIGTERM, SIGINT, SIGHUP or SIGQUIT. Running calls get a moment; changes get as long as
-   they need.
-4. Some hosts send half of a character as an escape. The SDK's parser refuses such a line, and the client would wait
-   forever; so lone surrogates become U+FFFD, and the request says that it was repaired.
+2. One thread reads, others work. Whoever has a message sends it, and none of them waits for the client to read it.
+3. A client that neither reads nor disconnects cannot keep the server from ending.
+4. It ends when the client closes its end, or on SIGTERM, SIGINT, SIGHUP or SIGQUIT. Running calls get a moment; changes get
+   as long as they need.
 """
 
-import json
-import re
-from contextlib import suppress
-from typing import Any, cast
+import os
+import queue
+import select
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable
+from types import FrameType
+from typing import TYPE_CHECKING
 
-import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from mcp.shared.message import SessionMessage
-from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCRequest, jsonrpc_message_adapter
-from pydantic import ValidationError
+from surehold.front.mcp.connection import ClientConnection
+from surehold.front.mcp.json_rpc import encode_message, parse_line
+from surehold.front.shared.stdio_lines import LineSplitter, OutgoingEnd, StdioDescriptors, read_chunk, write_all
 
-from surehold.front.mcp.results import REPAIRED_KEY
-from surehold.front.mcp.server import BoundServer, ShutdownSignals
-from surehold.front.shared.sanitize import ensure_utf8
-from surehold.front.shared.stdio_lines import StdioDescriptors, StdioLines
-from surehold.tools.spec import Json
+if TYPE_CHECKING:
+    from surehold.front.mcp.adapter import Adapter
+    from surehold.front.mcp.json_rpc import Json
 
-_SURROGATE_ESCAPES = re.compile(
-    rb"\\\\"  # a backslash that is content
-    rb"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a whole pair
-    rb"|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
-)
-_INVALID_REQUEST = -32600
-_MAX_DIGITS = 4_000
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
-
-
-def parse_line(line: bytes) -> JSONRPCMessage | tuple[JSONRPCError, ...]:
-    """Return the message in a line; if it has none, what to answer at once."""
-    try:
-        return jsonrpc_message_adapter.validate_json(line, by_name=False)
-    except ValidationError:
-        return _repair_line(line) or _error_replies(line)
-
-
-def _repair_line(line: bytes) -> JSONRPCMessage | None:
-    whole, halves = _SURROGATE_ESCAPES.subn(lambda match: b"\\ufffd" if match["half"] else match[0], line)
-    if not halves or whole == line:
-        return None
-    try:
-        message = jsonrpc_message_adapter.validate_json(whole, by_name=False)
-    except ValidationError:
-        return None
-    if isinstance(message, JSONRPCRequest) and message.params is not None:
-        meta = message.params.get("_meta")
-        known = cast("dict[str, Any]", meta) if isinstance(meta, dict) else {}
-        message.params["_meta"] = {**known, REPAIRED_KEY: True}
-    return message
-
-
-def _parse_number(digits: str) -> int | float:
-    """Read a number of any length; Python refuses very long ones, and the client would wait for an answer."""
-    return int(digits) if len(digits) <= _MAX_DIGITS else float("inf")
-
-
-def _error_replies(line: bytes) -> tuple[JSONRPCError, ...]:
-    """Return an error for every request in a line that is a batch or malformed: the client may wait for an answer."""
-    try:
-        found = json.loads(line, parse_int=_parse_number)
-    except (ValueError, RecursionError):
-        found = _outermost_members(line)
-    batch = isinstance(found, list)
-    why = "Send one message per line; batches are not served." if batch else "This is not a JSON-RPC 2.0 request."
-    requests = cast("list[Any]", found) if batch else [found]
-    objects = [cast("dict[str, Any]", one) for one in requests if isinstance(one, dict)]
-    ids = [one["id"] for one in objects if "method" in one and type(one.get("id")) in {int, str}]
-    error = ErrorData(code=_INVALID_REQUEST, message=why)
-    return tuple(JSONRPCError(jsonrpc="2.0", id=each, error=error) for each in ids)
-
-
-def _outermost_members(line: bytes) -> Json:
-    """Return the plain members of an object that cannot be parsed: what is nested too deep, or cut off, has an id too."""
-    members, depth, key = dict[str, Any](), 0, b""
-    for token in _TOKEN.findall(line):
-        if token in b"{[":
-            depth += 1
-        elif token in b"}]":
-            depth -= 1
-        elif depth == 1 and token not in b":,":
-            if key:
-                with suppress(ValueError):
-                    members[json.loads(key)] = json.loads(token, parse_int=_parse_number)
-            key = b"" if key else token
-        if depth == 1 and token == b",":
-            key = b""
-    return members
-
-
+_INTERRUPTED_EXIT_CODE = 130
+_ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 _GRACE_SECONDS = 1.0
 """Seconds that running reads still get when the server ends."""
 _FLUSH_SECONDS = 2.0
-_SETTLE_SECONDS = 0.05
-"""Seconds until everything that was read has been handed on."""
+_CHANGE_WAIT_SECONDS = 30.0
+"""Seconds that changes get whose client has left."""
+_MAX_THREADS = 48
+"""More than calls can wait for approval: the others go on."""
 
 
-def serve_stdio(bound: BoundServer, pipes: StdioDescriptors) -> int:
+def serve_stdio(adapter: "Adapter", pipes: StdioDescriptors) -> int:
     """Serve one client until it leaves; return the exit code."""
-    return anyio.run(_serve_client, bound, pipes)
-
-
-async def _serve_client(bound: BoundServer, pipes: StdioDescriptors) -> int:
-    ending, lines = ShutdownSignals(), StdioLines(pipes.incoming, pipes.outgoing)
-    incoming, to_read = anyio.create_memory_object_stream[SessionMessage | Exception]()
-    to_write, outgoing = anyio.create_memory_object_stream[SessionMessage]()
-    async with anyio.create_task_group() as group:
-        written = anyio.Event()
-        group.start_soon(ending.watch_signals)
-        group.start_soon(_write_messages, lines, outgoing, written, ending)
-        group.start_soon(_read_messages, lines, incoming, to_write.clone(), bound, ending)
-        await bound.server.run(to_read, to_write, bound.server.create_initialization_options())
-        with anyio.move_on_after(_FLUSH_SECONDS):
-            await written.wait()
-        group.cancel_scope.cancel()
+    ending = EndingBell()
+    sender = LineSender(OutgoingEnd(pipes.outgoing), when_gone=ending.ring)
+    connection = ClientConnection(adapter, send=sender.send_message, start=WorkerThreads().start)
+    try:
+        _read_until_end(pipes.incoming, connection, sender, ending)
+        connection.finish_calls(_GRACE_SECONDS, has_reader=sender.has_reader)
+        connection.close()
+        sender.flush(_FLUSH_SECONDS)
+    finally:
+        connection.wait_for_changes(_CHANGE_WAIT_SECONDS)
+        ending.close()
     return ending.code
 
 
-async def _read_messages(
-    lines: StdioLines,
-    incoming: MemoryObjectSendStream[SessionMessage | Exception],
-    replies: MemoryObjectSendStream[SessionMessage],
-    bound: BoundServer,
-    ending: ShutdownSignals,
-) -> None:
-    async with incoming, replies:
-        async with anyio.create_task_group() as group:
-            group.start_soon(ending.cancel_when_asked, group.cancel_scope)
-            async for line in lines.read_lines():
-                found = parse_line(line)
-                if not isinstance(found, tuple):
-                    await incoming.send(SessionMessage(found))
-                    continue
-                for reply in found:
-                    await replies.send(SessionMessage(reply))
-            group.cancel_scope.cancel()
-        await _finish_calls(lines, bound)
+def _read_until_end(incoming: int, connection: ClientConnection, sender: "LineSender", ending: "EndingBell") -> None:
+    splitter, poll = LineSplitter(), select.poll()
+    poll.register(incoming, select.POLLIN)
+    poll.register(ending.descriptor, select.POLLIN)
+    while True:
+        if any(ready == ending.descriptor for ready, _ in poll.poll()):
+            return
+        chunk = read_chunk(incoming)
+        for line in splitter.split_chunk(chunk) if chunk else (splitter.last_line(),):
+            _take_line(line, connection, sender)
+        if not chunk:
+            return
 
 
-async def _finish_calls(lines: StdioLines, bound: BoundServer) -> None:
-    """Let calls end whose answers the client still reads; open questions are withdrawn."""
-    await anyio.sleep(_SETTLE_SECONDS)
-    bound.approvals.close()
-    end = anyio.current_time() + _GRACE_SECONDS
-    while bound.calls.under_way and lines.has_reader and (bound.calls.is_changing or anyio.current_time() < end):  # noqa: ASYNC110 - three things to wait for
-        await anyio.sleep(_SETTLE_SECONDS)
-    bound.listening.close()
-    await anyio.sleep(_SETTLE_SECONDS)
+def _take_line(line: bytes, connection: ClientConnection, sender: "LineSender") -> None:
+    found = parse_line(line)
+    if not isinstance(found, tuple):
+        connection.take_message(found)
+        return
+    for reply in found:
+        sender.send_message(reply)
 
 
-async def _write_messages(
-    lines: StdioLines,
-    outgoing: MemoryObjectReceiveStream[SessionMessage],
-    written: anyio.Event,
-    ending: ShutdownSignals,
-) -> None:
-    try:
-        async with outgoing:
-            async for message in outgoing:
-                await lines.write_line(_encode_message(message.message))
-    except OSError:  # the client has left
-        ending.asked.set()
-    finally:
-        written.set()
+class EndingBell:
+    """Wakes the reading thread when the server must end. A second signal ends it at once, which is safe for every file."""
+
+    def __init__(self) -> None:
+        self.code = 0
+        self._asked = False
+        self.descriptor, self._other_end = os.pipe()
+        os.set_blocking(self._other_end, False)
+        self._before = {
+            number: signal.signal(number, self._take_signal)
+            for number in _ENDING_SIGNALS
+            if signal.getsignal(number) != signal.SIG_IGN  # as under nohup
+        }
+
+    def ring(self) -> None:
+        os.write(self._other_end, b"!")
+
+    def close(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _take_signal(self, number: int, _: FrameType | None) -> None:
+        if self._asked:
+            os._exit(128 + number)
+        self._asked = True
+        self.code = _INTERRUPTED_EXIT_CODE if number == signal.SIGINT else 0
+        self.ring()
 
 
-def _encode_message(message: JSONRPCMessage) -> bytes:
-    try:
-        return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
-    except ValueError:  # a lone surrogate in a message of the SDK, which repeats the client's text
-        return json.dumps(ensure_utf8(message.model_dump(by_alias=True, exclude_unset=True))).encode()
+class LineSender:
+    """The one writer: sends messages in the order in which they come, and lets no one wait for the client."""
+
+    def __init__(self, end: OutgoingEnd, *, when_gone: Callable[[], None]) -> None:
+        self._end = end
+        self._when_gone = when_gone
+        self._unsent = deque[bytes]()
+        self._changed = threading.Condition()
+        self._is_gone = False
+        self._thread: threading.Thread | None = None
+
+    def send_message(self, message: "Json") -> None:
+        """Send it now if the pipe takes it, else leave it to a thread."""
+        line = encode_message(message) + b"\n"
+        with self._changed:
+            if self._is_gone:
+                return
+            if self._unsent or not self._end.can_write_now(len(line)):
+                self._leave_to_thread(line)
+                return
+            is_written = self._write(line)
+        if not is_written:
+            self._when_gone()
+
+    def has_reader(self) -> bool:
+        return self._end.has_reader
+
+    def flush(self, seconds: float) -> None:
+        """Wait until everything has left, but not longer than this."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._unsent or self._is_gone, seconds)
+
+    def _leave_to_thread(self, line: bytes) -> None:
+        self._unsent.append(line)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._send_unsent, daemon=True)
+            self._thread.start()
+        self._changed.notify_all()
+
+    def _send_unsent(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._unsent)
+                line = self._unsent[0]
+            is_written = self._write(line)
+            with self._changed:
+                self._unsent.popleft()  # only now: what comes in between must come after it
+                self._changed.notify_all()
+            if not is_written:
+                self._when_gone()
+                return
+
+    def _write(self, data: bytes) -> bool:
+        try:
+            write_all(self._end.descriptor, data)
+        except OSError:  # the client has left
+            self._is_gone = True
+        return not self._is_gone
+
+
+class WorkerThreads:
+    """Does things at once in other threads; the program ends without waiting for them."""
+
+    def __init__(self, limit: int = _MAX_THREADS) -> None:
+        self._limit = limit
+        self._work = queue.SimpleQueue[Callable[[], None]]()
+        self._lock = threading.Lock()
+        self._threads = 0
+        self._idle = 0
+        """Threads without work; negative while work waits for a thread."""
+
+    def start(self, work: Callable[[], None]) -> None:
+        with self._lock:
+            self._idle -= 1
+            is_short = self._idle < 0 and self._threads < self._limit
+            if is_short:
+                self._threads += 1
+                self._idle += 1
+        self._work.put(work)
+        if is_short:
+            threading.Thread(target=self._run, name=f"call-{self._threads}", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            self._work.get()()
+            with self._lock:
+                self._idle += 1

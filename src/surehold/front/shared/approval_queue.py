@@ -11,17 +11,16 @@
    One that is dropped, or whose answer never comes, is told to the ledger.
 """
 
-import asyncio
 import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Literal
 
 from surehold.errors import Cancelled, NotFound, PermissionRequired, StaleFile, SureholdError
 from surehold.front.shared.change_text import ChangeText, TextView
@@ -58,15 +57,6 @@ def approval_for(
         return Approval(allowed=True, always=always, contents=contents or {}, note=note, where=where, who=who)
     note = note or ("" if decision == "refuse" else "the answer contained no decision")
     return Approval(allowed=False, note=note, where=where, who=who)
-
-
-def run_on_loop(question: Coroutine[Any, Any, Approval], loop: asyncio.AbstractEventLoop) -> Future[Approval]:
-    """Ask by a coroutine of an event loop, from another thread."""
-    try:
-        return asyncio.run_coroutine_threadsafe(question, loop)
-    except RuntimeError:  # the loop has ended
-        question.close()
-        raise client_gone_error() from None
 
 
 def client_gone_error() -> PermissionRequired:

@@ -11,7 +11,8 @@ from surehold import __version__
 from surehold.errors import SureholdError
 
 if TYPE_CHECKING:
-    from surehold.tools.spec import Answer, AnyTool
+    from surehold.tools.call import Answer
+    from surehold.tools.spec import AnyTool
     from surehold.workspace.proposal import ChangeRecord
 
 

@@ -1,22 +1,16 @@
-"""Claims standard input and output for the client, and carries lines over them in both directions.
+"""Claims standard input and output for the client, and reads and writes lines of any length.
 
-1. After `claim_stdio`, descriptor 0 is empty and descriptor 1 is standard error: what a library prints never reaches
-   the client.
-2. Reading and writing happen in two daemon threads; the event loop never blocks on them, and shutdown never waits for
-   them.
+After `claim_stdio`, descriptor 0 is empty and descriptor 1 is standard error: what a library prints never reaches the
+client.
 """
 
-import asyncio
 import fcntl
 import os
-import queue
 import select
 import stat
 import sys
 import termios
-import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from surehold.errors import InvalidArgument
@@ -47,102 +41,75 @@ def claim_stdio() -> StdioDescriptors:
 
 
 _CHUNK_BYTES = 1 << 16
-_MAX_LINES_AHEAD = 16
 _MAX_DIRECT_BYTES = 1 << 15
-"""What an empty pipe takes without blocking."""
+"""What an empty pipe or socket takes without blocking."""
 
 
-class StdioLines:
-    """Reads lines from one descriptor, and writes lines to another."""
+class LineSplitter:
+    """Cuts what arrives in pieces into lines of any length."""
 
-    def __init__(self, incoming: int, outgoing: int) -> None:
-        self._incoming, self._outgoing = incoming, outgoing
-        self._is_pipe = stat.S_ISFIFO(os.fstat(outgoing).st_mode)
-        self._loop = asyncio.get_running_loop()
-        self._read = asyncio.Queue[bytes | None]()
-        self._room = threading.Semaphore(_MAX_LINES_AHEAD)
-        self._to_write = queue.SimpleQueue[tuple[bytes, asyncio.Future[None]]]()
-        for work in (self._read_loop, self._write_loop):
-            threading.Thread(target=work, daemon=True).start()
+    def __init__(self) -> None:
+        self._pieces = list[bytes]()
 
-    async def read_lines(self) -> AsyncIterator[bytes]:
-        """Yield lines until the other side closes its end."""
-        while (line := await self._read.get()) is not None:
-            self._room.release()
-            yield line
+    def split_chunk(self, chunk: bytes) -> list[bytes]:
+        """Return the lines that this piece completes."""
+        first, *others = chunk.split(b"\n")
+        if not others:
+            self._pieces.append(first)
+            return []
+        lines = [b"".join((*self._pieces, first)), *others]
+        self._pieces = [lines.pop()]
+        return lines
 
-    async def write_line(self, line: bytes) -> None:
-        """Write a line, and return when it has left; `OSError` when the reader has left."""
-        line += b"\n"
-        if self._can_write_now(len(line)):
-            _write_all(self._outgoing, line)
-            return
-        done = self._loop.create_future()
-        self._to_write.put((line, done))
-        await done
-
-    @property
-    def has_reader(self) -> bool:
-        poll = select.poll()
-        poll.register(self._outgoing, 0)
-        return not any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
-
-    def _can_write_now(self, count: int) -> bool:
-        """Tell whether so many bytes can be written without waiting; the thread is for the rest."""
-        if count > _MAX_DIRECT_BYTES or not self._is_pipe:
-            return False
-        unread = fcntl.ioctl(self._outgoing, termios.FIONREAD, bytes(4))
-        return not any(unread)
-
-    def _read_loop(self) -> None:
-        with suppress(RuntimeError):  # the loop has ended
-            for line in _split_lines(self._incoming):
-                self._room.acquire()
-                self._loop.call_soon_threadsafe(self._read.put_nowait, line)
-            self._loop.call_soon_threadsafe(self._read.put_nowait, None)
-
-    def _write_loop(self) -> None:
-        with suppress(RuntimeError):  # the loop has ended
-            while True:
-                line, done = self._to_write.get()
-                trouble: OSError | None = None
-                try:
-                    _write_all(self._outgoing, line)
-                except OSError as error:
-                    trouble = error
-                self._loop.call_soon_threadsafe(_settle_write, done, trouble)
+    def last_line(self) -> bytes:
+        """Return what came after the last line end."""
+        return b"".join(self._pieces)
 
 
-def _settle_write(done: "asyncio.Future[None]", trouble: OSError | None) -> None:
-    if done.done():
-        return
-    if trouble is None:
-        done.set_result(None)
-    else:
-        done.set_exception(trouble)
+def read_chunk(descriptor: int) -> bytes:
+    """Return what has arrived; nothing when the other side has closed its end."""
+    try:
+        return os.read(descriptor, _CHUNK_BYTES)
+    except OSError:
+        return b""
 
 
-def _split_lines(descriptor: int) -> Iterator[bytes]:
-    """Yield the lines of a descriptor, of any length; the last one may lack its end."""
-    pieces = list[bytes]()
-    while True:
-        try:
-            chunk = os.read(descriptor, _CHUNK_BYTES)
-        except OSError:
-            chunk = b""
-        if not chunk:
-            break
-        *whole, rest = chunk.split(b"\n")
-        for line in whole:
-            yield b"".join((*pieces, line))
-            pieces.clear()
-        if rest:
-            pieces.append(rest)
-    if pieces:
-        yield b"".join(pieces)
+def read_lines(descriptor: int) -> Iterator[bytes]:
+    """Yield the lines of a descriptor; the last one may lack its end."""
+    splitter = LineSplitter()
+    while chunk := read_chunk(descriptor):
+        yield from splitter.split_chunk(chunk)
+    if rest := splitter.last_line():
+        yield rest
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes) -> None:
     left = memoryview(data)
     while left:
         left = left[os.write(descriptor, left) :]
+
+
+class OutgoingEnd:
+    """The descriptor on which a client listens, and what can be known about it without writing."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        kind = os.fstat(descriptor).st_mode
+        self._is_pipe, self._is_socket = stat.S_ISFIFO(kind), stat.S_ISSOCK(kind)
+
+    @property
+    def has_reader(self) -> bool:
+        return not self._events(0) & (select.POLLERR | select.POLLHUP)
+
+    def can_write_now(self, count: int) -> bool:
+        """Tell whether so many bytes can be written without waiting."""
+        if count > _MAX_DIRECT_BYTES:
+            return False
+        if self._is_pipe:
+            return not any(fcntl.ioctl(self.descriptor, termios.FIONREAD, bytes(4)))
+        return self._is_socket and self._events(select.POLLOUT) == select.POLLOUT
+
+    def _events(self, wanted: int) -> int:
+        poll = select.poll()
+        poll.register(self.descriptor, wanted)
+        return sum(event for _, event in poll.poll(0))

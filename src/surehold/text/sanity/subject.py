@@ -65,6 +65,9 @@ class UnparsedText:
     """A parser gave up before it could say anything."""
 
     reason: str
+    """Why; empty when that was said before."""
+    by_brackets: bool = False
+    """There is no parser at all, so the brackets are compared as for a language without one."""
 
 
 class SyntaxParser(Protocol):

@@ -168,12 +168,19 @@ def _parse_finding(
         past = reading.find_flaw(subject.before)
         if isinstance(past, SyntaxFlaw):
             continue
-        unread = next((answer for answer in (past, flaw) if isinstance(answer, UnparsedText)), None)
-        if unread is not None:
-            return _unchecked_finding(f"the syntax was not checked: {unread.reason}")
+        unread = [answer for answer in (past, flaw) if isinstance(answer, UnparsedText)]
+        if any(answer.by_brackets for answer in unread):
+            return _balance_finding(subject, lexis) or _bracket_notice(unread)
+        if unread:
+            return _unchecked_finding(f"the syntax was not checked: {unread[0].reason}")
         return _regression_finding(subject, reading, flaw, lexis) if isinstance(flaw, SyntaxFlaw) else None
     name = readings[0].name
     return _unchecked_finding(f"the file was not valid {name} before this edit, so its syntax was not checked")
+
+
+def _bracket_notice(unread: Sequence[UnparsedText]) -> SanityFinding | None:
+    reason = next((answer.reason for answer in unread if answer.reason), "")
+    return _unchecked_finding(f"only the brackets were checked: {reason}") if reason else None
 
 
 def _regression_finding(

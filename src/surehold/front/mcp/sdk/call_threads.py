@@ -8,7 +8,6 @@
 
 import asyncio
 import threading
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -17,6 +16,7 @@ from typing import Any, TypeVar
 
 import anyio
 
+from surehold.front.mcp.progress import ProgressThrottle
 from surehold.front.shared.sanitize import ensure_utf8
 from surehold.tools.call import ProgressListener, ignore_progress
 
@@ -25,9 +25,6 @@ Send = Callable[[float, float | None, str | None], Awaitable[None]]
 Work = Callable[[ProgressListener, Callable[[], bool]], T]
 _MAX_THREADS = 48
 """More than calls can wait for approval: the others go on."""
-_REPORT_SECONDS = 0.1
-_REPORT_FRACTION = 0.01
-"""A part of the whole that is worth a report by itself."""
 
 
 class ProgressRelay:
@@ -39,16 +36,12 @@ class ProgressRelay:
         self._waiting = deque[tuple[float, float | None, str]]()
         self._sending: asyncio.Task[None] | None = None
         self._closed = False
-        self._reported_at = 0.0
-        self._highest = -1.0
+        self._throttle = ProgressThrottle()
 
     def __call__(self, done: float, total: float | None = None, message: str = "") -> None:
         """Report from any thread; most reports are dropped."""
-        now = time.monotonic()
-        leap = bool(total) and done - self._highest >= total * _REPORT_FRACTION
-        if done <= self._highest or (now - self._reported_at < _REPORT_SECONDS and not leap):
+        if not self._throttle.accepts(done, total):
             return
-        self._reported_at, self._highest = now, done
         with suppress(RuntimeError):  # the loop has ended; the work has not
             self._loop.call_soon_threadsafe(self._queue_report, (done, total, message))
 

@@ -27,9 +27,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from surehold.errors import InvalidArgument
-from surehold.front.mcp.http_limits import BACKLOG, ConnectionLimits, LimitedConnection, RepeatFilter, SessionLimit
 from surehold.front.mcp.options import LOOPBACK_HOSTS, HttpSettings, url_host
-from surehold.front.mcp.server import DISCONNECTED_KEY, PRINCIPAL_KEY, BoundServer, ShutdownSignals
+from surehold.front.mcp.sdk.http_limits import BACKLOG, ConnectionLimits, LimitedConnection, RepeatFilter, SessionLimit
+from surehold.front.mcp.sdk.server import DISCONNECTED_KEY, PRINCIPAL_KEY, BoundServer, ShutdownSignals
 
 
 class SameSiteCheck:

@@ -10,9 +10,10 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import anyio
+import anyio.to_thread
 import mcp_types as types
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.context import ServerRequestContext
@@ -26,14 +27,23 @@ from pydantic import ValidationError
 
 from surehold.errors import PermissionRequired
 from surehold.front.mcp.adapter import Adapter
-from surehold.front.mcp.call_threads import CallThreads, Send, Work
+from surehold.front.mcp.protocol import CACHE_POLICIES
 from surehold.front.mcp.resources import ResourceWatcher
-from surehold.front.mcp.results import CALL_ID_KEY, REPAIRED_KEY, RESULT_KEY, SESSION_KEY
-from surehold.front.mcp.sessions import Caller, ElicitationReply, RoundInput, RpcError, ShowForm, new_handle
-from surehold.front.shared.approval_queue import ApprovalQueue, client_gone_error, run_on_loop
+from surehold.front.mcp.results import RESULT_KEY
+from surehold.front.mcp.sdk.call_threads import CallThreads, Send, Work
+from surehold.front.mcp.sessions import (
+    Caller,
+    ElicitationReply,
+    RoundInput,
+    RpcError,
+    ShowForm,
+    facts_in_meta,
+    new_handle,
+)
+from surehold.front.shared.approval_queue import ApprovalQueue, client_gone_error
+from surehold.front.shared.event_loop import run_on_loop
 from surehold.front.shared.person import person_name
-from surehold.tools.call import ProgressListener
-from surehold.tools.spec import Json
+from surehold.tools.call import Json, ProgressListener
 from surehold.workspace.access.permission import Approval
 
 INTERRUPTED_EXIT_CODE = 130
@@ -116,14 +126,9 @@ DISCONNECTED_KEY = "surehold.disconnected"
 """Where the HTTP front leaves a function that tells whether the client has closed the connection."""
 
 T = TypeVar("T")
-_LONG_CACHE = CacheHint(ttl_ms=300_000, scope="public")
 _CACHE_HINTS: dict[CacheableMethod, CacheHint] = {
-    "tools/list": _LONG_CACHE,
-    "prompts/list": _LONG_CACHE,
-    "resources/templates/list": _LONG_CACHE,
-    "server/discover": CacheHint(ttl_ms=300_000),
-    "resources/list": CacheHint(),
-    "resources/read": CacheHint(),
+    cast("CacheableMethod", method): CacheHint(ttl_ms=policy.ttl_ms, scope=policy.scope)
+    for method, policy in CACHE_POLICIES.items()
 }
 _MAX_SUBSCRIPTIONS = 4096
 
@@ -151,7 +156,8 @@ class _ServerBinding:
         self._own = new_handle()
         self._bus = InMemorySubscriptionBus()
         self._listening = ListenHandler(self._bus)
-        self._watch = ResourceWatcher(adapter.resource_mark, self._notify_subscribers)
+        self._watch = ResourceWatcher(adapter.resource_mark, self._notify_from_thread)
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._subscribed = OrderedDict[tuple[str, str], ServerSession]()
 
     def make_bound_server(self) -> BoundServer:
@@ -187,12 +193,11 @@ class _ServerBinding:
 
     @asynccontextmanager
     async def _run_lifespan(self, _: Server[Any]) -> AsyncGenerator[None]:
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._watch.run_forever)
-            try:
-                yield
-            finally:
-                group.cancel_scope.cancel()
+        self._loop = asyncio.get_running_loop()
+        try:
+            yield
+        finally:
+            self._watch.close()
 
     async def _call_tool(self, ctx: RequestContext, params: types.CallToolRequestParams) -> Json:
         name, caller = params.name, self._caller_from(ctx)
@@ -215,7 +220,7 @@ class _ServerBinding:
         key = (caller.connection, params.uri)
         if key not in self._subscribed:
             await self._run_call(lambda _, __: self._adapter.check_watchable(params.uri, caller))
-            await self._watch.add_uri(params.uri)
+            await anyio.to_thread.run_sync(self._watch.add_uri, params.uri)
         self._subscribed[key] = ctx.session
         while len(self._subscribed) > _MAX_SUBSCRIPTIONS:
             self._end_subscription(next(iter(self._subscribed)))
@@ -241,12 +246,19 @@ class _ServerBinding:
         watched = list[str]()
         try:
             for uri in params.notifications.resource_subscriptions or ():
-                await self._watch.add_uri(uri)
+                await anyio.to_thread.run_sync(self._watch.add_uri, uri)
                 watched.append(uri)
             return await self._listening(ctx, params)
         finally:
             for uri in watched:
                 self._watch.drop_uri(uri)
+
+    def _notify_from_thread(self, uri: str) -> None:
+        loop = self._loop
+        if loop is None or loop.is_closed():
+            return
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(lambda: asyncio.ensure_future(self._notify_subscribers(uri)))
 
     async def _notify_subscribers(self, uri: str) -> None:
         await self._bus.publish(ResourceUpdated(uri=uri))
@@ -267,7 +279,6 @@ class _ServerBinding:
     def _caller_from(self, ctx: RequestContext) -> Caller:
         client = ctx.session.client_params.client_info if ctx.session.client_params else None
         stateless = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-        meta: dict[str, Any] = dict(ctx.meta or {})
         web = ctx.request
         name = client.name if client else ""
         return Caller(
@@ -278,10 +289,8 @@ class _ServerBinding:
             principal=web.scope.get(PRINCIPAL_KEY, "") if web is not None else "",
             gone=web.scope.get(DISCONNECTED_KEY, lambda: False) if web is not None else lambda: False,
             who=person_name() if web is None else f"the person at {name or 'the client'}",
-            handle=str(meta.get(SESSION_KEY) or ""),
-            call_id=str(meta.get(CALL_ID_KEY) or ""),
-            repaired=bool(meta.get(REPAIRED_KEY)),
             wants_data=_wants_data(ctx),
+            **facts_in_meta(ctx.meta or {}),
         )
 
 

@@ -1,0 +1,163 @@
+"""Our own loop and the SDK's server give the same answers to the same messages, in both eras."""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from mcp_types import (
+    CallToolRequestParams,
+    CompleteRequestParams,
+    GetPromptRequestParams,
+    InitializeRequestParams,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    RequestParams,
+    SetLevelRequestParams,
+    SubscribeRequestParams,
+    UnsubscribeRequestParams,
+)
+from mcp_types.methods import validate_client_request
+from pydantic import BaseModel, ValidationError
+
+from front.mcp.client import MODERN, Json, StdioClient, Version, surehold
+from front.mcp.conftest import make_site
+from front.mcp.site import Site
+from front.mcp.traffic import Traffic
+from spec.marks import requirement
+from surehold.front.mcp import json_rpc
+from surehold.front.mcp.request_shapes import HANDSHAKE_METHODS, STATELESS_METHODS
+from surehold.front.mcp.sdk import stdio as sdk_stdio
+
+SOAK = bool(os.environ.get("SUREHOLD_SOAK"))
+MESSAGES = 20_000 if SOAK else 300
+LINES = 200_000 if SOAK else 3_000
+ERAS: tuple[Version, ...] = ("2025-11-25", "2026-07-28")
+RANDOM_PARTS = (
+    (re.compile(r"surehold://answer/[\w-]+"), "surehold://answer/X"),
+    (re.compile(r'"surehold/session": "[^"]*"'), '"surehold/session": "X"'),
+    (re.compile(r'"requestState": "[^"]*"'), '"requestState": "X"'),
+    (re.compile(r"\b01[0-9a-z]{24}\b"), "CHANGE"),
+    (re.compile(r"\bmcp-[0-9a-f]{32}\b"), "SESSION"),
+    (re.compile(r"\b\d{4}-\d\d-\d\dT[\d:.]+(\+00:00|Z)"), "TIME"),
+)
+MODELS: dict[str, type[BaseModel]] = {
+    "ping": RequestParams,
+    "server/discover": RequestParams,
+    "prompts/get": GetPromptRequestParams,
+    "resources/read": ReadResourceRequestParams,
+    "resources/subscribe": SubscribeRequestParams,
+    "resources/unsubscribe": UnsubscribeRequestParams,
+    "tools/call": CallToolRequestParams,
+    "completion/complete": CompleteRequestParams,
+    "initialize": InitializeRequestParams,
+    "logging/setLevel": SetLevelRequestParams,
+}
+
+
+class Twins:
+    """The same workspace twice, served by our own loop and by the SDK."""
+
+    def __init__(self, folder: Path, version: Version, *, capabilities: Json | None = None) -> None:
+        self.sites = dict[str, Site]()
+        self.version: Version = version
+        self._capabilities = capabilities
+        self.clients = dict[str, StdioClient]()
+        for name in ("own", "sdk"):
+            (folder / name).mkdir()
+            site = self.sites[name] = make_site(folder / name)
+            for file, text in (("a.txt", "alpha\nbeta\n"), ("b.txt", "b\n"), ("sub/c.txt", "beta\n")):
+                os.utime(site.put(file, text), (1_700_000_000, 1_700_000_000))
+            os.utime(site.root / "sub", (1_700_000_000, 1_700_000_000))
+
+    def start(self, *flags: str, handshake: bool = True) -> None:
+        for name, site in self.sites.items():
+            self.clients[name] = StdioClient(
+                surehold("mcp", site.root, "--state-dir", site.state, *flags),
+                version=self.version,
+                capabilities=self._capabilities,
+                environment={"SUREHOLD_STDIO": name},
+                handshake=handshake,
+            )
+
+    def close(self) -> list[int]:
+        return [client.close() for client in self.clients.values()]
+
+    def plain(self, name: str, message: Any) -> Any:
+        """Return a message without what differs by chance or by place."""
+        text = json.dumps(message, sort_keys=True).replace(str(self.sites[name].root).lstrip("/"), "ROOT")
+        for pattern, instead in RANDOM_PARTS:
+            text = pattern.sub(instead, text)
+        return json.loads(text)
+
+
+@pytest.fixture
+def twins(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Twins]:
+    both = Twins(tmp_path, request.param)
+    yield both
+    both.close()
+
+
+@requirement("front:mcp:same_as_sdk")
+@pytest.mark.parametrize("twins", ERAS, indirect=True)
+def test_generated_messages_are_answered_alike(twins: Twins) -> None:
+    twins.start()
+    opening = [twins.plain(name, client.opening) for name, client in twins.clients.items()]
+    assert opening[0] == opening[1]
+    traffic = {name: Traffic(7, twins.version, str(site.root)).lines(MESSAGES) for name, site in twins.sites.items()}
+
+    for pair in zip(*traffic.values(), strict=True):
+        answers = list[Any]()
+        for sent, (name, client) in zip(pair, twins.clients.items(), strict=True):
+            client.send_line(sent.line)
+            answers.append([twins.plain(name, client.raw_answer(each)) for each in sent.expects])
+        assert answers[0] == answers[1], pair[0].line
+
+    last = [client.raw_answer(client.start("tools/list")) for client in twins.clients.values()]
+    assert last[0] == last[1]
+    assert [client.junk for client in twins.clients.values()] == [[], []]
+
+
+@requirement("front:mcp:same_as_sdk")
+@pytest.mark.parametrize("version", ERAS)
+def test_generated_lines_are_read_alike(version: Version) -> None:
+    for sent in Traffic(11, version, "/root").lines(LINES):
+        assert _as_plain(json_rpc.parse_line(sent.line)) == _as_plain(sdk_stdio.parse_line(sent.line)), sent.line
+
+
+def _as_plain(found: Any) -> Any:
+    if isinstance(found, tuple):
+        return [_as_plain(one) for one in cast("tuple[Any, ...]", found)]
+    if isinstance(found, (JSONRPCRequest, json_rpc.RpcRequest)):
+        return ("request", found.id, type(found.id), found.method, repr(found.params))
+    if isinstance(found, (JSONRPCNotification, json_rpc.RpcNotification)):
+        return ("notification", found.method, repr(found.params))
+    if isinstance(found, JSONRPCError):
+        return found.model_dump(exclude_none=True) if found.error.code == -32600 else ("reply", found.id)
+    return cast("Json", found) if isinstance(found, dict) else ("reply", found.id)
+
+
+@requirement("front:mcp:same_as_sdk")
+@pytest.mark.parametrize("version", ERAS)
+def test_generated_parameters_are_accepted_alike(version: Version) -> None:
+    shapes = STATELESS_METHODS if version == MODERN else HANDSHAKE_METHODS
+    for sent in Traffic(13, version, "/root").lines(LINES):
+        found = json_rpc.parse_line(sent.line)
+        if isinstance(found, json_rpc.RpcRequest) and found.method in shapes:
+            accepted = shapes[found.method](found.params)
+            assert accepted == _is_accepted_by_sdk(found.method, version, found.params), sent.line
+
+
+def _is_accepted_by_sdk(method: str, version: str, params: Json | None) -> bool:
+    try:
+        validate_client_request(method, version, params)
+        MODELS.get(method, PaginatedRequestParams).model_validate(params or {}, by_name=False)
+    except ValidationError:
+        return False
+    return True
