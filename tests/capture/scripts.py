@@ -27,6 +27,7 @@ CORE: dict[str, str] = {
     "break a hard link": "cp g t; mv t g",
     "make hard links": "ln big big2; ln docs/1.md one; ln one two",
     "remove both names": "rm g g2",
+    "rename one name of two and write": "mv g t; echo x >> t",
     "the alias pitfall": "rm big; ln docs/1.md keep; rm docs/1.md; echo x >> keep",
     "modes": "chmod 700 g docs; chmod -R u+x a; chmod 755 ro",
     "times": "touch -d 2001-01-01 g docs a/f; touch big",

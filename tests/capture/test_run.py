@@ -14,6 +14,7 @@ from capture.fingerprint import take_fingerprint
 from spec.marks import requirement
 from surehold import Settings, open_workspace
 from surehold.capture.filter import can_listen
+from surehold.errors import InvalidArgument
 
 pytestmark = pytest.mark.skipif(bool(can_listen()), reason="calls cannot be captured here")
 
@@ -102,6 +103,11 @@ def test_what_is_left_running_is_recorded_into_the_same_change(desk: RunDesk, tm
 
     report = desk.read_report()
     assert (done.returncode, bool(report["running"])) == (0, True)
+    with (
+        open_workspace(desk.root, settings=desk.settings()) as workspace,
+        pytest.raises(InvalidArgument, match="still runs"),
+    ):
+        workspace.history.undo(report["change_id"])
     gate.write_text("go\n")
     while desk.read_report()["running"]:
         os.sched_yield()

@@ -126,6 +126,9 @@ class HistoryReader:
             raise InvalidArgument(message, reason="empty_reference", action=action)
         if self._store.list_entries(LedgerQuery(change_id=reference, limit=1)):
             return reference
+        if self._store.is_open(reference):
+            message, action = f"Change {reference} still runs.", "Wait until its last process has ended."
+            raise InvalidArgument(message, reason="still_running", action=action)
         name = reference.lower()
         if len(name) >= _MIN_REFERENCE_CHARS:
             ids = {entry.change_id for entry in self._store.list_entries(LedgerQuery(limit=MAX_SCANNED_ENTRIES))}

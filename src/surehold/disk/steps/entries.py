@@ -18,6 +18,7 @@ from surehold.disk.errno_errors import displaced_error, name_taken_error, vanish
 from surehold.disk.kernel import Unsupported, close_after
 from surehold.disk.steps.staging import UNLIMITED_BYTES, DirectorySlot, StepContext, hash_entry, open_temporary
 from surehold.disk.tree import write_at
+from surehold.errors import SureholdError
 from surehold.text.lines import sha256_hex
 from surehold.text.snapshot import Version
 
@@ -84,9 +85,13 @@ class PutEntryAction:
 
     def _link_beside(self, place: DirectorySlot, other: Target) -> bool:
         """Give another name of the same file a further one here; False if that has other bytes by now."""
-        found = read_located(self.call.directories.tree, other, limit=UNLIMITED_BYTES)
-        if found is None or found.version.kind != "file" or found.version.sha256 != self.step.version.sha256:
-            return False
+        try:
+            found = read_located(self.call.directories.tree, other, limit=UNLIMITED_BYTES)
+        except SureholdError:  # an earlier step of this call has just written it, and still keeps others out
+            found = None
+        else:
+            if found is None or found.version.kind != "file" or found.version.sha256 != self.step.version.sha256:
+                return False
         source = self.call.directories.find_slot(other)
         with suppress(OSError):
             os.link(source.name, self._temp, src_dir_fd=source.fd, dst_dir_fd=place.fd, follow_symlinks=False)

@@ -29,6 +29,8 @@ class EntryPlan:
     current: dict[str, StoredEntry | None]
     wanted: dict[str, WantedEntry | None]
     steps: list[Step] = field(default_factory=list[Step])
+    content_done: bool = False
+    """Files that stay have their new content by now."""
     kept_directories: list[str] = field(default_factory=list[str])
     """Directories that were to go, and have other entries by now."""
 
@@ -51,8 +53,9 @@ class EntryPlan:
         for key in sorted(taken, key=_depth, reverse=True):
             if self._is_directory(key):
                 self._take(key)
-        self._put_files([key for key in made if not self._becomes_directory(key) and key not in moves.values()])
         self._replace_content()
+        self.content_done = True
+        self._put_files([key for key in made if not self._becomes_directory(key) and key not in moves.values()])
         self._set_facts(moves)
         return self.steps
 
@@ -132,8 +135,8 @@ class EntryPlan:
             if other in self.wanted:
                 target = self.wanted[other]
                 entry = self.current.get(other)
-                stays = target and entry and entry.version.sha256 == target.version.sha256
-                if stays and wanted and target.version.sha256 == wanted.version.sha256:
+                stays = target and entry and (self.content_done or entry.version.sha256 == target.version.sha256)
+                if stays and target and wanted and target.version.sha256 == wanted.version.sha256:
                     return self._locate(other)
                 continue
             entry = self.disk.read_entry(self._locate(other), limit=self.limit)
