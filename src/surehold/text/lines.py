@@ -134,7 +134,7 @@ class Lines:
         found = [stop for index in range(first, end) if (stop := self.terminator(index))]
         if not found:  # the line above may be a last one without terminator, which gets one
             around = [*range(first - 1, max(first - 3, -1), -1), *range(end, min(end + 1, len(self)))]
-            found = [next(filter(None, map(self.terminator, around)), self.dominant)]
+            found = [next((stop for index in around if (stop := self.terminator(index))), self.dominant)]
         return [*found[:count], *[found[-1]] * (count - len(found))]
 
     def terminator_near(self, offset: int) -> bytes:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -219,7 +219,7 @@ def test_commands_of_our_own_are_left_alone(shell: Shell) -> None:
 
 def _texts(value: Any) -> list[str]:
     if isinstance(value, dict):
-        return [text for one in value.values() for text in _texts(one)]
+        return [text for one in cast("dict[str, Any]", value).values() for text in _texts(one)]
     return [value] if isinstance(value, str) else []
 
 
