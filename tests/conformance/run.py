@@ -1,7 +1,7 @@
 """Run every check with programs that others wrote, print each, and renew docs/conformance.md.
 
 `python -m conformance.run [part …]` with `tests` on the path; the parts are python, typescript, inspector, suite,
-wheel and hosts, and each host by its name, such as codex. The exit code is 1 when something failed that was not foreseen,
+wheel, hosts and routes, and each host by its name, such as codex. The exit code is 1 when something failed that was not foreseen,
 and 2 when a part does not exist. The document has a block for clients and one for hosts; each is renewed by a run of all of
 them in which nothing failed.
 """
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from conformance import node_clients, page, python_client, suite, wheel
 from conformance.hosts import checks as host_checks
+from conformance.hosts import routes
 from conformance.hosts.table import HOSTS, Host
 from conformance.report import Check, table, unexpected
 
@@ -37,7 +38,7 @@ def main(names: list[str]) -> int:
         "suite": suite.checks,
         "wheel": wheel.checks,
     }
-    parts = {**clients, "hosts": run_hosts}
+    parts = {**clients, "hosts": run_hosts, "routes": routes.checks}
     every = {**parts, **{host.key: partial(run_hosts, hosts=(host,)) for host in HOSTS}}
     if unknown := [name for name in names if name not in every]:
         print(f"There is no part `{unknown[0]}`; there are {', '.join(every)}.", file=sys.stderr)

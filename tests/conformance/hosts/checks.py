@@ -67,7 +67,7 @@ def _run(host: Host, place: Place, name: str, script: Script) -> tuple[Model, st
         process = subprocess.Popen(
             start.command,
             cwd=place.root,
-            env={**_environment(home, url), **start.variables},
+            env={**host_environment(home, url), **start.variables},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -84,7 +84,7 @@ def _run(host: Host, place: Place, name: str, script: Script) -> tuple[Model, st
     return model, f"exit {code}: {log.read_text(encoding='utf-8', errors='replace')[-600:]}"
 
 
-def _environment(home: Path, url: str) -> dict[str, str]:
+def host_environment(home: Path, url: str) -> dict[str, str]:
     """Return an environment with nothing of this user in it, and no way to the network."""
     proxies = {name: url for word in ("http_proxy", "https_proxy") for name in (word, word.upper())}
     near = dict.fromkeys(("no_proxy", "NO_PROXY"), "127.0.0.1,localhost")

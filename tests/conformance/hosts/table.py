@@ -74,7 +74,7 @@ def _entry(place: Place, **more: object) -> Json:
     return {"command": command, "args": arguments, **more}
 
 
-def _bin(program: str) -> str:
+def host_program(program: str) -> str:
     return str(_COMMANDS / ".bin" / program)
 
 
@@ -89,7 +89,7 @@ def _claude(place: Place, home: Path, url: str) -> Start:
     config = _write(home / "servers.json", {"mcpServers": {SERVER: _entry(place)}})
     return Start(
         command=(
-            *(_bin("claude"), "-p", _PROMPT, "--model", "claude-sonnet-4-5"),
+            *(host_program("claude"), "-p", _PROMPT, "--model", "claude-sonnet-4-5"),
             *("--mcp-config", str(config), "--strict-mcp-config", "--allowedTools", f"mcp__{SERVER}"),
         ),
         variables={
@@ -129,7 +129,13 @@ def _codex(place: Place, home: Path, url: str) -> Start:
     """
     _write(home / ".codex" / "config.toml", settings)
     return Start(
-        command=(_bin("codex"), "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", _PROMPT),
+        command=(
+            host_program("codex"),
+            "exec",
+            "--skip-git-repo-check",
+            "--dangerously-bypass-approvals-and-sandbox",
+            _PROMPT,
+        ),
         variables={"SCRIPTED_KEY": _KEY},
     )
 
@@ -143,7 +149,7 @@ def _gemini(place: Place, home: Path, url: str) -> Start:
     }
     _write(home / ".gemini" / "settings.json", settings)
     return Start(
-        command=(_bin("gemini"), "-m", "gemini-2.5-flash", "--approval-mode", "yolo", "-p", _PROMPT),
+        command=(host_program("gemini"), "-m", "gemini-2.5-flash", "--approval-mode", "yolo", "-p", _PROMPT),
         variables={"GEMINI_API_KEY": _KEY, "GOOGLE_GEMINI_BASE_URL": url},
     )
 
@@ -164,7 +170,7 @@ def _opencode(place: Place, home: Path, url: str) -> Start:
         "mcp": {SERVER: {"type": "local", "command": list(place.command), "enabled": True}},
     }
     return Start(
-        command=(_bin("opencode"), "run", _PROMPT),
+        command=(host_program("opencode"), "run", _PROMPT),
         variables={
             "OPENCODE_CONFIG": str(_write(home / "opencode.json", settings)),
             "OPENCODE_DISABLE_MODELS_FETCH": "1",
@@ -190,7 +196,7 @@ def _qwen(place: Place, home: Path, url: str) -> Start:
     }
     _write(home / ".qwen" / "settings.json", settings)
     return Start(
-        command=(_bin("qwen"), "--auth-type", "openai", "--approval-mode", "yolo", "-m", _MODEL, _PROMPT),
+        command=(host_program("qwen"), "--auth-type", "openai", "--approval-mode", "yolo", "-m", _MODEL, _PROMPT),
         variables={"OPENAI_API_KEY": _KEY, "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": _MODEL},
     )
 
@@ -199,7 +205,14 @@ def _copilot(place: Place, home: Path, url: str) -> Start:
     config = _write(home / "servers.json", {"mcpServers": {SERVER: _entry(place, tools=["*"])}})
     return Start(
         command=(
-            *(_bin("copilot"), "-p", _PROMPT, "--allow-all-tools", "--no-auto-update", "--disable-builtin-mcps"),
+            *(
+                host_program("copilot"),
+                "-p",
+                _PROMPT,
+                "--allow-all-tools",
+                "--no-auto-update",
+                "--disable-builtin-mcps",
+            ),
             *("--additional-mcp-config", f"@{config}"),
         ),
         variables={
@@ -234,7 +247,7 @@ def _cline(place: Place, home: Path, url: str) -> Start:
     )
     _write(data / "settings" / "global-settings.json", {"telemetryOptOut": True, "autoUpdateEnabled": False})
     return Start(
-        command=(_bin("cline"), "--compaction", "off", _PROMPT),
+        command=(host_program("cline"), "--compaction", "off", _PROMPT),
         variables={"DISABLE_TELEMETRY": "1", "OTEL_TELEMETRY_ENABLED": "false", "CLINE_NO_AUTO_UPDATE": "1"},
     )
 
@@ -259,7 +272,7 @@ def _continue(place: Place, home: Path, url: str) -> Start:
     }
     config = _write(home / "continue.yaml", settings)
     return Start(
-        command=(_bin("cn"), "-p", _PROMPT, "--config", str(config), "--auto"),
+        command=(host_program("cn"), "-p", _PROMPT, "--config", str(config), "--auto"),
         variables={"CONTINUE_TELEMETRY_ENABLED": "0", "CONTINUE_CLI_DISABLE_COMMIT_SIGNATURE": "1"},
     )
 
