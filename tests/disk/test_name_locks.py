@@ -162,3 +162,20 @@ def test_processes_that_lock_the_same_names_take_turns(disk: LocalDisk, tmp_path
     expected = sum(len({(f + n) % names, (f * n) % names}) for f in range(4) for n in range(40))
     assert [process.exitcode for process in processes] == [0] * 4
     assert sum(int(path.read_text()) for path in counts) == expected
+
+
+@requirement("engine:lock:names")
+def test_a_locked_directory_holds_every_name_in_it_and_waits_for_each(disk: LocalDisk) -> None:
+    with disk.lock_located([disk.resolve("d/x"), disk.resolve("d/y")], timeout=0):
+        assert [is_free(disk, path) for path in ("d/x", "d/z", "d/new/z", "d", "z")] == [
+            False,
+            False,
+            False,
+            True,
+            True,
+        ]
+    with disk.lock([disk.resolve("d/z")], timeout=0), pytest.raises(LockTimeout):
+        disk.lock_located([disk.resolve("d/x")], timeout=0).__enter__()
+    with disk.lock_located([disk.resolve("d/x")], timeout=0), pytest.raises(LockTimeout):
+        disk.lock_located([disk.resolve("d/y")], timeout=0).__enter__()
+    assert is_free(disk, "d/x")

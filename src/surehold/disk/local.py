@@ -141,7 +141,8 @@ class LocalDisk:
     def lock_located(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
         from surehold.disk.entries import nearest_targets
 
-        return self.lock(nearest_targets(self._tree, targets), timeout=timeout)
+        nearest = nearest_targets(self._tree, targets)
+        return self._hold(nearest, self._locks.lock_directories(nearest, timeout=timeout))
 
     def open_listing(self, directory: Target) -> OpenListing:
         fd = self._open_listed_fd(directory, LISTED_DIRECTORY_FLAGS)
@@ -186,12 +187,15 @@ class LocalDisk:
         except OSError as error:
             raise as_surehold_error(error, target.key) from error
 
+    def lock(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
+        return self._hold(targets, self._locks.lock(targets, timeout=timeout))
+
     @contextmanager
-    def lock(self, targets: Sequence[Target], *, timeout: float) -> Generator[None]:
+    def _hold(self, targets: Sequence[Target], locks: AbstractContextManager[None]) -> Generator[None]:
         """Hold all targets, against other threads and processes; what writes is loaded now, not half-way."""
         import_module("surehold.disk.steps.writer")  # an import that fails must fail before anything has happened
         self._tree.check_roots(targets)
-        with self._locks.lock(targets, timeout=timeout):
+        with locks:
             try:
                 yield
             finally:

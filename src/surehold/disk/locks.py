@@ -12,7 +12,8 @@ Rules:
 5. If the directory does not exist yet, the name of the first missing one is locked, in the nearest existing parent.
 6. Once the lock is held, the path must still lead to the locked directory; otherwise everything is done again.
 7. Not reentrant: a caller that locks a name twice waits until the timeout.
-8. Where bytes of a directory cannot be locked, the byte in the lock file is the lock; without such locks at all (macOS),
+8. A directory is locked as all names in it: every byte at once, when no other one has any of them. It is not in line.
+9. Where bytes of a directory cannot be locked, the byte in the lock file is the lock; without such locks at all (macOS),
    the directory is locked as a whole.
 """
 
@@ -25,7 +26,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,16 +46,21 @@ _NO_LOCK_ERRNOS = frozenset({errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP, errno.
 
 _MAX_LOOK_SECONDS = 0.002
 _HAS_BYTE_LOCKS = hasattr(fcntl, "F_OFD_SETLK") if sys.platform != "win32" else False
+_ALL_BYTES = -1
+_TO_THE_END = 0  # a length, as the operating system spells it
 _LOCKED_TOGETHER = frozenset({"head", "objects", "refs", "commondir"})
 """What makes a directory a git repository: of two calls that add some of them, the second must see the first."""
 
 
 class LockedName(NamedTuple):
-    """A name in a directory, as the byte that is locked for it."""
+    """A name in a directory, as the byte that is locked for it; without one, all names."""
 
     device: int
     inode: int
     byte: int
+
+
+_NameOf = Callable[[int, str], LockedName]
 
 
 class NameLocks:
@@ -62,39 +68,51 @@ class NameLocks:
         self._tree = tree
         self._fallback_dir = fallback_dir
 
-    @contextmanager
-    def lock(self, targets: Sequence[Target], *, timeout: float) -> Generator[None]:
+    def lock(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
         """Hold the names of all targets; `LockTimeout` when it takes longer than `timeout` seconds."""
+        return self._lock(targets, _locked_name, timeout)
+
+    def lock_directories(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
+        """Hold every name in the directories of all targets, so that nothing in them is changed by other callers."""
+        return self._lock(targets, _all_names, timeout)
+
+    @contextmanager
+    def _lock(self, targets: Sequence[Target], name_of: _NameOf, timeout: float) -> Generator[None]:
         deadline = time.monotonic() + timeout
         while True:
             with ExitStack() as stack:
-                if self._lock_all(targets, stack, timeout, deadline):
+                if self._lock_all(targets, name_of, stack, timeout, deadline):
                     yield
                     return
             # A program that keeps moving the directories must not make us wait forever.
             if time.monotonic() > deadline:
                 raise _timeout_error(targets[0].key, timeout)
 
-    def _lock_all(self, targets: Sequence[Target], stack: ExitStack, timeout: float, deadline: float) -> bool:
+    def _lock_all(
+        self, targets: Sequence[Target], name_of: _NameOf, stack: ExitStack, timeout: float, deadline: float
+    ) -> bool:
         """Lock everything; False when a path leads elsewhere by the time its lock is held."""
         wanted: dict[LockedName, tuple[int, Target]] = {}
         for target in targets:
             with translate_os_errors(target.key):
                 fd, missing = self._open_nearest(target)
                 stack.callback(os.close, fd)
-                wanted.setdefault(_locked_name(fd, missing), (fd, target))
+                wanted.setdefault(name_of(fd, missing), (fd, target))
         for name in sorted(wanted):
             fd, target = wanted[name]
             with translate_os_errors(target.key):
                 if not self._lock_name(fd, name, stack, deadline):
                     raise _timeout_error(target.key, timeout)
-        return all(self._current_name(target) in wanted for target in targets)
+        return all(self._current_name(target, name_of) in wanted for target in targets)
 
     def _lock_name(self, fd: int, name: LockedName, stack: ExitStack, deadline: float) -> bool:
         if not _HAS_BYTE_LOCKS:
             stack.callback(_release_lock, fd)
             return _repeat(lambda: _try_whole(fd, fcntl.LOCK_EX), deadline)
         # Closing is not enough: a child forked in between has the descriptor, and so the lock, too.
+        if name.byte == _ALL_BYTES:
+            stack.callback(_unlock_bytes, fd, 0, _TO_THE_END)
+            return self._lock_every_name(fd, name, stack, deadline)
         stack.callback(_unlock_bytes, fd, 2 * name.byte, 2)
         try:
             if not _is_locked(fd, 2 * name.byte, 2) and _try_byte(fd, 2 * name.byte):
@@ -111,6 +129,14 @@ class NameLocks:
             got = _wait_for_byte(fd, 2 * name.byte, deadline)
         _unlock_bytes(fd, 2 * name.byte + 1, 1)
         return got
+
+    def _lock_every_name(self, fd: int, name: LockedName, stack: ExitStack, deadline: float) -> bool:
+        try:
+            return _repeat(lambda: not _is_locked(fd, 0, _TO_THE_END) and _try_byte(fd, 0, _TO_THE_END), deadline)
+        except OSError as error:
+            if error.errno not in _NO_LOCK_ERRNOS:
+                raise
+            return self._wait_in_line(name, stack, deadline)
 
     def _wait_in_line(self, name: LockedName, stack: ExitStack, deadline: float) -> bool:
         """Become the first in the line of a name, and stay it until the stack is left."""
@@ -137,11 +163,11 @@ class NameLocks:
                 # Not readable, so it cannot be locked itself; its identity is enough for the lock file.
                 return self._tree.open_parts(root, target.parts[:depth], DIRECTORY_FLAGS), name
 
-    def _current_name(self, target: Target) -> LockedName:
+    def _current_name(self, target: Target, name_of: _NameOf) -> LockedName:
         with translate_os_errors(target.key):
             fd, name = self._open_nearest(target)
             with close_after(fd):
-                return _locked_name(fd, name)
+                return name_of(fd, name)
 
 
 def _locked_name(fd: int, name: str) -> LockedName:
@@ -150,6 +176,10 @@ def _locked_name(fd: int, name: str) -> LockedName:
     if not _HAS_BYTE_LOCKS:
         return LockedName(device, inode, 0)
     return LockedName(device, inode, _hash_byte(".git" if folded in _LOCKED_TOGETHER else folded))
+
+
+def _all_names(fd: int, _name: str) -> LockedName:
+    return LockedName(*file_identity(os.fstat(fd)), _ALL_BYTES if _HAS_BYTE_LOCKS else 0)
 
 
 def _hash_byte(text: str) -> int:
@@ -217,17 +247,17 @@ def _repeat(attempt: Callable[[], bool], deadline: float, *, pause: float = _MAX
     return True
 
 
-def _try_byte(fd: int, byte: int) -> bool:
-    """Lock a byte of a directory if no other one has it."""
-    _lock_byte(fd, byte)
-    if _is_locked(fd, byte, 1):
-        _unlock_bytes(fd, byte, 1)
+def _try_byte(fd: int, byte: int, count: int = 1) -> bool:
+    """Lock a byte of a directory, or more, if no other one has any of them."""
+    _lock_byte(fd, byte, count)
+    if _is_locked(fd, byte, count):
+        _unlock_bytes(fd, byte, count)
         return False
     return True
 
 
-def _lock_byte(fd: int, byte: int) -> None:
-    fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _describe_lock(fcntl.F_RDLCK, byte, 1))
+def _lock_byte(fd: int, byte: int, count: int = 1) -> None:
+    fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _describe_lock(fcntl.F_RDLCK, byte, count))
 
 
 def _is_locked(fd: int, byte: int, count: int) -> bool:
