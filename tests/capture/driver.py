@@ -13,9 +13,8 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from fingerprint import differences, take_fingerprint, without_folder_times
-from scripts import all_scripts
-
+from capture.fingerprint import differences, take_fingerprint, without_folder_times
+from capture.scripts import all_scripts
 from surehold.front.cli.main import run
 
 _GIT = "git init -q . && git config user.email a@b && git config user.name n && git config gc.auto 0"
@@ -55,7 +54,7 @@ def make_tree(root: Path) -> None:
     (root / "ro").chmod(0o444)
     (root / "c").chmod(0o555)
     for name in ("a/f", "g", "a"):
-        os.utime(root / name, ns=(1_577_836_800_123_456_789,) * 2)
+        os.utime(root / name, ns=(1_577_836_800_123_456_789, 1_577_836_800_123_456_789))
 
 
 def call(*words: str) -> tuple[int, str]:

@@ -139,8 +139,10 @@ def test_the_same_call_made_by_many_at_once_happens_once(store: StoreKind, disk:
 class Unverified(MemoryDisk):
     """A disk that replaces whatever is there."""
 
-    def apply(self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes) -> None:
-        super().apply([self._unverified(step) for step in steps], tag=tag, fence=fence, keep=keep)
+    def apply(
+        self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes, leased: bool = True
+    ) -> None:
+        super().apply([self._unverified(step) for step in steps], tag=tag, fence=fence, keep=keep, leased=leased)
 
     def _unverified(self, step: Step) -> Step:
         if isinstance(step, Create):
@@ -213,9 +215,11 @@ class Caching(Unverified):
         cached = self._cached.get(target.key)
         return cached.pop() if cached else super().read(target, limit=limit)
 
-    def apply(self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes) -> None:
+    def apply(
+        self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes, leased: bool = True
+    ) -> None:
         old = {step.target.key: MemoryDisk.read(self, step.target, limit=1 << 30) for step in steps}
-        super().apply(steps, tag=tag, fence=fence, keep=keep)
+        super().apply(steps, tag=tag, fence=fence, keep=keep, leased=leased)
         self._cached |= {path: [stored] * self.STALE_READS for path, stored in old.items() if stored}
 
 

@@ -76,8 +76,10 @@ class FragileMemory(MemoryDisk):
         self.fuse.check()
         return super().read(target, limit=limit)
 
-    def apply(self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes) -> None:
-        self.fuse.apply(partial(super().apply, tag=tag, fence=fence, keep=keep), steps)
+    def apply(
+        self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes, leased: bool = True
+    ) -> None:
+        self.fuse.apply(partial(super().apply, tag=tag, fence=fence, keep=keep, leased=leased), steps)
 
 
 class FragileLocal(LocalDisk):
@@ -89,8 +91,10 @@ class FragileLocal(LocalDisk):
         self.fuse.check()
         return super().read(target, limit=limit)
 
-    def apply(self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes) -> None:
-        self.fuse.apply(partial(super().apply, tag=tag, fence=fence, keep=keep), steps)
+    def apply(
+        self, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes, leased: bool = True
+    ) -> None:
+        self.fuse.apply(partial(super().apply, tag=tag, fence=fence, keep=keep, leased=leased), steps)
 
 
 @dataclass

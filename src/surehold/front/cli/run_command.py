@@ -280,8 +280,8 @@ def _run_joined(argv: Sequence[str], root: str, report: str, change_id: str, out
     exit_code = 128 - code if code < 0 else code
     if report:
         counts = dict.fromkeys(("created", "changed", "deleted", "moved"), 0)
-        answer = {"change_id": change_id, "exit_code": exit_code, **counts, "complete": True, "not_kept": []}
-        _write_report(report, {**answer, "running": [], "joined": True})
+        answer = {"change_id": change_id, "exit_code": exit_code, **counts, "complete": True}
+        _write_report(report, {**answer, "not_kept": [], "running": [], "joined": True})
     return exit_code
 
 

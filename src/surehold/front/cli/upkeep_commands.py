@@ -215,10 +215,14 @@ def _print_coverage(context: CommandContext, key: str) -> int:
         missing = [{"what": what, "why": why} for what, why in found.not_covered.items()]
         out.print_json({**asdict(found), "not_covered": missing, "ok": found.works})
         return 0 if found.works else 1
-    rows = [((what, "plain"), ("yes", "green"), ("", "plain")) for what in found.covered]
-    rows += [((what, "plain"), ("no", "yellow"), (why, "plain")) for what, why in found.not_covered.items()]
+    covered: list[tuple[TableCell, ...]] = [
+        ((what, "plain"), ("yes", "green"), ("", "plain")) for what in found.covered
+    ]
+    rest: list[tuple[TableCell, ...]] = [
+        ((what, "plain"), ("no", "yellow"), (why, "plain")) for what, why in found.not_covered.items()
+    ]
     out.print_table(
-        (TableColumn(title=host.name), TableColumn(title="covered"), TableColumn(title="why", least=16)), rows
+        (TableColumn(title=host.name), TableColumn(title="covered"), TableColumn(title="why", least=16)), covered + rest
     )
     for line in found.failures:
         out.print_labelled("Failed", escape_text(line), "red")
