@@ -234,7 +234,8 @@ class MemoryStore:
     def list_entries(self, query: LedgerQuery) -> tuple[Entry, ...]:
         """List entries, newest first."""
         with self._lock:
-            found = [entry for entry in reversed(self._entries) if _matches_query(entry, query)]
+            switching = {one.change_id for one in self._entries if _switches(one, query.undoes)}
+            found = [entry for entry in reversed(self._entries) if _matches_query(entry, query, switching)]
         return tuple(found[: max(query.limit, 0)])
 
     def list_writers(self, key: str, *, after_seq: int = 0) -> tuple[WriterSpan, ...]:
@@ -340,6 +341,19 @@ class MemoryStore:
         """Return one session."""
         row = self._sessions.get(session_id)
         return None if row is None else row[0]
+
+    def list_sessions(self) -> tuple[SessionRow, ...]:
+        """List every session, the one that did something last first."""
+        with self._lock:
+            rows = {name: (row, 0) for name, (row, _) in self._sessions.items()}
+            for entry in self._entries:
+                name, opened = entry.call.session, entry.timestamp
+                if name:
+                    row = rows[name][0] if name in rows else SessionRow(id=name, agent="", opened=opened)
+                    agent, opened = max(row.agent, entry.call.agent), min(row.opened, opened)
+                    rows[name] = (SessionRow(id=name, agent=agent, opened=opened), entry.seq)
+            ordered = sorted(rows.values(), key=lambda one: (one[1], one[0].opened), reverse=True)
+            return tuple(row for row, _ in ordered)
 
     def begin_turn(self, session_id: str, *, title: str = "", turn_id: str = "") -> SessionTurn:
         """Begin a turn, or return the one of that id."""
@@ -451,6 +465,9 @@ class MemoryStore:
             self._trash.pop(item.id, None)
             self._trash[item.id] = item
         undone = [item.id for item in self._trash.values() if item.change_id == entry.call.undoes]
+        there = {path for path, _, after in entry.change.transitions() if after}
+        switched = ledger_entries.switched_changes(entry.change)
+        undone += [one.id for one in self._trash.values() if one.change_id in switched and one.path in there]
         for trash_id in (*undone, entry.call.restores):
             self._mark_trash(trash_id, "restored")
         return entry
@@ -497,17 +514,23 @@ class MemoryStore:
         return needed | {sha256 for versions in shown for sha256 in versions}
 
 
-def _matches_query(entry: Entry, query: LedgerQuery) -> bool:
+def _switches(entry: Entry, change_id: str) -> bool:
+    return bool(change_id) and entry.ok and change_id in ledger_entries.switched_changes(entry.change)
+
+
+def _matches_query(entry: Entry, query: LedgerQuery, switching: set[str]) -> bool:
     paths = [path for path in (entry.change.path, entry.change.to_path) if path]
     directory = query.under.rstrip("/") + "/"
     return (
         (not query.path or query.path in paths)
         and (not query.under or any(path.startswith(directory) for path in paths))
         and query.session in {"", entry.call.session}
-        and query.agent in {"", entry.call.agent}
+        and entry.call.agent.startswith(query.agent)
+        and (not query.since or entry.timestamp >= query.since)
+        and (not query.until or entry.timestamp < query.until)
         and query.change_id in {"", entry.change_id}
         and query.operation in {"", entry.call.operation}
-        and query.undoes in {"", entry.call.undoes}
+        and (not query.undoes or query.undoes == entry.call.undoes or entry.change_id in switching)
         and (not query.before_seq or entry.seq < query.before_seq)
         and entry.seq > query.after_seq
         and (entry.ok or not query.ok_only)

@@ -42,7 +42,20 @@ def test_the_log_as_json_has_every_fact(shell: Shell) -> None:
     (entry,) = document["entries"]
     assert document["more"] is False
     assert list(entry) == [
-        *("seq", "change_id", "timestamp", "agent", "session", "tool", "operation", "reason", "path", "to_path"),
+        *(
+            "seq",
+            "change_id",
+            "timestamp",
+            "agent",
+            "session",
+            "turn",
+            "call_id",
+            "tool",
+            "operation",
+            "reason",
+            "path",
+            "to_path",
+        ),
         *(
             "before",
             "after",

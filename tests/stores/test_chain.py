@@ -44,6 +44,7 @@ CHANGE = Change(
     removed=2,
     trash_id="x",
     proposal_sha256="ef" * 32,
+    undoes=("b#0", "b#2"),
     in_place=True,
     whole=True,
 )
@@ -87,7 +88,7 @@ def test_the_hash_of_an_entry_never_changes() -> None:
     older = replace(
         ENTRY,
         call=replace(CALL, approval=None, turn="", call_id="", argv=(), exit_code=0),
-        change=replace(CHANGE, after=BARE, proposal_sha256="", added=0, removed=0, whole=False),
+        change=replace(CHANGE, after=BARE, proposal_sha256="", undoes=(), added=0, removed=0, whole=False),
     )
     sealed, body = ledger_entries.seal_entry(ledger_entries.ChainTip(seq=6, hash="00" * 32), older)
 

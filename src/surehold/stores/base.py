@@ -74,6 +74,8 @@ class Change:
     """Under which id the removed (or displaced) bytes lie in the trash; empty when they do not."""
     proposal_sha256: str = ""
     """What the agent proposed, when the person who was asked wrote something else; empty when they did not."""
+    undoes: tuple[str, ...] = ()
+    """The entries, as `CHANGE#INDEX`, that this takes back or makes again, when it is part of undoing several changes."""
     in_place: bool = False
     """The new bytes go into the same inode (hard links, foreign owner), so a crash can leave a torn file."""
     whole: bool = False
@@ -180,6 +182,10 @@ class LedgerQuery:
     under: str = ""
     session: str = ""
     agent: str = ""
+    """The beginning of the agent's name."""
+    since: str = ""
+    until: str = ""
+    """Only entries from one moment on, and before another; in the ledger's own spelling of time."""
     change_id: str = ""
     operation: str = ""
     undoes: str = ""

@@ -36,6 +36,10 @@ class Conversations(Protocol):
         """Return one session."""
         ...
 
+    def list_sessions(self) -> tuple[SessionRow, ...]:
+        """List every session that the store or its ledger knows, the one that did something last first."""
+        ...
+
     def begin_turn(self, session_id: str, *, title: str = "", turn_id: str = "") -> SessionTurn:
         """Begin a turn, by default under the next number; a turn of that id that has begun before is returned as it is."""
         ...

@@ -131,7 +131,8 @@ def change_to_json(change: Change) -> Json:
 
 def change_from_json(data: Json) -> Change:
     versions: Json = {name: version_from_json(data[name]) if name in data else None for name in _VERSION_FIELDS}
-    return Change(**(data | versions))
+    undoes: Json = {"undoes": tuple(data["undoes"])} if "undoes" in data else {}
+    return Change(**(data | versions | undoes))
 
 
 def version_to_json(version: Version) -> Json:
@@ -302,6 +303,11 @@ def gc_entry(*, blobs: int, sightings: int, before: str, seq: int, timestamp: st
         change=Change(path="", before=None, after=None),
         message=f"Removed {blobs} blobs and {sightings} sightings that only entries before {before} needed.",
     )
+
+
+def switched_changes(change: Change) -> tuple[str, ...]:
+    """Return the changes whose entries a change takes back or makes again, each once."""
+    return tuple(dict.fromkeys(name.partition("#")[0] for name in change.undoes))
 
 
 def makes_heads(entry: Entry) -> bool:

@@ -188,6 +188,7 @@ def _build_change(
         trash_id=new_id() if removes and not proposal.permanent else "",
         proposal_sha256=proposal.instead_of.sha256 if proposal.instead_of is not None else "",
         in_place=in_place,
+        undoes=proposal.undoes,
     )
 
 

@@ -3,18 +3,22 @@
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta, tzinfo
 from itertools import islice
 from typing import Self
 
 from surehold.errors import InvalidArgument, NotFound, StaleFile, SureholdError, UndoConflict
 from surehold.stores.base import Entry, LedgerCheck, LedgerQuery, Pruned, Store, TrashItem
+from surehold.stores.ledger_entries import switched_changes
 from surehold.text.plan import diff_between
 from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import ABSENT, Snapshot, Version
 from surehold.workspace.access.permission import Permission
+from surehold.workspace.past.selectors import ChangeSelection, RecordedPlace, Selectors, refuse_empty, resolve_selectors
 from surehold.workspace.proposal import NO_AUTHOR, Absent, CallAuthor, Proposal, Receipt
 from surehold.workspace.undo.planner import UndoOperation, propose_undo
+from surehold.workspace.undo.selection import SelectionSwitch
+from surehold.workspace.undo.switch_board import SwitchBoard, load_board, load_board_of
 from surehold.workspace.workspace import Workspace
 
 MAX_SCANNED_ENTRIES = 100_000
@@ -58,28 +62,12 @@ class HistoryReader:
 
     def undone_by(self, change_id: str) -> str:
         """Return the change that took this one back, if it is still undone; empty when it is in effect."""
-        root, entry = change_id, self._first_entry(change_id)
-        while entry and entry.call.undoes:
-            root = entry.call.undoes
-            entry = self._first_entry(root)
-        switches = self._switches_of(root)
-        if change_id == root:
-            return switches[-1] if len(switches) % 2 else ""
-        later = switches[switches.index(change_id) + 1 :] if change_id in switches else []
-        return later[0] if later else ""
+        entries = self._store.list_entries(LedgerQuery(change_id=change_id, ok_only=True, limit=MAX_SCANNED_ENTRIES))
+        return load_board_of(self._store, change_id).undone_by(change_id, entries)
 
-    def _first_entry(self, change_id: str) -> Entry | None:
-        return next(iter(self._store.list_entries(LedgerQuery(change_id=change_id, ok_only=True, limit=1))), None)
-
-    def _switches_of(self, root: str) -> list[str]:
-        """List every change that undid or redid a change, in order."""
-        found, pending = dict[str, int](), [root]
-        while pending:
-            query = LedgerQuery(undoes=pending.pop(), ok_only=True, limit=MAX_SCANNED_ENTRIES)
-            new = {entry.change_id: entry.seq for entry in self._store.list_entries(query)}
-            found |= new
-            pending += new
-        return sorted(found, key=lambda name: found[name])
+    def load_board(self) -> SwitchBoard:
+        """Return what became of every change."""
+        return load_board(self._store)
 
     def trash(self) -> tuple[TrashItem, ...]:
         """List deleted files that can come back, newest first."""
@@ -194,10 +182,81 @@ class History(HistoryReader):
 
     def redo(self, reference: str = "", *, author: CallAuthor = NO_AUTHOR, dry_run: bool = False) -> Receipt:
         """Make a change again that was undone, by default the one undone last."""
-        view = self.show(reference) if reference else self._last_undone()
+        if not reference:
+            return self._take_back(self._last_undone(), "redo", author=author, dry_run=dry_run)
+        view = self.show(reference)
         if not view.undone_by:
             raise InvalidArgument(f"Change {view.id} was not undone.", reason="not_undone")
-        return self._take_back(self.show(view.undone_by), "redo", author=author, dry_run=dry_run)
+        if len(self._switched_with(view)) == 1:
+            return self._take_back(self.show(view.undone_by), "redo", author=author, dry_run=dry_run)
+        return self._switch(view.entries, "redo", author=author, dry_run=dry_run)
+
+    def _switched_with(self, view: ChangeView) -> set[str]:
+        """Return the changes that were undone together with one."""
+        entries = self._store.list_entries(LedgerQuery(change_id=view.undone_by, limit=MAX_SCANNED_ENTRIES))
+        return {name for entry in entries for name in switched_changes(entry.change)} or {view.id}
+
+    def undo_selected(
+        self, words: Selectors, *, author: CallAuthor = NO_AUTHOR, partial: bool = False, dry_run: bool = False
+    ) -> Receipt:
+        """Take back everything that the selectors name, as one change; later work stays."""
+        return self._switch(self._select_done(words), "undo", author=author, partial=partial, dry_run=dry_run)
+
+    def redo_selected(
+        self, words: Selectors, *, author: CallAuthor = NO_AUTHOR, partial: bool = False, dry_run: bool = False
+    ) -> Receipt:
+        """Make everything again that the selectors name and that is undone, as one change."""
+        return self._switch(self._select_done(words), "redo", author=author, partial=partial, dry_run=dry_run)
+
+    def _switch(
+        self,
+        entries: Sequence[Entry],
+        operation: UndoOperation,
+        *,
+        author: CallAuthor,
+        partial: bool = False,
+        dry_run: bool = False,
+        recorded_as: UndoOperation | None = None,
+    ) -> Receipt:
+        call = author.make_call(recorded_as or operation, recorded_as or operation)
+        for attempt in range(_MAX_ATTEMPTS):
+            try:
+                switch = SelectionSwitch(self._workspace, entries, operation)
+                if not switch.wanted:
+                    raise _nothing_to_switch(operation)
+                proposals = switch.propose(partial=partial)
+                if not proposals:
+                    return Receipt(change_id="", files=(), dry_run=dry_run, already_applied=True)
+                return self._workspace.write(*proposals, call=call, dry_run=dry_run, permission=self._undo_permission)
+            except StaleFile:  # the file was written between our look and the lock: look again
+                if attempt == _MAX_ATTEMPTS - 1:
+                    raise
+        raise AssertionError
+
+    def select(self, words: Selectors, *, now: datetime | None = None, zone: tzinfo | None = None) -> ChangeSelection:
+        """Look up what selectors name; refuse what names nothing, or several."""
+        return resolve_selectors(
+            words, self._store, now=now or self._workspace.clock(), zone=zone, locate=self._locate_path
+        )
+
+    def _locate_path(self, path: str) -> RecordedPlace | None:
+        target = self._workspace.target(path.rstrip("/") or "/")
+        if not target.parts:
+            return None
+        is_known = bool(self._store.list_entries(LedgerQuery(path=target.key, limit=1)))
+        place = RecordedPlace(key=target.key, is_directory=not is_known)
+        if not is_known and not self._store.list_entries(LedgerQuery(under=target.key, limit=1)):
+            action = "A file is in the history from its first change through Surehold on."
+            raise NotFound(f"`{path}` is not in the history.", path=path, reason="no_history", action=action)
+        return place
+
+    def _select_done(self, words: Selectors) -> list[Entry]:
+        """Return the entries that happened and that selectors name, newest first; at least one."""
+        selection = self.select(words)
+        found = [entry for entry in selection.iterate(self._store) if entry.call.operation != "gc"]
+        if not found:
+            raise refuse_empty(selection, words)
+        return found
 
     def restore(
         self,
@@ -237,6 +296,10 @@ class History(HistoryReader):
         if not any(entry.ok and entry.call.operation != "gc" for entry in view.entries):
             raise InvalidArgument(f"Change {view.id} changed nothing.", reason="nothing_to_undo")
         call = author.make_call(operation, operation, undoes=view.id)
+        undid_several = any(entry.change.undoes for entry in view.entries)
+        if undid_several or load_board_of(self._store, view.id).is_partly_undone(view.entries):
+            _refuse_undone(view)
+            return self._switch(view.entries, "undo", author=author, dry_run=dry_run, recorded_as=operation)
         for attempt in range(_MAX_ATTEMPTS):
             _refuse_undone(view)
             try:
@@ -266,22 +329,22 @@ class History(HistoryReader):
                 yield last
 
     def _last_undone(self) -> ChangeView:
-        """Return the change that was undone last and is undone still, so that redoing goes the way of undoing back."""
+        """Return the undo that was made last and is in effect, so that redoing goes the way of undoing back."""
         for entry in self._effective_entries():
             if entry.call.operation == "undo":
-                view = self.show(entry.call.undoes)
-                if view.entries[0].call.operation not in _UNDO_OPERATIONS:
-                    return view
+                undone = self._first_entry(entry.call.undoes) if entry.call.undoes else None
+                if undone is None or undone.call.operation not in _UNDO_OPERATIONS:
+                    return self.show(entry.change_id)
         raise _no_such_change("No change was undone.")
 
+    def _first_entry(self, change_id: str) -> Entry | None:
+        return next(iter(self._store.list_entries(LedgerQuery(change_id=change_id, ok_only=True, limit=1))), None)
+
     def _effective_entries(self) -> Iterator[Entry]:
-        """Yield everything that was done and is not undone, newest first: what undoes is newer than what is undone."""
-        undone, before = set[str](), 0
+        """Yield everything that was done and is not undone, newest first."""
+        board, before = self.load_board(), 0
         while rows := self._store.list_entries(LedgerQuery(ok_only=True, before_seq=before, limit=100)):
-            for entry in rows:
-                if entry.change_id not in undone:
-                    undone.add(entry.call.undoes)
-                    yield entry
+            yield from (entry for entry in rows if board.is_on(entry))
             before = rows[-1].seq
 
 
@@ -292,6 +355,12 @@ def _refuse_undone(view: ChangeView) -> None:
             reason="already_undone",
             action=f"To make it again: surehold redo {view.id}",
         )
+
+
+def _nothing_to_switch(operation: UndoOperation) -> NotFound:
+    if operation == "undo":
+        return _no_such_change("Everything that was selected is undone already.")
+    return _no_such_change("Nothing that was selected is undone.")
 
 
 def _no_such_change(message: str) -> NotFound:

@@ -200,6 +200,8 @@ class Proposal:
     """A new file may make the directories that it needs."""
     permanent: bool = False
     """Deleted bytes are not offered in the trash (they stay in the history until it is pruned)."""
+    undoes: tuple[str, ...] = ()
+    """The entries of the ledger that it takes back or makes again, as `CHANGE#INDEX`."""
     restore: Snapshot | None = None
     """The version whose mode, owner, times and attributes a created file takes back."""
     instead_of: Snapshot | None = None

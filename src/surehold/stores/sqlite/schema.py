@@ -20,6 +20,7 @@ MIGRATIONS = (
     "0004_turns.sql",
     "0005_intent_owners.sql",
     "0006_ledger_indexes.sql",
+    "0007_switches.sql",
 )
 LATEST = len(MIGRATIONS)
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import lru_cache
 
 from surehold.stores.base import Sighting
-from surehold.stores.conversations import SessionTurn
+from surehold.stores.conversations import SessionRow, SessionTurn
 from surehold.stores.ledger_entries import text_of, to_canonical_json, to_key
 from surehold.stores.owner import Owner
 from surehold.stores.server_runs import ServerRun
@@ -48,6 +48,19 @@ def versions_to_forget(versions: Sequence[Sighting]) -> list[str]:
     """Name the versions of one path that are too many; they come newest first."""
     best = max(versions, key=lambda one: (one.whole, sum(last - first + 1 for first, last in one.spans)), default=None)
     return [one.sha256 for one in versions[VERSIONS_PER_PATH:] if one is not best]
+
+
+_SELECT_SESSIONS = (
+    "SELECT id, MAX(agent), MIN(opened), MAX(seq) FROM"
+    " (SELECT id, agent, opened, 0 AS seq FROM sessions"
+    " UNION ALL SELECT session, MAX(agent), MIN(timestamp), MAX(seq) FROM entries WHERE session != x'' GROUP BY session)"
+    " GROUP BY id ORDER BY 4 DESC, 3 DESC"
+)
+
+
+def known_sessions(connection: sqlite3.Connection) -> tuple[SessionRow, ...]:
+    rows = connection.execute(_SELECT_SESSIONS)
+    return tuple(SessionRow(id=text_of(id_), agent=text_of(agent), opened=opened) for id_, agent, opened, _ in rows)
 
 
 def add_turn(connection: sqlite3.Connection, turn: SessionTurn) -> SessionTurn:

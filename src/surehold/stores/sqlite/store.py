@@ -317,6 +317,10 @@ class SqliteStore:
             ).fetchone()
         return None if row is None else SessionRow(id=session_id, agent=text_of(row[0]), opened=row[1])
 
+    def list_sessions(self) -> tuple[SessionRow, ...]:
+        with self._database.read_transaction() as connection:
+            return session_tables.known_sessions(connection)
+
     def begin_turn(self, session_id: str, *, title: str = "", turn_id: str = "") -> SessionTurn:
         with self._database.write_transaction(durable=False) as connection:
             began = ledger_entries.utc_timestamp(self._clock())

@@ -23,11 +23,17 @@ _SELECT_WRITERS = (
     " UNION SELECT seq FROM entries WHERE to_path = :path AND to_path != x'')"
     " GROUP BY writer ORDER BY first"
 )
+_UNDOES = (
+    "seq IN (SELECT seq FROM entries WHERE undoes = :undoes AND undoes != x'' UNION SELECT seq FROM entries"
+    " WHERE change_id IN (SELECT made_by FROM switches WHERE change_id = :undoes))"
+)
 _PLAIN_CONDITIONS = {
     "operation": "operation = :operation",
     "before_seq": "seq < :before_seq",
     "after_seq": "seq > :after_seq",
     "ok_only": "ok = 1",
+    "since": "timestamp >= :since",
+    "until": "timestamp < :until",
 }
 _LOOK_AT_PATH = (
     "SELECT version, writer, seq, timestamp, intent FROM (SELECT ? AS path)"
@@ -53,6 +59,8 @@ def append_entry(connection: sqlite3.Connection, draft: Entry) -> Entry:
     connection.execute("UPDATE tip SET seq = ?, hash = ? WHERE id = 1", (entry.seq, entry.hash))
     if ledger_entries.makes_heads(entry):
         _put_heads(connection, entry)
+        if entry.change.undoes:
+            _put_switches(connection, entry)
         _put_trash(connection, entry)
     return entry
 
@@ -210,6 +218,15 @@ def _put_heads(connection: sqlite3.Connection, entry: Entry) -> None:
         connection.executemany("INSERT OR IGNORE INTO versions (path, sha256) VALUES (?, ?)", versions)
 
 
+def _put_switches(connection: sqlite3.Connection, entry: Entry) -> None:
+    names = [to_key(name) for name in ledger_entries.switched_changes(entry.change)]
+    put = "INSERT OR IGNORE INTO switches (change_id, made_by) VALUES (?, ?)"
+    connection.executemany(put, [(name, to_key(entry.change_id)) for name in names])
+    for path in (to_key(path) for path, _, after in entry.change.transitions() if after):
+        restored = "UPDATE trash SET state = 'restored' WHERE change_id = ? AND path = ? AND state = 'kept'"
+        connection.executemany(restored, [(name, path) for name in names])
+
+
 def _put_trash(connection: sqlite3.Connection, entry: Entry) -> None:
     if item := ledger_entries.trash_item(entry):
         values = (to_key(item.id), to_key(item.path), version_text(item.version), to_key(item.change_id), item.trashed)
@@ -238,7 +255,10 @@ def trash_item_from_row(row: tuple[bytes, bytes, str, bytes, str, bytes, bytes, 
 def _build_conditions(query: LedgerQuery) -> tuple[str, dict[str, object]]:
     conditions = ["1"]
     values: dict[str, object] = {"path": to_key(query.path)}
-    for name in ("session", "agent", "change_id", "undoes"):
+    if query.undoes:
+        conditions.append(_UNDOES)
+        values["undoes"] = to_key(query.undoes)
+    for name in ("session", "change_id"):
         if value := getattr(query, name):
             conditions.append(f"{name} = :{name} AND {name} != x''")
             values[name] = to_key(value)
@@ -246,6 +266,9 @@ def _build_conditions(query: LedgerQuery) -> tuple[str, dict[str, object]]:
         if value := getattr(query, name):
             conditions.append(condition)
             values[name] = value
+    if query.agent:
+        conditions.append("substr(agent, 1, :agent_bytes) = :agent")
+        values |= {"agent": to_key(query.agent), "agent_bytes": len(to_key(query.agent))}
     if query.under:
         conditions.append("(path >= :low AND path < :high OR to_path >= :low AND to_path < :high)")
         directory = to_key(query.under.rstrip("/"))

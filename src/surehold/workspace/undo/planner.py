@@ -23,14 +23,16 @@ _TRIED_SWITCHES = 50
 def propose_undo(workspace: Workspace, change_id: str, operation: UndoOperation) -> list[Proposal]:
     """Return what takes back a change, or a change that undid another; `UndoConflict` if that needs something else first."""
     changes = load_changes(workspace.store, change_id)
-    attempt = _UndoAttempt(workspace, Timeline(changes))
-    if not attempt.explains_heads(change_id):  # a person changed what an undo wrote, or an older version wrote it
-        attempt = _UndoAttempt(workspace, Timeline(changes, switching=False))
+    timeline = Timeline(changes)
+    attempt = UndoAttempt(workspace, timeline)
+    # A person changed what an undo wrote, or an older version wrote it.
+    if not attempt.explains_heads(timeline.entries_of(timeline.root_of(change_id))):
+        attempt = UndoAttempt(workspace, Timeline(changes, switching=False))
     return attempt.propose_switch(change_id, operation)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _FileSwitch:
+class FileSwitch:
     """One file as it is, and as it is to be."""
 
     file: FileTrail
@@ -41,8 +43,21 @@ class _FileSwitch:
     def keys(self) -> set[str]:
         return {self.old.key, self.new.key} - {""}
 
+    @property
+    def has_effect(self) -> bool:
+        return (self.old.key, self.old.sha256, self.old.mode) != (self.new.key, self.new.sha256, self.new.mode)
 
-class _UndoAttempt:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOutcome:
+    """What switching makes of one file: another state, nothing at all, or what is in the way."""
+
+    file: FileTrail
+    switch: FileSwitch | None = None
+    obstacles: tuple[Obstacle, ...] = ()
+
+
+class UndoAttempt:
     """One look at the files of a change, and at what becomes of them without it."""
 
     def __init__(self, workspace: Workspace, timeline: Timeline) -> None:
@@ -52,10 +67,10 @@ class _UndoAttempt:
         self._whole = False
         """Entries are switched as a whole: kinds, facts and names too, as commands change them."""
 
-    def explains_heads(self, change_id: str) -> bool:
-        """Tell whether replaying the changes in effect gives what the ledger last knew of the files."""
+    def explains_heads(self, entries: Iterable[str]) -> bool:
+        """Tell whether replaying the entries in effect gives what the ledger last knew of the files of some."""
         timeline = self._timeline
-        for file in timeline.files_of([timeline.root_of(change_id)]):
+        for file in timeline.files_of(entries):
             state, left_out = self._replay.state_of(file, timeline.active)
             head = timeline.heads.get(state.key) if state.key else None
             if left_out or state.sha256 != (head.sha256 if head else ""):
@@ -63,30 +78,59 @@ class _UndoAttempt:
         return True
 
     def propose_switch(self, change_id: str, operation: UndoOperation) -> list[Proposal]:
-        root, active = self._timeline.root_of(change_id), self._timeline.active
-        self._whole = self._timeline.is_run(root)
-        switches, obstacles = self._switch_changes(active, active ^ {root})
+        timeline, active = self._timeline, self._timeline.active
+        root = timeline.root_of(change_id)
+        self.use_whole_entries([root])
+        switches, obstacles = self._switch_changes(active, active ^ timeline.entries_of(root))
         if obstacles:
             raise self._explain_obstacles(change_id, obstacles, operation)
         return [*self._propose_files(switches)]
 
+    def use_whole_entries(self, change_ids: Iterable[str]) -> None:
+        """Switch entries as a whole if a command made one of these changes."""
+        self._whole = any(self._timeline.is_run(one) for one in change_ids)
+
+    def switch_file(self, file: FileTrail, switched: frozenset[str]) -> FileOutcome:
+        """Return what becomes of one file if some entries are switched."""
+        active = self._timeline.active
+        now = active ^ switched
+        switches, obstacles = self._switch_changes(active, now, [file])
+        if obstacles and not self._replay.state_of(file, now)[1] and switches and not switches[0].has_effect:
+            return FileOutcome(file=file)
+        return FileOutcome(file=file, switch=switches[0] if switches else None, obstacles=tuple(obstacles))
+
+    def propose(self, switches: Sequence[FileSwitch]) -> list[Proposal]:
+        return [*self._propose_files(switches)]
+
+    def describe(self, obstacles: Sequence[Obstacle]) -> tuple[str, list[int]]:
+        """Say what is in the way of the first of some obstacles, and the lines where."""
+        main = obstacles[0]
+        lines = sorted({line for one in obstacles if one.key == main.key for line in one.lines})
+        return self._describe_obstacle(main, lines), lines
+
+    def load(self, state: FileState) -> Snapshot:
+        """Return a file in one of its states."""
+        return Snapshot(self._replay.load(state.sha256)) if state.version else ABSENT
+
     # What the files are, and what they would be.
 
-    def _switch_changes(self, was: frozenset[str], now: frozenset[str]) -> tuple[list[_FileSwitch], list[Obstacle]]:
-        switches, obstacles = list[_FileSwitch](), list[Obstacle]()
-        for file in self._timeline.files_of(was ^ now):
+    def _switch_changes(
+        self, was: frozenset[str], now: frozenset[str], files: Sequence[FileTrail] = ()
+    ) -> tuple[list[FileSwitch], list[Obstacle]]:
+        switches, obstacles = list[FileSwitch](), list[Obstacle]()
+        for file in files or self._timeline.files_of(was ^ now):
             self._notice_outside_edit(file)
             old, _ = self._replay.state_of(file, was)
             new, left_out = self._replay.state_of(file, now)
             if not left_out and (old.key, old.sha256, old.mode) == (new.key, new.sha256, new.mode):
                 if self._whole and old.version != new.version:
-                    switches.append(_FileSwitch(file=file, old=old, new=new))
+                    switches.append(FileSwitch(file=file, old=old, new=new))
                     continue
                 if self._whole and old.is_directory:
                     continue
                 left_out = [_hiding_step(file, now)]
             obstacles += left_out or self._find_taken_name(file, old, new, now)
-            switches.append(_FileSwitch(file=file, old=old, new=new))
+            switches.append(FileSwitch(file=file, old=old, new=new))
         return switches, obstacles
 
     def _notice_outside_edit(self, file: FileTrail) -> None:
@@ -186,7 +230,7 @@ class _UndoAttempt:
             if outside or blamed <= switched:
                 break
             switched |= blamed
-            _, obstacles = self._switch_changes(timeline.active, timeline.active ^ switched)
+            _, obstacles = self._switch_changes(timeline.active, timeline.active ^ timeline.entries_of(*switched))
         newest = {timeline.root_of(change.id): number for number, change in enumerate(timeline.changes)}
         order = sorted(switched - {root, OUTSIDE}, key=lambda one: newest[one], reverse=True)
         if len(order) > _TRIED_SWITCHES:
@@ -201,16 +245,18 @@ class _UndoAttempt:
         """Switch one change after the other in memory; return what is in the way of the first that cannot be switched."""
         active = self._timeline.active
         for root in roots:
-            _, obstacles = self._switch_changes(active, active ^ {root})
+            now = active ^ self._timeline.entries_of(root)
+            _, obstacles = self._switch_changes(active, now)
             if obstacles:
                 return obstacles
-            active ^= {root}
+            active = now
         return []
 
     def _advise_commands(self, roots: Sequence[str]) -> str:
         if not roots:
             return UndoConflict.default_action
-        words = [f"surehold {'undo' if root in self._timeline.active else 'redo'} {root}" for root in roots]
+        active, entries_of = self._timeline.active, self._timeline.entries_of
+        words = [f"surehold {'undo' if entries_of(root) & active else 'redo'} {root}" for root in roots]
         shown, rest = words[:_LISTED_COMMANDS], len(words) - _LISTED_COMMANDS
         return f"First, in this order: {', '.join(shown)}{f', and {rest} more' if rest > 0 else ''}."
 
@@ -236,7 +282,7 @@ class _UndoAttempt:
 
     # What to write.
 
-    def _propose_files(self, switches: Sequence[_FileSwitch]) -> Iterable[Proposal]:
+    def _propose_files(self, switches: Sequence[FileSwitch]) -> Iterable[Proposal]:
         if self._whole:
             yield from map(self._propose_entry, switches)
             return
@@ -252,13 +298,13 @@ class _UndoAttempt:
             lives_on = any(one.old == old and one.new.key for one in shared)
             yield self._propose_name(key, old, new, permanent=lives_on)
 
-    def _propose_entry(self, switch: _FileSwitch) -> Proposal:
+    def _propose_entry(self, switch: FileSwitch) -> Proposal:
         old, new = switch.old, switch.new
         data = self._replay.load(new.sha256) if new.has_bytes and old.sha256 != new.sha256 else b""
         whole = EntrySwitch(old_key=old.key, old=old.version, new_key=new.key, new=new.version, data=data)
         return Proposal(path=old.key or new.key, edit=Keep(), proof=Unproven(), whole=whole)
 
-    def _propose_file(self, switch: _FileSwitch) -> Proposal:
+    def _propose_file(self, switch: FileSwitch) -> Proposal:
         old, new = switch.old, switch.new
         if not old.key or not new.key:
             return self._propose_name(old.key or new.key, old, new)
@@ -279,7 +325,7 @@ class _UndoAttempt:
 
 def _hiding_step(file: FileTrail, active: frozenset[str]) -> Obstacle:
     """Return the last step of a file that turns out the same with and without an earlier one."""
-    step = next((step for step in reversed(file.steps) if step.change_id in active), file.steps[-1])
+    step = next((step for step in reversed(file.steps) if step.entry_name in active), file.steps[-1])
     kind = "removed" if step.after is None else "moved" if step.key != step.to_key else "changed"
     return Obstacle(change_id=step.change_id, key=step.key, kind=kind)
 

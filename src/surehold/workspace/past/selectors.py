@@ -1,0 +1,215 @@
+"""Which changes are meant: the selectors of the command line, the page, the library and MCP, as one value.
+
+1. `Selectors` are words, as they were given. `resolve_selectors` looks them up once; what comes out is exact.
+2. A session is named by a unique beginning or end of its id, or `last`; an agent by the beginning of its name; a turn by its
+   id, or `last`. What names nothing, or several, is refused with what it could be.
+3. Outside edits are meant only where `outside` is the agent, or where nothing but paths is named.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, tzinfo
+from heapq import merge
+
+from surehold.errors import InvalidArgument, NotFound
+from surehold.stores.base import Entry, LedgerQuery, Store
+from surehold.workspace.past.moments import parse_moment
+
+OUTSIDE_AGENT = "outside"
+LAST = "last"
+_PAGE_ENTRIES = 500
+_MIN_NAME_CHARS = 4
+_LISTED_NAMES = 10
+SWITCHING = ("undo", "redo")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selectors:
+    """Which changes are meant, in the words of the caller; an empty word selects everything."""
+
+    session: str = ""
+    agent: str = ""
+    turn: str = ""
+    since: str = ""
+    until: str = ""
+    paths: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Tell whether anything is selected."""
+        return any(getattr(self, field.name) for field in fields(self))
+
+    def describe(self) -> str:
+        """Return the selectors as one would type them."""
+        words = [f"--{one.name} {value}" for one in fields(self)[:-1] if (value := getattr(self, one.name))]
+        return " ".join((*words, *self.paths))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedPlace:
+    """A path that changes are looked up by: one file, or everything below a directory."""
+
+    key: str
+    is_directory: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeSelection:
+    """Selectors that were looked up: what they name is exact."""
+
+    session: str = ""
+    agent: str = ""
+    turn: str | None = None
+    """None for any; a session without turns has the empty one."""
+    since: str = ""
+    until: str = ""
+    places: tuple[RecordedPlace, ...] = ()
+    outside: bool = False
+    """Only outside edits."""
+
+    def iterate(self, store: Store, *, ok_only: bool = True, outside: bool = False) -> Iterator[Entry]:
+        """Yield the entries that are meant, newest first; outside edits are among them only if that is said."""
+        query = LedgerQuery(
+            session=self.session,
+            agent=self.agent,
+            since=self.since,
+            until=self.until,
+            operation="external" if self.outside else "",
+            ok_only=ok_only,
+            limit=_PAGE_ENTRIES,
+        )
+        places = [replace(query, **_place_condition(one)) for one in self.places] or [query]
+        last = 0
+        for entry in merge(*(_read_pages(store, one) for one in places), key=lambda one: -one.seq):
+            is_outside = entry.call.operation == "external"
+            if entry.seq != last and (self.turn is None or entry.call.turn == self.turn):
+                last = entry.seq
+                if self.outside or not is_outside or outside:
+                    yield entry
+
+    def touches(self, entry: Entry) -> bool:
+        """Tell whether an entry is about one of the places; any is if there are none."""
+        paths = [path for path, _, _ in entry.change.transitions()]
+        return not self.places or any(_is_at(path, place) for path in paths for place in self.places)
+
+
+def _place_condition(place: RecordedPlace) -> dict[str, str]:
+    return {"under": place.key} if place.is_directory else {"path": place.key}
+
+
+def _is_at(path: str, place: RecordedPlace) -> bool:
+    return path == place.key or (place.is_directory and path.startswith(f"{place.key}/"))
+
+
+def _read_pages(store: Store, query: LedgerQuery) -> Iterator[Entry]:
+    while rows := store.list_entries(query):
+        yield from rows
+        if len(rows) < query.limit:
+            return
+        query = replace(query, before_seq=rows[-1].seq)
+
+
+def resolve_selectors(
+    words: Selectors,
+    store: Store,
+    *,
+    now: datetime,
+    zone: tzinfo | None = None,
+    locate: Callable[[str], RecordedPlace | None],
+) -> ChangeSelection:
+    """Look up what the words name; `locate` finds a path, and returns None for the whole workspace."""
+    since, until = (parse_moment(word, now=now, zone=zone) if word else "" for word in (words.since, words.until))
+    if since and until and since >= until:
+        message = f"`{words.since}` is not before `{words.until}`."
+        raise InvalidArgument(message, reason="empty_period", action="Name an earlier time with --since.")
+    session = _find_session(store, words.session) if words.session else ""
+    if words.agent and words.agent != OUTSIDE_AGENT:
+        _check_agent(store, words.agent)
+    turn = None
+    if words.turn:
+        session = session or (_last_session(store) if words.turn == LAST else "")
+        session, turn = _find_turn(store, session, words.turn)
+    located = [locate(path) for path in words.paths]
+    return ChangeSelection(
+        session=session,
+        agent="" if words.agent == OUTSIDE_AGENT else words.agent,
+        turn=turn,
+        since=since,
+        until=until,
+        places=() if None in located else tuple(one for one in located if one),
+        outside=words.agent == OUTSIDE_AGENT,
+    )
+
+
+def _last_session(store: Store) -> str:
+    """Return the session that changed something last; undoing and redoing by hand do not count."""
+    for entry in _read_pages(store, LedgerQuery(ok_only=True, limit=_PAGE_ENTRIES)):
+        if entry.call.session and entry.call.operation not in SWITCHING:
+            return entry.call.session
+    raise NotFound("No session has changed anything yet.", reason="no_such_session", action="See: surehold sessions")
+
+
+def _find_session(store: Store, word: str) -> str:
+    if word == LAST:
+        return _last_session(store)
+    names = [row.id for row in store.list_sessions()]
+    found = [name for name in names if name == word] or _find_names(names, word)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        shown = ", ".join(found[:_LISTED_NAMES])
+        message = f"`{word[:80]}` names {len(found)} sessions."
+        raise InvalidArgument(
+            message, reason="ambiguous_session", action=f"It could be {shown}.", candidates=found[:10]
+        )
+    action = "Look it up with `surehold sessions`; `last` is the newest."
+    raise NotFound(f"No session is called `{word[:80]}`.", reason="no_such_session", action=action)
+
+
+def _find_names(names: list[str], word: str) -> list[str]:
+    if len(word) < _MIN_NAME_CHARS:
+        return []
+    return [name for name in names if name.startswith(word) or name.endswith(word)]
+
+
+def _check_agent(store: Store, word: str) -> None:
+    if store.list_entries(LedgerQuery(agent=word, limit=1)):
+        return
+    known = ", ".join(sorted({row.agent for row in store.list_sessions() if row.agent})[:_LISTED_NAMES])
+    action = f"Known agents: {known}." if known else "Look at `surehold log`."
+    raise NotFound(f"No agent's name begins with `{word[:80]}`.", reason="no_such_agent", action=action)
+
+
+def _find_turn(store: Store, session: str, word: str) -> tuple[str, str]:
+    """Return the session and the id of a turn."""
+    entries = _read_pages(store, LedgerQuery(session=session, ok_only=True, limit=_PAGE_ENTRIES))
+    made = (one for one in entries if one.call.session and one.call.operation not in SWITCHING)
+    if word == LAST:
+        newest = next(made, None)
+        if newest is None:
+            raise _changed_nothing(session)
+        return session, newest.call.turn
+    turns = dict.fromkeys((one.call.session, one.call.turn) for one in made if one.call.turn)
+    found = [turn for turn in turns if turn[1] == word] or [t for t in turns if _find_names([t[1]], word)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        sessions = ", ".join(name for name, _ in found[:_LISTED_NAMES])
+        message = f"`{word[:80]}` names a turn in {len(found)} sessions."
+        action = f"Add --session; it could be {sessions}."
+        raise InvalidArgument(message, reason="ambiguous_turn", action=action)
+    known = ", ".join(list(dict.fromkeys(turn for _, turn in turns))[:_LISTED_NAMES])
+    action = f"Turns with changes: {known}." if known else "No turn was marked; select by session or time instead."
+    raise NotFound(f"No turn is called `{word[:80]}`.", reason="no_such_turn", action=action)
+
+
+def _changed_nothing(session: str) -> NotFound:
+    message = f"Session `{session}` has changed nothing."
+    return NotFound(message, reason="no_changes", action="See: surehold sessions")
+
+
+def refuse_empty(selection: ChangeSelection, words: Selectors) -> NotFound:
+    """Return the refusal for selectors that are right, and that no change matches."""
+    if selection.session and words == Selectors(session=words.session):
+        return _changed_nothing(selection.session)
+    message = f"No change matches `{words.describe()[:200]}`."
+    return NotFound(message, reason="no_changes", action="See which there are: surehold log")

@@ -1,0 +1,149 @@
+"""Switches many changes at once: which entries, which of their files can be, and what is in the way of the others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from surehold.errors import UndoConflict
+from surehold.stores.base import Entry
+from surehold.workspace.proposal import Proposal
+from surehold.workspace.undo.planner import FileOutcome, FileSwitch, UndoAttempt, UndoOperation
+from surehold.workspace.undo.timeline import FileTrail, Timeline, load_since, name_entry
+from surehold.workspace.workspace import Workspace
+
+_TRIED_ENTRIES = 200
+"""How many entries of one file are tried one by one to find those that can be undone; of more, none is."""
+_LISTED_CONFLICTS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchConflict:
+    """A file that cannot be switched, and why."""
+
+    path: str
+    why: str
+    lines: tuple[int, ...]
+    entries: frozenset[str]
+    """The selected entries that stay as they are."""
+
+
+class SelectionSwitch:
+    """Some entries of the ledger, and what undoing or redoing them makes of the files."""
+
+    def __init__(self, workspace: Workspace, selected: Sequence[Entry], operation: UndoOperation) -> None:
+        """Look at the files; `selected` are entries that happened, in any order."""
+        self._operation: UndoOperation = operation
+        ids = {entry.change_id for entry in selected}
+        changes = load_since(workspace.store, ids, min(entry.seq for entry in selected)) if selected else []
+        for switching in (True, False):
+            self._timeline = Timeline(changes, switching=switching)
+            self.attempt = UndoAttempt(workspace, self._timeline)
+            self.wanted = self._choose_entries(selected)
+            """The entries that have to be switched."""
+            if self.attempt.explains_heads(self.wanted):
+                break
+
+    def _choose_entries(self, selected: Sequence[Entry]) -> frozenset[str]:
+        timeline = self._timeline
+        own = frozenset(map(name_entry, selected)) & timeline.own_entries
+        if self._operation == "redo":
+            return own - timeline.active
+        order = {change.id: number for number, change in enumerate(timeline.changes)}
+        ids = {entry.change_id for entry in selected if entry.change_id in order}
+        return timeline.undo_switches(sorted(ids, key=order.__getitem__), own)
+
+    @cached_property
+    def outcomes(self) -> list[FileOutcome]:
+        """What becomes of every file if all of them are switched."""
+        return self._switch_files(self.wanted)
+
+    @cached_property
+    def conflicts(self) -> tuple[SwitchConflict, ...]:
+        return tuple(map(self._describe_conflict, (one for one in self.outcomes if one.obstacles)))
+
+    @property
+    def switches(self) -> list[FileSwitch]:
+        """The files that can be switched, as they are and as they would be."""
+        return [one.switch for one in self.outcomes if one.switch and not one.obstacles]
+
+    @property
+    def change_count(self) -> int:
+        return _count_changes(self.wanted)
+
+    def propose(self, *, partial: bool = False) -> list[Proposal]:
+        """Return what to write; `UndoConflict` if something is in the way, unless a part is enough."""
+        switched, outcomes = self.wanted, self.outcomes
+        if self.conflicts:
+            possible = self._possible_part()
+            if not partial or not possible:
+                raise self._refuse(possible)
+            switched, outcomes = possible, self._switch_files(possible)
+        return self._name_entries([one.switch for one in outcomes if one.switch], switched)
+
+    def _switch_files(self, switched: frozenset[str]) -> list[FileOutcome]:
+        return [self.attempt.switch_file(file, switched) for file in self._timeline.files_of(sorted(switched))]
+
+    def _name_entries(self, switches: Sequence[FileSwitch], switched: frozenset[str]) -> list[Proposal]:
+        """Say in each proposal which entries it switches; those of files that stay the same are in the first."""
+        by_key = dict[str, set[str]]()
+        for one in switches:
+            for key in one.keys:
+                by_key.setdefault(key, set()).update(self._entries_of(one.file) & switched)
+        left, named = set(switched), list[Proposal]()
+        for proposal in self.attempt.propose(switches):
+            own = by_key.get(str(proposal.path), set[str]()) & left
+            left -= own
+            named.append(replace(proposal, undoes=tuple(sorted(own))))
+        if named and left:
+            named[0] = replace(named[0], undoes=tuple(sorted({*named[0].undoes, *left})))
+        return named
+
+    # What can be done if not everything can.
+
+    def _possible_part(self) -> frozenset[str]:
+        possible = self.wanted
+        for one in self.outcomes:
+            if one.obstacles:
+                entries = self._entries_of(one.file) & self.wanted
+                possible -= entries - self._possible_entries(one.file, entries)
+        while blocked := [one for one in self._switch_files(possible) if one.obstacles]:
+            for one in blocked:
+                possible -= self._entries_of(one.file)
+        return possible
+
+    def _possible_entries(self, file: FileTrail, entries: frozenset[str]) -> frozenset[str]:
+        """Return the entries of one file that can be switched, tried from the newest on."""
+        kept = frozenset[str]()
+        if len(entries) > _TRIED_ENTRIES:
+            return kept
+        for step in reversed(file.steps):
+            tried = kept | {step.entry_name}
+            if step.entry_name in entries and not self.attempt.switch_file(file, tried).obstacles:
+                kept = tried
+        return kept
+
+    def _entries_of(self, file: FileTrail) -> frozenset[str]:
+        return frozenset(step.entry_name for step in file.steps)
+
+    def _describe_conflict(self, outcome: FileOutcome) -> SwitchConflict:
+        why, lines = self.attempt.describe(outcome.obstacles)
+        path = outcome.obstacles[0].key or outcome.file.find_key(self._timeline.active)
+        entries = self._entries_of(outcome.file) & self.wanted
+        return SwitchConflict(path=path, why=why, lines=tuple(lines), entries=entries)
+
+    def _refuse(self, possible: frozenset[str]) -> UndoConflict:
+        first, others = self.conflicts[0], len(self.conflicts) - 1
+        verb = "taken back" if self._operation == "undo" else "made again"
+        more = f" The same goes for {others} more {'file' if others == 1 else 'files'}." if others else ""
+        conflicts = [
+            {"path": one.path, "why": one.why, "lines": list(one.lines)} for one in self.conflicts[:_LISTED_CONFLICTS]
+        ]
+        action = "Undo the changes in between as well."
+        if possible:
+            action = f"--partial does what can be done: {_count_changes(possible)} of {self.change_count} changes."
+        message = f"`{first.path}` cannot be {verb}: {first.why}.{more}"
+        return UndoConflict(message, path=first.path, action=action, conflicts=conflicts)
+
+
+def _count_changes(entries: frozenset[str]) -> int:
+    return len({name.partition("#")[0] for name in entries})
