@@ -381,6 +381,16 @@ class MemoryStore:
             self._runs[run.id] = replace(run, session=session)
             return session
 
+    def list_servers(self) -> tuple[ServerRun, ...]:
+        """List the servers that are remembered, newest first."""
+        with self._lock:
+            return tuple(reversed(self._runs.values()))
+
+    def list_heads(self) -> tuple[Head, ...]:
+        """List what the ledger last knew of every path."""
+        with self._lock:
+            return tuple(head for _, head in sorted(self._heads.items()))
+
     def end_server(self, run: ServerRun) -> None:
         """Remember that a server ended properly."""
         with self._lock:

@@ -8,8 +8,9 @@ import pytest
 from spec.marks import requirement
 from surehold.front.cli.change_view import format_line_counts, paint_diff, print_diff
 from surehold.front.cli.output import Output
-from surehold.front.shared.ledger_json import classify_rows, count_changed_lines
+from surehold.front.shared.ledger_json import count_changed_lines
 from surehold.stores.base import Change
+from surehold.text.diff_rows import classify_rows
 
 TRICKY = "--- a\n+++ a\n@@ -1,3 +1,3 @@\n same\n--- looks like a header\n+++ so does this\n same\n"
 

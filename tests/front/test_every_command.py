@@ -18,6 +18,7 @@ view a.txt
 grep one
 glob a.txt
 edit a.txt --old one --new two
+rewind --dry-run
 write b.txt --force
 move b.txt c.txt
 delete c.txt
@@ -26,7 +27,13 @@ trash
 restore c.txt
 undo
 redo
+status
+sessions
 log
+blame a.txt
+export CHANGE --format bundle --output out.bundle
+commit a.txt --dry-run
+revert a.txt
 show CHANGE
 diff CHANGE
 diff a.txt
@@ -47,6 +54,7 @@ def test_every_command_takes_json_and_prints_one_document(shell: Shell) -> None:
     shell.write("a.txt", "zero\n")
     change = shell.edit("a.txt", "zero", "one")
     used = set[str]()
+    subprocess.run(["git", "init", "-q", "."], cwd=shell.root, check=True)
 
     for line in SCRIPT:
         words = line.replace("CHANGE", change).split()

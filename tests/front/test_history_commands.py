@@ -100,8 +100,11 @@ def test_the_log_can_be_narrowed(shell: Shell) -> None:
     assert paths("--failed") == ["a.txt"]
     assert paths("--limit", "2") == ["a.txt", "a.txt"]
     assert len(paths("--limit", "2", "--all")) == 6
-    assert paths("nothing-there") == []
-    assert "matches" in shell("log", "nothing-there").out
+    assert paths("--agent", "rob", "--since", "1h") == ["a.txt"]
+    assert paths("src", "a.txt", "--limit", "2") == ["a.txt", "a.txt"]
+    assert paths("--until", "1h") == []
+    assert "matches" in shell("log", "--until", "1h").out
+    assert shell.json("log", "nothing-there", code=1)["error"]["reason"] == "no_history"
 
 
 def test_a_deleted_directory_still_has_its_log(shell: Shell) -> None:

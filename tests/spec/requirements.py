@@ -13,6 +13,7 @@ from spec.areas.claude import CLAUDE
 from spec.areas.engine import ENGINE
 from spec.areas.files import FILES
 from spec.areas.front import FRONT
+from spec.areas.history import HISTORY
 from spec.areas.host import HOST
 from spec.areas.multi_edit import MULTI_EDIT
 from spec.areas.outside import OUTSIDE
@@ -35,6 +36,7 @@ _SENTENCES = (
     *OUTSIDE,
     *RUN,
     *SESSION,
+    *HISTORY,
     *FRONT,
     *APPROVAL,
     *ENGINE,

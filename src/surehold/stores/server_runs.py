@@ -69,6 +69,10 @@ class ServerRuns(Protocol):
         """Remember a server that is called for the first time, and return the session it serves: `fresh`, or an earlier one."""
         ...
 
+    def list_servers(self) -> tuple[ServerRun, ...]:
+        """List the servers that are remembered, newest first."""
+        ...
+
     def end_server(self, run: ServerRun) -> None:
         """Remember that a server ended properly."""
         ...

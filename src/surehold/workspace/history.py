@@ -14,6 +14,7 @@ from surehold.text.plan import diff_between
 from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import ABSENT, Snapshot, Version
 from surehold.workspace.access.permission import Permission
+from surehold.workspace.past.net_diff import single_diff
 from surehold.workspace.past.selectors import ChangeSelection, RecordedPlace, Selectors, refuse_empty, resolve_selectors
 from surehold.workspace.proposal import NO_AUTHOR, Absent, CallAuthor, Proposal, Receipt
 from surehold.workspace.undo.planner import UndoOperation, propose_undo
@@ -147,15 +148,7 @@ class History(HistoryReader):
 
     def diff(self, reference: str) -> str:
         """Return the whole difference that a change made, also where the ledger keeps only its beginning."""
-        parts = list[str]()
-        for entry in self.show(reference).entries:
-            change = entry.change
-            if not change.diff_truncated and entry.call.operation != "external":
-                parts.append(change.diff)
-                continue
-            before, after = self._recorded_snapshot(change.before), self._recorded_snapshot(change.after)
-            parts.append(diff_between(before, after, from_name=change.path, to_name=change.to_path or change.path).text)
-        return "".join(parts)
+        return "".join(single_diff(self._workspace, entry) for entry in self.show(reference).entries)
 
     def proposed_diff(self, reference: str) -> str:
         """Return what the agent had proposed, where the person who was asked wrote something else; empty elsewhere."""
@@ -189,7 +182,7 @@ class History(HistoryReader):
             raise InvalidArgument(f"Change {view.id} was not undone.", reason="not_undone")
         if len(self._switched_with(view)) == 1:
             return self._take_back(self.show(view.undone_by), "redo", author=author, dry_run=dry_run)
-        return self._switch(view.entries, "redo", author=author, dry_run=dry_run)
+        return self.switch_entries(view.entries, "redo", author=author, dry_run=dry_run)
 
     def _switched_with(self, view: ChangeView) -> set[str]:
         """Return the changes that were undone together with one."""
@@ -200,15 +193,15 @@ class History(HistoryReader):
         self, words: Selectors, *, author: CallAuthor = NO_AUTHOR, partial: bool = False, dry_run: bool = False
     ) -> Receipt:
         """Take back everything that the selectors name, as one change; later work stays."""
-        return self._switch(self._select_done(words), "undo", author=author, partial=partial, dry_run=dry_run)
+        return self.switch_entries(self.select_done(words), "undo", author=author, partial=partial, dry_run=dry_run)
 
     def redo_selected(
         self, words: Selectors, *, author: CallAuthor = NO_AUTHOR, partial: bool = False, dry_run: bool = False
     ) -> Receipt:
         """Make everything again that the selectors name and that is undone, as one change."""
-        return self._switch(self._select_done(words), "redo", author=author, partial=partial, dry_run=dry_run)
+        return self.switch_entries(self.select_done(words), "redo", author=author, partial=partial, dry_run=dry_run)
 
-    def _switch(
+    def switch_entries(
         self,
         entries: Sequence[Entry],
         operation: UndoOperation,
@@ -218,6 +211,7 @@ class History(HistoryReader):
         dry_run: bool = False,
         recorded_as: UndoOperation | None = None,
     ) -> Receipt:
+        """Undo or redo some entries of the ledger as one change."""
         call = author.make_call(recorded_as or operation, recorded_as or operation)
         for attempt in range(_MAX_ATTEMPTS):
             try:
@@ -232,6 +226,20 @@ class History(HistoryReader):
                 if attempt == _MAX_ATTEMPTS - 1:
                     raise
         raise AssertionError
+
+    def last_turn(self) -> list[Entry]:
+        """Return what the newest turn of a session did that is still in effect, newest first; empty if there is none."""
+        found = list[Entry]()
+        for entry in self._effective_entries():
+            call = entry.call
+            if not call.session or call.operation in _NOT_UNDOABLE:
+                continue
+            if found and (call.session, call.turn) != (found[0].call.session, found[0].call.turn):
+                if call.session == found[0].call.session:
+                    break
+                continue
+            found.append(entry)
+        return found
 
     def select(self, words: Selectors, *, now: datetime | None = None, zone: tzinfo | None = None) -> ChangeSelection:
         """Look up what selectors name; refuse what names nothing, or several."""
@@ -250,7 +258,7 @@ class History(HistoryReader):
             raise NotFound(f"`{path}` is not in the history.", path=path, reason="no_history", action=action)
         return place
 
-    def _select_done(self, words: Selectors) -> list[Entry]:
+    def select_done(self, words: Selectors) -> list[Entry]:
         """Return the entries that happened and that selectors name, newest first; at least one."""
         selection = self.select(words)
         found = [entry for entry in selection.iterate(self._store) if entry.call.operation != "gc"]
@@ -299,7 +307,7 @@ class History(HistoryReader):
         undid_several = any(entry.change.undoes for entry in view.entries)
         if undid_several or load_board_of(self._store, view.id).is_partly_undone(view.entries):
             _refuse_undone(view)
-            return self._switch(view.entries, "undo", author=author, dry_run=dry_run, recorded_as=operation)
+            return self.switch_entries(view.entries, "undo", author=author, dry_run=dry_run, recorded_as=operation)
         for attempt in range(_MAX_ATTEMPTS):
             _refuse_undone(view)
             try:

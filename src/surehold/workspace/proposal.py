@@ -180,6 +180,8 @@ class EntrySwitch:
     new: Version | None
     data: bytes = b""
     """The bytes of the new file, or where the new link leads to."""
+    undoes: tuple[str, ...] = ()
+    """As in `Proposal`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 from surehold.front.cli.command import CommandContext, short_id
 from surehold.front.cli.output import Output, TextStyle, format_count
-from surehold.front.shared.ledger_json import RowKind, classify_rows, count_changed_lines, format_move, receipt_record
+from surehold.front.shared.ledger_json import count_changed_lines, format_move, receipt_record
+from surehold.text.diff_rows import RowKind, classify_rows
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def print_receipt(context: CommandContext, receipt: "Receipt", verb: str) -> Non
 def _reverse_command(receipt: "Receipt") -> str:
     """Return the command that reverses the change: restore after a delete, redo after an undo."""
     call = receipt.entries[0].call if receipt.entries else None
-    if call and call.operation == "undo":
+    if call and call.operation == "undo" and call.undoes:
         return f"surehold redo {short_id(call.undoes)}"
     trashed = [one.change.trash_id for one in receipt.files if one.change.trash_id]
     if call and call.operation == "delete" and trashed:

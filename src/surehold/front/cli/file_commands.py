@@ -19,6 +19,7 @@ from surehold.front.cli.command import (
     quote_for_shell,
     with_action,
 )
+from surehold.front.cli.history.selector_options import find_change
 from surehold.front.cli.output import format_count, format_size
 from surehold.text.escape import escape_text
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from surehold.text.rewrite import WriteBytes, WriteText
     from surehold.text.snapshot import Snapshot
     from surehold.workspace.proposal import Proof
+    from surehold.workspace.workspace import Workspace
 
 
 _SHA256_OPTION = argument("--sha256", "H", "refuse unless the file has exactly this sha256")
@@ -48,11 +50,16 @@ def _parse_line_range(text: str) -> tuple[int, int | None]:
     FILE_ARGUMENT,
     argument("--lines", "A:B", "only lines A to B; either may be omitted", type=_parse_line_range, default=None),
     flag("--hashes", "show each line with its anchor, for `edit --operations`"),
-    example="surehold read src/app.py --lines 10:40",
+    (
+        argument("--at", "CHANGE", "the file as it was right after this change"),
+        argument("--before", "CHANGE", "the file as it was right before this change"),
+        argument("--at-time", "T", "the file as it was then: 2026-11-17T10:00, 10:00, 2h, yesterday"),
+    ),
+    example="surehold read src/app.py --lines 10:40\n  surehold read src/app.py --before 7k2m9qxr",
 )
 def read_command(context: CommandContext, args: argparse.Namespace) -> None:
     with context.open_workspace() as workspace:
-        snapshot = workspace.read(args.path)
+        snapshot = _read_recorded(context, workspace, args) or workspace.read(args.path)
     start, end = args.lines or (1, None)
     if args.lines and start > max(snapshot.line_count, 1):
         message = f"Line {start} is after the end: `{args.path}` has {format_count(snapshot.line_count, 'line')}."
@@ -65,6 +72,21 @@ def read_command(context: CommandContext, args: argparse.Namespace) -> None:
         _print_numbered(context, args.path, snapshot, start, end)
     else:
         context.out.write_bytes(b"".join(snapshot.lines.raw[start - 1 : end]) if args.lines else snapshot.data)
+
+
+def _read_recorded(context: CommandContext, workspace: "Workspace", args: argparse.Namespace) -> "Snapshot | None":
+    """Return the file as it was; None if it is wanted as it is."""
+    if not (args.at or args.before or args.at_time):
+        return None
+    from surehold.workspace.past.moments import parse_moment
+    from surehold.workspace.past.versions import HistoryPoint, point_at, point_before, read_version
+
+    if args.at_time:
+        moment = parse_moment(args.at_time, now=context.out.now)
+        return read_version(workspace, args.path, HistoryPoint(moment=moment, name=f"at {args.at_time}"))
+    view = find_change(workspace, args.at or args.before)
+    point = point_at(view.entries, view.id) if args.at else point_before(view.entries, view.id)
+    return read_version(workspace, args.path, point)
 
 
 def _print_anchored(context: CommandContext, path: str, snapshot: "Snapshot", start: int, end: int | None) -> None:

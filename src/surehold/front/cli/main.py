@@ -23,7 +23,11 @@ from surehold.front.cli.agent_commands import (
 )
 from surehold.front.cli.command import Argument, Command, CommandContext, UsageError, argument, flag
 from surehold.front.cli.file_commands import delete_command, edit_command, move_command, read_command, write_command
-from surehold.front.cli.history_commands import diff_command, log_command, redo_command, show_command, undo_command
+from surehold.front.cli.history.export_commands import commit_command, export_command
+from surehold.front.cli.history.log_command import log_command
+from surehold.front.cli.history.overview_commands import blame_command, sessions_command, status_command
+from surehold.front.cli.history.show_commands import diff_command, show_command
+from surehold.front.cli.history.undo_commands import redo_command, revert_command, rewind_command, undo_command
 from surehold.front.cli.host_commands import hook_command, setup_command
 from surehold.front.cli.output import Output, OutputFailed, output_to, prepare_streams
 from surehold.front.cli.run_command import run_command
@@ -42,8 +46,18 @@ from surehold.text.escape import escape_text
 DONE, REFUSED, USAGE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
 
 COMMAND_GROUPS: dict[str, tuple[Command, ...]] = {
-    "Inspect": (log_command, show_command, diff_command, read_command, view_command, grep_command, glob_command),
-    "Undo and restore": (undo_command, redo_command, trash_command, restore_command),
+    "Look back": (
+        status_command,
+        sessions_command,
+        log_command,
+        show_command,
+        diff_command,
+        blame_command,
+        export_command,
+        commit_command,
+    ),
+    "Undo and restore": (undo_command, redo_command, rewind_command, revert_command, trash_command, restore_command),
+    "Read and search": (read_command, view_command, grep_command, glob_command),
     "Change files": (edit_command, write_command, delete_command, move_command),
     "For agents": (run_command, mcp_command, serve_command, acp_command, tool_command, schema_command, prompt_command),
     "Hosts": (setup_command, hook_command),
@@ -207,8 +221,12 @@ def _locate_root(args: argparse.Namespace) -> str:
     for name in _PATH_ARGUMENTS & vars(args).keys():
         setattr(args, name, _spell_from_root(getattr(args, name), below))
     for name in _PATH_OR_ID_ARGUMENTS & vars(args).keys():
-        if os.path.exists(getattr(args, name) or ""):  # noqa: PTH110 - as above
-            setattr(args, name, _spell_from_root(getattr(args, name), below))
+        given = getattr(args, name)
+        if isinstance(given, list):
+            words = cast("list[str]", given)
+            setattr(args, name, [_spell_from_root(one, below) if os.path.exists(one) else one for one in words])  # noqa: PTH110
+        elif os.path.exists(given or ""):  # noqa: PTH110 - as above
+            setattr(args, name, _spell_from_root(given, below))
     return root
 
 
@@ -231,7 +249,7 @@ def _parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
 def build_parser() -> argparse.ArgumentParser:
     top = CommandParser(prog=_PROGRAM, add_help=False)
     top.add_argument("-h", "--help", action="store_true", dest="wants_help")
-    top.add_argument("--version", action="store_const", const=version_command.run, dest="run")
+    top.add_argument("-V", "--version", action="store_const", const=version_command.run, dest="run")
     words = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=CommandParser)
     for one in COMMANDS:
         description = f"{one.help} {one.note}".strip()

@@ -137,6 +137,12 @@ class Output:
 
         self.print_line(json.dumps(document, indent=2, ensure_ascii=True, default=str))
 
+    def print_json_line(self, document: Any) -> None:
+        """Print one JSON document on a line of its own."""
+        import json
+
+        self.print_line(json.dumps(document, ensure_ascii=True, default=str))
+
     def write_bytes(self, data: bytes) -> None:
         with self.guard_stream() as stream:
             stream.flush()

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from surehold.errors import PermissionDenied
+from surehold.errors import NotFound, PermissionDenied
 from surehold.front.cli.command import CommandContext, argument, as_path, command, flag, short_id
 from surehold.front.cli.output import TableCell, TableColumn, format_count, format_size
 from surehold.text.escape import escape_text
@@ -24,8 +24,15 @@ _MAX_DURATION = timedelta(days=36_500)
 _MAX_LISTED_BLOBS = 5
 
 
-@command("verify", "Check that the history and the stored versions were not altered.", example="surehold verify")
-def verify_command(context: CommandContext, _: argparse.Namespace) -> int:
+@command(
+    "verify",
+    "Check that the history, or a bundle, was not altered.",
+    argument("bundle", "BUNDLE", "a file that `surehold export --format bundle` wrote", nargs="?", default=""),
+    example="surehold verify\n  surehold verify work.bundle",
+)
+def verify_command(context: CommandContext, args: argparse.Namespace) -> int:
+    if args.bundle:
+        return _verify_bundle(context, args.bundle)
     if not context.has_history():
         sentence = "There is no history here yet, so there is nothing to check."
         context.print_outcome(sentence, ok=True, entries=0, blobs=0)
@@ -40,6 +47,26 @@ def verify_command(context: CommandContext, _: argparse.Namespace) -> int:
         context.out.print_labelled("Intact", f"{entries} and {blobs}.", "green")
     else:
         _print_broken(context, verdict)
+    return 0 if verdict.ok else 1
+
+
+def _verify_bundle(context: CommandContext, name: str) -> int:
+    from surehold.workspace.past.bundle import check_bundle
+
+    try:
+        with as_path(name).open("rb") as file:
+            verdict = check_bundle(file)
+    except OSError as error:
+        message = f"`{name}` cannot be read: {error.strerror}."
+        raise NotFound(message, path=name, reason="no_bundle", action="Name a file that can be read.") from None
+    if context.json:
+        context.out.print_json({"ok": verdict.ok, **asdict(verdict)})
+    elif verdict.ok:
+        entries = format_count(verdict.entries, "entry", "entries")
+        versions = format_count(verdict.versions, "stored version")
+        context.out.print_labelled("Intact", f"{entries} and {versions}.", "green")
+    else:
+        context.out.print_labelled("Broken", verdict.problem, "red")
     return 0 if verdict.ok else 1
 
 

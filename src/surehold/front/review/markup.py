@@ -6,8 +6,9 @@ from html import escape
 
 from surehold.front.shared.approval_queue import PendingApproval
 from surehold.front.shared.change_text import TextRow, unseen_lines
-from surehold.front.shared.ledger_json import classify_rows, describe_approval, format_move
+from surehold.front.shared.ledger_json import describe_approval, format_move
 from surehold.stores.base import Entry
+from surehold.text.diff_rows import classify_rows
 from surehold.text.escape import escape_editable, escape_lines, escape_text
 from surehold.workspace.history import ChangeView
 

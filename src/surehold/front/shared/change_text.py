@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from surehold.front.shared.ledger_json import RowKind, classify_rows
+from surehold.text.diff_rows import RowKind, classify_rows
 from surehold.text.escape import escape_text
 from surehold.text.plan import diff_of_plan
 from surehold.workspace.proposal import FileReceipt

@@ -1,12 +1,8 @@
-"""Turns ledger entries, receipts, trash items and diffs into plain data, for `--json`, the MCP log and the page.
+"""Turns ledger entries, receipts, sessions and trash items into plain data, for `--json`, the MCP log and the page."""
 
-A row is classified by its position, not by its first characters: inside a hunk `--- x` is a removed line, outside it
-is a header.
-"""
+from typing import TYPE_CHECKING, Any
 
-import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from surehold.text.diff_rows import count_rows
 
 if TYPE_CHECKING:
     from surehold.stores.base import Change, Entry, TrashItem
@@ -14,32 +10,11 @@ if TYPE_CHECKING:
     from surehold.workspace.proposal import FileReceipt, Receipt
 
 
-RowKind = Literal["header", "hunk", "added", "removed", "same", "note"]
-_HUNK_HEADER = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
-
-
-def classify_rows(diff: str) -> Iterator[tuple[RowKind, str]]:
-    old = new = 0
-    for row in diff.removesuffix("\n").split("\n") if diff else ():
-        if row.startswith("\\"):
-            yield "note", row
-        elif old <= 0 and new <= 0:
-            match = _HUNK_HEADER.match(row)
-            if match:
-                old, new = (int(part or 1) for part in match.groups())
-            yield ("hunk" if match else "header"), row
-        else:
-            old -= not row.startswith("+")
-            new -= not row.startswith("-")
-            yield ("added" if row.startswith("+") else "removed" if row.startswith("-") else "same"), row
-
-
 def count_changed_lines(change: "Change") -> tuple[int, int]:
     """Return how many lines were added and removed, also where the diff is cut."""
     if change.added or change.removed:
         return change.added, change.removed
-    kinds = [kind for kind, _ in classify_rows(change.diff)]
-    return kinds.count("added"), kinds.count("removed")
+    return count_rows(change.diff)
 
 
 def format_move(path: str, to_path: str) -> str:

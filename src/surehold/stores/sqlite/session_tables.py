@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
 from functools import lru_cache
+from typing import Any
 
 from surehold.stores.base import Sighting
 from surehold.stores.conversations import SessionRow, SessionTurn
@@ -182,18 +183,26 @@ def runs_like(connection: sqlite3.Connection, run: ServerRun) -> list[ServerRun]
     """Return the runs of servers that the same parent started for the same roots, oldest first."""
     place = (to_canonical_json(asdict(run.parent)), _roots_key(run))
     rows = connection.execute(f"{_SELECT_RUNS} WHERE parent = ? AND roots = ? ORDER BY number", place)
-    return [
-        replace(
-            run,
-            id=text_of(id_),
-            server=Owner(**json.loads(server)),
-            began=began,
-            client=text_of(client),
-            session=text_of(session),
-            ended=ended,
-        )
-        for id_, server, _, _, began, client, session, ended in rows
-    ]
+    return [_run_from_row(*row) for row in rows]
+
+
+def all_runs(connection: sqlite3.Connection) -> list[ServerRun]:
+    """Return every run that is remembered, newest first."""
+    return [_run_from_row(*row) for row in connection.execute(f"{_SELECT_RUNS} ORDER BY number DESC")]
+
+
+def _run_from_row(id_: bytes, server: str, parent: str, roots: bytes, *others: Any) -> ServerRun:
+    began, client, session, ended = others
+    return ServerRun(
+        id=text_of(id_),
+        server=Owner(**json.loads(server)),
+        parent=Owner(**json.loads(parent)),
+        roots=tuple(text_of(roots).split("\0")),
+        began=began,
+        client=text_of(client),
+        session=text_of(session),
+        ended=ended,
+    )
 
 
 def _roots_key(run: ServerRun) -> bytes:

@@ -363,6 +363,14 @@ class SqliteStore:
             session_tables.put_run(connection, replace(run, session=session))
             return session
 
+    def list_servers(self) -> tuple[ServerRun, ...]:
+        with self._database.read_transaction() as connection:
+            return tuple(session_tables.all_runs(connection))
+
+    def list_heads(self) -> tuple[Head, ...]:
+        with self._database.read_transaction() as connection:
+            return tables.read_heads(connection)
+
     def end_server(self, run: ServerRun) -> None:
         with self._database.write_transaction(durable=False) as connection:
             session_tables.put_run(connection, replace(run, ended=ledger_entries.utc_timestamp(self._clock())))

@@ -123,6 +123,20 @@ def look_at_path(connection: sqlite3.Connection, path: str) -> tuple[Head | None
     return Head(path=path, version=version_from_text(version), writer=writer, seq=seq, timestamp=timestamp), intent
 
 
+def read_heads(connection: sqlite3.Connection) -> tuple[Head, ...]:
+    rows = connection.execute("SELECT path, version, writer, seq, timestamp FROM heads ORDER BY path")
+    return tuple(
+        Head(
+            path=ledger_entries.text_of(path),
+            version=version_from_text(version),
+            writer=writer,
+            seq=seq,
+            timestamp=when,
+        )
+        for path, version, writer, seq, when in rows
+    )
+
+
 def knows_version(connection: sqlite3.Connection, path: str, sha256: str) -> bool:
     found = connection.execute("SELECT 1 FROM versions WHERE path = ? AND sha256 = ?", (to_key(path), sha256))
     return found.fetchone() is not None

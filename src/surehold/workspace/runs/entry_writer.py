@@ -171,6 +171,7 @@ def _list_changes(switches: Sequence[EntrySwitch], plan: EntryPlan) -> list[Chan
         after = wanted.version if wanted else None
         to_path = one.new_key if one.old_key and one.new_key and one.old_key != one.new_key else ""
         change = Change(path=one.old_key or one.new_key, to_path=to_path, before=before, after=after, whole=True)
+        change = replace(change, undoes=one.undoes)
         if before == after and not to_path:
             continue
         if diffed < _DIFFED_FILES:

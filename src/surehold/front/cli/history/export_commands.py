@@ -1,0 +1,156 @@
+"""Commands that take the history elsewhere: export, and commit into git."""
+
+import argparse
+import os
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from surehold.errors import AlreadyExists, SureholdError
+from surehold.front.cli.command import DRY_RUN_FLAG, CommandContext, argument, as_path, choice, command
+from surehold.front.cli.history.selector_options import SELECTOR_OPTIONS, SUBJECTS_ARGUMENT, selected_entries
+from surehold.front.cli.output import format_count
+from surehold.front.shared.ledger_json import entry_record
+
+if TYPE_CHECKING:
+    from surehold.stores.base import Entry
+    from surehold.workspace.workspace import Workspace
+
+_MAX_REASONS = 20
+
+
+@command(
+    "export",
+    "Write changes as a patch, as JSON lines, or as a verifiable bundle.",
+    SUBJECTS_ARGUMENT,
+    *SELECTOR_OPTIONS,
+    choice("--format", ("patch", "jsonl", "bundle"), "patch (default), jsonl, or bundle"),
+    argument("--output", "FILE", "write there instead of standard output; an existing file is not overwritten"),
+    example="surehold export --session last --format bundle --output work.bundle",
+)
+def export_command(context: CommandContext, args: argparse.Namespace) -> None:
+    with context.open_recorded_workspace() as workspace:
+        entries = selected_entries(workspace, args)
+        pieces = _export_pieces(context, workspace, entries, args.format)
+        if not args.output:
+            for piece in pieces:
+                context.out.write_bytes(piece)
+            return
+        size = _write_output(args.output, pieces)
+    number = len({entry.change_id for entry in entries})
+    sentence = f"Wrote {format_count(number, 'change')} to {args.output}."
+    context.print_outcome(sentence, output=args.output, changes=number, bytes=size)
+
+
+def _export_pieces(
+    context: CommandContext, workspace: "Workspace", entries: "list[Entry]", wanted: str
+) -> Iterator[bytes]:
+    from surehold.workspace.past.net_diff import net_diff, single_diff
+
+    match wanted:
+        case "bundle":
+            from surehold.stores.ledger_entries import utc_timestamp
+            from surehold.workspace.past.bundle import write_bundle
+
+            yield from write_bundle(workspace.store, entries, made=utc_timestamp(context.out.now))
+        case "jsonl":
+            import json
+
+            for entry in sorted(entries, key=lambda one: one.seq):
+                record = {**entry_record(entry), "diff": single_diff(workspace, entry)}
+                yield json.dumps(record, ensure_ascii=True).encode() + b"\n"
+        case _:
+            for one in net_diff(workspace, entries):
+                if one.conflict:
+                    context.print_note(f"{one.path}: each change by itself, since {one.conflict}.")
+                yield one.diff.encode("utf-8", "surrogateescape")
+
+
+def _write_output(name: str, pieces: Iterable[bytes]) -> int:
+    """Write a new file as a whole, or none."""
+    path = as_path(name)
+    part, size = path.with_name(f"{path.name}.part-{os.getpid()}"), 0
+    try:
+        if path.exists():
+            message = f"`{name}` exists already."
+            raise AlreadyExists(message, path=name, action="Name another file with --output.")
+        with part.open("xb") as file:
+            for piece in pieces:
+                size += file.write(piece)
+        os.link(part, path)
+    except FileExistsError:
+        message = f"`{name}` exists already."
+        raise AlreadyExists(message, path=name, action="Name another file with --output.") from None
+    except OSError as error:
+        message = f"`{name}` cannot be written: {error.strerror}."
+        raise SureholdError(message, path=name, reason="output_failed", action="Name another file.") from None
+    finally:
+        part.unlink(missing_ok=True)
+    return size
+
+
+@command(
+    "commit",
+    "Commit exactly these changes to git; nothing else is touched.",
+    SUBJECTS_ARGUMENT,
+    *SELECTOR_OPTIONS,
+    argument("-m --message", "MSG", "the commit message (default: made from the reasons)"),
+    DRY_RUN_FLAG,
+    note="The working files and the stash stay as they are; what else is staged stays staged. Hooks do not run.",
+    example="surehold commit --session last -m 'Add retries'",
+)
+def commit_command(context: CommandContext, args: argparse.Namespace) -> None:
+    from surehold.workspace.past.git_commit import GitRepository
+    from surehold.workspace.past.net_diff import net_diff
+
+    with context.open_recorded_workspace() as workspace:
+        repository = GitRepository(workspace.roots[0])
+        repository.refuse_unfinished()
+        entries = selected_entries(workspace, args)
+        files = net_diff(workspace, entries)
+    made = repository.commit(
+        files, args.message or _default_message(entries), commit_trailers(entries), dry_run=args.dry_run
+    )
+    if context.json:
+        context.out.print_json(
+            {
+                "commit": made.sha or None,
+                "paths": list(made.paths),
+                "ignored": list(made.ignored),
+                "left_staged": list(made.left_staged),
+                "message": made.message,
+                "dry_run": args.dry_run,
+            }
+        )
+        return
+    subject = made.message.partition("\n")[0]
+    if args.dry_run:
+        context.out.print_line(f"Nothing was written. This would commit {format_count(len(made.paths), 'file')}:")
+        for path in made.paths:
+            context.out.print_labelled("  File", path)
+        return
+    context.out.print_labelled(
+        "Committed", f"{made.sha[:12]} {subject} ({format_count(len(made.paths), 'file')})", "green"
+    )
+    for path in made.ignored:
+        context.print_note(f"{path}: ignored by git, not committed.")
+    for path in made.left_staged:
+        context.print_note(f"{path}: what is staged there stays as it was.")
+
+
+def commit_trailers(entries: "list[Entry]") -> list[str]:
+    """Return who made the changes, and which they are, oldest first."""
+    ordered = sorted(entries, key=lambda one: one.seq)
+    agents = dict.fromkeys(one.call.agent for one in ordered if one.call.agent)
+    changes = dict.fromkeys(one.change_id for one in ordered if one.call.operation not in {"undo", "redo"})
+    clean = (" ".join(name.split()) for name in agents)
+    return [*(f"Agent: {name}" for name in clean), *(f"Surehold-Change: {name}" for name in changes)]
+
+
+def _default_message(entries: "list[Entry]") -> str:
+    ordered = sorted(entries, key=lambda one: one.seq)
+    reasons = [*dict.fromkeys(" ".join(one.call.reason.split()) for one in ordered if one.call.reason)]
+    paths = [*dict.fromkeys(one.change.to_path or one.change.path for one in ordered)]
+    if len(reasons) == 1:
+        return reasons[0]
+    subject = f"Change {paths[0]}" if len(paths) == 1 else f"Change {format_count(len(paths), 'file')}"
+    return "\n".join((subject, "", *(f"- {reason}" for reason in reasons[:_MAX_REASONS]))) if reasons else subject

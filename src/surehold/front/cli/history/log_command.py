@@ -1,0 +1,212 @@
+"""`surehold log`: changes and refused calls, newest first, or as they happen."""
+
+import argparse
+import os
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby, islice, takewhile
+from typing import TYPE_CHECKING
+
+from surehold.front.cli.change_view import format_line_counts, paint_diff, print_diff
+from surehold.front.cli.command import CommandContext, argument, command, flag, parse_positive, short_id
+from surehold.front.cli.history.selector_options import PATHS_ARGUMENT, SELECTOR_OPTIONS, read_selectors
+from surehold.front.cli.output import TableCell, TableColumn, format_count
+from surehold.front.shared.ledger_json import count_changed_lines, entry_record, format_move
+from surehold.text.escape import escape_text
+
+if TYPE_CHECKING:
+    from surehold.stores.base import Entry
+    from surehold.workspace.past.selectors import ChangeSelection
+    from surehold.workspace.undo.switch_board import SwitchBoard
+    from surehold.workspace.workspace import Workspace
+
+_FOLLOW_SECONDS = 0.3
+_LOG_COLUMNS = (
+    TableColumn(title="when", rank=1),
+    TableColumn(title="change"),
+    TableColumn(title="who", least=6, rank=2),
+    TableColumn(title="what", rank=5),
+    TableColumn(title="path", least=14, keep="end"),
+    TableColumn(title="result", least=8, rank=3),
+    TableColumn(title="reason", least=16, rank=4),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedChange:
+    """One change with those of its entries that are shown, in the order of its call."""
+
+    id: str
+    entries: "tuple[Entry, ...]"
+    undone_by: str
+    partly_undone: bool = False
+
+
+@command(
+    "log",
+    "List changes and refused calls, newest first.",
+    PATHS_ARGUMENT,
+    *SELECTOR_OPTIONS,
+    argument("--limit", "N", "how many changes to show (default: 20)", type=parse_positive, default=20),
+    flag("--all", "show all of them"),
+    flag("--failed", "only what was refused"),
+    flag("--follow", "then show changes as they happen, until interrupted"),
+    (
+        flag("--oneline", "one line for each change"),
+        flag("--stat", "list the files of each change"),
+        flag("--patch", "show the diff of each change"),
+    ),
+    example="surehold log src --agent claude --since 2h --stat",
+)
+def log_command(context: CommandContext, args: argparse.Namespace) -> None:
+    if not context.has_history():
+        _print_empty_log(context)
+        return
+    with context.open_workspace(recover=False) as workspace:
+        words = read_selectors(args)
+        selection = workspace.history.select(words, now=context.out.now)
+        outside = not (words.session or words.agent or words.turn or words.since or words.until)
+        entries = selection.iterate(workspace.store, ok_only=False, outside=outside)
+        found = _group_changes(workspace, (one for one in entries if not (args.failed and one.ok)))
+        changes = list(islice(found, None if args.all else args.limit))
+        more = next(found, None) is not None
+        _print_log(context, args, workspace, changes, more=more)
+        if args.follow:
+            newest = max((entry.seq for one in changes for entry in one.entries), default=0)
+            _follow_log(context, args, workspace, selection, newest)
+
+
+def _print_log(
+    context: CommandContext,
+    args: argparse.Namespace,
+    workspace: "Workspace",
+    changes: list[LoggedChange],
+    *,
+    more: bool,
+) -> None:
+    if context.json:
+        records = [entry_record(entry, undone_by=one.undone_by) for one in changes for entry in reversed(one.entries)]
+        context.out.print_json({"entries": records, "more": more})
+    elif not changes and not args.follow:
+        context.out.print_line("No entry of the history matches.")
+        context.print_hint("To list everything: surehold log --all")
+    elif args.oneline or args.stat or args.patch:
+        for one in reversed(changes) if args.follow else changes:
+            _print_change(context, args, workspace, one)
+    elif changes:
+        ordered = reversed(changes) if args.follow else changes
+        context.out.print_table(_LOG_COLUMNS, [_log_row(context, one) for one in ordered])
+        if more:
+            context.print_hint("There is more: surehold log --all")
+
+
+def _print_empty_log(context: CommandContext) -> None:
+    root = escape_text(os.path.realpath(context.root))
+    context.print_outcome(f"Nothing has been changed through Surehold in {root} yet.", entries=[], more=False)
+    if not context.json:
+        context.out.print_line("Try it: surehold edit PATH --old 'one text' --new 'another'")
+
+
+def _follow_log(
+    context: CommandContext, args: argparse.Namespace, workspace: "Workspace", selection: "ChangeSelection", newest: int
+) -> None:
+    """Print changes as they happen, until the person interrupts."""
+    context.out.flush()
+    newest = max(newest, next((one.seq for one in workspace.history.log()), 0))
+    while True:
+        time.sleep(_FOLLOW_SECONDS)
+        rows = _entries_after(newest, selection.iterate(workspace.store, ok_only=False, outside=True))
+        found = list(_group_changes(workspace, rows))
+        for one in reversed(found):
+            newest = max(newest, *(entry.seq for entry in one.entries))
+            if context.json:
+                for entry in one.entries:
+                    context.out.print_json_line(entry_record(entry, undone_by=one.undone_by))
+            else:
+                _print_change(context, args, workspace, one)
+        context.out.flush()
+
+
+def _entries_after(seq: int, entries: "Iterable[Entry]") -> "Iterator[Entry]":
+    return takewhile(lambda one: one.seq > seq, entries)
+
+
+def _group_changes(workspace: "Workspace", entries: "Iterable[Entry]") -> Iterator[LoggedChange]:
+    board: SwitchBoard | None = None
+    for change_id, group in groupby(entries, key=lambda entry: entry.change_id):
+        board = board or workspace.history.load_board()
+        rows = tuple(group)[::-1]
+        undone_by = board.undone_by(change_id, rows) if rows[0].ok else ""
+        partly = rows[0].ok and not undone_by and board.is_partly_undone(rows)
+        yield LoggedChange(id=change_id, entries=rows, undone_by=undone_by, partly_undone=partly)
+
+
+def _log_row(context: CommandContext, one: LoggedChange) -> list[TableCell]:
+    first = one.entries[0]
+    return [
+        (context.out.format_time(first.timestamp), "dim"),
+        (short_id(one.id), "yellow"),
+        (author_name(first), "plain"),
+        (first.call.operation, "cyan"),
+        (_paths_text(one), "plain"),
+        (_result_text(one), "dim" if first.ok else "red"),
+        (first.call.reason, "plain"),
+    ]
+
+
+def _paths_text(one: LoggedChange) -> str:
+    change, others = one.entries[0].change, len(one.entries) - 1
+    more = f" and {others} more" if others else ""
+    return f"{format_move(change.path, change.to_path)}{more}"
+
+
+def author_name(entry: "Entry") -> str:
+    call = entry.call
+    if call.tool == call.operation or not call.tool:
+        return call.agent or ("outside" if call.operation == "external" else "-")
+    return f"{call.agent}/{call.tool}" if call.agent else call.tool
+
+
+def _result_text(one: LoggedChange) -> str:
+    first = one.entries[0]
+    if not first.ok:
+        return f"refused: {first.error_kind}"
+    counts = [count_changed_lines(entry.change) for entry in one.entries]
+    added, removed = (sum(pair[side] for pair in counts) for side in (0, 1))
+    lines = " ".join(f"{sign}{number}" for sign, number in (("+", added), ("-", removed)) if number)
+    mode = f"mode {bits}" if len(one.entries) == 1 and (bits := mode_change(first)) else ""
+    several = {name.partition("#")[0] for entry in one.entries for name in entry.change.undoes}
+    undoes = f"undoes {short_id(first.call.undoes)}" if first.call.undoes else ""
+    if several:
+        undoes = f"{first.call.operation}es {format_count(len(several), 'change')}"
+    undone = f"undone by {short_id(one.undone_by)}" if one.undone_by else "partly undone" if one.partly_undone else ""
+    return ", ".join(filter(None, (lines, mode, undoes, undone)))
+
+
+def mode_change(entry: "Entry") -> str:
+    """Return the permission bits before and after; empty if they are the same."""
+    one, other = (v.meta.mode if v and v.meta else None for v in (entry.change.before, entry.change.after))
+    return "" if one is None or other is None or one == other else f"{one:04o} → {other:04o}"
+
+
+def _print_change(context: CommandContext, args: argparse.Namespace, workspace: "Workspace", one: LoggedChange) -> None:
+    out, first = context.out, one.entries[0]
+    words = [
+        out.paint(short_id(one.id), "yellow"),
+        out.paint(out.format_time(first.timestamp), "dim"),
+        escape_text(author_name(first)),
+        out.paint(first.call.operation, "cyan"),
+        escape_text(_paths_text(one)),
+        out.paint(f"({text})", "dim") if (text := escape_text(_result_text(one))) else "",
+        escape_text(first.call.reason),
+    ]
+    out.print_line("  ".join(word for word in words if word))
+    if args.stat:
+        for entry in one.entries:
+            path = escape_text(format_move(entry.change.path, entry.change.to_path))
+            out.print_line(f"    {path}  {format_line_counts(entry.change)}".rstrip())
+    if args.patch:
+        diff = workspace.history.diff(one.id) if first.ok else "".join(entry.change.diff for entry in one.entries)
+        (paint_diff if out.is_terminal or out.colour else print_diff)(out, diff)
+        out.print_line()

@@ -1,0 +1,161 @@
+"""Commands that answer at a glance: status, sessions, blame."""
+
+import argparse
+import os
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from surehold.front.cli.command import FILE_ARGUMENT, CommandContext, argument, command, flag, parse_positive, short_id
+from surehold.front.cli.history.log_command import author_name
+from surehold.front.cli.output import TableColumn, format_count
+from surehold.front.shared.ledger_json import entry_record, format_move
+from surehold.text.escape import escape_text
+
+if TYPE_CHECKING:
+    from surehold.stores.base import Entry
+    from surehold.workspace.past.blame import BlamedLine
+    from surehold.workspace.workspace import Workspace
+
+_STATUS_CHANGES = 5
+_SESSION_COLUMNS = (
+    TableColumn(title="session", least=8),
+    TableColumn(title="agent", least=6),
+    TableColumn(title="ended", rank=2),
+    TableColumn(title="turns", align="right", rank=4),
+    TableColumn(title="changes", align="right", rank=3),
+    TableColumn(title="files", align="right", rank=5),
+    TableColumn(title="lines", rank=1),
+)
+_BLAME_COLUMNS = (
+    TableColumn(title="change", rank=1),
+    TableColumn(title="who", least=6, rank=2),
+    TableColumn(title="reason", least=10, rank=3),
+    TableColumn(title="line", align="right"),
+    TableColumn(title="text", least=20),
+)
+
+
+@command("status", "Show agents at work, outside edits and the last changes.", example="surehold status")
+def status_command(context: CommandContext, _: argparse.Namespace) -> None:
+    root = os.path.realpath(context.root)
+    facts: dict[str, Any] = {"workspace": root, "state": str(context.state_directory)}
+    if not context.has_history():
+        nothing = {"questions": None, "agents": [], "outside": [], "last": []}
+        context.print_outcome(f"{root}: nothing has been changed through Surehold yet.", **facts, **nothing)
+        return
+    from surehold.workspace.past.status import outside_edits, working_agents
+
+    with context.open_workspace(recover=False) as workspace:
+        agents, outside = working_agents(workspace), outside_edits(workspace)
+        last = _last_changes(workspace)
+    if context.json:
+        rows = [{"agent": one.client or "mcp", "session": one.session, "began": one.began} for one in agents]
+        records = [entry_record(one) for one in last]
+        context.out.print_json({**facts, "questions": None, "agents": rows, "outside": outside, "last": records})
+        return
+    out = context.out
+    out.print_labelled("Workspace", root)
+    out.print_labelled("History", str(context.state_directory))
+    names = ", ".join(f"{one.client or 'mcp'} ({short_id(one.session)})" for one in agents)
+    out.print_labelled("At work", names or "no server runs here")
+    shown = f"{format_count(len(outside), 'file')}: {', '.join(outside[:5])}{' …' if len(outside) > 5 else ''}"  # noqa: PLR2004
+    out.print_labelled("Outside edits", shown if outside else "none since the last recorded changes")
+    out.print_line("Last changes:")
+    for entry in last:
+        path = escape_text(format_move(entry.change.path, entry.change.to_path))
+        when, who = out.format_time(entry.timestamp), escape_text(author_name(entry))
+        out.print_line(
+            f"  {out.paint(short_id(entry.change_id), 'yellow')}  {when}  {who}  {entry.call.operation} {path}"
+        )
+    if outside:
+        context.print_hint(f"To see one: surehold diff {outside[0]}; to remove it: surehold revert {outside[0]}")
+
+
+def _last_changes(workspace: "Workspace") -> "list[Entry]":
+    from surehold.stores.base import LedgerQuery
+
+    newest: dict[str, Entry] = {}
+    for entry in workspace.history.log(LedgerQuery(ok_only=True, limit=200)):
+        newest.setdefault(entry.change_id, entry)
+    return list(newest.values())[:_STATUS_CHANGES]
+
+
+@command(
+    "sessions",
+    "List sessions: who, when, how many turns, files and lines.",
+    argument("--limit", "N", "how many to show (default: 20)", type=parse_positive, default=20),
+    flag("--all", "show all of them"),
+    example="surehold sessions",
+)
+def sessions_command(context: CommandContext, args: argparse.Namespace) -> None:
+    from itertools import islice
+
+    if not context.has_history():
+        context.print_outcome("No session has changed anything yet.", sessions=[])
+        return
+    from surehold.workspace.past.session_summary import summarize_sessions
+
+    with context.open_workspace(recover=False) as workspace:
+        rows = summarize_sessions(workspace.store, workspace.store.list_sessions())
+        found = list(islice(rows, None if args.all else args.limit))
+    if context.json or not found:
+        context.print_outcome("No session has changed anything yet.", sessions=[asdict(one) for one in found])
+        return
+    context.out.print_table(
+        _SESSION_COLUMNS,
+        [
+            (
+                (short_id(one.session), "yellow"),
+                (one.agent or "-", "plain"),
+                (context.out.format_time(one.ended), "dim"),
+                (str(one.turns), "plain"),
+                (str(one.changes), "plain"),
+                (str(one.files), "plain"),
+                (f"+{one.added} -{one.removed}", "dim"),
+            )
+            for one in found
+        ],
+    )
+    context.print_hint("All that one did: surehold diff --session last; to undo it: surehold undo --session last")
+
+
+@command(
+    "blame",
+    "Show which change, agent and reason each line of a file is from.",
+    FILE_ARGUMENT,
+    example="surehold blame src/app.py",
+)
+def blame_command(context: CommandContext, args: argparse.Namespace) -> None:
+    from surehold.workspace.past.blame import blame_file
+
+    with context.open_recorded_workspace() as workspace:
+        lines = blame_file(workspace, args.path)
+    if context.json:
+        context.out.print_json({"path": args.path, "lines": [blame_record(one) for one in lines]})
+        return
+    context.out.print_table(_BLAME_COLUMNS, [_blame_row(one) for one in lines])
+
+
+def blame_record(line: "BlamedLine") -> dict[str, Any]:
+    entry = line.entry
+    is_outside = entry is None or entry.call.operation == "external"
+    return {
+        "number": line.number,
+        "text": line.text,
+        "change_id": entry.change_id if entry else None,
+        "agent": "outside" if is_outside else entry.call.agent,
+        "session": (entry.call.session or None) if entry else None,
+        "turn": (entry.call.turn or None) if entry else None,
+        "reason": entry.call.reason if entry else "",
+    }
+
+
+def _blame_row(line: "BlamedLine") -> list[tuple[str, Any]]:
+    record = blame_record(line)
+    return [
+        (short_id(record["change_id"] or "-"), "yellow"),
+        (record["agent"] or "-", "plain"),
+        (record["reason"], "dim"),
+        (str(line.number), "dim"),
+        (line.text or " ", "plain"),
+    ]

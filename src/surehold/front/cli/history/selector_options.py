@@ -1,0 +1,80 @@
+"""The selectors on the command line: their options, and what they name."""
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from surehold.errors import InvalidArgument, NotFound
+from surehold.front.cli.command import argument, as_path, with_action
+
+if TYPE_CHECKING:
+    from surehold.stores.base import Entry
+    from surehold.workspace.history import ChangeView
+    from surehold.workspace.past.selectors import Selectors
+    from surehold.workspace.workspace import Workspace
+
+_FULL_ID_CHARS = 26
+SELECTOR_OPTIONS = (
+    argument("--session", "S", "only this session: `last`, or the beginning or end of its id"),
+    argument("--agent", "A", "only agents whose name begins so; `outside` for other programs"),
+    argument("--turn", "T", "only this turn of a session: `last`, or its id"),
+    argument("--since", "T", "only from then on: 2026-11-17T10:00, 10:00, 2h, yesterday"),
+    argument("--until", "T", "only before then"),
+)
+PATHS_ARGUMENT = argument("paths", "PATH", "only these files, or what is below these directories", nargs="*")
+SUBJECTS_ARGUMENT = argument("subject", "CHANGE|PATH", "a change; or files, with or without selectors", nargs="*")
+
+
+def read_selectors(args: argparse.Namespace, paths: list[str] | None = None) -> "Selectors":
+    from surehold.workspace.past.selectors import Selectors
+
+    return Selectors(
+        session=args.session,
+        agent=args.agent,
+        turn=args.turn,
+        since=args.since,
+        until=args.until,
+        paths=tuple(args.paths if paths is None else paths),
+    )
+
+
+def find_change(workspace: "Workspace", reference: str) -> "ChangeView":
+    """Return a change; an ambiguous reference is refused with the candidates."""
+    try:
+        return workspace.history.show(reference)
+    except InvalidArgument as error:
+        names = error.details.get("candidates")
+        if not names:
+            raise
+        raise with_action(error, f"Use more characters; it could be {', '.join(names)}.") from None
+
+
+def recorded_path(workspace: "Workspace", subject: str) -> str:
+    """Return the key of a file if the subject is one; empty if it can only be a change."""
+    if not subject or (len(subject) == _FULL_ID_CHARS and subject.isalnum()):
+        return ""
+    target = workspace.target(subject)
+    known = workspace.history.last_recorded(target.key) is not None
+    return target.key if known or os.path.lexists(as_path(target.root, *target.parts)) else ""
+
+
+def named_change(workspace: "Workspace", args: argparse.Namespace) -> str:
+    """Return the one change that is named instead of selectors; empty if files or selectors are."""
+    selected = any((args.session, args.agent, args.turn, args.since, args.until))
+    if selected or len(args.subject) != 1 or recorded_path(workspace, args.subject[0]):
+        return ""
+    return find_change(workspace, args.subject[0]).id
+
+
+def selected_entries(workspace: "Workspace", args: argparse.Namespace) -> "list[Entry]":
+    """Return the entries that are named, by a change or by selectors; everything that was done if nothing is."""
+    if change := named_change(workspace, args):
+        return [entry for entry in workspace.history.show(change).entries if entry.ok]
+    words = read_selectors(args, args.subject)
+    if not words:
+        message = "Nothing is selected."
+        raise InvalidArgument(message, reason="no_selector", action="Name a change, files, or --session last.")
+    found = workspace.history.select_done(words)
+    if not found:
+        raise NotFound(f"No change matches `{words.describe()}`.", reason="no_changes", action="See: surehold log")
+    return found

@@ -1,0 +1,194 @@
+"""`surehold show` and `surehold diff`: what changes did."""
+
+import argparse
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from surehold.errors import NotFound
+from surehold.front.cli.change_view import paint_diff, print_diff
+from surehold.front.cli.command import CommandContext, argument, command, flag, short_id
+from surehold.front.cli.history.log_command import author_name, mode_change
+from surehold.front.cli.history.selector_options import (
+    SELECTOR_OPTIONS,
+    SUBJECTS_ARGUMENT,
+    find_change,
+    recorded_path,
+    selected_entries,
+)
+from surehold.front.cli.output import format_size, parse_timestamp
+from surehold.front.shared.ledger_json import describe_approval, entry_record, format_move
+from surehold.text.escape import escape_text
+
+if TYPE_CHECKING:
+    from surehold.stores.base import Change
+    from surehold.workspace.history import ChangeView
+    from surehold.workspace.workspace import Workspace
+
+
+@command(
+    "show",
+    "Show one change: who, when, why, and its diff.",
+    argument("change", "CHANGE", "a change id, or at least 4 characters of its beginning or end"),
+    example="surehold show 7k2m9qxr",
+)
+def show_command(context: CommandContext, args: argparse.Namespace) -> None:
+    with context.open_recorded_workspace() as workspace:
+        view = find_change(workspace, args.change)
+        diff, proposed = workspace.history.diff(view.id), workspace.history.proposed_diff(view.id)
+    if context.json:
+        entries = [entry_record(entry, undone_by=view.undone_by) for entry in view.entries]
+        facts = {"change_id": view.id, "undone_by": view.undone_by or None}
+        other = {"proposed_diff": proposed} if proposed else {}
+        context.out.print_json({**facts, "entries": entries, "diff": diff, **other})
+        return
+    for label, text in _change_facts(context, view):
+        context.out.print_line(f"{context.out.paint(f'{label:<8}', 'dim')} {text}")
+    if diff:
+        context.out.print_line()
+        paint_diff(context.out, diff)
+    if proposed:
+        context.out.print_line("\nThe agent had proposed:")
+        paint_diff(context.out, proposed)
+
+
+def _change_facts(context: CommandContext, view: "ChangeView") -> Iterator[tuple[str, str]]:
+    first, out = view.entries[0], context.out
+    call = first.call
+    yield "Change", out.paint(view.id, "yellow")
+    exact = parse_timestamp(first.timestamp).astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
+    yield "When", f"{exact} ({out.format_time(first.timestamp)})" if out.is_terminal else exact
+    yield "Who", escape_text(author_name(first)) + (f", session {escape_text(call.session)}" if call.session else "")
+    if call.turn:
+        yield "Turn", escape_text(call.turn)
+    if call.reason:
+        yield "Why", escape_text(call.reason)
+    if call.undoes:
+        yield "Undoes", escape_text(call.undoes)
+    for entry in view.entries:
+        change = entry.change
+        path = escape_text(format_move(change.path, change.to_path))
+        yield "What", f"{out.paint(call.operation, 'cyan')} {path}{_size_text(change)}"
+        if change.before != change.after:
+            yield "Before", change.before.sha256 if change.before else "(no file)"
+            yield "After", change.after.sha256 if change.after else "(no file)"
+        if mode := mode_change(entry):
+            yield "Mode", mode
+        if change.trash_id:
+            yield "Trash", change.trash_id
+    for label, text in {
+        key: value for entry in view.entries for key, value in describe_approval(entry).items()
+    }.items():
+        yield label, escape_text(text)
+    yield "Outcome", _outcome_text(context, view)
+
+
+def _size_text(change: "Change") -> str:
+    before, after = change.before, change.after
+    if before and after and before != after:
+        return f" ({format_size(before.size)} → {format_size(after.size)})"
+    version = after or before
+    return f" ({format_size(version.size)})" if version else ""
+
+
+def _outcome_text(context: CommandContext, view: "ChangeView") -> str:
+    failed = next((entry for entry in view.entries if not entry.ok), None)
+    if failed:
+        return f"{context.out.paint('refused', 'red')}: {failed.error_kind}. {escape_text(failed.message)}"
+    return f"undone by {view.undone_by}" if view.undone_by else "applied"
+
+
+@command(
+    "diff",
+    "Show what changes did, or how a file differs from its last change.",
+    SUBJECTS_ARGUMENT,
+    *SELECTOR_OPTIONS,
+    flag("--stat", "list the files only"),
+    note="Without arguments: the newest change. With selectors: everything that they name, as one difference.",
+    example="surehold diff --session last\n  surehold diff src/app.py",
+)
+def diff_command(context: CommandContext, args: argparse.Namespace) -> None:
+    with context.open_recorded_workspace() as workspace:
+        if any((args.session, args.agent, args.turn, args.since, args.until)):
+            _net_diff(context, workspace, args)
+            return
+        if len(args.subject) > 1:
+            for path in args.subject:
+                _diff_of_file(context, workspace, workspace.target(path).key)
+            return
+        subject = args.subject[0] if args.subject else ""
+        path = recorded_path(workspace, subject)
+        if path:
+            _diff_of_file(context, workspace, path)
+            return
+        view = find_change(workspace, subject) if subject else _newest_change(workspace)
+        diff = workspace.history.diff(view.id)
+    if context.json:
+        context.out.print_json({"change_id": view.id, "diff": diff})
+    elif diff:
+        print_diff(context.out, diff)
+    else:
+        context.out.print_line(f"Change {short_id(view.id)} did not change any content.")
+
+
+def _net_diff(context: CommandContext, workspace: "Workspace", args: argparse.Namespace) -> None:
+    from surehold.workspace.past.net_diff import net_diff
+
+    files = net_diff(workspace, selected_entries(workspace, args))
+    if context.json:
+        records = [
+            {
+                "path": one.path,
+                "to_path": one.to_path or None,
+                "added": one.added,
+                "removed": one.removed,
+                "conflict": one.conflict or None,
+                "diff": one.diff,
+            }
+            for one in files
+        ]
+        context.out.print_json({"files": records, "diff": "".join(one.diff for one in files)})
+        return
+    for one in files:
+        counts = " ".join(f"{sign}{n}" for sign, n in (("+", one.added), ("-", one.removed)) if n)
+        if args.stat:
+            context.out.print_line(f"{escape_text(format_move(one.path, one.to_path))}  {counts}".rstrip())
+        if one.conflict:
+            context.print_note(f"{one.path}: not one difference, but each change by itself, since {one.conflict}.")
+        if not args.stat and one.diff:
+            print_diff(context.out, one.diff)
+        elif not args.stat:
+            context.print_note(f"{format_move(one.path, one.to_path)}: the content is the same.")
+    if not files:
+        context.print_note("Nothing of what was selected is in effect.")
+
+
+def _diff_of_file(context: CommandContext, workspace: "Workspace", path: str) -> None:
+    from surehold.text.plan import diff_between
+    from surehold.text.snapshot import ABSENT
+
+    before = workspace.history.last_recorded(path)
+    if before is None:
+        action = "A file is in the history from its first change through Surehold on."
+        raise NotFound(f"`{path}` is not in the history.", path=path, reason="no_history", action=action)
+    try:
+        after = workspace.read(path)
+    except NotFound:
+        after = ABSENT
+    diff = diff_between(before, after, from_name=path, to_name=path).text
+    if context.json:
+        versions = {"before_sha256": before.sha256, "after_sha256": after.sha256}
+        context.out.print_json({"path": path, **versions, "diff": diff})
+    elif before == after:
+        context.out.print_line(f"{escape_text(path)} is unchanged since its last recorded change.")
+    else:
+        print_diff(context.out, diff)
+
+
+def _newest_change(workspace: "Workspace") -> "ChangeView":
+    from surehold.stores.base import LedgerQuery
+
+    newest = workspace.history.log(LedgerQuery(ok_only=True, limit=1))
+    if not newest:
+        message = "The history has no change that was applied."
+        raise NotFound(message, reason="no_such_change", action="Look at `surehold log`.")
+    return workspace.history.show(newest[0].change_id)

@@ -1,0 +1,151 @@
+"""Who wrote each line of a file: the newest change that put it there, followed through moves.
+
+Lines are carried from version to version by the diffs in the ledger, which say where each change added and removed some;
+bytes are read only where the ledger has no whole diff. At the end the lines must be as many as the file has, or all
+versions are compared byte by byte.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from surehold.errors import BinaryFile, NotFound
+from surehold.stores.base import Entry, LedgerQuery, Store
+from surehold.text.align import find_changes
+from surehold.text.diff import split_lines
+from surehold.text.diff_rows import HUNK_HEADER, classify_rows
+from surehold.text.snapshot import ABSENT, Snapshot, Version
+from surehold.workspace.workspace import Workspace
+
+_PAGE_ENTRIES = 1000
+Lines = list[Entry | None]
+"""Who wrote each line; None where the history does not know."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlamedLine:
+    """One line of a file, and the entry of the ledger that put it there."""
+
+    number: int
+    text: str
+    entry: Entry | None
+    """None for lines of before the first recorded change, and of outside edits that are not recorded yet."""
+
+
+def blame_file(workspace: Workspace, path: str) -> list[BlamedLine]:
+    """Return every line of a file as it is now, with the change that it is from."""
+    target = workspace.target(path)
+    current = workspace.read(target)
+    if not current.is_text:
+        raise BinaryFile(f"`{target.key}` is not text, so it has no lines.", path=target.key)
+    steps = _follow_back(workspace.store, target.key)
+    if not steps:
+        action = "A file is in the history from its first change through Surehold on."
+        raise NotFound(f"`{target.key}` is not in the history.", path=target.key, reason="no_history", action=action)
+    rows = split_lines(current.data)
+    lines = _carry_lines(workspace.store, steps, rows, trust_diffs=True)
+    if len(lines) != len(rows):
+        lines = _carry_lines(workspace.store, steps, rows, trust_diffs=False)
+    texts = [current.encoding.decode(row).rstrip("\r\n") for row in rows]
+    return [
+        BlamedLine(number=number, text=text, entry=entry)
+        for number, (text, entry) in enumerate(zip(texts, lines, strict=True), start=1)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _VersionStep:
+    entry: Entry
+    before: Version | None
+    after: Version | None
+
+
+def _follow_back(store: Store, key: str) -> list[_VersionStep]:
+    """Return what happened to a file, oldest first, under all of its names."""
+    steps = list[_VersionStep]()
+    for entry in _entries_back(store, key, 0):
+        change = entry.change
+        if change.to_path == key:
+            steps.append(_VersionStep(entry=entry, before=change.before, after=change.after))
+            key = change.path
+        elif change.path == key and not change.to_path:
+            if change.after is None and steps:
+                break  # another file that had this name before
+            steps.append(_VersionStep(entry=entry, before=change.before, after=change.after))
+            if change.before is None and not _comes_back(entry):
+                break
+        else:
+            break  # it was moved away: what came later is another file
+    return steps[::-1]
+
+
+def _comes_back(entry: Entry) -> bool:
+    return entry.call.operation in {"undo", "redo", "restore"}
+
+
+def _entries_back(store: Store, key: str, before: int) -> Iterator[Entry]:
+    """Yield the entries about a file, newest first, under the names that it had."""
+    while rows := store.list_entries(LedgerQuery(path=key, ok_only=True, before_seq=before, limit=_PAGE_ENTRIES)):
+        for entry in rows:
+            yield entry
+            if entry.change.to_path == key:
+                yield from _entries_back(store, entry.change.path, entry.seq)
+                return
+        if len(rows) < _PAGE_ENTRIES:
+            return
+        before = rows[-1].seq
+
+
+def _carry_lines(
+    store: Store, steps: Sequence[_VersionStep], rows: Sequence[bytes], *, trust_diffs: bool
+) -> list[Entry | None]:
+    lines: Lines = [None] * len(_read_rows(store, steps[0].before))
+    known = steps[0].before
+    for step in steps:
+        if known != step.before and (known and known.sha256) != (step.before and step.before.sha256):
+            _splice_versions(lines, _read_rows(store, known), _read_rows(store, step.before), None)
+        change = step.entry.change
+        if step.before and step.after and step.before.sha256 == step.after.sha256:
+            pass
+        elif trust_diffs and change.diff and not change.diff_truncated:
+            _splice_diff(lines, change.diff, step.entry)
+        else:
+            _splice_versions(lines, _read_rows(store, step.before), _read_rows(store, step.after), step.entry)
+        known = step.after
+    last = _read_rows(store, known)
+    if last != rows:
+        _splice_versions(lines, last, rows, None)
+    return lines
+
+
+def _read_rows(store: Store, version: Version | None) -> list[bytes]:
+    try:
+        snapshot = Snapshot(store.read_blob(version.sha256)) if version else ABSENT
+    except NotFound:  # an earlier version that was given up
+        return []
+    return split_lines(snapshot.data)
+
+
+def _splice_diff(lines: Lines, diff: str, entry: Entry) -> None:
+    """Carry lines over a change that says itself where it added and removed some."""
+    at, shift = 0, 0
+    for kind, row in classify_rows(diff):
+        if kind == "hunk" and (match := HUNK_HEADER.match(row)):
+            start, count = int(match[1]), int(match[2] or 1)
+            at = start - (1 if count else 0) + shift
+        elif kind == "added":
+            lines.insert(at, entry)
+            at += 1
+            shift += 1
+        elif kind == "removed":
+            del lines[at : at + 1]
+            shift -= 1
+        elif kind == "same":
+            at += 1
+
+
+def _splice_versions(lines: Lines, before: Sequence[bytes], after: Sequence[bytes], entry: Entry | None) -> None:
+    if len(lines) != len(before):  # an earlier version is missing: nothing is known of where its lines went
+        lines[:] = [entry] * len(after)
+        return
+    for region in reversed(find_changes(before, after)):
+        lines[region.a : region.a_end] = [entry] * (region.b_end - region.b)

@@ -1,0 +1,55 @@
+"""Sessions as a person looks for them: who, when, how many turns, what they changed."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from surehold.stores.base import Entry, LedgerQuery, Store
+from surehold.stores.conversations import SessionRow
+from surehold.text.diff_rows import count_rows
+
+_MAX_ENTRIES = 10_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSummary:
+    """What one session did."""
+
+    session: str
+    agent: str
+    started: str
+    ended: str
+    """When it last did something."""
+    turns: int
+    changes: int
+    files: int
+    added: int
+    removed: int
+
+
+def summarize_sessions(store: Store, rows: Iterable[SessionRow]) -> Iterator[SessionSummary]:
+    """Yield what sessions did, in the given order; those that changed nothing are left out."""
+    for row in rows:
+        entries = store.list_entries(LedgerQuery(session=row.id, ok_only=True, limit=_MAX_ENTRIES))
+        if entries:
+            yield _summarize(row, entries)
+
+
+def _summarize(row: SessionRow, entries: tuple[Entry, ...]) -> SessionSummary:
+    counts = [count_lines(entry) for entry in entries]
+    return SessionSummary(
+        session=row.id,
+        agent=row.agent,
+        started=min(row.opened, entries[-1].timestamp),
+        ended=entries[0].timestamp,
+        turns=len({entry.call.turn for entry in entries}),
+        changes=len({entry.change_id for entry in entries}),
+        files=len({path for entry in entries for path, _, _ in entry.change.transitions()}),
+        added=sum(added for added, _ in counts),
+        removed=sum(removed for _, removed in counts),
+    )
+
+
+def count_lines(entry: Entry) -> tuple[int, int]:
+    """Return how many lines an entry added and removed, also where its diff is cut."""
+    change = entry.change
+    return (change.added, change.removed) if change.added or change.removed else count_rows(change.diff)

@@ -1,0 +1,314 @@
+"""What a person wants to know of the history and do with it, through the real commands."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from front.shell import Shell
+from spec.marks import requirement
+from surehold.app import open_workspace
+
+TEXT = "".join(f"line {number}\n" for number in range(1, 31))
+
+
+def work(shell: Shell) -> None:
+    """Let two agents work: one in two turns, then another one beside it."""
+    shell.write("a.txt", TEXT)
+    shell.write("b.txt", "bee\n")
+    with open_workspace(shell.root) as workspace:
+        claude, codex = (workspace.session(agent=name, id=f"session-{name}") for name in ("claude-code", "codex"))
+        with claude.turn("Shout two"):
+            claude.edit("a.txt", ("line 2\n", "LINE 2\n"), reason="two is important")
+            claude.create("new.txt", "new\n", reason="a place for notes")
+        with claude.turn("Shout ten"):
+            claude.edit("a.txt", ("line 10\n", "LINE 10\n"), reason="ten too")
+        codex.edit("a.txt", ("line 20\n", "LINE 20\n"), reason="codex was here")
+        codex.move("b.txt", "c.txt")
+
+
+def text(shell: Shell, name: str = "a.txt") -> str:
+    return (shell.root / name).read_text()
+
+
+def shouted(*numbers: int) -> str:
+    return "".join(f"LINE {n}\n" if n in numbers else f"line {n}\n" for n in range(1, 31))
+
+
+@requirement("history:log:selectors", "history:log:limit")
+def test_what_happened_in_the_last_hour_with_the_reasons(shell: Shell) -> None:
+    work(shell)
+
+    said = shell("log", "--since", "1h", "--agent", "claude", "--oneline").out.splitlines()
+
+    assert [line.split("  ", 2)[2] for line in said] == [
+        "claude-code  edit  a.txt  (+1 -1)  ten too",
+        "claude-code  create  new.txt  (+1)  a place for notes",
+        "claude-code  edit  a.txt  (+1 -1)  two is important",
+    ]
+    assert len(shell("log", "--limit", "2", "--oneline").out.splitlines()) == 2
+    assert "    new.txt  +1\n" in shell("log", "--stat").out
+    assert "+LINE 10\n" in shell("log", "--patch", "a.txt").out
+
+
+@requirement("history:undo:selection", "history:undo:keeps_later")
+def test_all_of_one_agent_is_undone_as_one_change_and_made_again(shell: Shell) -> None:
+    work(shell)
+
+    preview = shell("undo", "--agent", "claude", "--since", "1h", "--dry-run")
+    assert "Nothing was written." in preview.out
+    assert text(shell) == shouted(2, 10, 20)
+    undone = shell.json("undo", "--agent", "claude", "--since", "1h")
+
+    assert (text(shell), (shell.root / "new.txt").exists()) == (shouted(20), False)
+    rows = shell.json("log", "--agent", "claude")["entries"]
+    assert {row["undone_by"] for row in rows} == {undone["change_id"]}
+    assert shell.json("undo", "--agent", "claude", code=1)["error"]["message"].startswith("Everything that was")
+
+    shell.json("redo")
+    assert (text(shell), text(shell, "new.txt")) == (shouted(2, 10, 20), "new\n")
+    assert shell.json("verify")["ok"]
+
+
+@requirement("history:undo:any_order")
+def test_undoing_everything_in_any_order_gives_the_original_bytes(shell: Shell) -> None:
+    work(shell)
+    ids = list(dict.fromkeys(row["change_id"] for row in shell.json("log")["entries"]))
+    parts = [["--session", "last"], ["--turn", "1", "--session", "session-claude"], [ids[2]]]
+    random.Random(7).shuffle(parts)
+
+    for words in parts:
+        shell.json("undo", *words)
+
+    assert (text(shell), text(shell, "b.txt")) == (TEXT, "bee\n")
+    assert sorted(path.name for path in shell.root.iterdir()) == ["a.txt", "b.txt"]
+
+
+@requirement("history:undo:path")
+def test_one_file_of_a_session_is_undone_and_the_rest_stays(shell: Shell) -> None:
+    work(shell)
+
+    shell.json("undo", "--session", "session-claude", "a.txt")
+
+    assert (text(shell), text(shell, "new.txt")) == (shouted(20), "new\n")
+    shell.json("redo", "--session", "session-claude")
+    assert text(shell) == shouted(2, 10, 20)
+
+
+@requirement("history:undo:partial")
+def test_a_conflict_is_named_by_its_lines_and_the_rest_can_be_undone(shell: Shell) -> None:
+    work(shell)
+    shell.edit("a.txt", "LINE 2\n", "line two\n")
+
+    refused = shell.json("undo", "--agent", "claude", code=1)["error"]
+    assert refused["details"]["conflicts"] == [
+        {"path": "a.txt", "why": "later changes touch the same lines (2)", "lines": [2]}
+    ]
+    assert refused["suggested_action"] == "--partial does what can be done: 2 of 3 changes."
+    assert text(shell) == shouted(2, 10, 20).replace("LINE 2\n", "line two\n")
+
+    shell.json("undo", "--agent", "claude", "--partial")
+    assert text(shell) == shouted(20).replace("line 2\n", "line two\n")
+    assert not (shell.root / "new.txt").exists()
+
+
+@requirement("history:rewind")
+def test_rewind_goes_back_turn_by_turn_and_can_be_undone(shell: Shell) -> None:
+    work(shell)
+
+    shell.json("rewind")
+    assert (text(shell), text(shell, "b.txt")) == (shouted(2, 10), "bee\n")
+    shell.json("rewind")
+    assert text(shell) == shouted(2)
+    change = shell.json("rewind")["change_id"]
+    assert (text(shell), (shell.root / "new.txt").exists()) == (TEXT, False)
+
+    shell.json("undo", change)
+    assert text(shell) == shouted(2)
+
+
+@requirement("history:diff:net")
+def test_a_conversation_is_one_difference(shell: Shell) -> None:
+    work(shell)
+    with open_workspace(shell.root) as workspace:
+        workspace.session(id="session-claude-code", agent="claude-code").edit("a.txt", ("LINE 10\n", "TEN\n"))
+
+    files = shell.json("diff", "--session", "session-claude-code")["files"]
+
+    assert [(one["path"], one["added"], one["removed"], one["conflict"]) for one in files] == [
+        ("a.txt", 2, 2, None),
+        ("new.txt", 1, 0, None),
+    ]
+    assert "-line 10\n+TEN\n" in files[0]["diff"]
+    assert "LINE 20" not in [row[1:] for row in files[0]["diff"].split("\n") if row[:1] in "+-"]
+
+
+@requirement("history:blame")
+def test_who_changed_a_line(shell: Shell) -> None:
+    work(shell)
+    shell.write("a.txt", text(shell).replace("line 30\n", "outside\n"))
+
+    lines = shell.json("blame", "a.txt")["lines"]
+
+    assert lines[1] == {
+        "number": 2,
+        "text": "LINE 2",
+        "change_id": shell.json("log", "--turn", "1", "a.txt")["entries"][0]["change_id"],
+        "agent": "claude-code",
+        "session": "session-claude-code",
+        "turn": "1",
+        "reason": "two is important",
+    }
+    known = {n + 1: (one["agent"], one["turn"]) for n, one in enumerate(lines) if one["agent"] != "outside"}
+    assert known == {2: ("claude-code", "1"), 10: ("claude-code", "2"), 20: ("codex", None)}
+    assert {lines[0]["agent"], lines[29]["agent"]} == {"outside"}
+
+
+@requirement("history:read")
+def test_a_file_as_it_was(shell: Shell) -> None:
+    work(shell)
+    ids = [row["change_id"] for row in shell.json("log", "a.txt")["entries"]][::-1]
+
+    assert shell("read", "a.txt", "--at", ids[1]).out == shouted(2, 10)
+    assert shell("read", "a.txt", "--before", ids[0]).out == TEXT
+    assert shell("read", "a.txt", "--at-time", "1h").out == TEXT
+    assert shell("read", "b.txt", "--before", ids[0]).out == "bee\n"
+    refused = shell.json("read", "new.txt", "--before", ids[0], code=1)["error"]
+    assert refused["reason"] == "not_at_that_time"
+
+
+@requirement("history:revert")
+def test_damage_by_other_programs_is_reverted(shell: Shell) -> None:
+    work(shell)
+    shell.write("a.txt", "damaged\n")
+    (shell.root / "new.txt").unlink()
+    assert shell.json("status")["outside"] == ["a.txt", "new.txt"]
+
+    shell.json("revert", "a.txt", "new.txt")
+
+    assert (text(shell), text(shell, "new.txt")) == (shouted(2, 10, 20), "new\n")
+    first = shell.json("log", "a.txt")["entries"][-1]["change_id"]
+    change = shell.json("revert", "a.txt", "--to", first)["change_id"]
+    assert text(shell) == shouted(2)
+    shell.json("undo", change)
+    assert text(shell) == shouted(2, 10, 20)
+
+
+@requirement("history:sessions", "history:status")
+def test_sessions_and_status_have_their_facts(shell: Shell) -> None:
+    work(shell)
+
+    codex, claude = shell.json("sessions")["sessions"]
+    assert (codex["session"], codex["files"]) == ("session-codex", 3)
+    assert {name: claude[name] for name in ("agent", "turns", "changes", "files", "added", "removed")} == {
+        "agent": "claude-code",
+        "turns": 2,
+        "changes": 3,
+        "files": 2,
+        "added": 3,
+        "removed": 2,
+    }
+    status = shell.json("status")
+    assert list(status) == ["workspace", "state", "questions", "agents", "outside", "last"]
+    assert (status["workspace"], len(status["last"]), status["outside"]) == (str(shell.root), 5, [])
+
+
+@requirement("history:log:follow")
+def test_the_log_is_watched_live(shell: Shell) -> None:
+    work(shell)
+    watching = subprocess.Popen(
+        [sys.executable, "-u", "-m", "surehold", "log", "--follow", "--oneline", "--limit", "1"],
+        cwd=shell.root,
+        env=shell.environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert watching.stdout is not None
+    try:
+        assert "move  b.txt" in watching.stdout.readline()
+        shell.edit("a.txt", "line 5\n", "five\n")
+        assert "edit  a.txt" in watching.stdout.readline()
+    finally:
+        watching.send_signal(signal.SIGINT)
+        watching.communicate()
+    assert watching.returncode == 130
+
+
+@requirement("history:export:patch", "history:export:jsonl")
+def test_the_history_is_exported_as_a_patch_and_as_json_lines(shell: Shell) -> None:
+    work(shell)
+
+    patch = shell("export", "--session", "session-claude").out
+    rows = [json.loads(line) for line in shell("export", "--agent", "claude", "--format", "jsonl").out.splitlines()]
+
+    assert [row["turn"] for row in rows] == ["1", "1", "2"]
+    assert all(row["diff"].startswith("--- ") for row in rows)
+    shell.json("undo", "--session", "session-claude")
+    subprocess.run(["patch", "-p0", "--binary"], cwd=shell.root, input=patch.encode(), check=True, capture_output=True)
+    assert (text(shell), text(shell, "new.txt")) == (shouted(2, 10, 20), "new\n")
+
+
+@requirement("history:export:bundle")
+def test_a_bundle_verifies_elsewhere_and_every_flipped_bit_is_found(shell: Shell, tmp_path: Path) -> None:
+    work(shell)
+    bundle, bad = tmp_path / "work.bundle", tmp_path / "bad.bundle"
+    shell.json("export", "--session", "session-claude", "--format", "bundle", "--output", str(bundle))
+    assert shell.json("verify", str(bundle)) == {"ok": True, "entries": 3, "versions": 4, "problem": ""}
+    data = bundle.read_bytes()
+    places = (
+        range(len(data) * 8) if os.environ.get("SUREHOLD_SOAK") else random.Random(3).sample(range(len(data) * 8), 150)
+    )
+
+    for place in places:
+        broken = bytearray(data)
+        broken[place // 8] ^= 1 << place % 8
+        bad.write_bytes(broken)
+        assert shell("verify", str(bad)).code == 1, place
+    for cut in (0, 1, len(data) // 2, len(data) - 1):
+        bad.write_bytes(data[:cut])
+        assert shell("verify", str(bad)).code == 1, cut
+    exists = shell("export", "--session", "session-claude", "--format", "bundle", "--output", str(bundle))
+    assert (exists.code, bundle.read_bytes()) == (1, data)
+
+
+BAD_WORDS: list[tuple[list[str], str]] = [
+    (["undo", "--session", "nobody"], "no_such_session"),
+    (["undo", "--session", "session-c"], "ambiguous_session"),
+    (["undo", "--agent", "gemini"], "no_such_agent"),
+    (["undo", "--turn", "9"], "no_such_turn"),
+    (["undo", "--since", "2999-01-01"], "future_time"),
+    (["log", "--until", "2999-01-01T00:00"], "future_time"),
+    (["diff", "--since", "soon"], "bad_time"),
+    (["log", "--since", "1h", "--until", "2h"], "empty_period"),
+    (["undo", "--session", "session-idle"], "no_changes"),
+    (["undo", "--agent", "claude", "--until", "1h"], "no_changes"),
+    (["blame", "never.txt"], "not_found"),
+    (["revert", "never.txt"], "no_history"),
+    (["undo", "--agent", "codex", "never.txt"], "no_history"),
+    (["read", "never.txt", "--at-time", "1h"], "no_history"),
+    (["export"], "no_selector"),
+    (["commit", "--session", "last"], "no_repository"),
+]
+
+
+@requirement("history:selectors:bad")
+@pytest.mark.parametrize(
+    ("words", "reason"), BAD_WORDS, ids=lambda word: " ".join(word) if isinstance(word, list) else ""
+)
+def test_what_names_nothing_is_refused_in_clear_words(shell: Shell, words: list[str], reason: str) -> None:
+    work(shell)
+    with open_workspace(shell.root) as workspace:
+        workspace.session(id="session-idle", agent="idle")
+    before = {path.name: path.read_bytes() for path in shell.root.iterdir()}
+
+    error: dict[str, Any] = shell.json(*words, code=1)["error"]
+
+    assert reason in {error.get("reason"), error["kind"]}, error
+    assert error["suggested_action"]
+    assert {path.name: path.read_bytes() for path in shell.root.iterdir()} == before

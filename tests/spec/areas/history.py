@@ -1,0 +1,34 @@
+"""History for people."""
+
+from spec.model import section
+
+HISTORY = (
+    *section(
+        "History for people",
+        "history contract",
+        {
+            "history:selectors:bad": "Selectors that name nothing, or several, or a time in the future, are refused in clear words, and nothing changes.",
+            "history:log:selectors": "`log` takes selectors, shows reasons, and lists files and diffs on request.",
+            "history:log:limit": "`log --limit` counts changes.",
+            "history:log:follow": "`log --follow` shows changes as they happen.",
+            "history:undo:selection": "Everything that selectors name is undone as one change, with a preview on request; `redo` makes it again.",
+            "history:undo:keeps_later": "Undoing a selection keeps later work.",
+            "history:undo:any_order": "Undoing everything, in any order and any parts, gives the original bytes.",
+            "history:undo:path": "Selectors with paths undo only what was done to these files.",
+            "history:undo:partial": "Conflicts are named by file and line; `--partial` undoes what can be undone.",
+            "history:rewind": "`rewind` undoes the last turn that is in effect, and can be undone itself.",
+            "history:diff:net": "`diff` with selectors is the difference between the files without these changes and the files now.",
+            "history:blame": "`blame` names change, agent, session, turn and reason of each line, and `outside` where nothing is known.",
+            "history:read": "`read` shows a file right after a change, before it, or at a time.",
+            "history:revert": "`revert` removes outside damage, brings deleted files back, and goes back to a change; it can be undone.",
+            "history:sessions": "`sessions` lists who, when, turns, changes, files and lines.",
+            "history:status": "`status` names the workspace, the agents at work, outside edits and the last changes.",
+            "history:export:patch": "`export` writes the net difference as a patch that `patch` applies.",
+            "history:export:jsonl": "`export --format jsonl` writes entries with their diffs.",
+            "history:export:bundle": "A bundle is verified without the workspace, and every flipped bit is found.",
+            "history:commit:exact": "`commit` commits exactly the selected changes, with trailers; files, index, stash and other work stay.",
+            "history:commit:busy": "`commit` refuses a repository in the middle of a merge, a rebase or the like.",
+            "history:blame:git": "On a replayed history of distinct lines, blame and net difference agree with git.",
+        },
+    ),
+)
