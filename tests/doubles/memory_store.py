@@ -20,10 +20,8 @@ from surehold.stores.base import (
     Entry,
     Head,
     Intent,
-    LedgerCheck,
     LedgerQuery,
     PathRecord,
-    Pruned,
     Replay,
     Sighting,
     StaleRead,
@@ -41,6 +39,7 @@ from surehold.stores.sqlite.session_tables import (
     versions_to_forget,
 )
 from surehold.stores.sqlite.state_errors import blob_damaged_error, blob_missing_error, intent_gone_error
+from surehold.stores.upkeep import LedgerCheck, Pruned
 from surehold.text.snapshot import Version
 
 _Key = TypeVar("_Key")

@@ -118,7 +118,7 @@ def test_a_conflict_is_named_by_its_lines_and_the_rest_can_be_undone(shell: Shel
     assert not (shell.root / "new.txt").exists()
 
 
-@requirement("history:rewind")
+@requirement("history:rewind:turn")
 def test_rewind_goes_back_turn_by_turn_and_can_be_undone(shell: Shell) -> None:
     work(shell)
 
@@ -149,7 +149,7 @@ def test_a_conversation_is_one_difference(shell: Shell) -> None:
     assert "LINE 20" not in [row[1:] for row in files[0]["diff"].split("\n") if row[:1] in "+-"]
 
 
-@requirement("history:blame")
+@requirement("history:blame:lines")
 def test_who_changed_a_line(shell: Shell) -> None:
     work(shell)
     shell.write("a.txt", text(shell).replace("line 30\n", "outside\n"))
@@ -170,7 +170,7 @@ def test_who_changed_a_line(shell: Shell) -> None:
     assert {lines[0]["agent"], lines[29]["agent"]} == {"outside"}
 
 
-@requirement("history:read")
+@requirement("history:read:earlier")
 def test_a_file_as_it_was(shell: Shell) -> None:
     work(shell)
     ids = [row["change_id"] for row in shell.json("log", "a.txt")["entries"]][::-1]
@@ -183,7 +183,7 @@ def test_a_file_as_it_was(shell: Shell) -> None:
     assert refused["reason"] == "not_at_that_time"
 
 
-@requirement("history:revert")
+@requirement("history:revert:files")
 def test_damage_by_other_programs_is_reverted(shell: Shell) -> None:
     work(shell)
     shell.write("a.txt", "damaged\n")
@@ -200,7 +200,7 @@ def test_damage_by_other_programs_is_reverted(shell: Shell) -> None:
     assert text(shell) == shouted(2, 10, 20)
 
 
-@requirement("history:sessions", "history:status")
+@requirement("history:sessions:facts", "history:status:facts")
 def test_sessions_and_status_have_their_facts(shell: Shell) -> None:
     work(shell)
 

@@ -14,6 +14,7 @@ AREAS = {
     "outside": "Outside programs",
     "run": "Commands",
     "session": "Sessions",
+    "history": "History for people",
     "front": "Front ends",
     "approval": "Approval",
     "engine": "The engine",
@@ -23,6 +24,7 @@ AREAS = {
 SOURCES = frozenset(
     {
         "product contract",
+        "history contract",
         "text model",
         "anchored contract",
         "file tool contract",

@@ -11,9 +11,10 @@ import pytest
 from spec.marks import requirement
 from stores.scenes import Author, Clock, blob, change, intent, sha
 from surehold.errors import DiskFailed, NotFound, StateCorrupt
-from surehold.stores.base import Begun, Blob, LedgerCheck, Store
+from surehold.stores.base import Begun, Blob, Store
 from surehold.stores.sqlite.blobs import MAX_DEPTH
 from surehold.stores.sqlite.store import SqliteStore
+from surehold.stores.upkeep import LedgerCheck
 
 NOISE = random.Random(1).randbytes(200_000)  # too large for a row, however it is packed
 

@@ -9,9 +9,10 @@ import pytest
 from spec.marks import requirement
 from stores.scenes import Author
 from surehold.errors import StateCorrupt
-from surehold.stores.base import LedgerCheck, LedgerQuery
+from surehold.stores.base import LedgerQuery
 from surehold.stores.ledger_entries import chain_hash
 from surehold.stores.sqlite.store import SqliteStore
+from surehold.stores.upkeep import LedgerCheck
 
 Tamper = Callable[[sqlite3.Connection], object]
 

@@ -13,14 +13,15 @@ Rules for every store:
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 from surehold.stores.approval import ApprovalRecord
 from surehold.stores.conversations import Conversations
 from surehold.stores.owner import Owner
 from surehold.stores.run_records import RunRecords
 from surehold.stores.server_runs import ServerRuns
+from surehold.stores.upkeep import LedgerCheck, Pruned
 from surehold.text.snapshot import Version
 
 Operation = Literal[
@@ -198,22 +199,6 @@ class LedgerQuery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerCheck:
-    """What a check of the ledger and the blobs found."""
-
-    entries: int
-    blobs: int
-    broken_seq: int = 0
-    """The first entry that does not fit the chain; 0 when all do."""
-    broken_blobs: tuple[str, ...] = ()
-    problem: str = ""
-
-    @property
-    def ok(self) -> bool:
-        return not (self.broken_seq or self.broken_blobs or self.problem)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TrashItem:
     """A deleted file that can come back."""
 
@@ -273,16 +258,6 @@ class WriterSpan:
     last_seq: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pruned:
-    """What a clean-up removed."""
-
-    blobs: int
-    bytes: int
-    sightings: int
-    details: dict[str, Any] = field(default_factory=dict[str, Any])
-
-
 class Store(ServerRuns, Conversations, RunRecords, Protocol):
     """The memory of a workspace."""
 
@@ -334,6 +309,10 @@ class Store(ServerRuns, Conversations, RunRecords, Protocol):
 
     def head_of(self, path: str) -> Head | None:
         """Return what the ledger last knew of a path."""
+        ...
+
+    def list_heads(self) -> tuple[Head, ...]:
+        """List what the ledger last knew of every path."""
         ...
 
     def knows_version(self, path: str, sha256: str) -> bool:

@@ -8,13 +8,15 @@ from itertools import islice
 from typing import Self
 
 from surehold.errors import InvalidArgument, NotFound, StaleFile, SureholdError, UndoConflict
-from surehold.stores.base import Entry, LedgerCheck, LedgerQuery, Pruned, Store, TrashItem
+from surehold.stores.base import Entry, LedgerQuery, Store, TrashItem
 from surehold.stores.ledger_entries import switched_changes
+from surehold.stores.upkeep import LedgerCheck, Pruned
 from surehold.text.plan import diff_between
 from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import ABSENT, Snapshot, Version
 from surehold.workspace.access.permission import Permission
 from surehold.workspace.past.net_diff import single_diff
+from surehold.workspace.past.overview import SessionSummary, summarize_sessions
 from surehold.workspace.past.selectors import ChangeSelection, RecordedPlace, Selectors, refuse_empty, resolve_selectors
 from surehold.workspace.proposal import NO_AUTHOR, Absent, CallAuthor, Proposal, Receipt
 from surehold.workspace.undo.planner import UndoOperation, propose_undo
@@ -240,6 +242,14 @@ class History(HistoryReader):
                 continue
             found.append(entry)
         return found
+
+    def iterate(self, selection: ChangeSelection, *, ok_only: bool = True, outside: bool = False) -> Iterator[Entry]:
+        """Yield the entries that a selection names, newest first."""
+        return selection.iterate(self._store, ok_only=ok_only, outside=outside)
+
+    def sessions(self) -> Iterator[SessionSummary]:
+        """Yield what each session did, the one that did something last first."""
+        return summarize_sessions(self._store, self._store.list_sessions())
 
     def select(self, words: Selectors, *, now: datetime | None = None, zone: tzinfo | None = None) -> ChangeSelection:
         """Look up what selectors name; refuse what names nothing, or several."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from surehold.disk.probe import ProbeResult
-    from surehold.stores.base import LedgerCheck
+    from surehold.stores.upkeep import LedgerCheck
     from surehold.workspace.recovery import SettledIntent
 
 _DURATION_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}

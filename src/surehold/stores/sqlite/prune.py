@@ -21,11 +21,11 @@ from pathlib import Path
 
 from surehold.errors import StateCorrupt
 from surehold.stores import ledger_entries
-from surehold.stores.base import Pruned
 from surehold.stores.sqlite import tables
 from surehold.stores.sqlite.blobs import Blobs, pack_full
 from surehold.stores.sqlite.database import Database
 from surehold.stores.sqlite.session_tables import FORGOTTEN_AFTER
+from surehold.stores.upkeep import Pruned
 
 _TEMPORARY_AFTER = timedelta(days=1)  # no write takes that long; the temporary file of a dead one may go
 

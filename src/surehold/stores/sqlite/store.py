@@ -26,10 +26,8 @@ from surehold.stores.base import (
     Entry,
     Head,
     Intent,
-    LedgerCheck,
     LedgerQuery,
     PathRecord,
-    Pruned,
     Replay,
     Sighting,
     StaleRead,
@@ -45,6 +43,7 @@ from surehold.stores.sqlite import session_tables, tables
 from surehold.stores.sqlite.blobs import Blobs, PreparedBlob, check_blobs
 from surehold.stores.sqlite.database import Database, Durability
 from surehold.stores.sqlite.sighting_buffer import ShownSighting, SightingBuffer
+from surehold.stores.upkeep import LedgerCheck, Pruned
 from surehold.text.snapshot import Version
 
 
@@ -322,9 +321,9 @@ class SqliteStore:
             return session_tables.known_sessions(connection)
 
     def begin_turn(self, session_id: str, *, title: str = "", turn_id: str = "") -> SessionTurn:
+        now = ledger_entries.utc_timestamp(self._clock())
         with self._database.write_transaction(durable=False) as connection:
-            began = ledger_entries.utc_timestamp(self._clock())
-            turn = SessionTurn(session=session_id, id=turn_id, title=title, began=began)
+            turn = SessionTurn(session=session_id, id=turn_id, title=title, began=now)
             return session_tables.add_turn(connection, turn)
 
     def list_turns(self, session_id: str) -> tuple[SessionTurn, ...]:
@@ -357,9 +356,8 @@ class SqliteStore:
         with self._database.write_transaction(durable=False) as connection:
             self._forget_idle(connection)
             found = choose_session(run.client, session_tables.runs_like(connection, run), is_dead=is_dead)
-            if found is not None:
-                session_tables.join_sessions(connection, found.joined, found.session)
             session = found.session if found is not None else fresh
+            session_tables.join_sessions(connection, found.joined if found is not None else (), session)
             session_tables.put_run(connection, replace(run, session=session))
             return session
 

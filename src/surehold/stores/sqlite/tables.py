@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from surehold.stores import ledger_entries
-from surehold.stores.base import Busy, Entry, Head, Intent, LedgerCheck, LedgerQuery, TrashItem, WriterSpan
+from surehold.stores.base import Busy, Entry, Head, Intent, LedgerQuery, TrashItem, WriterSpan
 from surehold.stores.ledger_entries import entry_columns, text_of, to_key, version_from_text, version_text
 from surehold.stores.owner import is_dead, was_dead_lately
 from surehold.stores.sqlite.state_errors import intent_gone_error
+from surehold.stores.upkeep import LedgerCheck
 from surehold.text.snapshot import Version
 
 _COLUMNS = "seq, change_id, path, to_path, session, agent, operation, undoes, ok, timestamp"

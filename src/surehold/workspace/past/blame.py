@@ -14,6 +14,7 @@ from surehold.text.align import find_changes
 from surehold.text.diff import split_lines
 from surehold.text.diff_rows import HUNK_HEADER, classify_rows
 from surehold.text.snapshot import ABSENT, Snapshot, Version
+from surehold.workspace.paths import AnyPath
 from surehold.workspace.workspace import Workspace
 
 _PAGE_ENTRIES = 1000
@@ -31,7 +32,7 @@ class BlamedLine:
     """None for lines of before the first recorded change, and of outside edits that are not recorded yet."""
 
 
-def blame_file(workspace: Workspace, path: str) -> list[BlamedLine]:
+def blame_file(workspace: Workspace, path: AnyPath) -> list[BlamedLine]:
     """Return every line of a file as it is now, with the change that it is from."""
     target = workspace.target(path)
     current = workspace.read(target)

@@ -14,7 +14,8 @@ from typing import Any
 
 from surehold.errors import InvalidArgument, NotFound
 from surehold.stores.base import Entry, Store
-from surehold.stores.ledger_entries import chain_hash, entry_to_json, to_canonical_json, version_hashes
+from surehold.stores.ledger_entries import chain_hash, entry_text, from_json, to_canonical_json, version_hashes
+from surehold.workspace.workspace import Workspace
 
 _FORMAT = "surehold-bundle"
 _VERSION = 1
@@ -34,10 +35,10 @@ class BundleCheck:
         return not self.problem
 
 
-def write_bundle(store: Store, entries: Sequence[Entry], *, made: str) -> Iterator[bytes]:
+def write_bundle(workspace: Workspace, entries: Sequence[Entry], *, made: str) -> Iterator[bytes]:
     """Yield a bundle of these entries, line by line; bytes that the history no longer has are left out."""
     digest = hashlib.sha256()
-    for line in _bundle_lines(store, sorted(entries, key=lambda one: one.seq), made=made):
+    for line in _bundle_lines(workspace.store, sorted(entries, key=lambda one: one.seq), made=made):
         digest.update(line)
         yield line
     yield _digest_line(digest.hexdigest())
@@ -49,7 +50,7 @@ def _bundle_lines(store: Store, entries: Sequence[Entry], *, made: str) -> Itera
         for turn in store.list_turns(session):
             yield _line({"turn": turn.id, "session": session, "title": turn.title, "began": turn.began})
     for entry in entries:
-        yield _line({"entry": entry_to_json(entry), "previous": entry.previous, "hash": entry.hash})
+        yield _line({"entry": from_json(entry_text(entry, entry.seq)), "previous": entry.previous, "hash": entry.hash})
     for sha256 in dict.fromkeys(name for entry in entries for name in version_hashes(entry.change)):
         try:
             data = store.read_blob(sha256)

@@ -53,7 +53,7 @@ class _TreeFile:
 class _FileUpdate:
     """One path in the new commit; no blob means that it is gone."""
 
-    path: str
+    key: str
     mode: str
     blob: str
     index: _TreeFile | None
@@ -93,17 +93,17 @@ class GitRepository:
         self.refuse_unfinished()
         conflict = next((one for one in files if one.conflict), None)
         if conflict:
-            text = f"`{conflict.path}` cannot be committed by itself: {conflict.conflict}."
-            raise UndoConflict(text, path=conflict.path, action="Select the other changes of these lines as well.")
-        if elsewhere := next((one.path for one in files if os.path.isabs(one.path)), ""):  # noqa: PTH117 - a key, not a path
+            text = f"`{conflict.key}` cannot be committed by itself: {conflict.conflict}."
+            raise UndoConflict(text, path=conflict.key, action="Select the other changes of these lines as well.")
+        if elsewhere := next((one.key for one in files if os.path.isabs(one.key)), ""):  # noqa: PTH117 - a key, not a path
             message = f"`{elsewhere}` is in another root than the repository."
             raise InvalidArgument(message, path=elsewhere, reason="other_root", action="Commit each root by itself.")
-        ignored = self._ignored([one.to_path or one.path for one in files])
+        ignored = self._ignored([one.to_key or one.key for one in files])
         head = self._head()
-        wanted = [one for one in files if (one.to_path or one.path) not in ignored]
+        wanted = [one for one in files if (one.to_key or one.key) not in ignored]
         updates = [update for one in wanted for update in self._plan_file(one, head)]
         whole = self._with_trailers(message, trailers)
-        paths = tuple(sorted({one.path for one in updates}))
+        paths = tuple(sorted({one.key for one in updates}))
         if not updates:
             text = "There is nothing to commit: the selected changes are in HEAD already."
             raise NotFound(text, reason="nothing_to_commit", action="See: git log")
@@ -116,7 +116,7 @@ class GitRepository:
     # What goes into the commit.
 
     def _plan_file(self, file: FileNetDiff, head: str) -> list[_FileUpdate]:
-        path, to_path = file.path, file.to_path or file.path
+        path, to_path = file.key, file.to_key or file.key
         updates = list[_FileUpdate]()
         if path != to_path and self._read_tree_file(head, path):
             updates.append(self._removal(path, head))
@@ -134,18 +134,18 @@ class GitRepository:
             return updates
         new = _TreeFile(mode=git_mode, blob=blob)
         index = self._follow_in_index(to_path, there, new)
-        return [*updates, _FileUpdate(path=to_path, mode=git_mode, blob=blob, index=index)]
+        return [*updates, _FileUpdate(key=to_path, mode=git_mode, blob=blob, index=index)]
 
-    def _mode_on_disk(self, path: str) -> int | None:
+    def _mode_on_disk(self, key: str) -> int | None:
         try:
-            return (Path(self._root) / path).stat().st_mode
+            return (Path(self._root) / key).stat().st_mode
         except OSError:
             return None
 
-    def _removal(self, path: str, head: str) -> _FileUpdate:
-        staged, there = self._read_staged(path), self._read_tree_file(head, path)
+    def _removal(self, key: str, head: str) -> _FileUpdate:
+        staged, there = self._read_staged(key), self._read_tree_file(head, key)
         gone = _TreeFile(mode=_ABSENT_MODE, blob="")
-        return _FileUpdate(path=path, mode=_ABSENT_MODE, blob="", index=gone if staged in {there, None} else None)
+        return _FileUpdate(key=key, mode=_ABSENT_MODE, blob="", index=gone if staged in {there, None} else None)
 
     def _apply_to(self, committed: Snapshot, file: FileNetDiff) -> bytes:
         """Return what a file is with the selected changes alone, on top of what is committed."""
@@ -159,29 +159,29 @@ class GitRepository:
                 return committed.data  # they could be taken out of it, so they are in it
             lines = ", ".join(map(str, merged.lines[:10]))
             where = f" (lines {lines})" if lines else ""
-            message = f"`{file.path}` in HEAD does not have the lines that were changed{where}."
-            raise UndoConflict(message, path=file.path, action="Commit the earlier work on these lines first.")
+            message = f"`{file.key}` in HEAD does not have the lines that were changed{where}."
+            raise UndoConflict(message, path=file.key, action="Commit the earlier work on these lines first.")
         return merged
 
-    def _follow_in_index(self, path: str, there: _TreeFile | None, new: _TreeFile) -> _TreeFile | None:
+    def _follow_in_index(self, key: str, there: _TreeFile | None, new: _TreeFile) -> _TreeFile | None:
         """Return what the index holds after the commit: the new version, with what else was staged in the file."""
-        staged = self._read_staged(path)
+        staged = self._read_staged(key)
         if staged == there or (staged is None and there is None):
             return new
         if staged is None or staged == new or there is None:
             return None
-        base, ours, theirs = (self._read_blob(one, path) for one in (there, staged, new))
+        base, ours, theirs = (self._read_blob(one, key) for one in (there, staged, new))
         merged = merge_changes(base, ours, theirs)
         if isinstance(merged, MergeConflict):
             return None
-        blob = self._git("hash-object", "-w", "--stdin", f"--path={self._in_repository(path)}", stdin=merged)
+        blob = self._git("hash-object", "-w", "--stdin", f"--path={self._in_repository(key)}", stdin=merged)
         return _TreeFile(mode=staged.mode, blob=blob)
 
     def _write_commit(self, updates: Sequence[_FileUpdate], message: str, head: str) -> str:
         with tempfile.TemporaryDirectory(dir=self._git_path("."), prefix="surehold-") as directory:
             index = {"GIT_INDEX_FILE": str(Path(directory) / "index")}
             self._git("read-tree", head or "--empty", env=index)
-            rows = [(one.mode, one.blob, one.path) for one in updates]
+            rows = [(one.mode, one.blob, one.key) for one in updates]
             self._put_in_index(rows, env=index)
             tree = self._git("write-tree", env=index)
         parent = ["-p", head] if head else []
@@ -192,12 +192,12 @@ class GitRepository:
         return sha
 
     def _update_index(self, updates: Sequence[_FileUpdate]) -> tuple[str, ...]:
-        rows = [(one.index.mode, one.index.blob, one.path) for one in updates if one.index]
+        rows = [(one.index.mode, one.index.blob, one.key) for one in updates if one.index]
         if rows:
             self._put_in_index(rows, env={})
             self._git("update-index", "-q", "--refresh", check=False)
-        kept = {one.path: self._read_staged(one.path) for one in updates if not one.index}
-        blobs = {one.path: one.blob for one in updates}
+        kept = {one.key: self._read_staged(one.key) for one in updates if not one.index}
+        blobs = {one.key: one.blob for one in updates}
         return tuple(path for path, staged in kept.items() if (staged.blob if staged else "") != blobs[path])
 
     def _put_in_index(self, rows: Sequence[tuple[str, str, str]], *, env: dict[str, str]) -> None:
@@ -215,25 +215,25 @@ class GitRepository:
         except _GitFailed:
             return ""  # no commit yet
 
-    def _read_tree_file(self, head: str, path: str) -> _TreeFile | None:
+    def _read_tree_file(self, head: str, key: str) -> _TreeFile | None:
         if not head:
             return None
-        row = self._git_bytes("ls-tree", "-z", "--full-tree", head, "--", self._in_repository(path))
+        row = self._git_bytes("ls-tree", "-z", "--full-tree", head, "--", self._in_repository(key))
         if not row:
             return None
         mode, kind, blob = row.split(b"\t", 1)[0].decode().split(" ")
         return _TreeFile(mode=mode, blob=blob) if kind == "blob" else None
 
-    def _read_staged(self, path: str) -> _TreeFile | None:
-        row = self._git_bytes("ls-files", "-z", "-s", "--full-name", "--", f":(top,literal){self._in_repository(path)}")
+    def _read_staged(self, key: str) -> _TreeFile | None:
+        row = self._git_bytes("ls-files", "-z", "-s", "--full-name", "--", f":(top,literal){self._in_repository(key)}")
         if not row:
             return None
         mode, blob, _ = row.split(b"\t", 1)[0].decode().split(" ")
         return _TreeFile(mode=mode, blob=blob)
 
-    def _read_blob(self, file: _TreeFile, path: str) -> Snapshot:
+    def _read_blob(self, file: _TreeFile, key: str) -> Snapshot:
         """Return a blob as it would be in the working tree."""
-        name = f"--path={self._in_repository(path)}"
+        name = f"--path={self._in_repository(key)}"
         return Snapshot(self._git_bytes("cat-file", "--filters", name, file.blob))
 
     def _ignored(self, paths: Sequence[str]) -> set[str]:
@@ -253,8 +253,8 @@ class GitRepository:
     def _setting(self, name: str) -> str:
         return self._git("config", "--type=bool", "--get", name, check=False)
 
-    def _in_repository(self, path: str) -> str:
-        return self._prefix + path
+    def _in_repository(self, key: str) -> str:
+        return self._prefix + key
 
     def _git_path(self, name: str) -> Path:
         return Path(self._root, self._git("rev-parse", "--git-path", name))

@@ -16,9 +16,9 @@ from surehold.workspace.workspace import Workspace
 class FileNetDiff:
     """What some changes did to one file."""
 
-    path: str
+    key: str
     """Its name without them."""
-    to_path: str
+    to_key: str
     """Its name with them, where that is another one; empty otherwise."""
     diff: str
     before: Snapshot = ABSENT
@@ -36,12 +36,12 @@ def net_diff(workspace: Workspace, entries: Sequence[Entry]) -> list[FileNetDiff
     found = list[FileNetDiff]()
     for one in switch.switches:
         before, after = switch.attempt.load(one.new), switch.attempt.load(one.old)
-        path, to_path = one.new.key or one.old.key, one.old.key or one.new.key
-        diff = diff_between(before, after, from_name=path, to_name=to_path)
+        key, to_key = one.new.key or one.old.key, one.old.key or one.new.key
+        diff = diff_between(before, after, from_name=key, to_name=to_key)
         found.append(
             FileNetDiff(
-                path=path,
-                to_path=to_path if to_path != path else "",
+                key=key,
+                to_key=to_key if to_key != key else "",
                 diff=diff.text,
                 before=before,
                 after=after,
@@ -55,8 +55,8 @@ def net_diff(workspace: Workspace, entries: Sequence[Entry]) -> list[FileNetDiff
         text = "".join(single_diff(workspace, entry) for entry in sorted(single, key=lambda one: one.seq))
         added, removed = count_rows(text)
         facts = {"diff": text, "added": added, "removed": removed, "conflict": conflict.why}
-        found.append(FileNetDiff(path=conflict.path, to_path="", **facts))
-    return sorted(found, key=lambda one: one.path)
+        found.append(FileNetDiff(key=conflict.key, to_key="", **facts))
+    return sorted(found, key=lambda one: one.key)
 
 
 def single_diff(workspace: Workspace, entry: Entry) -> str:

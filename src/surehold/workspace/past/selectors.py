@@ -96,8 +96,8 @@ def _place_condition(place: RecordedPlace) -> dict[str, str]:
     return {"under": place.key} if place.is_directory else {"path": place.key}
 
 
-def _is_at(path: str, place: RecordedPlace) -> bool:
-    return path == place.key or (place.is_directory and path.startswith(f"{place.key}/"))
+def _is_at(key: str, place: RecordedPlace) -> bool:
+    return key == place.key or (place.is_directory and key.startswith(f"{place.key}/"))
 
 
 def _read_pages(store: Store, query: LedgerQuery) -> Iterator[Entry]:

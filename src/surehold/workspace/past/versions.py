@@ -9,6 +9,7 @@ from surehold.text.plan import Delete
 from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import ABSENT, Snapshot, Version
 from surehold.workspace.access.permission import Permission
+from surehold.workspace.paths import AnyPath
 from surehold.workspace.proposal import Absent, CallAuthor, Proposal, Receipt, Sha256
 from surehold.workspace.workspace import Workspace
 
@@ -48,7 +49,7 @@ def version_at(store: Store, key: str, point: HistoryPoint) -> Version | None:
     return {path: before for path, before, _ in later[-1].change.transitions()}[key]
 
 
-def read_version(workspace: Workspace, path: str, point: HistoryPoint) -> Snapshot:
+def read_version(workspace: Workspace, path: AnyPath, point: HistoryPoint) -> Snapshot:
     """Return a file as it was at a point; `NotFound` if there was none."""
     target = workspace.target(path)
     version = version_at(workspace.store, target.key, point)
@@ -85,16 +86,16 @@ def revert_files(
     return workspace.write(*proposals, call=call, dry_run=dry_run, permission=Permission("bypassPermissions"))
 
 
-def _recorded_keys(workspace: Workspace, path: str) -> list[str]:
+def _recorded_keys(workspace: Workspace, word: str) -> list[str]:
     """Return the file of a path, or every recorded file below a directory."""
-    key = workspace.target(path.rstrip("/") or "/").key
+    key = workspace.target(word.rstrip("/") or "/").key
     if workspace.store.list_entries(LedgerQuery(path=key, ok_only=True, limit=1)):
         return [key]
     below = workspace.store.list_entries(LedgerQuery(under=key, ok_only=True, limit=_MAX_ENTRIES))
     names = {name for one in below for name, _, _ in one.change.transitions() if name.startswith(f"{key}/")}
     if not names:
         action = "A file is in the history from its first change through Surehold on."
-        raise NotFound(f"`{path}` is not in the history.", path=path, reason="no_history", action=action)
+        raise NotFound(f"`{word}` is not in the history.", path=word, reason="no_history", action=action)
     return sorted(names)
 
 

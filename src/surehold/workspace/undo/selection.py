@@ -20,7 +20,7 @@ _LISTED_CONFLICTS = 20
 class SwitchConflict:
     """A file that cannot be switched, and why."""
 
-    path: str
+    key: str
     why: str
     lines: tuple[int, ...]
     entries: frozenset[str]
@@ -38,6 +38,7 @@ class SelectionSwitch:
         for switching in (True, False):
             self._timeline = Timeline(changes, switching=switching)
             self.attempt = UndoAttempt(workspace, self._timeline)
+            self.attempt.use_whole_entries(ids & {change.id for change in changes})
             self.wanted = self._choose_entries(selected)
             """The entries that have to be switched."""
             if self.attempt.explains_heads(self.wanted):
@@ -93,9 +94,9 @@ class SelectionSwitch:
         for proposal in self.attempt.propose(switches):
             own = by_key.get(str(proposal.path), set[str]()) & left
             left -= own
-            named.append(replace(proposal, undoes=tuple(sorted(own))))
+            named.append(_with_entries(proposal, own))
         if named and left:
-            named[0] = replace(named[0], undoes=tuple(sorted({*named[0].undoes, *left})))
+            named[0] = _with_entries(named[0], {*named[0].undoes, *left})
         return named
 
     # What can be done if not everything can.
@@ -127,22 +128,28 @@ class SelectionSwitch:
 
     def _describe_conflict(self, outcome: FileOutcome) -> SwitchConflict:
         why, lines = self.attempt.describe(outcome.obstacles)
-        path = outcome.obstacles[0].key or outcome.file.find_key(self._timeline.active)
+        key = outcome.obstacles[0].key or outcome.file.find_key(self._timeline.active)
         entries = self._entries_of(outcome.file) & self.wanted
-        return SwitchConflict(path=path, why=why, lines=tuple(lines), entries=entries)
+        return SwitchConflict(key=key, why=why, lines=tuple(lines), entries=entries)
 
     def _refuse(self, possible: frozenset[str]) -> UndoConflict:
         first, others = self.conflicts[0], len(self.conflicts) - 1
         verb = "taken back" if self._operation == "undo" else "made again"
         more = f" The same goes for {others} more {'file' if others == 1 else 'files'}." if others else ""
         conflicts = [
-            {"path": one.path, "why": one.why, "lines": list(one.lines)} for one in self.conflicts[:_LISTED_CONFLICTS]
+            {"path": one.key, "why": one.why, "lines": list(one.lines)} for one in self.conflicts[:_LISTED_CONFLICTS]
         ]
         action = "Undo the changes in between as well."
         if possible:
             action = f"--partial does what can be done: {_count_changes(possible)} of {self.change_count} changes."
-        message = f"`{first.path}` cannot be {verb}: {first.why}.{more}"
-        return UndoConflict(message, path=first.path, action=action, conflicts=conflicts)
+        message = f"`{first.key}` cannot be {verb}: {first.why}.{more}"
+        return UndoConflict(message, path=first.key, action=action, conflicts=conflicts)
+
+
+def _with_entries(proposal: Proposal, entries: set[str]) -> Proposal:
+    names = tuple(sorted(entries))
+    whole = replace(proposal.whole, undoes=names) if proposal.whole else None
+    return replace(proposal, undoes=names, whole=whole)
 
 
 def _count_changes(entries: frozenset[str]) -> int:

@@ -51,7 +51,7 @@ def _export_pieces(
             from surehold.stores.ledger_entries import utc_timestamp
             from surehold.workspace.past.bundle import write_bundle
 
-            yield from write_bundle(workspace.store, entries, made=utc_timestamp(context.out.now))
+            yield from write_bundle(workspace, entries, made=utc_timestamp(context.out.now))
         case "jsonl":
             import json
 
@@ -61,7 +61,7 @@ def _export_pieces(
         case _:
             for one in net_diff(workspace, entries):
                 if one.conflict:
-                    context.print_note(f"{one.path}: each change by itself, since {one.conflict}.")
+                    context.print_note(f"{one.key}: each change by itself, since {one.conflict}.")
                 yield one.diff.encode("utf-8", "surrogateescape")
 
 

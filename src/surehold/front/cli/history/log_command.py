@@ -67,7 +67,7 @@ def log_command(context: CommandContext, args: argparse.Namespace) -> None:
         words = read_selectors(args)
         selection = workspace.history.select(words, now=context.out.now)
         outside = not (words.session or words.agent or words.turn or words.since or words.until)
-        entries = selection.iterate(workspace.store, ok_only=False, outside=outside)
+        entries = workspace.history.iterate(selection, ok_only=False, outside=outside)
         found = _group_changes(workspace, (one for one in entries if not (args.failed and one.ok)))
         changes = list(islice(found, None if args.all else args.limit))
         more = next(found, None) is not None
@@ -116,7 +116,7 @@ def _follow_log(
     newest = max(newest, next((one.seq for one in workspace.history.log()), 0))
     while True:
         time.sleep(_FOLLOW_SECONDS)
-        rows = _entries_after(newest, selection.iterate(workspace.store, ok_only=False, outside=True))
+        rows = _entries_after(newest, workspace.history.iterate(selection, ok_only=False, outside=True))
         found = list(_group_changes(workspace, rows))
         for one in reversed(found):
             newest = max(newest, *(entry.seq for entry in one.entries))
@@ -179,7 +179,8 @@ def _result_text(one: LoggedChange) -> str:
     several = {name.partition("#")[0] for entry in one.entries for name in entry.change.undoes}
     undoes = f"undoes {short_id(first.call.undoes)}" if first.call.undoes else ""
     if several:
-        undoes = f"{first.call.operation}es {format_count(len(several), 'change')}"
+        word = "redoes" if first.call.operation == "redo" else "undoes"
+        undoes = f"{word} {format_count(len(several), 'change')}"
     undone = f"undone by {short_id(one.undone_by)}" if one.undone_by else "partly undone" if one.partly_undone else ""
     return ", ".join(filter(None, (lines, mode, undoes, undone)))
 

@@ -43,7 +43,7 @@ def status_command(context: CommandContext, _: argparse.Namespace) -> None:
         nothing = {"questions": None, "agents": [], "outside": [], "last": []}
         context.print_outcome(f"{root}: nothing has been changed through Surehold yet.", **facts, **nothing)
         return
-    from surehold.workspace.past.status import outside_edits, working_agents
+    from surehold.workspace.past.overview import outside_edits, working_agents
 
     with context.open_workspace(recover=False) as workspace:
         agents, outside = working_agents(workspace), outside_edits(workspace)
@@ -93,10 +93,8 @@ def sessions_command(context: CommandContext, args: argparse.Namespace) -> None:
     if not context.has_history():
         context.print_outcome("No session has changed anything yet.", sessions=[])
         return
-    from surehold.workspace.past.session_summary import summarize_sessions
-
     with context.open_workspace(recover=False) as workspace:
-        rows = summarize_sessions(workspace.store, workspace.store.list_sessions())
+        rows = workspace.history.sessions()
         found = list(islice(rows, None if args.all else args.limit))
     if context.json or not found:
         context.print_outcome("No session has changed anything yet.", sessions=[asdict(one) for one in found])

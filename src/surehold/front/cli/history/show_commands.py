@@ -137,8 +137,8 @@ def _net_diff(context: CommandContext, workspace: "Workspace", args: argparse.Na
     if context.json:
         records = [
             {
-                "path": one.path,
-                "to_path": one.to_path or None,
+                "path": one.key,
+                "to_path": one.to_key or None,
                 "added": one.added,
                 "removed": one.removed,
                 "conflict": one.conflict or None,
@@ -151,13 +151,13 @@ def _net_diff(context: CommandContext, workspace: "Workspace", args: argparse.Na
     for one in files:
         counts = " ".join(f"{sign}{n}" for sign, n in (("+", one.added), ("-", one.removed)) if n)
         if args.stat:
-            context.out.print_line(f"{escape_text(format_move(one.path, one.to_path))}  {counts}".rstrip())
+            context.out.print_line(f"{escape_text(format_move(one.key, one.to_key))}  {counts}".rstrip())
         if one.conflict:
-            context.print_note(f"{one.path}: not one difference, but each change by itself, since {one.conflict}.")
+            context.print_note(f"{one.key}: not one difference, but each change by itself, since {one.conflict}.")
         if not args.stat and one.diff:
             print_diff(context.out, one.diff)
         elif not args.stat:
-            context.print_note(f"{format_move(one.path, one.to_path)}: the content is the same.")
+            context.print_note(f"{format_move(one.key, one.to_key)}: the content is the same.")
     if not files:
         context.print_note("Nothing of what was selected is in effect.")
 

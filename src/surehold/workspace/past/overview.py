@@ -1,11 +1,15 @@
-"""Sessions as a person looks for them: who, when, how many turns, what they changed."""
+"""A workspace at a glance: what sessions did, servers that run, and files that other programs changed."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from surehold.errors import SureholdError
 from surehold.stores.base import Entry, LedgerQuery, Store
 from surehold.stores.conversations import SessionRow
+from surehold.stores.owner import is_dead
+from surehold.stores.server_runs import ServerRun
 from surehold.text.diff_rows import count_rows
+from surehold.workspace.workspace import Workspace
 
 _MAX_ENTRIES = 10_000_000
 
@@ -53,3 +57,22 @@ def count_lines(entry: Entry) -> tuple[int, int]:
     """Return how many lines an entry added and removed, also where its diff is cut."""
     change = entry.change
     return (change.added, change.removed) if change.added or change.removed else count_rows(change.diff)
+
+
+def working_agents(workspace: Workspace) -> list[ServerRun]:
+    """Return the servers that run and were called, newest first."""
+    runs = workspace.store.list_servers()
+    return [run for run in runs if run.session and not run.ended and not is_dead(run.server)]
+
+
+def outside_edits(workspace: Workspace) -> list[str]:
+    """Return the files that are not what the ledger last knew, in the order of their names."""
+    changed = list[str]()
+    for head in workspace.store.list_heads():
+        try:
+            known = head.version.sha256 if head.version else ""
+            if workspace.fingerprint(head.path) != known:
+                changed.append(head.path)
+        except SureholdError:
+            continue  # the rules hide it, or it is not a file now
+    return sorted(changed)
