@@ -138,7 +138,7 @@ def test_the_shell_examples_run_from_top_to_bottom(tmp_path: Path) -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     assert re.findall(r"^\S+ +\w{8} +\S+ +(\w+) +hello\.txt", done.stdout, re.MULTILINE)[:2] == ["edit", "create"]
-    assert re.search(r"^Intact: 4 entries", done.stdout, re.MULTILINE)
+    assert re.search(r"^Intact: 7 entries", done.stdout, re.MULTILINE)
     assert list(work.iterdir()) == []
 
 

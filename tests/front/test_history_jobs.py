@@ -299,7 +299,7 @@ BAD_WORDS: list[tuple[list[str], str]] = [
 
 @requirement("history:selectors:bad")
 @pytest.mark.parametrize(
-    ("words", "reason"), BAD_WORDS, ids=lambda word: " ".join(word) if isinstance(word, list) else ""
+    ("words", "reason"), [pytest.param(words, reason, id=" ".join(words)) for words, reason in BAD_WORDS]
 )
 def test_what_names_nothing_is_refused_in_clear_words(shell: Shell, words: list[str], reason: str) -> None:
     work(shell)

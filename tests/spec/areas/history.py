@@ -14,6 +14,7 @@ HISTORY = (
             "history:undo:selection": "Everything that selectors name is undone as one change, with a preview on request; `redo` makes it again.",
             "history:undo:keeps_later": "Undoing a selection keeps later work.",
             "history:undo:any_order": "Undoing everything, in any order and any parts, gives the original bytes.",
+            "history:undo:runs": "Commands that ran under capture are undone with the other changes of a selection, and made again with them.",
             "history:undo:path": "Selectors with paths undo only what was done to these files.",
             "history:undo:partial": "Conflicts are named by file and line; `--partial` undoes what can be undone.",
             "history:rewind:turn": "`rewind` undoes the last turn that is in effect, and can be undone itself.",

@@ -54,8 +54,9 @@ def net_diff(workspace: Workspace, entries: Sequence[Entry]) -> list[FileNetDiff
         single = [by_name[name] for name in conflict.entries if name in by_name]
         text = "".join(single_diff(workspace, entry) for entry in sorted(single, key=lambda one: one.seq))
         added, removed = count_rows(text)
-        facts = {"diff": text, "added": added, "removed": removed, "conflict": conflict.why}
-        found.append(FileNetDiff(key=conflict.key, to_key="", **facts))
+        found.append(
+            FileNetDiff(key=conflict.key, to_key="", diff=text, added=added, removed=removed, conflict=conflict.why)
+        )
     return sorted(found, key=lambda one: one.key)
 
 

@@ -70,8 +70,15 @@ def outside_edits(workspace: Workspace) -> list[str]:
     changed = list[str]()
     for head in workspace.store.list_heads():
         try:
-            known = head.version.sha256 if head.version else ""
-            if workspace.fingerprint(head.path) != known:
+            known = head.version
+            if known and known.kind == "directory":
+                continue
+            if known and known.kind != "file":
+                entry = workspace.read_entry(head.path)
+                is_same = entry is not None and (entry.version.kind, entry.version.sha256) == (known.kind, known.sha256)
+            else:
+                is_same = workspace.fingerprint(head.path) == (known.sha256 if known else "")
+            if not is_same:
                 changed.append(head.path)
         except SureholdError:
             continue  # the rules hide it, or it is not a file now

@@ -38,9 +38,9 @@ class SelectionSwitch:
         for switching in (True, False):
             self._timeline = Timeline(changes, switching=switching)
             self.attempt = UndoAttempt(workspace, self._timeline)
-            self.attempt.use_whole_entries(ids & {change.id for change in changes})
             self.wanted = self._choose_entries(selected)
             """The entries that have to be switched."""
+            self.attempt.use_whole_entries(name.partition("#")[0] for name in self.wanted)
             if self.attempt.explains_heads(self.wanted):
                 break
 

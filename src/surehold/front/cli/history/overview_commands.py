@@ -40,7 +40,7 @@ def status_command(context: CommandContext, _: argparse.Namespace) -> None:
     root = os.path.realpath(context.root)
     facts: dict[str, Any] = {"workspace": root, "state": str(context.state_directory)}
     if not context.has_history():
-        nothing = {"questions": None, "agents": [], "outside": [], "last": []}
+        nothing: dict[str, Any] = {"questions": None, "agents": [], "outside": [], "last": []}
         context.print_outcome(f"{root}: nothing has been changed through Surehold yet.", **facts, **nothing)
         return
     from surehold.workspace.past.overview import outside_edits, working_agents
@@ -136,12 +136,12 @@ def blame_command(context: CommandContext, args: argparse.Namespace) -> None:
 
 def blame_record(line: "BlamedLine") -> dict[str, Any]:
     entry = line.entry
-    is_outside = entry is None or entry.call.operation == "external"
+    agent = "outside" if entry is None or entry.call.operation == "external" else entry.call.agent
     return {
         "number": line.number,
         "text": line.text,
         "change_id": entry.change_id if entry else None,
-        "agent": "outside" if is_outside else entry.call.agent,
+        "agent": agent,
         "session": (entry.call.session or None) if entry else None,
         "turn": (entry.call.turn or None) if entry else None,
         "reason": entry.call.reason if entry else "",
