@@ -59,26 +59,18 @@ MIXED = "one\r\ntwo\nthree\r\n"
 
 def replace_second_line(every_tool: EveryTool, tool: str) -> Said:
     """Replace `two` by two lines, as each tool does it."""
-    path = every_tool.path("a.txt")
     if tool in QUOTING_TOOLS:
         return every_tool.quote_edit(tool, "a.txt", "two", "2\n2.5")
     if tool == "edit":
         anchor = every_tool.anchors("a.txt")[2]
         return every_tool.edit_lines("a.txt", {"op": "replace_line", "hash": anchor, "content": "2\n2.5"})
-    if tool == "apply_patch":
-        rows = ("*** Begin Patch", "*** Update File: {}/a.txt", "@@", "-two", "+2", "+2.5", "*** End Patch")
-        return every_tool.patch(*rows)
-    if tool == "Write":
-        every_tool.call("Read", file_path=path)
-        return every_tool.call("Write", file_path=path, content="one\n2\n2.5\nthree\n")
-    return every_tool.call(
-        "write_file", path=path, content="one\n2\n2.5\nthree\n", expectedSha256=every_tool.sha256("a.txt")
-    )
+    rows = ("*** Begin Patch", "*** Update File: {}/a.txt", "@@", "-two", "+2", "+2.5", "*** End Patch")
+    return every_tool.patch(*rows)
 
 
 @requirement("text:new_line:replaced")
-@pytest.mark.parametrize("tool", [*QUOTING_TOOLS, "edit", "apply_patch", "Write", "write_file"])
-def test_new_lines_end_like_the_line_that_they_replace_whichever_tool_writes_them(
+@pytest.mark.parametrize("tool", [*QUOTING_TOOLS, "edit", "apply_patch"])
+def test_new_lines_end_like_the_line_that_they_replace_whichever_tool_edits_them(
     every_tool: EveryTool, tool: str
 ) -> None:
     every_tool.put({"a.txt": MIXED})

@@ -1,10 +1,9 @@
 """Edits that replace the whole content of a file: create and overwrite."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from surehold.text.align import EqualRun, align_lines, shared_ends
+from surehold.text.align import align_lines, shared_ends
 from surehold.text.encoding import Encoding, declaration_warnings, encoding_for_new_text
 from surehold.text.plan import Correction, EditPlan, Span
 from surehold.text.snapshot import Snapshot
@@ -57,15 +56,18 @@ def _adapt_terminators(before: Snapshot, text: str) -> bytes:
     return b"".join(_keep_terminators(before, rows)) + last
 
 
-def _keep_terminators(before: Snapshot, rows: list[bytes]) -> Iterator[bytes]:
-    """Yield rows with their terminators: those that the file has keep theirs, the others inherit them."""
-    lines, old, new = before.lines, 0, 0
+def _keep_terminators(before: Snapshot, rows: list[bytes]) -> list[bytes]:
+    """Let rows that the file has keep their terminator; new ones take that of the row above, else of the row below."""
+    lines = before.lines
+    known: dict[int, bytes] = {}
     ended = lines.contents if lines.final_newline else lines.contents[:-1]
-    for block in [*align_lines(ended, rows), EqualRun(len(lines), len(rows), 0)]:
-        added = rows[new : block.b]
-        yield from map(bytes.__add__, added, lines.inherited_terminators(old, block.a, len(added)))
-        yield from lines.raw[block.a : block.a + block.size]
-        old, new = block.a + block.size, block.b + block.size
+    for block in align_lines(ended, rows):
+        known.update((block.b + k, lines.terminator(block.a + k)) for k in range(block.size))
+    out, current = list[bytes](), known[min(known)] if known else lines.dominant
+    for number, row in enumerate(rows):
+        current = known.get(number) or current
+        out.append(row + current)
+    return out
 
 
 def _plan_replacement(

@@ -17,7 +17,7 @@ TEXT = (
             "text:bom:emptied": "A file with a byte order mark that loses all of its lines keeps the mark, and no line is shown as new.",
             "text:line:wide_characters": "In UTF-16 and UTF-32 lines end only between code units.",
             "text:new_line:neighbour": "A new line takes the terminator of the line it follows, else of the one it precedes.",
-            "text:new_line:replaced": "A line that replaces another one takes its terminator, whichever tool writes it.",
+            "text:new_line:replaced": "A line that replaces another one takes its terminator, whichever tool edits it.",
             "text:new_line:dominant": "Without a neighbour a new line takes the file's dominant terminator, else LF.",
             "text:splice:outside": "Bytes outside the spans of an edit are copied, never decoded and encoded again.",
             "text:splice:damaged_bytes": "Bytes that no encoding explains survive an edit elsewhere in the file.",
