@@ -1,5 +1,6 @@
 """`surehold run` as a command: what it passes on, what it reports, and what becomes of it when processes are killed."""
 
+import fcntl
 import json
 import os
 import signal
@@ -156,6 +157,22 @@ def test_a_killed_supervisor_loses_nothing(desk: RunDesk, calls: int) -> None:
         workspace.history.undo(change)
     assert take_fingerprint(desk.root) == before
     assert list((desk.state / "runs").iterdir()) == []
+
+
+@requirement("run:killed:recovered")
+def test_a_run_that_another_process_records_delays_no_one(desk: RunDesk) -> None:
+    (desk.root / "f1").write_text("x")
+    desk.run("rm f1; kill -9 $PPID; rm a.txt")
+    (folder,) = (desk.state / "runs").iterdir()
+
+    with (folder / "journal").open("r+b") as journal:
+        fcntl.flock(journal, fcntl.LOCK_EX)
+        with open_workspace(desk.root, settings=desk.settings()) as workspace:
+            (settled,) = workspace.recover()
+            assert (settled.direction, settled.problem) == ("failed", "Another process is recording this run.")
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        assert workspace.history.log()[0].change_id == folder.name
+    assert not folder.exists()
 
 
 @requirement("run:library:receipt")

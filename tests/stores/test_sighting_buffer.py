@@ -198,3 +198,15 @@ def test_only_the_versions_that_the_store_would_keep_wait_to_be_written() -> Non
     buffer.close()
 
     assert [one.sha256 for one, _ in paper.rows][-8:] == [sha(b"%d" % number) for number in range(12, 20)]
+
+
+def test_without_a_thread_to_be_had_it_is_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    paper = Paper()
+    buffer = SightingBuffer(paper.write)
+    buffer.add([(sighting("a", b"one"), "t")], [])
+    assert (len(paper.rows), paper.threads) == (1, {threading.current_thread().name})
+    buffer.close()

@@ -87,12 +87,15 @@ def run_captured(
 ) -> RunEnding:
     """Run a command, and return when it has ended and what it did is recorded."""
     ours, theirs = socket.socketpair()
-    supervisor = os.fork()
-    if supervisor == 0:
+    caller = _RunCaller(ours, answer)
+    before = caller.take_signals()
+    if os.fork() == 0:
+        for number, handler in before.items():
+            signal.signal(number, handler)
         ours.close()
         _leave(lambda: _RunSupervisor(command, make_book, theirs).run())
     theirs.close()
-    return _RunCaller(ours, answer).wait_for_ending()
+    return caller.wait_for_ending(before)
 
 
 def _leave(work: Callable[[], None]) -> NoReturn:
@@ -115,11 +118,16 @@ class _RunCaller:
         self._connection, self._answer = connection, answer
         self._lines = connection.makefile("rb")
         self._command = 0
+        self._early = list[int]()
 
-    def wait_for_ending(self) -> RunEnding:
+    def take_signals(self) -> Mapping[signal.Signals, Any]:
+        """Take signals over, before there is anything that they could hit alone; return who had them."""
         before = {number: signal.signal(number, self._pass_on) for number in (*_FORWARDED, *_FROM_THE_TERMINAL)}
         before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
         before[signal.SIGCONT] = signal.signal(signal.SIGCONT, self._pass_on)
+        return before
+
+    def wait_for_ending(self, before: Mapping[signal.Signals, Any]) -> RunEnding:
         ending = RunEnding()
         try:
             for line in self._lines:
@@ -136,6 +144,8 @@ class _RunCaller:
     def _handle(self, message: Message, ending: RunEnding) -> bool:
         if "pid" in message:
             self._command = int(message["pid"])
+            for number in self._early:
+                self._pass_on(number, None)
         elif "stopped" in message:
             os.kill(os.getpid(), signal.SIGSTOP)  # so that the shell sees its job stopped
         elif "ask" in message:
@@ -154,6 +164,7 @@ class _RunCaller:
 
     def _pass_on(self, number: int, _: object) -> None:
         if not self._command:
+            self._early.append(number)
             return
         if number in _FROM_THE_TERMINAL and _is_in_foreground():
             return  # the terminal sent it to the whole group
@@ -207,7 +218,8 @@ class _RunSupervisor:
         self._tell({"pid": self._pid})
         try:
             self._keep_inherited(supervisor)
-            ours.sendall(b"g")
+            with suppress(ConnectionError):  # a signal ended it already
+                ours.sendall(b"g")
             self._serve(supervisor, listener, ours, book)
         except Exception as error:
             self._tell({"failed": f"{type(error).__name__}: {error}"})
@@ -262,7 +274,9 @@ class _RunSupervisor:
 
     def _hear_command(self, command: socket.socket) -> bool:
         """Read why the command could not be executed; tell whether there is nothing more to hear."""
-        said = command.recv(4096)
+        said = b""
+        with suppress(ConnectionError):  # a signal ended it before it began
+            said = command.recv(4096)
         if said:
             self._problem = said.decode("utf-8", "replace")
         return not said

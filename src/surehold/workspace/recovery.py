@@ -94,10 +94,10 @@ class Recovery:
         """
         deadline = time.monotonic() + timeout
         settled = list[SettledIntent]()
-        stuck = set[str]()
-        while page := self._store.dead_intents(limit=_PAGE_INTENTS, skip=stuck):
+        tried = set[str]()  # an intent that stays open is not asked for again
+        while page := self._store.dead_intents(limit=_PAGE_INTENTS, skip=tried):
             settled += self.settle_intents(page, timeout=deadline - time.monotonic())
-            stuck = {one.change_id for one in settled if one.direction == "failed"}
+            tried |= {busy.intent.id for busy in page}
         return tuple(settled)
 
     def settle_intents(self, dead: Sequence[Busy], *, timeout: float) -> tuple[SettledIntent, ...]:
@@ -129,7 +129,10 @@ class Recovery:
             paths = recover_run(intent, store=self._store, disk=self._disk, runs=self._runs, limit=self._limit)
         except (SureholdError, OSError) as error:
             return SettledIntent(change_id=intent.id, direction="failed", paths=(), problem=str(error))
-        return SettledIntent(change_id=intent.id, direction="gone" if paths is None else "forward", paths=paths or ())
+        if paths is None:
+            problem = "Another process is recording this run."
+            return SettledIntent(change_id=intent.id, direction="failed", paths=(), problem=problem)
+        return SettledIntent(change_id=intent.id, direction="forward", paths=paths)
 
     def _settle_whole(self, intent: Intent, timeout: float) -> SettledIntent:
         """Close an intent that switches entries as a whole."""

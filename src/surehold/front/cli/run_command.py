@@ -106,6 +106,8 @@ def _run_captured(
     environment = {**os.environ, _JOINED: f"{change_id} {root}"}
     writable = (root, *_WRITABLE, os.environ.get("TMPDIR", "/tmp")) if args.confine else None  # noqa: S108 - as named
     line = CommandLine(argv=tuple(argv), environment=environment, wait=args.wait, writable=writable)
+    if not args.guard and _has_terminal():  # asked here: the supervisor has no terminal
+        args.guard = _DEFAULT_GUARD
     book = _CommandBook(context=context, args=args, argv=tuple(argv), root=root, change_id=change_id, report=report)
     context.out.flush()
     context.err.flush()
@@ -173,7 +175,7 @@ class _CommandBook:
         return self._recorder.open_keeper()
 
     def make_guard(self, ask: Callable[[dict[str, Any]], bool]) -> "DeletionGuard | None":
-        limit = self.args.guard or (_DEFAULT_GUARD if _has_terminal() else 0)
+        limit = self.args.guard
         return _RemovalGuard(limit=limit, root=os.fsencode(self.root), ask=ask) if limit else None
 
     def conclude(self, exit_code: int, notes: Sequence[tuple[bytes, str]], running: Sequence[str]) -> dict[str, Any]:

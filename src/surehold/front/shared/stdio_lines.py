@@ -86,7 +86,10 @@ def read_lines(descriptor: int) -> Iterator[bytes]:
 def write_all(descriptor: int, data: bytes) -> None:
     left = memoryview(data)
     while left:
-        left = left[os.write(descriptor, left) :]
+        try:
+            left = left[os.write(descriptor, left) :]
+        except BlockingIOError:  # the client made its end non-blocking
+            select.select((), (descriptor,), ())
 
 
 class OutgoingEnd:

@@ -48,10 +48,9 @@ class SightingBuffer:
             self._bytes += sum(len(blob.data) for blob in blobs if blob.sha256 not in self._blobs)
             self._blobs |= {blob.sha256: blob for blob in blobs}
             overflows = self._count > _MAX_WAITING or self._bytes > _MAX_WAITING_BYTES
-        if overflows or self._closed:
+        if overflows or self._closed or not self._has_thread():
             self.flush()
-        elif not self._due.is_set():
-            self._start_thread()
+        else:
             self._due.set()
 
     def sightings_of(self, session: str, path: str) -> list[Sighting]:
@@ -117,13 +116,19 @@ class SightingBuffer:
                 batch, self._blobs, count, size = {}, {}, 0, 0
             self._waiting, self._writing, self._count, self._bytes = batch, {}, count, size
 
-    def _start_thread(self) -> None:
+    def _has_thread(self) -> bool:
+        """Tell whether a thread writes what waits; there may be none to be had."""
         with self._guard:
             if self._thread is None:
-                self._thread = threading.Thread(
+                thread = threading.Thread(
                     target=_flush_forever, args=(weakref.ref(self), self._due), name="surehold-sightings", daemon=True
                 )
-                self._thread.start()
+                try:
+                    thread.start()
+                except RuntimeError:
+                    return False
+                self._thread = thread
+            return True
 
 
 def _put(batch: _Batch, sighting: Sighting, shown: str) -> int:

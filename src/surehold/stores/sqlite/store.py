@@ -255,7 +255,10 @@ class SqliteStore:
     def keep_blobs(self, blobs: Sequence[Blob]) -> None:
         prepared = self._prepare_blobs(blobs)
         with self._database.write_transaction(durable=False) as connection:
-            self._blobs.insert_blobs(connection, prepared, stored=ledger_entries.utc_timestamp(self._clock()))
+            stored = ledger_entries.utc_timestamp(self._clock())
+            self._blobs.insert_blobs(connection, prepared, stored=stored)
+            made_younger = "UPDATE blobs SET stored = ? WHERE sha256 = ?"
+            connection.executemany(made_younger, [(stored, blob.sha256) for blob in blobs])
 
     def read_blob(self, sha256: str) -> bytes:
         if (waiting := self._buffer.find_blob(sha256)) is not None:

@@ -159,7 +159,11 @@ def _after_ledger(store: Store, changes: Sequence[Change], began: str) -> list[C
 
 
 def _has_same_bytes(one: Version | None, other: Version | None) -> bool:
-    return (one and (one.kind, one.sha256)) == (other and (other.kind, other.sha256))
+    return _bytes_and_mode(one) == _bytes_and_mode(other)
+
+
+def _bytes_and_mode(version: Version | None) -> object:
+    return version and (version.kind, version.sha256, version.mode)
 
 
 def recover_run(intent: Intent, *, store: Store, disk: Disk, runs: Path, limit: int) -> tuple[str, ...] | None:
@@ -170,6 +174,13 @@ def recover_run(intent: Intent, *, store: Store, disk: Disk, runs: Path, limit: 
         return ()
     if not _lock_journal(folder):
         return None
+    try:
+        return _record_kept(intent, folder, store=store, disk=disk, runs=runs, limit=limit)
+    finally:
+        os.close(_held_journals.pop(str(folder)))
+
+
+def _record_kept(intent: Intent, folder: Path, *, store: Store, disk: Disk, runs: Path, limit: int) -> tuple[str, ...]:
     stash = open_stash(str(folder))
     keeper = Keeper(stash, covered_paths(disk.roots, (str(runs.parent.resolve()), stash.files)))
     keeper.load_records()
