@@ -228,6 +228,7 @@ def test_the_log_is_watched_live(shell: Shell) -> None:
         env=shell.environment(),
         stdout=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no threads here
     )
     assert watching.stdout is not None
     try:

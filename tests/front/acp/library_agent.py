@@ -25,7 +25,8 @@ class MyAgent(acp.Agent):
 
     async def prompt(self, session_id: str, prompt: list[Any], **_: Any) -> acp.PromptResponse:
         call = {"path": "hello.txt", "content": prompt[0].text}  # what your model asked for
-        answer = await self.reporter.call("create_file", call)
+        async with self.reporter.turn(prompt[0].text):
+            answer = await self.reporter.call("create_file", call)
         await self.conn.session_update(session_id=session_id, update=acp.update_agent_message_text(answer.text))
         return acp.PromptResponse(stop_reason="end_turn")
 

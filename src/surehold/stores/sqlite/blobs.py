@@ -187,6 +187,11 @@ class Blobs:
             prepared.append((blob, packed))
         return prepared
 
+    @staticmethod
+    def make_younger(connection: sqlite3.Connection, blobs: Sequence[Blob], *, stored: str) -> None:
+        """Let bytes that may have been there before count as stored now, so that they are not removed as unused."""
+        connection.executemany("UPDATE blobs SET stored = ? WHERE sha256 = ?", [(stored, one.sha256) for one in blobs])
+
     def insert_blobs(self, connection: sqlite3.Connection, prepared: Sequence[PreparedBlob], *, stored: str) -> None:
         states = dict[str, _BlobState | None]()
         for blob, early in prepared:

@@ -250,15 +250,14 @@ class SqliteStore:
         with self._database.write_transaction() as connection:
             stored = ledger_entries.utc_timestamp(self._clock())
             self._blobs.insert_blobs(connection, prepared, stored=stored)
-            connection.execute("UPDATE blobs SET stored = ? WHERE sha256 = ?", (stored, blob.sha256))
+            self._blobs.make_younger(connection, (blob,), stored=stored)
 
     def keep_blobs(self, blobs: Sequence[Blob]) -> None:
         prepared = self._prepare_blobs(blobs)
         with self._database.write_transaction(durable=False) as connection:
             stored = ledger_entries.utc_timestamp(self._clock())
             self._blobs.insert_blobs(connection, prepared, stored=stored)
-            made_younger = "UPDATE blobs SET stored = ? WHERE sha256 = ?"
-            connection.executemany(made_younger, [(stored, blob.sha256) for blob in blobs])
+            self._blobs.make_younger(connection, blobs, stored=stored)
 
     def read_blob(self, sha256: str) -> bytes:
         if (waiting := self._buffer.find_blob(sha256)) is not None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from surehold.errors import InvalidArgument, NotFound, SureholdError, UndoConflict
+from surehold.errors import InvalidArgument, NotFound, UndoConflict
 from surehold.text.merge import MergeConflict, merge_changes
 from surehold.text.snapshot import ABSENT, Snapshot
 from surehold.workspace.past.net_diff import FileNetDiff
@@ -70,7 +70,7 @@ class GitRepository:
         except FileNotFoundError:
             message = "The program `git` was not found."
             raise NotFound(message, reason="no_git", action="Install git, or make it reachable by PATH.") from None
-        except _GitFailed:
+        except InvalidArgument:
             message = f"`{root}` is not in a git repository."
             raise NotFound(message, path=root, reason="no_repository", action="Make one with: git init") from None
         self._prefix = self._git("rev-parse", "--show-prefix")
@@ -212,7 +212,7 @@ class GitRepository:
     def _head(self) -> str:
         try:
             return self._git("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-        except _GitFailed:
+        except InvalidArgument:
             return ""  # no commit yet
 
     def _read_tree_file(self, head: str, key: str) -> _TreeFile | None:
@@ -275,15 +275,16 @@ class GitRepository:
             check=False,
         )
         if check and done.returncode:
-            raise _GitFailed(words[0], done.stderr.decode("utf-8", "replace").strip())
+            raise _git_failed_error(words[0], done.stderr.decode("utf-8", "replace").strip())
         return done.stdout
 
 
-class _GitFailed(SureholdError):
-    """The program `git` refused."""
-
-    def __init__(self, word: str, said: str) -> None:
-        super().__init__(f"`git {word}` failed: {said[:500]}", reason="git_failed", action="Look at: git status")
+def _git_failed_error(word: str, said: str) -> InvalidArgument:
+    return InvalidArgument(
+        f"`git {word}` failed: {said[:500]}",
+        reason="git_failed",
+        action="Look at what `git status` says, and try again.",
+    )
 
 
 def _to_bytes(text: str) -> bytes:
