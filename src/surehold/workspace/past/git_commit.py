@@ -280,10 +280,9 @@ class GitRepository:
 
 
 def _git_failed_error(word: str, said: str) -> InvalidArgument:
+    said = said[:500].rstrip(".")
     return InvalidArgument(
-        f"`git {word}` failed: {said[:500]}",
-        reason="git_failed",
-        action="Look at what `git status` says, and try again.",
+        f"`git {word}` failed: {said}.", reason="git_failed", action="Look at what `git status` says, and try again."
     )
 
 
