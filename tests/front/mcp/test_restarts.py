@@ -1,8 +1,10 @@
 """What an agent meets when its server ends and another one is started."""
 
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from front.mcp.client import Json, StdioClient, surehold
 from front.mcp.site import Site
 from spec.marks import requirement
+from waiting import wait_until
 
 HANDLER = "def handle_{0}(request):\n    check(request)\n    return None\n\n"
 BEFORE = "".join(HANDLER.format(name) for name in ("save", "delete", "list"))
@@ -21,6 +24,11 @@ PER_CALL = "import subprocess, sys; sys.exit(subprocess.call([sys.executable, *s
 def kill(client: StdioClient) -> None:
     client.process.kill()
     client.wait()
+
+
+def has_sightings(site: Site) -> bool:
+    with closing(sqlite3.connect(site.state / "state.db")) as database:
+        return bool(database.execute("SELECT count(*) FROM sightings").fetchone()[0])
 
 
 def close(client: StdioClient) -> None:
@@ -137,6 +145,7 @@ def test_a_server_goes_on_after_one_that_was_killed(site: Site) -> None:
     read, edit = read_and_edit(site)
     first = site.start("--tools", "all")
     first.call("Read", read)
+    wait_until(lambda: has_sightings(site))  # they are written a moment after they are shown
     kill(first)
 
     with site.start("--tools", "all", client="another") as other:
