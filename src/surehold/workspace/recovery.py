@@ -10,13 +10,14 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from surehold.disk.base import Create, Disk, Remove, Rename, Replace, Step, StoredFile, Target
-from surehold.errors import SureholdError
+from surehold.errors import OutsideWorkspace, SureholdError
 from surehold.stores.base import Blob, Busy, Change, Intent, Store
 from surehold.text.align import shared_ends
 from surehold.text.lines import sha256_hex
@@ -145,7 +146,8 @@ class Recovery:
                 if not self._store.is_open(intent.id):
                     return SettledIntent(change_id=intent.id, direction="gone", paths=paths)
                 for tag in (intent.id, _recovery_tag(intent)):
-                    self._disk.remove_leftovers(targets, tag=tag, keep=partial(self._keep_unknown, intent))
+                    with suppress(OutsideWorkspace):  # a directory may be a link by now, or still: that is put back too
+                        self._disk.remove_leftovers(targets, tag=tag, keep=partial(self._keep_unknown, intent))
                 done, stuck = settle_whole(intent, disk=self._disk, store=self._store, limit=self._limit)
         except SureholdError as error:
             return SettledIntent(change_id=intent.id, direction="failed", paths=paths, problem=str(error))

@@ -46,7 +46,7 @@ from surehold.disk.steps.staging import (
 )
 from surehold.disk.tree import Tree
 from surehold.disk.watch import WatchedFiles
-from surehold.errors import NotFound, RecoveryRequired, SureholdError
+from surehold.errors import NotFound, OutsideWorkspace, RecoveryRequired, SureholdError
 
 _KeyedActions = Sequence[tuple[str, StepAction]]
 """The steps of a call, each with the path that its errors name."""
@@ -185,9 +185,15 @@ def replaces_in_place(tree: Tree, target: Target) -> bool:
 
 def remove_leftovers(tree: Tree, targets: Sequence[Target], *, tag: str, keep: KeepBytes) -> None:
     by_directory = {(target.root, target.parts[:-1]): target for target in targets}
+    escapes = list[OutsideWorkspace]()
     with _open_call(tree, tag=tag, keep=keep, durability="none") as call:
         for target in by_directory.values():
-            _remove_beside(call, target, targets)
+            try:
+                _remove_beside(call, target, targets)
+            except OutsideWorkspace as error:  # the others are cleaned first
+                escapes.append(error)
+    if escapes:
+        raise escapes[0]
 
 
 def _remove_beside(call: StepContext, target: Target, targets: Sequence[Target]) -> None:
@@ -196,7 +202,7 @@ def _remove_beside(call: StepContext, target: Target, targets: Sequence[Target])
             place = call.directories.find_slot(target)
             names = os.listdir(place.fd)  # noqa: PTH208  # pathlib lists no descriptor
         except OSError as error:
-            if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}:
+            if error.errno not in {errno.ENOENT, errno.ENOTDIR}:
                 raise
             return
         for name in names:

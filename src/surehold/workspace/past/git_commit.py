@@ -280,9 +280,10 @@ class GitRepository:
 
 
 def _git_failed_error(word: str, said: str) -> InvalidArgument:
-    said = said[:500].rstrip(".")
     return InvalidArgument(
-        f"`git {word}` failed: {said}.", reason="git_failed", action="Look at what `git status` says, and try again."
+        f"`git {word}` failed, saying: {said[:500]}",
+        reason="git_failed",
+        action="Look at what `git status` says, and try again.",
     )
 
 
