@@ -85,6 +85,8 @@ class Drive:
         default_factory=dict[str, tuple["Node | str", int, "bytes | Names", int]]
     )
     """What every thread is syncing, since when, and what was there by then."""
+    _directory_synced_at: dict[str, int] = field(default_factory=dict[str, int])
+    """When the sync of a directory began that is the last one to count: of two at once, the other may end later."""
     _clock: int = 0
 
     def load(self) -> None:
@@ -170,7 +172,8 @@ class Drive:
             if what.synced_at < began:
                 what.synced, what.synced_at = seen, began
                 what.pending = what.pending[count:]
-        elif not isinstance(seen, bytes):
+        elif not isinstance(seen, bytes) and self._directory_synced_at.get(str(what), 0) < began:
+            self._directory_synced_at[str(what)] = began
             kept = {name: node for name, node in self.synced.items() if os.path.dirname(name) != what}  # noqa: PTH120 - text
             self.synced = kept | {name: node for name, node in seen.items() if os.path.dirname(name) == what}  # noqa: PTH120
             self.snapshots = [dict(self.now)]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from crash import power_work
-from crash.power import record
+from crash.power import Drive, record
 from spec.marks import requirement
 from surehold.app import Settings, open_workspace
 from surehold.errors import SureholdError
@@ -107,3 +107,22 @@ def test_a_power_cut_takes_nothing_that_was_acknowledged(tmp_path: Path) -> None
 @pytest.mark.parametrize("broken", ["answer before the disk", "begin without the disk"])
 def test_a_weakened_history_is_caught_by_the_power_cut(tmp_path: Path, broken: str) -> None:
     assert any(found for _, found in cut_power(tmp_path, broken, "2", "1"))
+
+
+def test_of_two_syncs_of_a_directory_the_one_that_began_later_counts(tmp_path: Path) -> None:
+    def spell(text: str) -> str:
+        return "".join(f"\\x{byte:02x}" for byte in text.encode())
+
+    folder, new = spell("/p"), spell("/p/a")
+    log = tmp_path / "trace"
+    log.write_text(
+        f"""1 fsync(3<{folder}> <unfinished ...>
+2 openat(AT_FDCWD<{folder}>, "{new}", O_WRONLY|O_CREAT, 0600) = 4<{new}>
+2 fsync(5<{folder}>) = 0
+1 <... fsync resumed>) = 0
+"""
+    )
+    drive = Drive(place="/p", now={"/p": None}, synced={"/p": None})
+
+    assert [*drive.play(log)] == ["synced", "synced"]
+    assert "/p/a" in drive.synced
