@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 RUNS := .venv/.runs
+unexport PYTHONDONTWRITEBYTECODE  # every server of every test would compile the source again
 
 .PHONY: run serve test check fix bench soak clean help
 

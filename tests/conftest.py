@@ -3,6 +3,7 @@
 import itertools
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,9 @@ settings.register_profile("default", settings(_PLAIN, max_examples=60, derandomi
 settings.register_profile("soak", settings(_PLAIN, max_examples=3000))  # what it finds is kept as an @example
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
+if "MUTATE" not in os.environ:  # hundreds of servers start, and each would compile the source again: minutes
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
 
 _TESTS = Path(__file__).parent
 _SLOW_FOLDERS = frozenset({"bench", "concurrency", "conformance", "crash", "docs", "examples", "front", "media"})
