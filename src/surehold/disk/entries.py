@@ -8,14 +8,29 @@ from contextlib import suppress
 
 from surehold.disk.base import StoredEntry, Target
 from surehold.disk.errno_errors import as_surehold_error, not_a_file_error, too_large_error
-from surehold.disk.kernel import O_CLOEXEC, close_after
-from surehold.disk.tree import DIRECTORY_FLAGS, READ_FLAGS, Tree, file_identity, read_all, split_path
+from surehold.disk.kernel import O_CLOEXEC, O_NOFOLLOW, O_PATH, close_after
+from surehold.disk.tree import (
+    DIRECTORY_FLAGS,
+    LISTED_DIRECTORY_FLAGS,
+    READ_FLAGS,
+    Tree,
+    file_identity,
+    open_entry,
+    read_all,
+    split_path,
+)
 from surehold.text.lines import sha256_hex
 from surehold.text.snapshot import Kind, Meta, Version
 
 Holes = tuple[tuple[int, int], ...]
 _KEPT_ATTRIBUTES = frozenset({"system.posix_acl_access", "system.posix_acl_default", "security.capability"})
-_KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFLNK: "link", stat.S_IFDIR: "directory", stat.S_IFIFO: "fifo"}
+ENTRY_TYPES: dict[Kind, int] = {
+    "file": stat.S_IFREG,
+    "link": stat.S_IFLNK,
+    "directory": stat.S_IFDIR,
+    "fifo": stat.S_IFIFO,
+}
+_KINDS: dict[int, Kind] = {type_bits: kind for kind, type_bits in ENTRY_TYPES.items()}
 _NOTHING_ERRNOS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 _BARE_SHA256: dict[Kind, str] = {kind: sha256_hex(kind.encode()) for kind in ("directory", "fifo")}
 
@@ -73,7 +88,7 @@ def _read_in(directory: int, name: str, target: Target, limit: int) -> StoredEnt
     if kind == "link":
         data = os.fsencode(os.readlink(name, dir_fd=directory))
     elif kind == "directory":
-        with suppress(PermissionError), close_after(os.open(name, os.O_RDONLY | O_CLOEXEC, dir_fd=directory)) as fd:
+        with suppress(PermissionError), close_after(open_entry(directory, name, LISTED_DIRECTORY_FLAGS)) as fd:
             names = tuple(os.listdir(fd))  # noqa: PTH208  # pathlib lists no descriptor
     elif kind == "file":
         if status.st_size > limit:
@@ -116,19 +131,17 @@ def entry_path(directory: int, name: str) -> str:
     return f"/proc/self/fd/{directory}/{name}"
 
 
-def read_attributes(path: "str | bytes | int") -> tuple[tuple[str, bytes], ...]:
+def read_attributes(path: "str | bytes", *, follow: bool = False) -> tuple[tuple[str, bytes], ...]:
     """Return the extended attributes that a person or a program may have set, in the order of their names."""
-    follow = isinstance(path, int)
     try:
-        names = os.listxattr(path) if follow else os.listxattr(path, follow_symlinks=False)
+        names = os.listxattr(path, follow_symlinks=follow)
     except OSError:
         return ()
     found = list[tuple[str, bytes]]()
     for name in sorted(names):
         if _is_kept(name):
             with suppress(OSError):
-                value = os.getxattr(path, name) if follow else os.getxattr(path, name, follow_symlinks=False)
-                found.append((name, value))
+                found.append((name, os.getxattr(path, name, follow_symlinks=follow)))
     return tuple(found)
 
 
@@ -156,35 +169,47 @@ def find_holes(fd: int, size: int) -> Holes:
     return tuple(holes)
 
 
+class NotTheKind(Exception):
+    """An entry of another kind is there."""
+
+
 def set_facts(path: str, kind: Kind, meta: Meta) -> None:
-    """Give an entry a mode, an owner, attributes and a time; an owner that we may not give is left as it is."""
-    status = os.lstat(path)
-    if (status.st_uid, status.st_gid) != (meta.uid, meta.gid):
-        _set_owner(path, meta)
-    if kind != "link":
-        _set_attributes(path, meta.xattrs)
-        if stat.S_IMODE(os.lstat(path).st_mode) != meta.mode:
-            os.chmod(path, meta.mode)  # noqa: PTH101  # a path below a descriptor
-    if meta.mtime_ns:
-        os.utime(path, ns=(status.st_atime_ns, meta.mtime_ns), follow_symlinks=False)
+    """Give an entry a mode, an owner, attributes and a time; an owner that we may not give is left as it is.
+
+    The entry is held open, so that all of it happens to one entry, and a link that takes its place is not followed.
+    """
+    with close_after(os.open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC)) as fd:
+        status = os.fstat(fd)
+        if stat.S_IFMT(status.st_mode) != ENTRY_TYPES[kind]:
+            raise NotTheKind
+        entry = path if kind == "link" else f"/proc/self/fd/{fd}"
+        follow = kind != "link"  # from the descriptor to the entry
+        if (status.st_uid, status.st_gid) != (meta.uid, meta.gid):
+            _set_owner(entry, meta, follow=follow)
+        if kind != "link":
+            _set_attributes(fd, entry, meta.xattrs)
+            if stat.S_IMODE(os.fstat(fd).st_mode) != meta.mode:
+                os.chmod(entry, meta.mode)  # noqa: PTH101  # a path below a descriptor
+        if meta.mtime_ns:
+            os.utime(entry, ns=(status.st_atime_ns, meta.mtime_ns), follow_symlinks=follow)
 
 
-def _set_owner(path: str, meta: Meta) -> None:
+def _set_owner(path: str, meta: Meta, *, follow: bool) -> None:
     try:
-        os.chown(path, meta.uid, meta.gid, follow_symlinks=False)
+        os.chown(path, meta.uid, meta.gid, follow_symlinks=follow)
     except PermissionError:
         with suppress(PermissionError):  # the group alone may be one of ours
-            os.chown(path, -1, meta.gid, follow_symlinks=False)
+            os.chown(path, -1, meta.gid, follow_symlinks=follow)
 
 
-def _set_attributes(path: str, wanted: Iterable[tuple[str, bytes]]) -> None:
-    now, then = dict(read_attributes(path)), dict(wanted)
+def _set_attributes(fd: int, path: str, wanted: Iterable[tuple[str, bytes]]) -> None:
+    now, then = dict(read_attributes(path, follow=True)), dict(wanted)
     if now == then:
         return
     if not os.access(path, os.W_OK):  # attributes are as protected as the content; the mode is set after them
-        os.chmod(path, stat.S_IMODE(os.lstat(path).st_mode) | stat.S_IWUSR)  # noqa: PTH101
+        os.chmod(path, stat.S_IMODE(os.fstat(fd).st_mode) | stat.S_IWUSR)  # noqa: PTH101
     for name in now.keys() - then.keys():
-        os.removexattr(path, name, follow_symlinks=False)
+        os.removexattr(path, name)
     for name, value in then.items():
         if now.get(name) != value:
-            os.setxattr(path, name, value, follow_symlinks=False)
+            os.setxattr(path, name, value)

@@ -24,7 +24,7 @@ from surehold.disk.tree import READ_FLAGS, WRITE_FLAGS
 _MAX_WATCHED_FILES = 64  # each watch keeps a descriptor open
 _WRITER_WAIT_SECONDS = 0.03
 """How long a program that has the file open is waited for: most write at once and close."""
-_LATE_WRITER_WAIT_SECONDS = 1.0
+LATE_WRITER_WAIT_SECONDS = 1.0
 _LEASE_WAIT_SECONDS = 5.0
 _POLL_SECONDS = 0.0003
 
@@ -73,7 +73,7 @@ class FileWatch:
     def let_writers_finish(self) -> None:
         """Let those in who wait, and return when no one has the file open for writing any more, or after a while."""
         self.kernel.drop_lease(self.fd)
-        _wait_for_lease(self.kernel, self.fd, exclusive=False, seconds=_LATE_WRITER_WAIT_SECONDS)
+        _wait_for_lease(self.kernel, self.fd, exclusive=False, seconds=LATE_WRITER_WAIT_SECONDS)
 
     def close(self) -> None:
         """Stop watching; the facts stay known."""
@@ -95,13 +95,18 @@ def open_patiently(open_with: OpenWith, flags: int) -> int:
             time.sleep(_POLL_SECONDS)
 
 
-def watch_file(kernel: Kernel, open_with: OpenWith, *, in_place: bool = False) -> FileWatch:
-    """Open a file and watch it: exclusively where possible if it is to be written in place."""
+def watch_file(
+    kernel: Kernel, open_with: OpenWith, *, in_place: bool = False, seconds: float = _WRITER_WAIT_SECONDS
+) -> FileWatch:
+    """Open a file and watch it: exclusively where possible if it is to be written in place.
+
+    A program that has it open for writing is waited for, at most so many seconds.
+    """
     if in_place and (watch := _watch_exclusively(kernel, open_with)):
         return watch
     fd = open_patiently(open_with, READ_FLAGS)
     try:
-        lease = _wait_for_lease(kernel, fd, exclusive=False, seconds=_WRITER_WAIT_SECONDS)
+        lease = _wait_for_lease(kernel, fd, exclusive=False, seconds=seconds)
         status = os.fstat(fd)
     except BaseException:
         os.close(fd)

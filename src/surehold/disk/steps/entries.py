@@ -4,20 +4,31 @@ Rules:
 1. Nothing is staged before: there may be very many of them, and a directory may have to be made for the next. Each is
    published by one system call, after everything that it needs is under a temporary name beside it.
 2. What is displaced is checked, and put back if it is not what was expected.
-3. They are not synced one by one, but all together before the change is recorded.
+3. What another program writes into a displaced file until it is dropped, or into ours until it is taken back, is kept.
+4. They are not synced one by one, but all together before the change is recorded.
 """
 
 import os
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from surehold.disk.base import PutEntry, SetFacts, TakeEntry, Target
-from surehold.disk.entries import Holes, entry_path, read_located, set_facts
+from surehold.disk.entries import ENTRY_TYPES, Holes, NotTheKind, entry_path, read_located, set_facts
 from surehold.disk.errno_errors import displaced_error, name_taken_error, vanished_error
 from surehold.disk.kernel import Unsupported, close_after
-from surehold.disk.steps.staging import UNLIMITED_BYTES, DirectorySlot, StepContext, hash_entry, open_temporary
-from surehold.disk.tree import write_at
+from surehold.disk.steps.create_remove import put_back
+from surehold.disk.steps.staging import (
+    UNLIMITED_BYTES,
+    DirectorySlot,
+    DisplacedFile,
+    StepContext,
+    hash_entry,
+    open_temporary,
+)
+from surehold.disk.tree import file_identity, is_regular, open_entry, write_at
+from surehold.disk.watch import LATE_WRITER_WAIT_SECONDS, watch_file
 from surehold.errors import SureholdError
 from surehold.text.lines import sha256_hex
 from surehold.text.snapshot import Version
@@ -33,8 +44,13 @@ class PutEntryAction:
     index: int
     step: PutEntry
     _place: DirectorySlot | None = None
-    _state: str = "begun"
-    """`begun`, `visible`, or `swapped` while what was displaced has the temporary name."""
+    _ours: tuple[int, int] = (0, 0)
+    """The identity of what was written beside."""
+    _visible: bool = False
+    """What was written beside has its name."""
+    _displaced: str = ""
+    """The name that what was there has now."""
+    _seen: DisplacedFile | None = None
 
     def stage(self) -> None:
         """Nothing is done before."""
@@ -45,13 +61,10 @@ class PutEntryAction:
             self._make_directory(place)
             return
         self._write_beside(place)
+        if (status := place.read_status(self._temp)) is not None:
+            self._ours = file_identity(status)
         if self.step.expected is None:
-            try:
-                self.call.move_new(place, self._temp, place, place.name)
-            except FileExistsError as error:
-                status = place.read_status()
-                raise name_taken_error(status.st_mode if status else stat.S_IFREG, place.key) from error
-            self._state = "visible"
+            self._make_visible(place)
             return
         try:
             self.call.kernel.swap(place.fd, self._temp, place.name)
@@ -60,13 +73,20 @@ class PutEntryAction:
         except Unsupported:
             self._rename_over(place, self.step.expected)
             return
-        self._state = "swapped"
-        place.directory.dirty = True
-        check_entry(place, self._temp, self.step.expected)
+        self._visible, self._displaced, place.directory.dirty = True, self._temp, True
+        self._seen = check_entry(place, self._temp, self.step.expected)
+
+    def _make_visible(self, place: DirectorySlot) -> None:
+        try:
+            self.call.move_new(place, self._temp, place, place.name)
+        except FileExistsError as error:
+            status = place.read_status()
+            raise name_taken_error(status.st_mode if status else stat.S_IFREG, place.key) from error
+        self._visible = True
 
     def _make_directory(self, place: DirectorySlot) -> None:
         os.mkdir(place.name, _PRIVATE_DIRECTORY, dir_fd=place.fd)  # its facts follow when its entries are there
-        self._state, place.directory.dirty = "visible", True
+        self._visible, place.directory.dirty = True, True
 
     def _write_beside(self, place: DirectorySlot) -> None:
         version, data, temp = self.step.version, self.step.data, self._temp
@@ -99,17 +119,15 @@ class PutEntryAction:
         return False
 
     def _rename_over(self, place: DirectorySlot, expected: Version) -> None:
-        """Replace where two names cannot be swapped: what is there gets a second name first."""
+        """Replace where two names cannot be swapped: what is there gets another name first."""
         old = self.call.temp_name(self.index, "old")
-        os.rename(place.name, old, src_dir_fd=place.fd, dst_dir_fd=place.fd)
         try:
-            check_entry(place, old, expected)
-        except BaseException:
-            os.rename(old, place.name, src_dir_fd=place.fd, dst_dir_fd=place.fd)
-            raise
-        self.call.move_new(place, self._temp, place, place.name)
-        os.rename(old, self._temp, src_dir_fd=place.fd, dst_dir_fd=place.fd)
-        self._state = "swapped"
+            os.rename(place.name, old, src_dir_fd=place.fd, dst_dir_fd=place.fd)
+        except FileNotFoundError as error:
+            raise vanished_error(place.key, expected.sha256) from error
+        self._displaced, place.directory.dirty = old, True
+        self._seen = check_entry(place, old, expected)
+        self._make_visible(place)
 
     def confirm(self) -> None:
         """Do nothing: what was displaced has been checked."""
@@ -119,25 +137,52 @@ class PutEntryAction:
         if place is None:
             return
         if self.step.version.kind == "directory":
-            if self._state == "visible":
+            if self._visible:
                 self.call.directories.forget(self.step.target)
                 os.rmdir(place.name, dir_fd=place.fd)
             return
-        if self._state == "swapped":
-            try:
-                self.call.kernel.swap(place.fd, self._temp, place.name)
-            except Unsupported:
-                os.rename(self._temp, place.name, src_dir_fd=place.fd, dst_dir_fd=place.fd)
-        elif self._state == "visible" and holds_version(place, place.name, self.step.version):
-            os.unlink(place.name, dir_fd=place.fd)
-        self._state = "begun"
+        if self._displaced == self._temp:
+            self._swap_back(place)
+        else:
+            if self._visible:
+                self._withdraw(place)
+            if self._displaced:
+                put_back(self.call, place, self._displaced, place)
+                self._displaced = ""
+        self._drop_ours(place)
+
+    def _swap_back(self, place: DirectorySlot) -> None:
+        """Put what was displaced back, unless another program has replaced or removed ours: that is the newest."""
+        self._visible, self._displaced, place.directory.dirty = False, "", True
         with suppress(FileNotFoundError):
-            os.unlink(self._temp, dir_fd=place.fd)
+            self.call.kernel.swap(place.fd, self._temp, place.name)
+            if self._has_ours(place):
+                return
+            self.call.kernel.swap(place.fd, self._temp, place.name)
+        if self.step.expected and examine_entry(place, self._temp, self.step.expected) is None:
+            self.call.keep_file(place, self._temp)
+
+    def _withdraw(self, place: DirectorySlot) -> None:
+        """Take ours away again; a newer file that replaced it stays."""
+        with suppress(FileNotFoundError):
+            os.rename(place.name, self._temp, src_dir_fd=place.fd, dst_dir_fd=place.fd)
+            if not self._has_ours(place):
+                put_back(self.call, place, self._temp, place)
+        self._visible, place.directory.dirty = False, True
+
+    def _has_ours(self, place: DirectorySlot) -> bool:
+        status = place.read_status(self._temp)
+        return status is not None and file_identity(status) == self._ours
+
+    def _drop_ours(self, place: DirectorySlot) -> None:
+        """Remove what was written beside, if it has no other name by now; what was written into it since is kept."""
+        if self._has_ours(place) and examine_entry(place, self._temp, self.step.version) is None:
+            self.call.keep_file(place, self._temp)
+        self.call.drop_file(place, self._temp, None)
 
     def clean_up(self) -> None:
-        if self._state == "swapped" and self._place is not None:
-            with suppress(FileNotFoundError):
-                os.unlink(self._temp, dir_fd=self._place.fd)
+        if self._displaced and self._place is not None:
+            drop_displaced(self.call, self._place, self._displaced, self._seen)
 
     @property
     def _temp(self) -> str:
@@ -154,6 +199,7 @@ class TakeEntryAction:
     _place: DirectorySlot | None = None
     _refuge: DirectorySlot | None = None
     _taken: bool = False
+    _seen: DisplacedFile | None = None
 
     def stage(self) -> None:
         """Nothing is done before."""
@@ -167,12 +213,15 @@ class TakeEntryAction:
                 os.rmdir(place.name, dir_fd=place.fd)
                 self._taken, place.directory.dirty = True, True
                 return
-            refuge = self._refuge = directories.find_slot(self.step.refuge)
+            refuge = self._refuge = self._find_refuge()
             os.rename(place.name, self._old, src_dir_fd=place.fd, dst_dir_fd=refuge.fd)
         except FileNotFoundError as error:
             raise vanished_error(self.step.target.key, expected.sha256) from error
         self._taken, place.directory.dirty, refuge.directory.dirty = True, True, True
-        check_entry(refuge, self._old, expected)
+        self._seen = check_entry(refuge, self._old, expected)
+
+    def _find_refuge(self) -> DirectorySlot:
+        return replace(self.call.directories.find_slot(self.step.refuge), key=self.step.target.key)
 
     def confirm(self) -> None:
         """Do nothing: what was taken has been checked."""
@@ -186,14 +235,12 @@ class TakeEntryAction:
             if self.step.expected.meta is not None:
                 set_facts(entry_path(place.fd, place.name), "directory", self.step.expected.meta)
         else:
-            refuge = self.call.directories.find_slot(self.step.refuge)
-            self.call.move_new(refuge, self._old, place, place.name)
+            put_back(self.call, self._find_refuge(), self._old, place)
         self._taken = False
 
     def clean_up(self) -> None:
         if self._taken and self._refuge is not None:
-            with suppress(FileNotFoundError):
-                os.unlink(self._old, dir_fd=self._refuge.fd)
+            drop_displaced(self.call, self._refuge, self._old, self._seen)
 
     @property
     def _old(self) -> str:
@@ -212,18 +259,18 @@ class SetFactsAction:
         """Nothing is done before."""
 
     def publish(self) -> None:
-        path = self._path()
-        if stat.S_IFMT(os.lstat(path).st_mode) != _TYPES[self.step.kind]:
-            raise displaced_error(self.step.target.key, self.step.kind, None)
         self._begun = True
-        set_facts(path, self.step.kind, self.step.after)
+        try:
+            set_facts(self._path(), self.step.kind, self.step.after)
+        except NotTheKind as error:
+            raise displaced_error(self.step.target.key, self.step.kind, None) from error
 
     def confirm(self) -> None:
         """Nothing was displaced."""
 
     def undo(self) -> None:
         if self._begun:
-            with suppress(FileNotFoundError):
+            with suppress(FileNotFoundError, NotTheKind):  # it was replaced or removed, facts and all
                 set_facts(self._path(), self.step.kind, self.step.before)
 
     def clean_up(self) -> None:
@@ -239,30 +286,41 @@ class SetFactsAction:
         return entry_path(place.fd, place.name)
 
 
-_TYPES = {"file": stat.S_IFREG, "link": stat.S_IFLNK, "directory": stat.S_IFDIR, "fifo": stat.S_IFIFO}
-
-
-def check_entry(place: DirectorySlot, name: str, expected: Version) -> None:
-    """Refuse when what has a name is not what was expected."""
-    if not holds_version(place, name, expected):
+def check_entry(place: DirectorySlot, name: str, expected: Version) -> DisplacedFile:
+    """Return what has a name; refuse when it is not what was expected."""
+    seen = examine_entry(place, name, expected)
+    if seen is None:
         raise displaced_error(place.key, expected.sha256, None)
+    return seen
 
 
-def holds_version(place: DirectorySlot, name: str, version: Version) -> bool:
-    """Tell whether a name leads to an entry of this kind with this content."""
+def examine_entry(place: DirectorySlot, name: str, version: Version) -> DisplacedFile | None:
+    """Return what has a name, if it is an entry of this kind with this content."""
     status = place.read_status(name)
-    if status is None or stat.S_IFMT(status.st_mode) != _TYPES[version.kind]:
-        return False
+    if status is None or stat.S_IFMT(status.st_mode) != ENTRY_TYPES[version.kind]:
+        return None
+    seen = DisplacedFile(sha256=version.sha256, status=status)
     match version.kind:
         case "file":
             try:
-                return hash_entry(place, name).sha256 == version.sha256
+                seen = hash_entry(place, name)
             except PermissionError:  # not for us to read, and so not for us to have changed
-                return status.st_size == version.size
+                return seen if status.st_size == version.size else None
+            return seen if seen.sha256 == version.sha256 else None
         case "link":
-            return sha256_hex(os.fsencode(os.readlink(name, dir_fd=place.fd))) == version.sha256
+            leads_to = os.fsencode(os.readlink(name, dir_fd=place.fd))
+            return seen if sha256_hex(leads_to) == version.sha256 else None
         case _:
-            return True
+            return seen
+
+
+def drop_displaced(call: StepContext, place: DirectorySlot, name: str, seen: DisplacedFile | None) -> None:
+    """Remove a displaced entry; a program that has it open for writing is waited for, and what it wrote is kept."""
+    status = place.read_status(name)
+    if status is not None and is_regular(status):
+        with suppress(PermissionError):  # not for us to read
+            watch_file(call.kernel, partial(open_entry, place.fd, name), seconds=LATE_WRITER_WAIT_SECONDS).close()
+    call.drop_file(place, name, seen)
 
 
 def _write_with_holes(fd: int, data: bytes, holes: Holes) -> None:

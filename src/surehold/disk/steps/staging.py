@@ -181,6 +181,10 @@ class StepContext:
         os.unlink(name, dir_fd=place.fd)
 
     def keep_file(self, place: DirectorySlot, name: str) -> None:
+        """Hand the bytes of a file to the history; what is not a file has none."""
+        found = place.read_status(name)
+        if found is None or not is_regular(found):
+            return
         with close_after(open_entry(place.fd, name, READ_FLAGS)) as fd:
             status = os.fstat(fd)
             if not is_regular(status):
