@@ -317,9 +317,11 @@ def examine_entry(place: DirectorySlot, name: str, version: Version) -> Displace
 def drop_displaced(call: StepContext, place: DirectorySlot, name: str, seen: DisplacedFile | None) -> None:
     """Remove a displaced entry; a program that has it open for writing is waited for, and what it wrote is kept."""
     status = place.read_status(name)
-    if status is not None and is_regular(status):
-        with suppress(PermissionError):  # not for us to read
-            watch_file(call.kernel, partial(open_entry, place.fd, name), seconds=LATE_WRITER_WAIT_SECONDS).close()
+    if status is None or not is_regular(status) or status.st_nlink > 1:  # its bytes have another name
+        call.drop_file(place, name, None)
+        return
+    with suppress(PermissionError):  # not for us to read
+        watch_file(call.kernel, partial(open_entry, place.fd, name), seconds=LATE_WRITER_WAIT_SECONDS).close()
     call.drop_file(place, name, seen)
 
 
