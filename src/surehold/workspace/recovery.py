@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Literal
 
 from surehold.disk.base import Create, Disk, Remove, Rename, Replace, Step, StoredFile, Target
-from surehold.errors import OutsideWorkspace, SureholdError
-from surehold.stores.base import Blob, Busy, Change, Intent, Store
+from surehold.errors import OutsideWorkspace, RecoveryRequired, StateUnavailable, SureholdError
+from surehold.stores.base import Blob, Busy, Change, Entry, Intent, LedgerQuery, Store
 from surehold.text.align import shared_ends
 from surehold.text.lines import sha256_hex
 from surehold.text.snapshot import Version
@@ -137,20 +137,23 @@ class Recovery:
 
     def _settle_whole(self, intent: Intent, timeout: float) -> SettledIntent:
         """Close an intent that switches entries as a whole."""
-        from surehold.workspace.runs.entry_writer import settle_whole
-
         paths = paths_of(intent)
         try:
             targets = [self._disk.locate(path) for path in paths]
             with self._disk.lock_located(targets, timeout=timeout):
-                if not self._store.is_open(intent.id):
-                    return SettledIntent(change_id=intent.id, direction="gone", paths=paths)
-                for tag in (intent.id, _recovery_tag(intent)):
-                    with suppress(OutsideWorkspace):  # a directory may be a link by now, or still: that is put back too
-                        self._disk.remove_leftovers(targets, tag=tag, keep=partial(self._keep_unknown, intent))
-                done, stuck = settle_whole(intent, disk=self._disk, store=self._store, limit=self._limit)
+                return self.settle_locked(intent)
         except SureholdError as error:
             return SettledIntent(change_id=intent.id, direction="failed", paths=paths, problem=str(error))
+
+    def _settle_whole_locked(self, intent: Intent, because: SureholdError | None) -> SettledIntent:
+        from surehold.workspace.runs.entry_writer import settle_whole
+
+        paths = paths_of(intent)
+        targets = [self._disk.locate(path) for path in paths]
+        for tag in (intent.id, _recovery_tag(intent)):
+            with suppress(OutsideWorkspace):  # a directory may be a link by now, or still: that is put back too
+                self._disk.remove_leftovers(targets, tag=tag, keep=partial(self._keep_unknown, intent))
+        done, stuck = settle_whole(intent, disk=self._disk, store=self._store, limit=self._limit, because=because)
         direction: Direction = "forward" if done else "conflict" if stuck else "backward"
         return SettledIntent(change_id=intent.id, direction=direction, paths=paths, conflicts=stuck)
 
@@ -165,6 +168,8 @@ class Recovery:
         paths = paths_of(intent)
         if not self._store.is_open(intent.id):
             return SettledIntent(change_id=intent.id, direction="gone", paths=paths)
+        if any(change.whole for change in intent.changes):
+            return self._settle_whole_locked(intent, because)
         targets = [self._disk.resolve(path) for path in paths]
         for tag in (intent.id, _recovery_tag(intent)):  # an earlier recovery may have died too
             self._disk.remove_leftovers(targets, tag=tag, keep=partial(self._keep_leftover, intent))
@@ -173,6 +178,32 @@ class Recovery:
             self._store.finish(intent.id)
             return SettledIntent(change_id=intent.id, direction="forward", paths=paths)
         return self._roll_back(intent, spots, paths, because)
+
+    def settle_failed(self, intent: Intent, error: SureholdError) -> tuple[Entry, ...]:
+        """Close an intent that failed; return its entries if they arrived although the store reported them lost."""
+        try:
+            settled = self.settle_locked(intent, because=error)
+            if settled.direction != "gone":
+                return ()
+            self._store.confirm()
+            query = LedgerQuery(change_id=intent.id, ok_only=True, limit=len(intent.changes))
+            return self._store.list_entries(query)[::-1]
+        except SureholdError as worse:
+            raise RecoveryRequired(
+                f"{error.message} It is unknown whether the change was applied; `surehold recover` decides that when the disk works again.",
+                path=intent.changes[0].path,
+                change_id=intent.id,
+                cause=worse.message,
+            ) from error
+
+    def renew_lease(self, intent: Intent, *, seconds: float) -> None:
+        """Extend the lease of an intent; refuse to go on when another process has settled it."""
+        if not self._store.renew(intent.id, lease=seconds):
+            raise StateUnavailable(
+                "This change took so long that another process settled it.",
+                reason="lease_lost",
+                action="Re-read the files and look at `surehold log` before trying again.",
+            )
 
     def _roll_back(
         self, intent: Intent, spots: list[list[_PathState]], paths: tuple[str, ...], because: SureholdError | None
@@ -186,14 +217,7 @@ class Recovery:
             self._disk.apply(steps[::-1], tag=_recovery_tag(intent), fence=lambda: None, keep=self.keep_outside)
         stuck = [s for pair in spots for s in pair if not (s.at_before or s.at_after or s.is_half_done)]
         conflicts = tuple(spot.target.key for spot in stuck)
-        message = because.message if because else "Interrupted; the old version was put back."
-        if conflicts:
-            message = f"Interrupted; left as they are, since they hold neither version: {', '.join(conflicts)}."
-        try:
-            self._store.abort(intent.id, error_kind=because.kind if because else "interrupted", message=message)
-        except SureholdError:
-            if because is None:
-                raise  # else the files are back, as the caller is told; the next recovery records it
+        abort_settled(self._store, intent, conflicts, because)
         direction: Direction = "conflict" if conflicts else "backward"
         return SettledIntent(change_id=intent.id, direction=direction, paths=paths, conflicts=conflicts)
 
@@ -255,6 +279,18 @@ class Recovery:
         ]
         if not any(v and self._store.read_blob(v.sha256).startswith(data) for v in versions):
             self.keep_outside(key, data)
+
+
+def abort_settled(store: Store, intent: Intent, conflicts: Sequence[str], because: SureholdError | None) -> None:
+    """Record that an intent was taken back, and which paths are left as they are."""
+    message = because.message if because else "Interrupted; the old version was put back."
+    if conflicts:
+        message = f"Interrupted; left as they are, since they hold neither version: {', '.join(conflicts)}."
+    try:
+        store.abort(intent.id, error_kind=because.kind if because else "interrupted", message=message)
+    except SureholdError:
+        if because is None:
+            raise  # else the files are back, as the caller is told; the next recovery records it
 
 
 def is_mixture(data: bytes, before: bytes, after: bytes) -> bool:

@@ -29,11 +29,10 @@ from surehold.errors import (
     NotAFile,
     RecoveryRequired,
     StaleFile,
-    StateUnavailable,
     SureholdError,
 )
 from surehold.stores.approval import ApprovalRecord
-from surehold.stores.base import Begun, Busy, Call, Entry, Intent, LedgerQuery, Replay, Sighting, StaleRead, StoreView
+from surehold.stores.base import Begun, Busy, Call, Intent, Replay, Sighting, StaleRead, StoreView
 from surehold.stores.ledger_entries import utc_timestamp
 from surehold.stores.owner import Owner
 from surehold.text.plan import Delete
@@ -289,19 +288,15 @@ class WorkspaceWriter:
 
         def renew_if_overdue() -> None:
             overdue = time.monotonic() - began > self._limits.lease / 2
-            if overdue and not self._store.renew(intent.id, lease=self._limits.lease):
-                raise StateUnavailable(
-                    "This change took so long that another process settled it.",
-                    reason="lease_lost",
-                    action="Re-read the files and look at `surehold log` before trying again.",
-                )
+            if overdue:
+                self._recovery.renew_lease(intent, seconds=self._limits.lease)
 
         steps = [step for one in drafts if one.changes_anything for step in disk_steps(one)]
         try:
             self._apply_steps(intent, steps, renew_if_overdue)
             entries = self._store.finish(intent.id)
         except SureholdError as error:
-            entries = self._settle_failed(intent, error)
+            entries = self._recovery.settle_failed(intent, error)
             if not entries:
                 raise
         if sightings:
@@ -326,23 +321,6 @@ class WorkspaceWriter:
                 else:
                     self._store.abort(intent.id, error_kind=error.kind, message=error.message)
             raise
-
-    def _settle_failed(self, intent: Intent, error: SureholdError) -> tuple[Entry, ...]:
-        """Close an intent that failed; return its entries if they arrived although the store reported them lost."""
-        try:
-            settled = self._recovery.settle_locked(intent, because=error)
-            if settled.direction != "gone":
-                return ()
-            self._store.confirm()
-            query = LedgerQuery(change_id=intent.id, ok_only=True, limit=len(intent.changes))
-            return self._store.list_entries(query)[::-1]
-        except SureholdError as worse:
-            raise RecoveryRequired(
-                f"{error.message} It is unknown whether the change was applied; `surehold recover` decides that when the disk works again.",
-                path=intent.changes[0].path,
-                change_id=intent.id,
-                cause=worse.message,
-            ) from error
 
     def _sightings_after(self, call: Call, drafts: Sequence[Draft]) -> list[Sighting]:
         if not call.session:

@@ -10,8 +10,10 @@ Rules:
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from surehold.disk.base import Disk, Step, StoredEntry
 from surehold.errors import LockTimeout, PermissionRequired, RecoveryRequired, StaleFile, SureholdError
@@ -23,8 +25,10 @@ from surehold.text.snapshot import ABSENT, Meta, Snapshot, Version
 from surehold.workspace.access.permission import Permission
 from surehold.workspace.proposal import EntrySwitch, FileReceipt, Proposal, Receipt
 from surehold.workspace.reader import WorkspaceReader
+from surehold.workspace.recovery import abort_settled
 from surehold.workspace.runs.entry_plan import EntryPlan, WantedEntry
 
+_LEASE_SECONDS = 3600.0
 _DIFFED_FILES = 200
 _DIFFED_BYTES = 256 * 1024
 
@@ -94,22 +98,28 @@ class EntryWriter:
             case _:
                 raise StaleFile("The history changed while this was planned.", reason="displaced_mismatch")
         try:
-            self._disk.apply(
-                steps, tag=intent.id, fence=lambda: self._renew(intent.id), keep=self._recovery.keep_outside
-            )
+            self._apply_steps(intent, steps)
+            return self._store.finish(intent.id)
+        except SureholdError as error:
+            entries = self._recovery.settle_failed(intent, error)
+            if not entries:
+                raise
+            return entries
+        except BaseException:
+            self._recovery.settle_locked(intent)
+            raise
+
+    def _apply_steps(self, intent: Intent, steps: Sequence[Step]) -> None:
+        lease = max(self._limits.lease, _LEASE_SECONDS)  # very many steps may take longer than a lease lasts
+        fence = partial(self._recovery.renew_lease, intent, seconds=lease)
+        try:
+            self._disk.apply(steps, tag=intent.id, fence=fence, keep=self._recovery.keep_outside)
         except RecoveryRequired:
             raise
-        except SureholdError as error:
-            self._store.abort(intent.id, error_kind=error.kind, message=error.message)
+        except SureholdError as error:  # nothing of it is visible, so there is nothing to bring back
+            with suppress(SureholdError):  # the caller must hear of the first error; an open intent is settled next
+                self._store.abort(intent.id, error_kind=error.kind, message=error.message)
             raise
-        except BaseException:
-            settle_whole(intent, disk=self._disk, store=self._store, limit=self._limits.max_file_bytes)
-            raise
-        return self._store.finish(intent.id)
-
-    def _renew(self, intent_id: str) -> None:
-        """Very many steps may take longer than a lease lasts."""
-        self._store.renew(intent_id, lease=max(self._limits.lease, 3600.0))
 
     def _find_shortfalls(self, plan: EntryPlan) -> list[str]:
         """Name the owners that could not be given, and the directories that stay."""
@@ -230,10 +240,13 @@ def _make_receipt(
     return Receipt(change_id=change_id, files=tuple(files), entries=entries, dry_run=dry_run)
 
 
-def settle_whole(intent: Intent, *, disk: Disk, store: Store, limit: int) -> tuple[bool, tuple[str, ...]]:
+def settle_whole(
+    intent: Intent, *, disk: Disk, store: Store, limit: int, because: SureholdError | None = None
+) -> tuple[bool, tuple[str, ...]]:
     """Close an intent whose steps were interrupted, with its paths locked: finish it, or take it back.
 
-    Return whether it was finished, and the paths that hold neither version.
+    One that failed, `because` of this error, is taken back. Return whether it was finished, and the paths that hold
+    neither version.
     """
     current: dict[str, StoredEntry | None] = {}
     wanted: dict[str, WantedEntry | None] = {}
@@ -247,7 +260,7 @@ def settle_whole(intent: Intent, *, disk: Disk, store: Store, limit: int) -> tup
                 wanted[key] = WantedEntry(version=before, data=data) if before else None
             else:
                 stuck.append(key)
-    if arrived:
+    if arrived and because is None:
         store.finish(intent.id)
         return True, ()
     for key in stuck:
@@ -255,10 +268,7 @@ def settle_whole(intent: Intent, *, disk: Disk, store: Store, limit: int) -> tup
     steps = EntryPlan(disk, limit, current, wanted).make_steps()
     if steps:
         disk.apply(steps, tag=f"{intent.id}r", fence=lambda: None, keep=lambda _, data: store.keep_blob(_blob(data)))
-    message = "Interrupted; the old version was put back."
-    if stuck:
-        message = f"Interrupted; left as they are, since they hold neither version: {', '.join(stuck)}."
-    store.abort(intent.id, error_kind="interrupted", message=message)
+    abort_settled(store, intent, stuck, because)
     return False, tuple(stuck)
 
 

@@ -1,0 +1,85 @@
+"""The undo of a command fails half-way: everything is as it was, nothing stays held, and it can be tried again."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from capture.fingerprint import take_fingerprint
+from spec.marks import requirement
+from surehold import Settings, Workspace, open_workspace
+from surehold.capture.filter import can_listen
+from surehold.errors import StateUnavailable
+from surehold.stores.base import Entry
+from surehold.stores.sqlite.store import SqliteStore
+
+pytestmark = pytest.mark.skipif(bool(can_listen()), reason="calls cannot be captured here")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    root = tmp_path / "root"
+    (root / "sub").mkdir(parents=True)
+    (root / "a.txt").write_text("one\n")
+    (root / "sub/b.txt").write_text("two\n")
+    with open_workspace(root, settings=Settings(state_dir=tmp_path / "state")) as opened:
+        yield opened
+
+
+def change_everything(workspace: Workspace) -> str:
+    done = workspace.run(["sh", "-c", "echo x >> a.txt; rm -r sub; mkdir new; ln -s a.txt new/link"])
+    assert done.change_id
+    return done.change_id
+
+
+@requirement("engine:recover:again", "run:undo:exact")
+def test_an_undo_that_cannot_be_recorded_is_taken_back_and_holds_nothing(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = take_fingerprint(tmp_path / "root")
+    change = change_everything(workspace)
+    after = take_fingerprint(tmp_path / "root")
+
+    def fail(*_: object) -> NoReturn:
+        raise StateUnavailable("The disk with the history is full.", reason="disk_full")
+
+    with monkeypatch.context() as patch, pytest.raises(StateUnavailable, match="is full"):
+        patch.setattr(SqliteStore, "finish", fail)
+        workspace.history.undo(change)
+
+    assert take_fingerprint(tmp_path / "root") == after
+    workspace.history.undo(change)  # its paths are free
+    assert take_fingerprint(tmp_path / "root") == before
+
+
+@requirement("engine:recover:again")
+def test_an_undo_that_was_recorded_although_the_store_failed_afterwards_stays(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, finish = take_fingerprint(tmp_path / "root"), SqliteStore.finish
+    change = change_everything(workspace)
+
+    def finish_untold(store: SqliteStore, intent_id: str) -> tuple[Entry, ...]:
+        finish(store, intent_id)
+        raise StateUnavailable("The disk was removed just after the commit.", reason="io_error")
+
+    monkeypatch.setattr(SqliteStore, "finish", finish_untold)
+    receipt = workspace.history.undo(change)
+
+    assert take_fingerprint(tmp_path / "root") == before
+    assert receipt.change_id == workspace.history.log()[0].change_id
+
+
+@requirement("engine:recover:again")
+def test_an_undo_whose_lease_was_lost_changes_nothing(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change = change_everything(workspace)
+    after = take_fingerprint(tmp_path / "root")
+
+    with monkeypatch.context() as patch, pytest.raises(StateUnavailable, match="another process settled it"):
+        patch.setattr(SqliteStore, "renew", lambda *_, **__: False)
+        workspace.history.undo(change)
+
+    assert take_fingerprint(tmp_path / "root") == after
