@@ -15,7 +15,7 @@ from doubles.memory_store import MemoryStore
 from spec.marks import requirement
 from surehold.disk.base import Create, KeepBytes, Rename, Step, StoredFile, Target
 from surehold.errors import StaleFile
-from surehold.stores.base import Begun, Blob, Busy, Call, Entry, Intent, LedgerQuery
+from surehold.stores.base import Begun, Blob, Busy, Call, Entry, Intent, LedgerQuery, Sighting
 from surehold.stores.owner import current_owner
 from surehold.text.lines import sha256_hex
 from surehold.text.rewrite import WriteBytes
@@ -178,7 +178,7 @@ class Forgetful(MemoryStore):
         self._begun[intent.id] = intent
         return Begun()
 
-    def finish(self, intent_id: str) -> tuple[Entry, ...]:
+    def finish(self, intent_id: str, *, shown: Sequence[Sighting] = ()) -> tuple[Entry, ...]:
         intent = self._begun.pop(intent_id)
         return tuple(self.record(intent.call, change, change_id=intent.id, ok=True) for change in intent.changes)
 

@@ -105,7 +105,7 @@ class MemoryStore:
                 self._intents[intent_id] = replace(held, expires=self._clock().timestamp() + lease)
             return held is not None
 
-    def finish(self, intent_id: str) -> tuple[Entry, ...]:
+    def finish(self, intent_id: str, *, shown: Sequence[Sighting] = ()) -> tuple[Entry, ...]:
         """Turn the intent into ledger entries, heads and trash items."""
         with self._lock:
             intent = self._take_intent(intent_id)
@@ -115,6 +115,7 @@ class MemoryStore:
             )
             if intent.call.idempotency_key:
                 self._answers[intent.call.idempotency_key] = (intent.id, timestamp)
+            self._add_sightings(shown, seq=entries[0].seq - 1 if entries else 0, shown=timestamp)
             return entries
 
     def finish_run(self, intent_id: str, call: Call, changes: Sequence[Change]) -> tuple[Entry, ...]:

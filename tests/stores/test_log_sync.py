@@ -1,5 +1,8 @@
 """Writers share one sync of the log: nobody is answered before the disk, and nobody waits for one that is stopped."""
 
+# Some of these reach inside, to see who leads.
+# pyright: reportPrivateUsage=false
+
 import errno
 import fcntl
 import os
@@ -199,10 +202,81 @@ def test_a_change_whose_record_cannot_reach_the_disk_is_not_acknowledged(
 ) -> None:
     begun = durable.begin(intent("a", change("a", None, b"a")), [blob(b"a")], lease=60, fence=0)
     assert begun == Begun()
-    monkeypatch.setattr(durable._database._sync, "_mend", lambda: False)  # pyright: ignore[reportPrivateUsage] - or it would mend
+    monkeypatch.setattr(durable._database._sync, "_mend", lambda: False)  # or it would mend
     disk.at_sync = fail_always
 
     with pytest.raises(DiskFailed):
         durable.finish("a")
     with pytest.raises(DiskFailed):
         durable.confirm()
+
+
+@pytest.mark.parametrize("word", range(6))
+def test_a_damaged_number_is_no_promise(durable: SqliteStore, disk: Disk, tmp_path: Path, word: int) -> None:
+    numbers = [0] * 6
+    numbers[word] = (1 << 64) - 1
+    (tmp_path / "state" / "state.sync").write_bytes(b"".join(n.to_bytes(WORD, "little") for n in numbers))
+
+    write(durable, "a")
+
+    assert disk.syncs >= 2
+    assert names(durable) == ["a"]
+
+
+@requirement("engine:store:group_commit")
+def test_where_syncs_are_slow_a_leader_is_waited_for_longer(
+    durable: SqliteStore, disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_sync, "_STOPPED_SECONDS", 0.0)
+    slow, listened, listen = 100 * 10**9, list[int](), log_sync.LogSync._listen
+
+    def count(sync: log_sync.LogSync, bell: int) -> None:
+        listened.append(bell)
+        listen(sync, bell)
+
+    monkeypatch.setattr(log_sync.LogSync, "_listen", count)
+    shared = tmp_path / "state" / "state.sync"
+    shared.write_bytes(b"".join(n.to_bytes(WORD, "little") for n in (0, 0, 0, 0, 0, slow)))
+    waits = threading.Thread(target=durable.keep_blob, args=(blob(b"second"),))
+
+    def let_another_wait() -> None:
+        disk.at_sync = lambda: None
+        waits.start()
+        wait_until(lambda: len(listened) > 2)
+
+    disk.at_sync = let_another_wait
+    durable.keep_blob(blob(b"first"))
+    waits.join()
+
+    assert disk.syncs == 2  # the other one did not give up and sync beside the first
+
+
+def test_one_that_gave_up_waiting_publishes_its_own_sync(durable: SqliteStore, disk: Disk, tmp_path: Path) -> None:
+    write(durable, "a")
+    shared = tmp_path / "state" / "state.sync"
+    with shared.open("r+b") as stopped:
+        fcntl.flock(stopped, fcntl.LOCK_EX)
+        durable.keep_blob(blob(b"alone"))
+        committed, synced = (int.from_bytes(shared.read_bytes()[at : at + WORD], "little") for at in (0, WORD))
+
+    assert (committed, synced, disk.syncs) == (3, 3, 3)
+
+
+def test_an_interrupted_leader_leaves_the_lead(
+    durable: SqliteStore, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = fcntl.flock
+
+    def interrupted(place: int, how: int) -> None:
+        lock(place, how)
+        monkeypatch.setattr(fcntl, "flock", lock)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(log_sync, "_STOPPED_SECONDS", 1e9)  # a lead that was kept would be waited for
+    sync = durable._database._sync
+    monkeypatch.setattr(fcntl, "flock", interrupted)
+    with pytest.raises(KeyboardInterrupt), Path(os.devnull).open() as log:
+        sync.wait(sync.take_ticket(), log.fileno())
+
+    write(durable, "a")
+    assert names(durable) == ["a"]

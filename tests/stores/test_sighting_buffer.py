@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from spec.marks import requirement
-from stores.scenes import Clock, blob, sha, sighting
+from stores.scenes import Clock, blob, change, intent, sha, sighting
 from surehold.app import Settings, open_workspace
 from surehold.errors import StateUnavailable
 from surehold.stores.base import Blob
@@ -210,3 +210,50 @@ def test_without_a_thread_to_be_had_it_is_written_at_once(monkeypatch: pytest.Mo
     buffer.add([(sighting("a", b"one"), "t")], [])
     assert (len(paper.rows), paper.threads) == (1, {threading.current_thread().name})
     buffer.close()
+
+
+def test_the_end_of_a_change_takes_what_waits_with_it(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sighting_buffer, "_PAUSE_SECONDS", 1e6)  # the thread never comes to write
+    store, other = SqliteStore(tmp_path, clock=clock), SqliteStore(tmp_path, clock=clock)
+    store.record_sightings([sighting("a", b"one", (1, 3))])
+    assert store.begin(intent("c", change("a", b"one", b"two")), [blob(b"one"), blob(b"two")], lease=9, fence=0)
+    store.finish("c", shown=[sighting("a", b"two", (1, 4))])
+
+    assert other.list_sightings("s", "a") == (sighting("a", b"two", (1, 4)), sighting("a", b"one", (1, 3)))
+    assert store._buffer.sightings_of("s", "a") == []
+    store.close()
+    other.close()
+
+
+def test_a_change_whose_end_fails_keeps_what_waits(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sighting_buffer, "_PAUSE_SECONDS", 1e6)
+    store, other = SqliteStore(tmp_path, clock=clock), SqliteStore(tmp_path, clock=clock)
+    store.record_sightings([sighting("a", b"one", (1, 3))])
+    with pytest.raises(StateUnavailable):
+        store.finish("gone", shown=[sighting("a", b"two", (1, 4))])
+
+    assert store.list_sightings("s", "a") == (sighting("a", b"one", (1, 3)),)
+    store.close()
+    assert other.list_sightings("s", "a") == (sighting("a", b"one", (1, 3)),)
+    other.close()
+
+
+def test_sightings_whose_bytes_wait_are_not_written_without_them(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sighting_buffer, "_PAUSE_SECONDS", 1e6)
+    store, other = SqliteStore(tmp_path, clock=clock), SqliteStore(tmp_path, clock=clock)
+    store.record_sightings([sighting("a", b"one", (1, 3))], [blob(b"one")])
+    assert store.begin(intent("c", change("a", b"one", b"two")), [blob(b"one"), blob(b"two")], lease=9, fence=0)
+    store.finish("c", shown=[sighting("a", b"two", (1, 4))])
+
+    shown = (sighting("a", b"two", (1, 4)), sighting("a", b"one", (1, 3)))
+    assert (store.list_sightings("s", "a"), other.list_sightings("s", "a")) == (shown, ())
+    store.flush_sightings()
+    assert other.list_sightings("s", "a") == shown
+    store.close()
+    other.close()

@@ -61,12 +61,7 @@ def begin(name: str, asked: Call, changes: list[Change], fence: float) -> Step:
 
 
 def finish(name: str, shown: list[Sighting]) -> Step:
-    def finish_and_see(store: Store, _: Clock) -> object:
-        entries = store.finish(name)
-        store.record_sightings(shown, after_seq=entries[0].seq - 1 if entries else 0)
-        return entries
-
-    return finish_and_see
+    return lambda store, _: store.finish(name, shown=shown)
 
 
 def abort(name: str) -> Step:

@@ -10,7 +10,7 @@ import pytest
 from spec.marks import requirement
 from surehold.disk.base import KeepBytes, Step, StoredFile, Target
 from surehold.errors import RecoveryRequired, StaleFile, StateUnavailable, SureholdError
-from surehold.stores.base import Blob, Change, Entry, Intent, LedgerQuery, StoreView
+from surehold.stores.base import Blob, Change, Entry, Intent, LedgerQuery, Sighting, StoreView
 from surehold.stores.owner import Owner, current_owner
 from surehold.text.lines import sha256_hex
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
@@ -140,8 +140,8 @@ def test_a_change_that_was_recorded_although_the_store_failed_afterwards_stays(
     bench.put("b", b"old\n")
     finish = bench.store.finish
 
-    def finish_untold(intent_id: str) -> tuple[Entry, ...]:
-        finish(intent_id)
+    def finish_untold(intent_id: str, *, shown: Sequence[Sighting] = ()) -> tuple[Entry, ...]:
+        finish(intent_id, shown=shown)
         raise StateUnavailable("The disk was removed just after the commit.", reason="io_error")
 
     monkeypatch.setattr(bench.store, "finish", finish_untold)

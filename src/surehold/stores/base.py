@@ -275,8 +275,11 @@ class Store(ServerRuns, Conversations, RunRecords, Protocol):
         """Extend the lease; False when the intent was settled by another process."""
         ...
 
-    def finish(self, intent_id: str) -> tuple[Entry, ...]:
-        """Turn the intent into ledger entries, heads and trash items. `StateUnavailable` if it is gone."""
+    def finish(self, intent_id: str, *, shown: Sequence[Sighting] = ()) -> tuple[Entry, ...]:
+        """Turn the intent into ledger entries, heads and trash items. `StateUnavailable` if it is gone.
+
+        `shown` is what its session was shown of the new versions, after everything before the first of the entries.
+        """
         ...
 
     def withdraw(self, intent_id: str) -> None:

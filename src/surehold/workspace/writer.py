@@ -294,12 +294,11 @@ class WorkspaceWriter:
         steps = [step for one in drafts if one.changes_anything for step in disk_steps(one)]
         try:
             self._apply_steps(intent, steps, renew_if_overdue)
-            entries = self._store.finish(intent.id)
+            entries = self._store.finish(intent.id, shown=sightings)
         except SureholdError as error:
             entries = self._recovery.settle_failed(intent, error)
             if not entries:
                 raise
-        if sightings:
             with suppress(SureholdError):  # the change is made; a session that forgot what it saw reads again
                 self._store.record_sightings(sightings, after_seq=entries[0].seq - 1)
         return make_receipt([self._with_disk_warning(one) for one in drafts], entries=entries)

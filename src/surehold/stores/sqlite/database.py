@@ -218,7 +218,8 @@ class Database:
     def _reach_disk(self, sync: Callable[[int], None]) -> None:
         """Sync the log while a connection is lent, so that the log stays, and see that it kept its name."""
         try:
-            self._check_log()
+            if self._log_file is None:
+                self._check_log()
             assert self._log_file is not None
             sync(self._log_file)
         except OSError as error:

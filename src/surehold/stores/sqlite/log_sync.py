@@ -3,8 +3,9 @@
 1. A commit gets a ticket after its bytes are in the log, and before its turn ends. Tickets are numbered in that order.
 2. The first to wait is the leader: it notes the newest ticket, syncs the log, and publishes that number. Everyone whose
    ticket is covered goes on; of the others, one is the next leader.
-3. Being the only leader saves work and nothing else. A sync is correct without it, so no one waits for long for one that
-   was stopped, and whatever is wrong with the shared file is answered by a sync of one's own.
+3. Being the only leader saves work and nothing else. A sync is correct without it, so no one waits for one that was
+   stopped much longer than syncs take on this disk, and whatever is wrong with the shared file is answered by a sync of
+   one's own.
 4. Tickets survive neither a reboot nor a new file, and need not: a new ticket is above all that were ever published.
 5. SQLite writes over the log only after it is in the database and both were synced, so a later sync of the log covers
    every earlier commit.
@@ -19,7 +20,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,23 +27,17 @@ if sys.platform != "win32":
     import fcntl
 
 _WORD_BYTES = 8
-_COMMITTED, _SYNCED, _FAILED, _BELL, _WAITING = range(5)
-_WORDS = 5
+_COMMITTED, _SYNCED, _FAILED, _BELL, _WAITING, _TOOK = range(6)
+_FILE_BYTES = 6 * _WORD_BYTES
+_LARGEST_TICKET = 1 << 62  # above it, the file is damaged
 _LISTEN_SECONDS = 0.02  # then it is looked whether the leader died
-_STOPPED_SECONDS = 0.25  # a leader that takes longer is not waited for
+_STOPPED_SECONDS = 0.25  # a leader that takes longer is not waited for, unless the last sync took long too
+_MAX_STOPPED_SECONDS = 10.0
 _POLL_SECONDS = 0.001
 _FUTEX_CALLS = {"x86_64": 202, "aarch64": 98, "riscv64": 98}
 _FUTEX_WAIT, _FUTEX_WAKE = 0, 1
 
 sync_data: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
-
-
-@dataclass(frozen=True, slots=True)
-class _Counters:
-    committed: int
-    synced: int
-    failed: int
-    bell: int
 
 
 class LogSync:
@@ -52,44 +46,51 @@ class LogSync:
     def __init__(self, shared: Path, *, mend: Callable[[], bool]) -> None:
         """`mend` makes everything durable that the log holds, in another way, or says that it cannot."""
         self._path, self._mend = shared, mend
-        self._shared: int | None = None
-        self._leading, self._opening = threading.Lock(), threading.Lock()
-        self._doorbell: _Doorbell | None = None
+        self._opening = threading.Lock()
+        self._shared: _SharedWords | None = None
+        self._leader = dict[str, object]()
+        """Which call of this process leads, if one does; a dictionary, since it is taken and known in one step."""
 
     def take_ticket(self) -> int:
         """Return the number of a commit that was just made, in the turn of its caller; 0 when it must be synced alone."""
         try:
-            counters = self._read_counters()
-            ticket = max(counters.committed, counters.synced) + 1
-            self._write_word(_COMMITTED, ticket)
+            words = self._words()
         except OSError:
             return 0
+        ticket = max(words[_COMMITTED], words[_SYNCED]) + 1
+        if ticket > _LARGEST_TICKET:
+            return 0
+        words[_COMMITTED] = ticket
         return ticket
 
     def wait(self, ticket: int, log: int) -> None:
         """Return when the commit with this ticket is on the disk; `OSError` when the disk failed."""
-        end = time.monotonic() + _STOPPED_SECONDS
-        with suppress(_SharedFileError):
-            while ticket:
-                counters = self._look()
-                if counters.synced >= ticket and not counters.failed:
+        try:
+            words = self._words() if ticket else None
+        except OSError:
+            words = None
+        if words is None:
+            self.sync_alone(log)
+            return
+        end, me = time.monotonic() + _patience(words), object()
+        try:
+            while time.monotonic() < end:
+                bell = words[_BELL]
+                if words[_SYNCED] >= ticket and not words[_FAILED]:
                     return
-                if self._may_lead():
-                    try:
-                        self._sync_for_all(ticket, log)
-                    finally:
-                        self._stop_leading()
-                    return
-                if time.monotonic() > end:
+                if self._may_lead(me):
                     break
-                self._listen(counters.bell)
-        self.sync_alone(log)
+                self._listen(bell)
+            if words[_SYNCED] < ticket or words[_FAILED]:  # no other leader came first
+                self._sync_for_all(words, log)
+        finally:
+            self._stop_leading(me)
 
     def sync_alone(self, log: int) -> None:
         """Return when everything in the log is on the disk."""
         failure: OSError | None = None
-        with suppress(_SharedFileError):
-            if self._look().failed:
+        with suppress(OSError):
+            if self._words()[_FAILED]:
                 failure = OSError(errno.EIO, os.strerror(errno.EIO))
         try:
             sync_data(log)
@@ -102,108 +103,114 @@ class LogSync:
     def note_failure(self, *, failed: bool) -> None:
         """Tell all processes that the log may have lost something, or that it was mended."""
         with suppress(OSError):
-            self._write_word(_FAILED, int(failed))
+            self._words()[_FAILED] = int(failed)
 
     def forget(self) -> None:
         """Start anew in a forked child: the lock belongs to the open file, which is the parent's."""
-        self._leading, self._opening = threading.Lock(), threading.Lock()
+        self._opening, self._leader = threading.Lock(), {}
         self.close()
 
     def close(self) -> None:
         """Close the shared file; no thread waits any more."""
-        shared, self._shared, self._doorbell = self._shared, None, None
+        shared, self._shared = self._shared, None
         if shared is not None:
-            os.close(shared)
+            os.close(shared.descriptor)
 
-    def _sync_for_all(self, ticket: int, log: int) -> None:
-        counters = self._look()
-        if counters.synced >= ticket and not counters.failed:
-            return  # another leader came first
+    def _sync_for_all(self, words: memoryview, log: int) -> None:
+        committed, began = words[_COMMITTED], time.monotonic_ns()
         self.sync_alone(log)
-        with suppress(OSError):
-            self._write_word(_SYNCED, counters.committed)
+        words[_TOOK] = time.monotonic_ns() - began
+        words[_SYNCED] = max(words[_SYNCED], committed)
 
-    def _may_lead(self) -> bool:
-        if not self._leading.acquire(blocking=False):
+    def _may_lead(self, me: object) -> bool:
+        if self._leader.setdefault("me", me) is not me:
             return False
         try:
-            fcntl.flock(self._descriptor(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._open_shared().descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self._leading.release()
+            self._leader.pop("me", None)
             return False
         except OSError:
             pass  # no such lock here: every process leads its own threads
-        except BaseException:
-            self._leading.release()
-            raise
         return True
 
-    def _stop_leading(self) -> None:
+    def _stop_leading(self, me: object) -> None:
+        if self._leader.get("me") is not me:
+            return
         with suppress(OSError):
-            fcntl.flock(self._descriptor(), fcntl.LOCK_UN)
-        self._leading.release()
+            fcntl.flock(self._open_shared().descriptor, fcntl.LOCK_UN)
+        self._leader.pop("me", None)
         with suppress(OSError):
-            self._write_word(_BELL, time.monotonic_ns() & 0xFFFF_FFFF)
-            if self._read_words()[_WAITING]:
-                self._write_word(_WAITING, 0)
-                self._bell().ring()
+            shared = self._open_shared()
+            shared.words[_BELL] = time.monotonic_ns() & 0xFFFF_FFFF
+            if shared.words[_WAITING]:
+                shared.words[_WAITING] = 0
+                shared.doorbell.ring()
 
     def _listen(self, bell: int) -> None:
         """Wait until a leader is done; it may be missed if none was there, or it died."""
         try:
-            self._write_word(_WAITING, 1)
-            self._bell().listen(bell)
+            shared = self._open_shared()
+            shared.words[_WAITING] = 1
+            shared.doorbell.listen(bell)
         except OSError:
             time.sleep(_POLL_SECONDS)
 
-    def _bell(self) -> "_Doorbell":
-        if self._doorbell is None:
-            self._doorbell = _Doorbell(self._descriptor())
-        return self._doorbell
+    def _words(self) -> memoryview:
+        return self._open_shared().words
 
-    def _look(self) -> _Counters:
-        try:
-            return self._read_counters()
-        except OSError as error:
-            raise _SharedFileError from error
-
-    def _read_counters(self) -> _Counters:
-        committed, synced, failed, bell, _ = self._read_words()
-        return _Counters(committed, synced, failed, bell)
-
-    def _read_words(self) -> list[int]:
-        data = os.pread(self._descriptor(), _WORDS * _WORD_BYTES, 0)
-        data = data.ljust(_WORDS * _WORD_BYTES, b"\0")  # new, or cut: then it says that nothing is synced
-        return [int.from_bytes(data[at : at + _WORD_BYTES], "little") for at in range(0, len(data), _WORD_BYTES)]
-
-    def _write_word(self, word: int, value: int) -> None:
-        os.pwrite(self._descriptor(), value.to_bytes(_WORD_BYTES, "little"), word * _WORD_BYTES)
-
-    def _descriptor(self) -> int:
-        if self._shared is None:
+    def _open_shared(self) -> "_SharedWords":
+        shared = self._shared
+        if shared is None:
             with self._opening:
-                if self._shared is None:
-                    self._shared = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        return self._shared
+                shared = self._shared = self._shared or _SharedWords(self._path)
+        return shared
 
 
-class _SharedFileError(OSError):
-    """The file that all processes share cannot be used."""
+def _patience(words: memoryview) -> float:
+    """Return for how many seconds a leader is waited for: longer where the last sync took long."""
+    return min(max(_STOPPED_SECONDS, 3 * words[_TOOK] / 1e9), max(_STOPPED_SECONDS, _MAX_STOPPED_SECONDS))
+
+
+class _SharedWords:
+    """The file that all processes share, as numbers in memory; a store of one of them is one step."""
+
+    def __init__(self, path: Path) -> None:
+        """`OSError` when the file cannot be used."""
+        import mmap
+
+        self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            there = os.fstat(self.descriptor).st_size
+            if there < _FILE_BYTES:  # new, or cut: then it says that nothing is synced
+                os.pwrite(self.descriptor, bytes(_FILE_BYTES - there), there)
+            self._pages: Any = mmap.mmap(self.descriptor, _FILE_BYTES)
+        except ValueError as error:  # cut again in this moment
+            os.close(self.descriptor)
+            raise OSError(errno.EIO, os.strerror(errno.EIO)) from error
+        except BaseException:
+            os.close(self.descriptor)
+            raise
+        self.words = memoryview(self._pages).cast("Q")
+        self._doorbell: _Doorbell | None = None
+
+    @property
+    def doorbell(self) -> "_Doorbell":
+        if self._doorbell is None:
+            self._doorbell = _Doorbell(self._pages)
+        return self._doorbell
 
 
 class _Doorbell:
     """Wakes the processes that wait for a leader: a futex in the shared file."""
 
-    def __init__(self, shared: int) -> None:
+    def __init__(self, pages: Any) -> None:
         """`OSError` where there is no such thing."""
         import ctypes
-        import mmap
 
         number = _FUTEX_CALLS.get(os.uname().machine)
         if sys.platform != "linux" or number is None or sys.maxsize < 1 << 32:
             raise OSError("There is no futex.")
-        os.pwrite(shared, bytes(_WORD_BYTES), _WAITING * _WORD_BYTES)  # what is mapped must exist
-        pages: Any = mmap.mmap(shared, _WORDS * _WORD_BYTES)
         self._word = ctypes.c_uint32.from_buffer(pages, _BELL * _WORD_BYTES)
         self._address = ctypes.c_void_p(ctypes.addressof(self._word))
         self._ctypes, self._call = ctypes, ctypes.CDLL(None, use_errno=True).syscall
@@ -218,7 +225,7 @@ class _Doorbell:
         self._futex(_FUTEX_WAKE, (1 << 31) - 1, None)
 
     def _futex(self, operation: int, value: int, patience: Any) -> None:
-        how, what = self._ctypes.c_int(operation), self._ctypes.c_uint32(value)
+        how, what = self._ctypes.c_int(operation), self._ctypes.c_uint32(value & 0xFFFF_FFFF)
         if self._call(self._number, self._address, how, what, patience, None, None) < 0:
             number = self._ctypes.get_errno()
             if number not in {errno.EAGAIN, errno.EINTR, errno.ETIMEDOUT}:

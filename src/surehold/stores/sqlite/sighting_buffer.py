@@ -2,9 +2,10 @@
 
 1. Recording a sighting waits for no other process and no disk. What is recorded is known to this store at once.
 2. It is written a moment later by a thread of its own, before the store closes, and before the process ends.
-3. What could not be written stays known, and is tried again with the next sighting.
-4. After a fork the child knows nothing of what its parent has not written: the parent writes it.
-5. A store that records faster than it can write waits, so that the memory stays bounded.
+3. A transaction that is under way anyway, such as the end of a change, takes what waits with it.
+4. What could not be written stays known, and is tried again with the next sighting.
+5. After a fork the child knows nothing of what its parent has not written: the parent writes it.
+6. A store that records faster than it can write waits, so that the memory stays bounded.
 """
 
 import atexit
@@ -12,8 +13,8 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 
 from surehold.errors import SureholdError
 from surehold.stores.base import Blob, Sighting
@@ -82,6 +83,28 @@ class SightingBuffer:
                 for blob in blobs:
                     if self._blobs.get(blob.sha256) is blob:
                         del self._blobs[blob.sha256]
+
+    @contextmanager
+    def lend(self) -> Generator[list[ShownSighting] | None]:
+        """Give what waits to a transaction that writes it on the way; None while another thread writes, or bytes wait too."""
+        if not self._turn.acquire(blocking=False):
+            yield None
+            return
+        try:
+            with self._guard:
+                takes = not self._blobs
+                if takes:
+                    self._writing, self._waiting, self._count = self._waiting, {}, 0
+            batch = self._writing
+            try:
+                yield _rows(batch) if takes else None
+            except BaseException:
+                self._take_back(batch)
+                raise
+            with self._guard:
+                self._writing = {}
+        finally:
+            self._turn.release()
 
     def close(self) -> None:
         """Write what can be written, and end the thread."""

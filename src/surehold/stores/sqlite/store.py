@@ -116,8 +116,8 @@ class SqliteStore:
         with self._database.write_transaction(durable=False) as connection:
             return tables.renew_lease(connection, intent_id, expires=self._clock().timestamp() + lease)
 
-    def finish(self, intent_id: str) -> tuple[Entry, ...]:
-        with self._database.write_transaction() as connection:
+    def finish(self, intent_id: str, *, shown: Sequence[Sighting] = ()) -> tuple[Entry, ...]:
+        with self._buffer.lend() as waiting, self._database.write_transaction() as connection:
             timestamp = ledger_entries.utc_timestamp(self._clock())
             intent = tables.take_intent(connection, intent_id, known=self._newest)
             entries = tuple(
@@ -129,7 +129,13 @@ class SqliteStore:
                     "INSERT OR REPLACE INTO answers (idempotency_key, change_id, timestamp) VALUES (?, ?, ?)",
                     (to_key(intent.call.idempotency_key), to_key(intent.id), timestamp),
                 )
-            return entries
+            before = entries[0].seq - 1 if entries else 0
+            rows = [(replace(one, seq=before), timestamp) for one in shown]
+            if waiting is not None:
+                session_tables.add_sightings(connection, [*waiting, *rows])
+        if waiting is None:
+            self._buffer.add(rows, ())
+        return entries
 
     def finish_run(self, intent_id: str, call: Call, changes: Sequence[Change]) -> tuple[Entry, ...]:
         with self._database.write_transaction() as connection:
