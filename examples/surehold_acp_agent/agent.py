@@ -2,7 +2,7 @@
 
 import asyncio
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -48,6 +48,8 @@ class AgentOptions:
     roots: tuple[str, ...] = ()
     """Sessions may begin in these directories; empty for any."""
     settings: Settings = field(default_factory=Settings)
+    settings_of: Callable[[Sequence[str]], Settings] | None = None
+    """Returns the settings for the directories of a session, which may have a `surehold.toml`; None for the above."""
     mode: Mode = "default"
     dialect: Dialect = "v1"
     patience: float = ANSWER_SECONDS
@@ -93,19 +95,17 @@ class SureholdAgent:
         names = names_of([cwd, *others])
         editor = AcpEditorFiles(self._client, id_, loop, names=names) if self._lends_files else None
         try:
+            settings = profile.settings_of([cwd, *others]) if profile.settings_of else profile.settings
             workspace = await asyncio.to_thread(
-                open_session_workspace,
-                cwd,
-                others,
-                roots=profile.roots,
-                settings=replace(profile.settings, editor=editor),
+                open_session_workspace, cwd, others, roots=profile.roots, settings=replace(settings, editor=editor)
             )
         except SureholdError as error:
             raise _request_error(error) from None
+        mode = settings.mode or profile.mode
         reporter = Reporter(
             self._client,
             id_,
-            workspace.session(agent=self._name, id=f"acp-{id_}", mode=profile.mode),
+            workspace.session(agent=self._name, id=f"acp-{id_}", mode=mode),
             dialect=profile.dialect,
             patience=profile.patience,
             unchecked=profile.unchecked,
@@ -113,7 +113,7 @@ class SureholdAgent:
         )
         self._talks[id_] = talk = Conversation(workspace, reporter, self._tools)
         self._start_later(self._announce_commands(id_, talk))
-        return NewSessionResponse(session_id=id_, modes=SessionModeState.model_validate(mode_state(profile.mode)))
+        return NewSessionResponse(session_id=id_, modes=SessionModeState.model_validate(mode_state(mode)))
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
         """Go on in another mode."""

@@ -56,7 +56,14 @@ class Shell:
     def environment(self, **more: str) -> dict[str, str]:
         """Return the environment of a real process."""
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
-        return {**kept, "XDG_STATE_HOME": str(self.state_home), "USER": "ada", "LANG": "C.UTF-8", **more}
+        return {
+            **kept,
+            "XDG_STATE_HOME": str(self.state_home),
+            "USER": "ada",
+            "LANG": "C.UTF-8",
+            "PAGER": "cat",
+            **more,
+        }
 
     def process(self, *argv: str, stdin: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
         """Run a command as a real process."""

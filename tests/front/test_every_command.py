@@ -41,6 +41,8 @@ verify
 recover
 gc --keep 30d
 doctor
+config
+completion bash
 setup gemini --dry-run
 version
 schema --format openai

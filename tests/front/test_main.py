@@ -33,7 +33,7 @@ def test_the_overview_names_every_command_with_its_sentence(shell: Shell, words:
 
     assert (said.code, said.err) == (0, "")
     for command in COMMANDS:
-        assert f"  {command.name:<8}  {command.help}\n" in said.out
+        assert f"  {command.name:<10}  {command.help}\n" in said.out
 
 
 def test_the_overview_fits_80_columns(shell: Shell) -> None:

@@ -20,7 +20,7 @@ from surehold.front.cli.command import (
     parse_positive,
     repeatable,
 )
-from surehold.front.cli.permission_options import ask_at_keyboard, permission_arguments, permission_settings
+from surehold.front.cli.permission_options import ask_at_keyboard, configure, permission_arguments, permission_settings
 from surehold.front.shared.person import person_name
 from surehold.text.escape import escape_text
 
@@ -64,7 +64,7 @@ _HTTP_ARGUMENTS = (
 
 @command(
     "mcp",
-    "Serve the file tools to an agent: MCP on standard input and output.",
+    "Serve the file tools to an agent: MCP on stdin and stdout.",
     *_SERVER_ARGUMENTS,
     argument("--http", "HOST:PORT", "streamable HTTP at /mcp instead of stdio"),
     argument("--session", "ID", f"the session to go on with, over stdio (or set {_SESSION_VARIABLE})"),
@@ -110,24 +110,25 @@ def _launch_server(context: CommandContext, args: argparse.Namespace, http: "Htt
     from surehold.front.server_launch import ServerLaunch, choose_roots, launch_server
 
     roots, named_by = choose_roots(_given_roots(context, args))
+    chosen = configure(context, args, roots)
     return launch_server(
         ServerLaunch(
             roots=roots,
             named_by=named_by,
-            settings=permission_settings(context, args),
+            settings=permission_settings(context, chosen),
             options=ServerOptions(
-                lean=args.lean,
-                read_only=args.read_only,
-                unchecked=args.allow_unchecked,
+                lean=chosen["lean"],
+                read_only=chosen["read-only"],
+                unchecked=chosen["allow-unchecked"],
                 deprecated_names=not args.no_deprecated,
                 contract_errors=_contract_names() if args.contract_errors else frozenset(),
                 ask_seconds=args.ask_seconds or ASK_SECONDS,
-                max_chars=args.max_chars,
-                max_tokens=args.max_tokens,
+                max_chars=chosen["max-chars"],
+                max_tokens=chosen["max-tokens"],
                 meta=args.meta,
                 always_load=frozenset(filter(None, args.always_load.replace(" ", "").split(","))),
             ),
-            tools=args.tools,
+            tools=chosen["tools"],
             http=http,
             **more,
         )
@@ -200,7 +201,7 @@ def _positive_seconds(text: str) -> float:
     "acp",
     "Run tool calls from an editor: an ACP agent without a model.",
     argument("roots", "ROOT", "sessions may start only in these directories (default: any)", nargs="*"),
-    argument("--tools", "LIST", "tool families: anchored, files, … or all (default: all)", default="all"),
+    argument("--tools", "LIST", "tool families: anchored, files, … or all (default: all)"),
     *permission_arguments(usual="default"),  # an editor can ask, so it is asked
     _UNCHECKED_FLAG,
     argument("--ask-seconds", "N", _ANSWER_WAIT_HELP, type=_positive_seconds, default=_ANSWER_WAIT_SECONDS),
@@ -223,15 +224,19 @@ def acp_command(context: CommandContext, args: argparse.Namespace) -> int:
         action = "Install Surehold again; in a checkout, run `make`. Its files are in `examples/`."
         raise Unavailable(message, reason="example_missing", action=action) from None
 
+    chosen = configure(context, args, roots, usual="default")
     profile = AgentOptions(
         roots=roots,
-        settings=permission_settings(context, args),
-        mode=args.mode,
+        settings=permission_settings(context, chosen),
+        settings_of=lambda directories: permission_settings(
+            context, configure(context, args, directories, usual="default")
+        ),
+        mode=chosen["mode"],
         dialect=args.dialect,
         patience=args.ask_seconds,
-        unchecked=args.allow_unchecked,
+        unchecked=chosen["allow-unchecked"],
     )
-    return launch_agent(profile, tools=args.tools)
+    return launch_agent(profile, tools=chosen["tools"] or "all")
 
 
 @command(
@@ -257,10 +262,11 @@ def tool_command(context: CommandContext, args: argparse.Namespace) -> int:
         arguments = _parse_tool_arguments(args.arguments)
     except InvalidArgument as error:
         return _print_answer(context, tool.refusal_answer(error), as_text=args.text)
-    with open_workspace(context.root, settings=permission_settings(context, args)) as workspace:
+    chosen = configure(context, args, [context.root])
+    with open_workspace(context.root, settings=permission_settings(context, chosen)) as workspace:
         name = f"shell-{args.session}" if args.session else ""
         session = workspace.session(agent=person_name(), id=name, approver=ask_at_keyboard(context))
-        answer = tool.call(CallContext(session=session, unchecked=args.allow_unchecked), arguments)
+        answer = tool.call(CallContext(session=session, unchecked=chosen["allow-unchecked"]), arguments)
     return _print_answer(context, answer, as_text=args.text)
 
 

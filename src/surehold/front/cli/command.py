@@ -153,13 +153,22 @@ class Command:
     arguments: tuple[Argument | tuple[Argument, ...], ...]
     """In the order of the help text; at most one of those in an inner tuple may be given."""
     actions: tuple["Command", ...] = ()
+    is_paged: bool = False
+    """Whether long output is shown page by page on a terminal."""
     run: CommandRunner
 
 
 def command(
-    name: str, sentence: str, *arguments: Argument | tuple[Argument, ...], example: str, note: str = ""
+    name: str,
+    sentence: str,
+    *arguments: Argument | tuple[Argument, ...],
+    example: str,
+    note: str = "",
+    is_paged: bool = False,
 ) -> Callable[[CommandRunner], Command]:
-    return lambda run: Command(name=name, help=sentence, note=note, example=example, arguments=arguments, run=run)
+    return lambda run: Command(
+        name=name, help=sentence, note=note, example=example, arguments=arguments, is_paged=is_paged, run=run
+    )
 
 
 def parse_positive(text: str) -> int:

@@ -189,7 +189,7 @@ def _edit_lines(context: CommandContext, args: argparse.Namespace) -> int:
 
 @command(
     "write",
-    "Create a file from standard input, or overwrite a version you name.",
+    "Create a file from standard input, or overwrite a named version.",
     argument("path", "PATH", "the file; it is created if it does not exist"),
     (
         argument("--sha256", "H", "overwrite the file if it has exactly this sha256"),

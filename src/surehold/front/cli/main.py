@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn, cast
 
 from surehold.errors import InvalidArgument, NotFound, SureholdError
@@ -22,6 +23,7 @@ from surehold.front.cli.agent_commands import (
     tool_command,
 )
 from surehold.front.cli.command import Argument, Command, CommandContext, UsageError, argument, flag
+from surehold.front.cli.config.commands import completion_command, config_command
 from surehold.front.cli.file_commands import delete_command, edit_command, move_command, read_command, write_command
 from surehold.front.cli.history.export_commands import commit_command, export_command
 from surehold.front.cli.history.log_command import log_command
@@ -61,7 +63,15 @@ COMMAND_GROUPS: dict[str, tuple[Command, ...]] = {
     "Change files": (edit_command, write_command, delete_command, move_command),
     "For agents": (run_command, mcp_command, serve_command, acp_command, tool_command, schema_command, prompt_command),
     "Hosts": (setup_command, hook_command),
-    "Maintain": (verify_command, recover_command, gc_command, version_command, doctor_command),
+    "Maintain": (
+        config_command,
+        verify_command,
+        recover_command,
+        gc_command,
+        version_command,
+        doctor_command,
+        completion_command,
+    ),
 }
 COMMANDS: tuple[Command, ...] = tuple(one for group in COMMAND_GROUPS.values() for one in group)
 
@@ -76,12 +86,13 @@ _NOT_STARTED = frozenset({"capture_impossible", "no_such_root"})
 """Why `run` refuses a command before it starts it."""
 _PATH_ARGUMENTS = frozenset({"path", "paths", "source", "target", "to"})
 _PATH_OR_ID_ARGUMENTS = frozenset({"subject", "item"})
-_GLOBAL_USAGE = re.compile(r" \[(--root DIR|--state-dir DIR|--json|--no-color)\]")
-_GLOBAL_OPTIONS = (
+_GLOBAL_USAGE = re.compile(r" \[(--root DIR|--state-dir DIR|--json|--no-color|--no-pager)\]")
+GLOBAL_OPTIONS = (
     argument("--root -C", "DIR", "the workspace (default: the nearest with a history)"),
     argument("--state-dir", "DIR", "where its history is kept"),
     flag("--json", "print one JSON document"),
     flag("--no-color", "disable colour (or set NO_COLOR)"),
+    flag("--no-pager", "print everything at once"),
 )
 
 
@@ -128,7 +139,7 @@ def _suggest_command(word: str) -> str:
 
 def _add_global_options(parser: argparse.ArgumentParser, *, default: Any) -> None:
     group = parser.add_argument_group("global options")
-    for one in _GLOBAL_OPTIONS:
+    for one in GLOBAL_OPTIONS:
         group.add_argument(*one.names, **{**one.settings, "default": default})
 
 
@@ -166,7 +177,8 @@ def _run_command(argv: Sequence[str], out: Output, err: Output, *, wants_json: b
         context = CommandContext(root=root, state_dir=args.state_dir, json=bool(args.json), out=out, err=err)
         if root not in {".", args.root} and not context.json and args.command != "run":
             context.print_note(f"Workspace: {root}")
-        return args.run(context, args) or DONE
+        with _paged_if_long(args, context):
+            return args.run(context, args) or DONE
     except UsageError as error:
         return _report_wrong_usage(error, out, err, wants_json=wants_json)
     except SureholdError as error:
@@ -180,6 +192,15 @@ def _run_command(argv: Sequence[str], out: Output, err: Output, *, wants_json: b
         raise
     except Exception as error:  # noqa: BLE001 - the last line of defence: whatever it is, it is our bug
         return _report_bug(error, argv, out, err, wants_json=wants_json)
+
+
+def _paged_if_long(args: argparse.Namespace, context: CommandContext) -> AbstractContextManager[None]:
+    command = next((one for one in COMMANDS if one.name == args.command), None)
+    if not (command and command.is_paged) or context.json or args.no_pager or getattr(args, "follow", False):
+        return nullcontext()
+    from surehold.front.cli.pager import page_output
+
+    return page_output(context.out)
 
 
 def _run_as_shell(words: Sequence[str], out: Output, err: Output) -> int:
@@ -254,7 +275,7 @@ def build_parser() -> argparse.ArgumentParser:
     for one in COMMANDS:
         description = f"{one.help} {one.note}".strip()
         _fill_parser(words.add_parser(one.name, description=description, epilog=f"example:\n  {one.example}"), one)
-    top.set_defaults(root="", state_dir="", json=False, no_color=False, command="", run=None)
+    top.set_defaults(root="", state_dir="", json=False, no_color=False, no_pager=False, command="", run=None)
     return top
 
 
@@ -280,7 +301,7 @@ def overview_text() -> str:
     for title, commands in COMMAND_GROUPS.items():
         parts += ["", f"{title}:", *(f"  {one.name:<{longest}}  {one.help}" for one in commands)]
     parts += ["", "Global options, before or after the command:"]
-    parts += [f"  {_spell_option(one):<15}  {one.settings['help']}" for one in _GLOBAL_OPTIONS]
+    parts += [f"  {_spell_option(one):<15}  {one.settings['help']}" for one in GLOBAL_OPTIONS]
     parts += ["", "Help on one command, with an example: surehold COMMAND --help"]
     return "\n".join(parts)
 

@@ -2,16 +2,18 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from surehold.front.cli.change_view import paint_rows
-from surehold.front.cli.command import Argument, CommandContext, argument, as_path, choice, repeatable
+from surehold.front.cli.command import Argument, CommandContext, argument, as_path, repeatable
 from surehold.front.shared.person import person_name
 from surehold.workspace.settings import MODES
 
 if TYPE_CHECKING:
     from surehold.app import Settings
+    from surehold.front.cli.config.configuration import Configuration
     from surehold.front.shared.approval_queue import Decision, PendingApproval
     from surehold.workspace.access.permission import Approver
     from surehold.workspace.settings import Mode
@@ -31,28 +33,44 @@ _ASKED_ABOUT = {"acceptEdits": "protected paths only", "default": "every change"
 def permission_arguments(usual: "Mode" = "acceptEdits") -> tuple[Argument, ...]:
     modes = f"{', '.join(MODES)} (default: {usual}, which asks about {_ASKED_ABOUT[usual]})"
     return (
-        argument("--mode", "MODE", modes, choices=MODES, default=usual),
+        argument("--mode", "MODE", modes, choices=MODES, default=None),
         repeatable("--deny", "GLOB", "paths to hide"),
         repeatable("--ask", "GLOB", "paths that require approval before a change"),
         repeatable("--allow", "GLOB", "paths that change without approval, unless protected"),
         repeatable("--unprotect", "GLOB", "protected paths to treat like any other"),
-        choice("--require-read", ("strict", "matched", "off"), _REQUIRE_READ_HELP),
-        choice("--on-stale", ("reject", "rebase"), _ON_STALE_HELP),
+        argument("--require-read", None, _REQUIRE_READ_HELP, choices=("strict", "matched", "off"), default=None),
+        argument("--on-stale", None, _ON_STALE_HELP, choices=("reject", "rebase"), default=None),
     )
 
 
-def permission_settings(context: CommandContext, args: argparse.Namespace) -> "Settings":
+def configure(
+    context: CommandContext, args: argparse.Namespace, roots: Sequence[str], *, usual: "Mode" = "acceptEdits"
+) -> "Configuration":
+    """Return the settings of these directories: what the options say, and what is kept in files."""
+    from surehold.front.cli.config.configuration import SETTINGS, load_configuration
+
+    given = {one.name: getattr(args, one.name.replace("-", "_"), None) for one in SETTINGS}
+    # Without the option these are empty, which is not a choice.
+    options = {name: value or None for name, value in given.items()}
+    found = load_configuration(roots, options, mode=usual)
+    for sentence in found.without_effect:
+        context.print_note(sentence)
+    return found
+
+
+def permission_settings(context: CommandContext, chosen: "Configuration") -> "Settings":
     from surehold.app import Settings
-    from surehold.workspace.settings import ReadGateSettings
+    from surehold.workspace.settings import Limits, ReadGateSettings
 
     return Settings(
         state_dir=as_path(context.state_dir) if context.state_dir else None,
-        mode=args.mode,
-        deny=tuple(args.deny),
-        ask=tuple(args.ask),
-        allow=tuple(args.allow),
-        unprotected=tuple(args.unprotect),
-        gate=ReadGateSettings(require_read=args.require_read, on_stale=args.on_stale),
+        mode=chosen["mode"],
+        deny=tuple(chosen["deny"]),
+        ask=tuple(chosen["ask"]),
+        allow=tuple(chosen["allow"]),
+        unprotected=tuple(chosen["unprotect"]),
+        gate=ReadGateSettings(require_read=chosen["require-read"], on_stale=chosen["on-stale"]),
+        limits=Limits(max_file_bytes=chosen["max-file-bytes"]),
     )
 
 

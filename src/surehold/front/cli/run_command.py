@@ -38,7 +38,7 @@ def _parse_seconds(text: str) -> float:
 
 @command(
     "run",
-    "Run a command and record what it changes, so that it can be undone.",
+    "Run a command; what it changes is recorded and can be undone.",
     argument("--session", "S", "the session that the change belongs to"),
     argument("--turn", "T", "the turn of that session"),
     argument("--agent", "A", "who runs it (default: you)"),

@@ -20,7 +20,7 @@ _MAX_REASONS = 20
 
 @command(
     "export",
-    "Write changes as a patch, as JSON lines, or as a verifiable bundle.",
+    "Write changes as a patch, JSON lines, or a verifiable bundle.",
     SUBJECTS_ARGUMENT,
     *SELECTOR_OPTIONS,
     choice("--format", ("patch", "jsonl", "bundle"), "patch (default), jsonl, or bundle"),

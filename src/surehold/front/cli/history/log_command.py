@@ -57,6 +57,7 @@ class LoggedChange:
         flag("--stat", "list the files of each change"),
         flag("--patch", "show the diff of each change"),
     ),
+    is_paged=True,
     example="surehold log src --agent claude --since 2h --stat",
 )
 def log_command(context: CommandContext, args: argparse.Namespace) -> None:

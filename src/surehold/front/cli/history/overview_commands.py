@@ -85,6 +85,7 @@ def _last_changes(workspace: "Workspace") -> "list[Entry]":
     "List sessions: who, when, how many turns, files and lines.",
     argument("--limit", "N", "how many to show (default: 20)", type=parse_positive, default=20),
     flag("--all", "show all of them"),
+    is_paged=True,
     example="surehold sessions",
 )
 def sessions_command(context: CommandContext, args: argparse.Namespace) -> None:
@@ -121,6 +122,7 @@ def sessions_command(context: CommandContext, args: argparse.Namespace) -> None:
     "blame",
     "Show which change, agent and reason each line of a file is from.",
     FILE_ARGUMENT,
+    is_paged=True,
     example="surehold blame src/app.py",
 )
 def blame_command(context: CommandContext, args: argparse.Namespace) -> None:

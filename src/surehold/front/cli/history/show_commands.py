@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     "show",
     "Show one change: who, when, why, and its diff.",
     argument("change", "CHANGE", "a change id, or at least 4 characters of its beginning or end"),
+    is_paged=True,
     example="surehold show 7k2m9qxr",
 )
 def show_command(context: CommandContext, args: argparse.Namespace) -> None:
@@ -104,6 +105,7 @@ def _outcome_text(context: CommandContext, view: "ChangeView") -> str:
     *SELECTOR_OPTIONS,
     flag("--stat", "list the files only"),
     note="Without arguments: the newest change. With selectors: everything that they name, as one difference.",
+    is_paged=True,
     example="surehold diff --session last\n  surehold diff src/app.py",
 )
 def diff_command(context: CommandContext, args: argparse.Namespace) -> None:
