@@ -1,4 +1,4 @@
-"""Works one proposal out in memory: steps 3 to 6 of a write. Nothing here changes a file."""
+"""Works one proposal out in memory: steps 4 to 6 of a write. Nothing here changes a file."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
