@@ -1,53 +1,22 @@
 """`surehold run` as a command: what it passes on, what it reports, and what becomes of it when processes are killed."""
 
 import fcntl
-import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from capture.desk import RunDesk
 from capture.fingerprint import take_fingerprint
 from spec.marks import requirement
-from surehold import Settings, open_workspace
+from surehold import open_workspace
 from surehold.capture.filter import can_listen
 from surehold.errors import InvalidArgument
 
 pytestmark = pytest.mark.skipif(bool(can_listen()), reason="calls cannot be captured here")
-
-
-class RunDesk:
-    """A workspace, and `surehold run` in it."""
-
-    def __init__(self, base: Path) -> None:
-        self.root, self.state, self.report = base / "root", base / "state", base / "report.json"
-        self.root.mkdir()
-        (self.root / "a.txt").write_text("one\n")
-        (self.root / "sub").mkdir()
-        (self.root / "sub/b.txt").write_text("two\n")
-
-    def words(self, *options: str) -> list[str]:
-        where = ["--root", str(self.root), "--state-dir", str(self.state), "--report", str(self.report)]
-        return [sys.executable, "-m", "surehold", "run", *where, *options, "--"]
-
-    def run(self, script: str, *options: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-        command = [*self.words(*options), "bash", "-c", script]
-        return subprocess.run(command, cwd=self.root, input=stdin, capture_output=True, check=False)
-
-    def read_report(self) -> dict[str, Any]:
-        return json.loads(self.report.read_text())
-
-    def settings(self) -> Settings:
-        return Settings(state_dir=self.state)
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> RunDesk:
-    return RunDesk(tmp_path)
 
 
 @requirement("run:streams:unchanged")

@@ -8,9 +8,10 @@ import pytest
 
 from capture.fingerprint import take_fingerprint
 from spec.marks import requirement
-from surehold import Settings, Workspace, open_workspace
+from surehold import Settings, open_workspace
 from surehold.capture.filter import can_listen
 from surehold.errors import StateUnavailable
+from surehold.library.workspace import AgentWorkspace
 from surehold.stores.base import Entry
 from surehold.stores.sqlite.store import SqliteStore
 
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.skipif(bool(can_listen()), reason="calls cannot be capt
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
+def workspace(tmp_path: Path) -> Iterator[AgentWorkspace]:
     root = tmp_path / "root"
     (root / "sub").mkdir(parents=True)
     (root / "a.txt").write_text("one\n")
@@ -27,7 +28,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
         yield opened
 
 
-def change_everything(workspace: Workspace) -> str:
+def change_everything(workspace: AgentWorkspace) -> str:
     done = workspace.run(["sh", "-c", "echo x >> a.txt; rm -r sub; mkdir new; ln -s a.txt new/link"])
     assert done.change_id
     return done.change_id
@@ -35,7 +36,7 @@ def change_everything(workspace: Workspace) -> str:
 
 @requirement("engine:recover:again", "run:undo:exact")
 def test_an_undo_that_cannot_be_recorded_is_taken_back_and_holds_nothing(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: AgentWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = take_fingerprint(tmp_path / "root")
     change = change_everything(workspace)
@@ -44,9 +45,10 @@ def test_an_undo_that_cannot_be_recorded_is_taken_back_and_holds_nothing(
     def fail(*_: object) -> NoReturn:
         raise StateUnavailable("The disk with the history is full.", reason="disk_full")
 
-    with monkeypatch.context() as patch, pytest.raises(StateUnavailable, match="is full"):
+    with monkeypatch.context() as patch:
         patch.setattr(SqliteStore, "finish", fail)
-        workspace.history.undo(change)
+        with pytest.raises(StateUnavailable, match="is full"):
+            workspace.history.undo(change)
 
     assert take_fingerprint(tmp_path / "root") == after
     workspace.history.undo(change)  # its paths are free
@@ -55,7 +57,7 @@ def test_an_undo_that_cannot_be_recorded_is_taken_back_and_holds_nothing(
 
 @requirement("engine:recover:again")
 def test_an_undo_that_was_recorded_although_the_store_failed_afterwards_stays(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: AgentWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, finish = take_fingerprint(tmp_path / "root"), SqliteStore.finish
     change = change_everything(workspace)
@@ -73,13 +75,16 @@ def test_an_undo_that_was_recorded_although_the_store_failed_afterwards_stays(
 
 @requirement("engine:recover:again")
 def test_an_undo_whose_lease_was_lost_changes_nothing(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: AgentWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change = change_everything(workspace)
     after = take_fingerprint(tmp_path / "root")
 
-    with monkeypatch.context() as patch, pytest.raises(StateUnavailable, match="another process settled it"):
-        patch.setattr(SqliteStore, "renew", lambda *_, **__: False)
+    def refuse(*_: object, **__: object) -> bool:
+        return False
+
+    monkeypatch.setattr(SqliteStore, "renew", refuse)
+    with pytest.raises(StateUnavailable, match="another process settled it"):
         workspace.history.undo(change)
 
     assert take_fingerprint(tmp_path / "root") == after

@@ -54,16 +54,28 @@ class Settlement:
     """What a command changed."""
 
     changes: list[Change] = field(default_factory=list[Change])
-    created: int = 0
-    changed: int = 0
-    deleted: int = 0
-    moved: int = 0
     not_kept: list[UnkeptPath] = field(default_factory=list[UnkeptPath])
+
+    def count_paths(self) -> dict[str, int]:
+        """Return how many paths were created, changed, deleted and moved; times of a directory alone do not count."""
+        counts: dict[str, int] = dict.fromkeys(("created", "changed", "deleted", "moved"), 0)
+        for change in self.changes:
+            if name := _name_effect(change):
+                counts[name] += 1
+        return counts
 
     @property
     def complete(self) -> bool:
         """Whether taking the changes back gives exactly what was there before."""
         return not self.not_kept
+
+
+def _name_effect(change: Change) -> str:
+    if change.to_path:
+        return "moved"
+    if change.before is None or change.after is None:
+        return "created" if change.before is None else "deleted"
+    return "" if differs_in_times_only(change.before, change.after) else "changed"
 
 
 def settle_run(
@@ -167,7 +179,6 @@ class _Settler:
             self._store_now(entry, after, base=before.sha256)
         change = Change(path=self._key_of(source), to_path=self._key_of(to), before=before, after=after)
         self._result.changes.append(self._diffs.add_diff(change, data, entry))
-        self._result.moved += 1
 
     # One path.
 
@@ -196,7 +207,6 @@ class _Settler:
             self._keep_blob(Blob(data=entry.target, sha256=after.sha256))
         change = Change(path=self._key_of(path), before=None, after=after)
         self._result.changes.append(self._diffs.add_diff(change, None, entry))
-        self._result.created += 1
 
     def _record_deleted(self, path: bytes, occupant: Occupant) -> None:
         if kind_of(occupant.facts) is None:
@@ -209,7 +219,6 @@ class _Settler:
             self._store(data, before.sha256)
         change = Change(path=self._key_of(path), before=before, after=None)
         self._result.changes.append(self._diffs.add_diff(change, data, None))
-        self._result.deleted += 1
 
     def _record_changed(self, path: bytes, occupant: Occupant, entry: PresentEntry, directories: list[Change]) -> None:
         if kind_of(occupant.facts) is None or kind_of(entry.facts) is None:
@@ -232,7 +241,6 @@ class _Settler:
                 self._store(data, before.sha256)
             self._store_now(entry, after, base=before.sha256 if before.kind == "file" else "")
         self._result.changes.append(self._diffs.add_diff(change, data, entry))
-        self._result.changed += 1
 
     def _is_untouched(self, occupant: Occupant, entry: PresentEntry) -> bool:
         """Tell by the facts alone that nothing happened: the kernel sets `ctime`, no program can."""

@@ -188,10 +188,7 @@ class _CommandBook:
         answer: dict[str, Any] = {
             "change_id": self.change_id if settled.changes or running else None,
             "exit_code": exit_code,
-            "created": settled.created,
-            "changed": settled.changed,
-            "deleted": settled.deleted,
-            "moved": settled.moved,
+            **settled.count_paths(),
             "complete": settled.complete,
             "not_kept": [{"path": one.key, "why": one.why} for one in settled.not_kept],
             "running": list(running),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surehold.capture.keeper import CoveredPaths, Keeper
-from surehold.capture.settle import Settlement, settle_run
+from surehold.capture.settle import Settlement, UnkeptPath, settle_run
 from surehold.capture.stash import make_stash, open_stash
 from surehold.disk.base import Disk
 from surehold.errors import StateUnavailable
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _BATCH_BYTES = 8 << 20
 _UNKNOWN_EXIT_CODE = -1
+_CHANGED_BETWEEN = "it was also changed by an edit while the command ran; what the command did to it before that edit is not in this change"
 
 
 @dataclass(slots=True)
@@ -105,7 +106,8 @@ class RunRecorder:
         """Say what changed so far; nothing is recorded."""
         if self._keeper is None:
             return Settlement()
-        return settle_run(self._keeper, key_of=key_maker(self._roots), keep_blob=lambda _: None, limit=self._limit)
+        settled = settle_run(self._keeper, key_of=key_maker(self._roots), keep_blob=lambda _: None, limit=self._limit)
+        return _follow_ledger(self._store, settled, self._began)
 
     def finish(self, exit_code: int) -> Settlement:
         """Record what changed; a run that changed nothing leaves no trace."""
@@ -131,7 +133,7 @@ def record_run(
     batch = _BlobBatch(store)
     settled = settle_run(keeper, key_of=key_maker(roots), keep_blob=batch.add, limit=limit)
     batch.flush()
-    settled.changes = _after_ledger(store, settled.changes, began)
+    settled = _follow_ledger(store, settled, began)
     if settled.changes:
         entries = store.finish_run(change_id, call, settled.changes)
     else:
@@ -141,29 +143,37 @@ def record_run(
     return settled, entries
 
 
-def _after_ledger(store: Store, changes: Sequence[Change], began: str) -> list[Change]:
-    """Let the changes follow those that the ledger got while the command ran: they were made in between."""
-    since, found = normalize_timestamp(began), list[Change]()
-    records = store.look([path for change in changes for path, _, _ in change.transitions()]).records
-    for change in changes:
-        heads = {path: records[path].head for path, _, _ in change.transitions()}
-        if not any(head and head.timestamp >= since for head in heads.values()):
-            found.append(change)
+def _follow_ledger(store: Store, settled: Settlement, began: str) -> Settlement:
+    """Let the changes follow those that the ledger got while the command ran: they were made in between.
+
+    What the command did to a path before such a change is not known apart from it, and is named.
+    """
+    since, result = normalize_timestamp(began), Settlement(not_kept=[*settled.not_kept])
+    paths = [path for change in settled.changes for path, _, _ in change.transitions()]
+    records = store.look(paths).records
+    between = {path: head.version for path in paths if (head := records[path].head) and head.timestamp >= since}
+    for change in settled.changes:
+        if all(path not in between or _is_same(between[path], before) for path, before, _ in change.transitions()):
+            result.changes.append(change)  # all of it came after
             continue
         for path, before, after in change.transitions():
-            head = heads[path]
-            version = head.version if head and head.timestamp >= since else before
-            if version is before or not _has_same_bytes(version, after):
-                found.append(Change(path=path, before=version, after=after, diff_truncated=True))
-    return found
+            version = between.get(path, before)
+            if not _is_same(version, before):
+                result.not_kept.append(UnkeptPath(key=path, why=_CHANGED_BETWEEN))
+            if not _is_same(version, after):
+                result.changes.append(Change(path=path, before=version, after=after, diff_truncated=True))
+    if not any(result.count_paths().values()):
+        result.changes.clear()
+    return result
 
 
-def _has_same_bytes(one: Version | None, other: Version | None) -> bool:
-    return _bytes_and_mode(one) == _bytes_and_mode(other)
-
-
-def _bytes_and_mode(version: Version | None) -> object:
-    return version and (version.kind, version.sha256, version.mode)
+def _is_same(one: Version | None, other: Version | None) -> bool:
+    """Compare all but the time: that of a file which an edit leaves is not known when the edit is recorded."""
+    if one is None or other is None:
+        return one is other
+    if (one.kind, one.sha256) != (other.kind, other.sha256):
+        return False
+    return one.meta is None or other.meta is None or replace(one.meta, mtime_ns=0) == replace(other.meta, mtime_ns=0)
 
 
 def recover_run(intent: Intent, *, store: Store, disk: Disk, runs: Path, limit: int) -> tuple[str, ...] | None:
