@@ -7,46 +7,43 @@ caller ── supervisor ── command      The caller is what was started, and
 """
 
 import ctypes
+import errno
 import json
 import math
 import os
 import select
 import signal
 import socket
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import IO, Any, NoReturn, Protocol, cast
+from typing import IO, NoReturn, Protocol
 
+from surehold.capture.caller import (
+    NOT_EXECUTABLE,
+    NOT_FOUND,
+    SIGNALLED,
+    SUPERVISOR_DIED,
+    CommandLine,
+    Message,
+    RunCaller,
+    RunEnding,
+    give_back_signals,
+    send_message,
+)
 from surehold.capture.filter import install_filter, receive_descriptor
+from surehold.capture.joined import JOINED_VARIABLE, spell_run
 from surehold.capture.keeper import Keeper
 from surehold.capture.landlock import confine_writes
 from surehold.capture.notices import Listener
 from surehold.capture.supervisor import DeletionGuard, Supervisor
 
 _PR_SET_CHILD_SUBREAPER = 36
-_NOT_FOUND, _NOT_EXECUTABLE, SUPERVISOR_DIED = 127, 126, 125
-_SIGNALLED = 128
+_WATCHED_ALREADY = (
+    "another program watches the calls of this process already, as another `surehold run` or a sandbox does"
+)
 _ACCESS_MODE = 3
 _MAX_POLL_SECONDS = 60.0
-_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM)
-_FROM_THE_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
-
-Message = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandLine:
-    """What to run, and how."""
-
-    argv: tuple[str, ...]
-    environment: Mapping[str, str]
-    wait: float = 2.0
-    """Seconds in which what the command left running is waited for."""
-    writable: tuple[str, ...] | None = None
-    """The only directories below which it may write; None for no such limit."""
 
 
 class RunBook(Protocol):
@@ -69,33 +66,24 @@ class RunBook(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class RunEnding:
-    """How a run ended, as its caller hears of it."""
-
-    exit_code: int = SUPERVISOR_DIED
-    report: Message | None = None
-    refused: str = ""
-    """Why it could not begin; nothing was run."""
-    problem: str = ""
-    """Why the command could not be executed."""
-    events: list[str] = field(default_factory=list[str])
-
-
 def run_captured(
     command: CommandLine, make_book: Callable[[], RunBook], answer: Callable[[Message], bool]
 ) -> RunEnding:
     """Run a command, and return when it has ended and what it did is recorded."""
     ours, theirs = socket.socketpair()
-    caller = _RunCaller(ours, answer)
+    caller = RunCaller(answer)
     before = caller.take_signals()
-    if os.fork() == 0:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    supervisor = os.fork()
+    if supervisor == 0:
+        give_back_signals(before)
         ours.close()
         _leave(lambda: _RunSupervisor(command, make_book, theirs).run())
     theirs.close()
-    return caller.wait_for_ending(before)
+    try:
+        return caller.wait_for_ending(ours, supervisor)
+    finally:
+        give_back_signals(before)
+        ours.close()
 
 
 def _leave(work: Callable[[], None]) -> NoReturn:
@@ -111,80 +99,6 @@ def _leave(work: Callable[[], None]) -> NoReturn:
     os._exit(0)
 
 
-class _RunCaller:
-    """The process that was started: it passes signals on, asks the person, and waits."""
-
-    def __init__(self, connection: socket.socket, answer: Callable[[Message], bool]) -> None:
-        self._connection, self._answer = connection, answer
-        self._lines = connection.makefile("rb")
-        self._command = 0
-        self._early = list[int]()
-
-    def take_signals(self) -> Mapping[signal.Signals, Any]:
-        """Take signals over, before there is anything that they could hit alone; return who had them."""
-        before = {number: signal.signal(number, self._pass_on) for number in (*_FORWARDED, *_FROM_THE_TERMINAL)}
-        before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
-        before[signal.SIGCONT] = signal.signal(signal.SIGCONT, self._pass_on)
-        return before
-
-    def wait_for_ending(self, before: Mapping[signal.Signals, Any]) -> RunEnding:
-        ending = RunEnding()
-        try:
-            for line in self._lines:
-                message = cast("Message", json.loads(line))
-                if self._handle(message, ending):
-                    break
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-            self._lines.close()
-            self._connection.close()
-        return ending
-
-    def _handle(self, message: Message, ending: RunEnding) -> bool:
-        if "pid" in message:
-            self._command = int(message["pid"])
-            for number in self._early:
-                self._pass_on(number, None)
-        elif "stopped" in message:
-            os.kill(os.getpid(), signal.SIGSTOP)  # so that the shell sees its job stopped
-        elif "ask" in message:
-            _send(self._connection, {"answer": self._answer(message["ask"])})
-        elif "refused" in message:
-            ending.refused = str(message["refused"])
-            return True
-        elif "failed" in message:
-            ending.problem = str(message["failed"])
-            return True
-        elif "done" in message:
-            ending.exit_code, ending.report = int(message["exit_code"]), message["done"]
-            ending.problem = str(message.get("problem", ""))
-            return True
-        return False
-
-    def _pass_on(self, number: int, _: object) -> None:
-        if not self._command:
-            self._early.append(number)
-            return
-        if number in _FROM_THE_TERMINAL and _is_in_foreground():
-            return  # the terminal sent it to the whole group
-        with suppress(OSError):
-            os.kill(self._command, number)
-
-
-def _is_in_foreground() -> bool:
-    try:
-        fd = os.open("/dev/tty", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        return os.tcgetpgrp(fd) == os.getpgrp()
-    except OSError:
-        return False
-    finally:
-        os.close(fd)
-
-
 class _RunSupervisor:
     """The process that hears of the calls and records what they did."""
 
@@ -194,6 +108,8 @@ class _RunSupervisor:
         self._pid = 0
         self._exit_code: int | None = None
         self._problem = ""
+        self._hurried = False
+        """A person does not want to wait for what was left running."""
         self._told = False
         """The caller has its answer, and what still runs is recorded without it."""
 
@@ -238,6 +154,7 @@ class _RunSupervisor:
         """Answer calls until the last process of the tree has ended."""
         wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, _ignore_signal)
+        signal.signal(signal.SIGINT, self._hurry)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         poll = select.poll()
         for fd in (listener, wake_read, command.fileno()):
@@ -247,6 +164,8 @@ class _RunSupervisor:
         while True:
             if self._exit_code is not None and deadline == math.inf:
                 deadline = time.monotonic() + self._line.wait
+                self._tell({"ended": self._exit_code})
+            deadline = 0.0 if self._hurried and self._exit_code is not None else deadline
             left = deadline - time.monotonic()
             if self._exit_code is not None and left <= 0 and not self._told:
                 self._conclude(supervisor, book, running=_names_below(os.getpid()))
@@ -272,6 +191,9 @@ class _RunSupervisor:
             self._told = True
             self._tell({"done": report, "exit_code": code, "problem": self._problem})
 
+    def _hurry(self, _: int, __: object) -> None:
+        self._hurried = True
+
     def _hear_command(self, command: socket.socket) -> bool:
         """Read why the command could not be executed; tell whether there is nothing more to hear."""
         said = b""
@@ -293,7 +215,7 @@ class _RunSupervisor:
         if os.WIFSTOPPED(status):
             self._tell({"stopped": os.WSTOPSIG(status)})
         elif os.WIFSIGNALED(status):
-            self._exit_code = _SIGNALLED + os.WTERMSIG(status)
+            self._exit_code = SIGNALLED + os.WTERMSIG(status)
         else:
             self._exit_code = os.WEXITSTATUS(status)
 
@@ -305,7 +227,7 @@ class _RunSupervisor:
         return bool(line) and bool(json.loads(line).get("answer"))
 
     def _tell(self, message: Message) -> bool:
-        return _send(self._caller, message)
+        return send_message(self._caller, message)
 
     def _let_go_of_streams(self, needed: set[int]) -> None:
         """Hold nothing open that the command may want to see closed."""
@@ -323,17 +245,9 @@ def _ignore_signal(_: int, __: object) -> None:
     """Do nothing: the signal wakes the loop, which is all that it is for."""
 
 
-def _send(connection: socket.socket, message: Message) -> bool:
-    try:
-        connection.sendall(json.dumps(message).encode("ascii") + b"\n")
-    except OSError:
-        return False
-    return True
-
-
 def _become_command(line: CommandLine, supervisor: socket.socket) -> NoReturn:
     """Put this process under the filter, and make it the command."""
-    code = _NOT_EXECUTABLE
+    code = NOT_EXECUTABLE
     try:
         for name in ("SIGPIPE", "SIGXFZ", "SIGXFSZ"):  # Python ignores them, programs do not expect that
             if hasattr(signal, name):
@@ -343,19 +257,21 @@ def _become_command(line: CommandLine, supervisor: socket.socket) -> NoReturn:
                 confine_writes(line.writable)
             install_filter(supervisor)
         except OSError as error:
-            supervisor.sendall(b"x" + os.strerror(error.errno or 0).encode())
-            os._exit(_NOT_EXECUTABLE)
+            why = _WATCHED_ALREADY if error.errno == errno.EBUSY else os.strerror(error.errno or 0)
+            supervisor.sendall(b"x" + why.encode())
+            os._exit(NOT_EXECUTABLE)
         if supervisor.recv(1) != b"g":
             os._exit(SUPERVISOR_DIED)
         try:
-            os.execvpe(line.argv[0], line.argv, line.environment)  # noqa: S606 - that is the purpose
+            joined = {JOINED_VARIABLE: spell_run(line.run_id, os.getppid(), line.root)}
+            os.execvpe(line.argv[0], line.argv, {**line.environment, **joined})  # noqa: S606 - that is the purpose
         except FileNotFoundError:
-            code = _NOT_FOUND
+            code = NOT_FOUND
             supervisor.sendall(f"{line.argv[0]}: not found".encode("utf-8", "replace"))
         except OSError as error:
             supervisor.sendall(f"{line.argv[0]}: {error.strerror}".encode("utf-8", "replace"))
     except BaseException:  # noqa: BLE001 - nothing of Python may go on in here
-        os._exit(_NOT_EXECUTABLE)
+        os._exit(NOT_EXECUTABLE)
     os._exit(code)
 
 
@@ -374,11 +290,3 @@ def _names_below(pid: int) -> list[str]:
                 found.append(f"{name.read().strip()} ({child})")
         pending += children
     return found
-
-
-def run_joined(argv: Sequence[str]) -> NoReturn:
-    """Become the command: this process is part of a run already, which records what it does."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    os.execvp(argv[0], list(argv))  # noqa: S606 - that is the purpose

@@ -25,10 +25,11 @@ class RunReceipt:
     stderr: bytes
     change_id: str
     """Empty when nothing changed."""
-    created: int
-    changed: int
-    deleted: int
-    moved: int
+    created: int | None
+    changed: int | None
+    deleted: int | None
+    moved: int | None
+    """How many paths; None inside another run, which counts them with its own."""
     complete: bool
     """Whether an undo gives exactly what was there before."""
     not_kept: tuple[dict[str, str], ...]

@@ -1,29 +1,40 @@
 """`surehold run`: runs any command, unchanged, and records what it does to the files of the workspace."""
 
 import argparse
+import errno
 import os
-import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from surehold.capture.joined import find_open_run
 from surehold.errors import InvalidArgument, PermissionDenied
-from surehold.front.cli.command import Argument, CommandContext, argument, as_path, command, flag, parse_positive
+from surehold.front.cli.command import (
+    Argument,
+    CommandContext,
+    UsageError,
+    argument,
+    as_path,
+    command,
+    flag,
+    parse_positive,
+)
+from surehold.front.cli.run_guard import RemovalGuard, ask_at_terminal, has_terminal
 from surehold.front.shared.person import person_name
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
+    from surehold.capture.caller import CommandLine, RunEnding
+    from surehold.capture.joined import OpenRun
     from surehold.capture.keeper import Keeper
-    from surehold.capture.runner import RunEnding
     from surehold.capture.supervisor import DeletionGuard
     from surehold.workspace.runs.recorder import RunRecorder
 
-_JOINED = "SUREHOLD_RUN"
-"""Names the run that a process is part of: the id of its change, and the root."""
 _DEFAULT_WAIT_SECONDS = 2.0
 _DEFAULT_GUARD = 100
 _WRITABLE = ("/tmp", "/var/tmp", "/dev", "/proc/self")  # noqa: S108 - where a confined command may write besides
-_SHOWN_PATHS = 20
+_SHOWN_UNKEPT = 20
 
 
 def _parse_seconds(text: str) -> float:
@@ -42,6 +53,7 @@ def _parse_seconds(text: str) -> float:
     argument("--session", "S", "the session that the change belongs to"),
     argument("--turn", "T", "the turn of that session"),
     argument("--agent", "A", "who runs it (default: you)"),
+    argument("--call", "ID", "the tool call of the host that it belongs to"),
     argument("--reason", "TEXT", "why, for the history"),
     argument("--report", "FILE", "write what changed to this file, as JSON"),
     argument(
@@ -67,25 +79,22 @@ def _parse_seconds(text: str) -> float:
 def run_command(context: CommandContext, args: argparse.Namespace) -> int:
     argv: list[str] = args.argv[1:] if args.argv[:1] == ["--"] else args.argv
     if not argv:
-        message, action = "No command was given.", "Write it after two dashes: surehold run -- make format"
-        raise InvalidArgument(message, reason="no_command", action=action)
+        raise UsageError("No command was given.", hint="Write it after two dashes: surehold run -- make format")
     context.check_root()
     root = os.path.realpath(context.root)
     report = os.path.abspath(args.report) if args.report else ""  # noqa: PTH100 - as it is spelled
-    if (outer := joined_run()) is not None:
-        return _run_joined(argv, root, report, *outer)
+    _check_report(report)
+    if args.confine:
+        _check_confinement()
+    book = _CommandBook(context=context, args=args, argv=tuple(argv), root=root, report=report)
+    if (outer := find_open_run()) is not None:
+        return _tell_ending(context, _run_joined(book, outer))
     from surehold.capture.filter import can_listen
 
     if why := can_listen():
-        if args.best_effort:
-            return _run_compared(context, args, argv, root=root, report=report, why=why)
-        raise _impossible(why)
-    try:
-        return _run_captured(context, args, argv, root, report)
-    except PermissionDenied as refused:
-        if not args.best_effort or refused.reason != "capture_impossible":
-            raise
-        return _run_compared(context, args, argv, root=root, report=report, why=refused.message)
+        return _tell_ending(context, _run_compared(book, why))
+    ending = _run_captured(book)
+    return _tell_ending(context, _run_compared(book, ending.refused) if ending.refused else ending)
 
 
 def _impossible(why: str) -> PermissionDenied:
@@ -96,42 +105,74 @@ def _impossible(why: str) -> PermissionDenied:
     )
 
 
-def _run_captured(
-    context: CommandContext, args: argparse.Namespace, argv: Sequence[str], root: str, report: str
-) -> int:
-    from surehold.capture.runner import CommandLine, run_captured
-    from surehold.workspace.settings import new_id
+def _check_report(path: str) -> None:
+    """Refuse before anything runs when the report could not be written."""
+    try:
+        if path:
+            _replace_file(path, None)
+    except OSError as error:
+        raise InvalidArgument(
+            f"The report cannot be written to `{path}`: {error.strerror}.",
+            path=path,
+            reason="unwritable_report",
+            action="Nothing was run. Name a file in a directory that exists and can be written to.",
+        ) from None
 
-    change_id = new_id()
-    environment = {**os.environ, _JOINED: f"{change_id} {root}"}
-    writable = (root, *_WRITABLE, os.environ.get("TMPDIR", "/tmp")) if args.confine else None  # noqa: S108 - as named
-    line = CommandLine(argv=tuple(argv), environment=environment, wait=args.wait, writable=writable)
-    if not args.guard and _has_terminal():  # asked here: the supervisor has no terminal
-        args.guard = _DEFAULT_GUARD
-    book = _CommandBook(context=context, args=args, argv=tuple(argv), root=root, change_id=change_id, report=report)
-    context.out.flush()
-    context.err.flush()
-    ending = run_captured(line, lambda: book, _ask_at_terminal)
-    return _tell_ending(context, ending)
+
+def _check_confinement() -> None:
+    from surehold.capture.landlock import landlock_version
+
+    if not landlock_version():
+        raise PermissionDenied(
+            "A command cannot be confined here: the kernel has no Landlock.",
+            reason="confine_impossible",
+            action="Nothing was run. Run it without --confine.",
+        )
+
+
+def _refuse_guard(book: "_CommandBook", why: str) -> None:
+    if book.args.guard:
+        raise InvalidArgument(f"--guard has no effect here: {why}.", reason="guard_impossible", action="Leave it out.")
+
+
+def _run_captured(book: "_CommandBook") -> "RunEnding":
+    from surehold.capture.runner import run_captured
+
+    if not book.args.guard and has_terminal():  # asked here: the supervisor has no terminal
+        book.args.guard = _DEFAULT_GUARD
+    book.context.out.flush()
+    book.context.err.flush()
+    return run_captured(book.command_line(), lambda: book, ask_at_terminal)
 
 
 def _tell_ending(context: CommandContext, ending: "RunEnding") -> int:
-    if ending.refused:
-        raise _impossible(ending.refused)
     err = context.err
     if ending.problem:
         err.print_line(f"surehold: {escape_text(ending.problem)}")
-    if ending.report is None:
+    report = ending.report
+    if problem := report.pop("problem", "") if report else "":
+        err.print_line(f"surehold: {escape_text(problem)}")
+    if report is None:
         err.print_line(
             "surehold: the supervisor ended before the command did. What was kept is recorded by: surehold recover"
         )
-    elif not ending.report["complete"]:
+    elif not report["complete"] and not report.get("joined"):
         err.print_line("surehold: what the command did was not captured completely:")
-        for one in ending.report["not_kept"][:20]:
+        for one in report["not_kept"][:_SHOWN_UNKEPT]:
             where = f"{escape_text(one['path'])}: " if one["path"] else ""
             err.print_line(f"  {where}{escape_text(one['why'])}")
+        if len(report["not_kept"]) > _SHOWN_UNKEPT:
+            err.print_line(f"  … {len(report['not_kept']) - _SHOWN_UNKEPT} more")
     err.flush()
+    if context.json and report is not None:
+        context.out.print_json(report)
     return ending.exit_code
+
+
+def _new_id() -> str:
+    from surehold.workspace.settings import new_id
+
+    return new_id()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -142,10 +183,23 @@ class _CommandBook:
     args: argparse.Namespace
     argv: tuple[str, ...]
     root: str
-    change_id: str
     report: str
+    change_id: str = field(default_factory=_new_id)
     _recorder: "RunRecorder | None" = None
     _covers: Callable[[bytes], bool] | None = None
+
+    def command_line(self) -> "CommandLine":
+        from surehold.capture.caller import CommandLine
+
+        temporary = os.environ.get("TMPDIR", "/tmp")  # noqa: S108 - as named
+        return CommandLine(
+            argv=self.argv,
+            environment=dict(os.environ),
+            run_id=self.change_id,
+            root=self.root,
+            wait=self.args.wait,
+            writable=(self.root, *_WRITABLE, temporary) if self.args.confine else None,
+        )
 
     def covers(self, path: bytes) -> bool:
         if self._covers is None:
@@ -168,6 +222,7 @@ class _CommandBook:
             agent=self.args.agent or person_name(),
             session=self.args.session,
             turn=self.args.turn,
+            call_id=self.args.call,
             reason=self.args.reason,
             argv=self.argv,
         )
@@ -176,7 +231,7 @@ class _CommandBook:
 
     def make_guard(self, ask: Callable[[dict[str, Any]], bool]) -> "DeletionGuard | None":
         limit = self.args.guard
-        return _RemovalGuard(limit=limit, root=os.fsencode(self.root), ask=ask) if limit else None
+        return RemovalGuard(limit=limit, root=os.fsencode(self.root), ask=ask) if limit else None
 
     def conclude(self, exit_code: int, notes: Sequence[tuple[bytes, str]], running: Sequence[str]) -> dict[str, Any]:
         from surehold.capture.settle import Settlement, UnkeptPath
@@ -193,133 +248,62 @@ class _CommandBook:
             "not_kept": [{"path": one.key, "why": one.why} for one in settled.not_kept],
             "running": list(running),
         }
-        if self.report:
-            _write_report(self.report, answer)
+        self.write_report(answer)
         return answer
 
-
-@dataclass(slots=True, kw_only=True)
-class _RemovalGuard:
-    """Asks a person before very much is removed; the whole process tree waits for the answer."""
-
-    limit: int
-    root: bytes
-    ask: Callable[[dict[str, Any]], bool]
-    _removed: list[str] = field(default_factory=list[str])
-    _removals_allowed: bool | None = None
-    _protected_allowed: bool | None = None
-
-    def allows_removal(self, path: bytes, keeper: "Keeper") -> bool:
-        """Count what was there before the command; what it made itself may go."""
-        if keeper.touch(path) is None:
-            return True
-        self._removed.append(os.fsdecode(path.removeprefix(self.root + b"/")))
-        if len(self._removed) < self.limit:
-            return True
-        if self._removals_allowed is None:
-            shown = self._removed[-_SHOWN_PATHS:]
-            self._removals_allowed = self.ask({"removes": len(self._removed), "paths": shown})
-        return self._removals_allowed
-
-    def allows_change(self, path: bytes, keeper: "Keeper") -> bool:  # noqa: ARG002 - the same for every guard
-        """Ask once before the first change of a file that configures another program."""
-        name = os.fsdecode(path.removeprefix(self.root + b"/"))
-        if not _is_protected(name):
-            return True
-        if self._protected_allowed is None:
-            self._protected_allowed = self.ask({"protected": name, "paths": [name]})
-        return self._protected_allowed
+    def write_report(self, answer: dict[str, Any]) -> None:
+        """Write the report where it was asked for; a failure is told, and changes nothing else."""
+        if self.report:
+            try:
+                _replace_file(self.report, answer)
+            except OSError as error:
+                answer["problem"] = f"the report could not be written to {self.report}: {error.strerror}"
 
 
-def _is_protected(name: str) -> bool:
-    from surehold.workspace.access.policy import Policy
-    from surehold.workspace.access.protected_names import PROTECTED
-
-    inside_git = "/.git/" in f"/{name}"
-    if inside_git and not name.endswith("/config") and "/hooks/" not in name:
-        return False  # git's own record of its work
-    return bool(Policy(protected=PROTECTED).rules_for(name, name, key=name).protected_by)
-
-
-def _has_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def _ask_at_terminal(question: dict[str, Any]) -> bool:
-    """Show what is about to go and ask; without a terminal the answer is no."""
-    try:
-        with open("/dev/tty", "r+b", buffering=0) as terminal:  # noqa: PTH123 - the terminal itself
-            what = (
-                f"change the protected file {question['protected']}"
-                if "protected" in question
-                else f"delete its file number {question['removes']}"
-            )
-            rows = [f"surehold: the command is about to {what}:", *(f"  {one}" for one in question["paths"])]
-            text = "\n".join(escape_text(row) for row in rows)
-            terminal.write(f"{text}\nLet it go on? y = yes, n = no: ".encode())
-            return terminal.readline().strip().lower().startswith(b"y")
-    except OSError:
-        return False
-
-
-def _run_joined(argv: Sequence[str], root: str, report: str, change_id: str, outer: str) -> int:
+def _run_joined(book: _CommandBook, outer: "OpenRun") -> "RunEnding":
     """Run a command inside of another run, which records what it does."""
-    if not f"{root}/".startswith(f"{outer}/"):
-        raise _impossible(f"this is part of a run in {outer}, and a process can be captured only once")
-    import subprocess
+    if not f"{book.root}/".startswith(f"{outer.root.rstrip('/')}/"):
+        raise _impossible(f"this is part of a run in {outer.root}, and a process can be captured only once")
+    _refuse_guard(book, "this is part of another run, whose guard counts")
+    from surehold.capture.caller import run_plainly
 
-    try:
-        code = subprocess.call(list(argv))  # noqa: S603 - that is the purpose
-    except FileNotFoundError:
-        sys.stderr.write(f"surehold: {argv[0]}: not found\n")
-        code = 127
-    except OSError as error:
-        sys.stderr.write(f"surehold: {argv[0]}: {error.strerror}\n")
-        code = 126
-    exit_code = 128 - code if code < 0 else code
-    if report:
-        counts = dict.fromkeys(("created", "changed", "deleted", "moved"), 0)
-        answer = {"change_id": change_id, "exit_code": exit_code, **counts, "complete": True}
-        _write_report(report, {**answer, "not_kept": [], "running": [], "joined": True})
-    return exit_code
+    ending = run_plainly(book.command_line())
+    why = f"it is part of the run {outer.change_id}, whose report has what it changed"
+    counts = dict.fromkeys(("created", "changed", "deleted", "moved"))  # not known apart from the rest
+    ending.report = {"change_id": outer.change_id, "exit_code": ending.exit_code, **counts, "complete": False}
+    ending.report |= {"not_kept": [{"path": "", "why": why}], "running": [], "joined": True}
+    book.write_report(ending.report)
+    return ending
 
 
-def _run_compared(
-    context: CommandContext, args: argparse.Namespace, argv: Sequence[str], *, root: str, report: str, why: str
-) -> int:
+def _run_compared(book: _CommandBook, why: str) -> "RunEnding":
     """Keep the whole tree before the command, and compare after it; that is never complete."""
-    import subprocess
+    if not book.args.best_effort:
+        raise _impossible(why)
+    _refuse_guard(book, "calls cannot be held up, since they cannot be captured")
+    from surehold.capture.caller import run_plainly
 
-    from surehold.workspace.settings import new_id
-
-    book = _CommandBook(context=context, args=args, argv=tuple(argv), root=root, change_id=new_id(), report=report)
     keeper = book.open_keeper()
     keeper.keep_tree()
-    try:
-        code = subprocess.call(list(argv))  # noqa: S603 - that is the purpose
-    except FileNotFoundError:
-        code = 127
+    ending = run_plainly(book.command_line())
     keeper.find_new()
-    exit_code = 128 - code if code < 0 else code
     keeper.add_note(b"", f"the tree was compared before and after, since it could not be captured: {why}")
-    book.conclude(exit_code, (), ())
-    return exit_code
+    ending.report = book.conclude(ending.exit_code, (), ())
+    return ending
 
 
-def _write_report(path: str, answer: dict[str, Any]) -> None:
+def _replace_file(path: str, answer: dict[str, Any] | None) -> None:
+    """Put a report at a path, all at once; with None only try whether that is possible."""
     import json
 
+    if os.path.isdir(path):  # noqa: PTH112 - strings all the way
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     temporary = f"{path}.{os.getpid()}.tmp"
-    with open(temporary, "w", encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 - strings all the way
-        file.write(json.dumps(answer) + "\n")
-    os.replace(temporary, path)  # noqa: PTH105
-
-
-def joined_run() -> tuple[str, str] | None:
-    """Return the change and the root of the run that this process is part of."""
-    change_id, _, root = os.environ.get(_JOINED, "").partition(" ")
-    if not (change_id and root):
-        return None
-    with open("/proc/self/status", encoding="ascii", errors="replace") as facts:  # noqa: PTH123
-        filtered = any(row.split()[1:] == ["2"] for row in facts if row.startswith("Seccomp:"))
-    return (change_id, root) if filtered else None  # else the name is left over from a run that has ended
+    try:
+        with open(temporary, "w", encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123
+            file.write(json.dumps(answer) + "\n")
+        if answer is not None:
+            os.replace(temporary, path)  # noqa: PTH105
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)  # noqa: PTH108

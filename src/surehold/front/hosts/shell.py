@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
+from surehold.capture.joined import find_open_run
 from surehold.front.hosts.hook import locate_root, locate_state
 from surehold.front.hosts.hook_notes import HookNotes
 from surehold.text.escape import escape_text
@@ -18,7 +19,6 @@ from surehold.text.escape import escape_text
 _SESSION_VARIABLES = ("SUREHOLD_SESSION", "CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID")
 _CALL_VARIABLES = ("SUREHOLD_CALL", "CODEX_TOOL_CALL_ID")
 _SHELLS = frozenset({"bash", "zsh", "sh", "dash", "ksh"})
-_RUN_VARIABLE = "SUREHOLD_RUN"
 _UNRECORDED = "_harness"
 """How Claude Code ends the name of who runs commands that are its own, such as hooks."""
 
@@ -45,12 +45,12 @@ class ShellCall:
     @property
     def is_recorded(self) -> bool:
         """Whether this is for us to record: not what the host runs for itself, nor what is part of a recorded run."""
-        return not os.environ.get("AI_AGENT", "").endswith(_UNRECORDED) and _RUN_VARIABLE not in os.environ
+        return not os.environ.get("AI_AGENT", "").endswith(_UNRECORDED) and find_open_run() is None
 
     def run_words(self) -> list[str]:
         """Return the arguments of `surehold` that record the script."""
         caller = identify_caller(os.environ, self.notes)
-        facts = {"--agent": caller.agent, "--session": caller.session, "--turn": caller.turn}
+        facts = {"--agent": caller.agent, "--session": caller.session, "--turn": caller.turn, "--call": caller.call_id}
         options = [f"{name}={value}" for name, value in facts.items() if value]
         return ["run", *options, f"--root={self.root}", "--", self.shell, "-c", self.script]
 

@@ -1,0 +1,180 @@
+"""The process that was started to run a command: it has the terminal, passes signals on, asks the person, and waits."""
+
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+
+from surehold.capture.landlock import confine_writes
+
+NOT_FOUND, NOT_EXECUTABLE, SUPERVISOR_DIED = 127, 126, 125
+SIGNALLED = 128
+_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM)
+_FROM_THE_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
+_ENDING = (*_FROM_THE_TERMINAL, signal.SIGTERM, signal.SIGHUP)
+
+Message = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandLine:
+    """What to run, and how."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    run_id: str
+    root: str
+    wait: float = 2.0
+    """Seconds in which what the command left running is waited for."""
+    writable: tuple[str, ...] | None = None
+    """The only directories below which it may write; None for no such limit."""
+
+
+@dataclass(slots=True)
+class RunEnding:
+    """How a run ended, as its caller hears of it."""
+
+    exit_code: int = SUPERVISOR_DIED
+    report: Message | None = None
+    refused: str = ""
+    """Why it could not begin; nothing was run."""
+    problem: str = ""
+    """Why the command could not be executed."""
+
+
+class RunCaller:
+    """The process that was started: it passes signals on, asks the person, and waits."""
+
+    def __init__(self, answer: Callable[[Message], bool]) -> None:
+        self._answer = answer
+        self._supervisor = self._command = 0
+        self._has_ended = False
+        """The command has; what it left running is waited for."""
+        self._early = list[int]()
+
+    def take_signals(self) -> Mapping[signal.Signals, Any]:
+        """Take signals over, before there is anything that they could hit alone; return who had them."""
+        before = {number: signal.signal(number, self._pass_on) for number in (*_FORWARDED, *_FROM_THE_TERMINAL)}
+        before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
+        before[signal.SIGCONT] = signal.signal(signal.SIGCONT, self._pass_on)
+        return before
+
+    def wait_for_ending(self, connection: socket.socket, supervisor: int) -> RunEnding:
+        ending, self._supervisor = RunEnding(), supervisor
+        with connection.makefile("rb") as lines:
+            for line in lines:
+                message = cast("Message", json.loads(line))
+                if "ask" in message:
+                    send_message(connection, {"answer": self._ask_person(message["ask"])})
+                elif self._handle(message, ending):
+                    break
+        return ending
+
+    def set_command(self, pid: int) -> None:
+        """Take the command to which signals are passed on, those that came before it too."""
+        self._command = pid
+        for number in self._early:
+            self._pass_on(number, None)
+
+    def _ask_person(self, question: Message) -> bool:
+        """Ask; to interrupt the question is to say no."""
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            return self._answer(question)
+        except KeyboardInterrupt:
+            self._pass_on(signal.SIGINT, None)
+            return False
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def _handle(self, message: Message, ending: RunEnding) -> bool:
+        if "pid" in message:
+            self.set_command(int(message["pid"]))
+        elif "ended" in message:
+            self._has_ended = True
+        elif "stopped" in message:
+            os.kill(os.getpid(), signal.SIGSTOP)  # so that the shell sees its job stopped
+        elif "refused" in message:
+            ending.refused = str(message["refused"])
+            return True
+        elif "failed" in message:
+            ending.problem = str(message["failed"])
+            return True
+        elif "done" in message:
+            ending.exit_code, ending.report = int(message["exit_code"]), message["done"]
+            ending.problem = str(message.get("problem", ""))
+            return True
+        return False
+
+    def _pass_on(self, number: int, _: object) -> None:
+        if not self._command:
+            self._early.append(number)
+            return
+        if not self._has_ended:
+            is_sent = number in _FROM_THE_TERMINAL and _is_in_foreground()  # the terminal sends to the whole group
+            try:
+                os.kill(self._command, 0 if is_sent else number)
+            except ProcessLookupError:
+                self._has_ended = True
+            except OSError:
+                return
+        if self._has_ended and self._supervisor and number in _ENDING:
+            with suppress(OSError):
+                os.kill(self._supervisor, signal.SIGINT)  # so that it waits no longer
+
+
+def give_back_signals(before: Mapping[signal.Signals, Any]) -> None:
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def _is_in_foreground() -> bool:
+    try:
+        fd = os.open("/dev/tty", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(fd) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+
+
+def send_message(connection: socket.socket, message: Message) -> bool:
+    try:
+        connection.sendall(json.dumps(message).encode("ascii") + b"\n")
+    except OSError:
+        return False
+    return True
+
+
+def run_plainly(line: CommandLine) -> RunEnding:
+    """Run a command without capture, and return how it ended; signals are passed on."""
+    import subprocess
+
+    ending = RunEnding()
+    caller = RunCaller(lambda _: False)
+    before = caller.take_signals()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        confine = partial(confine_writes, line.writable) if line.writable is not None else None
+        # The handlers of Python end with it, so that the command has the usual ones.
+        with subprocess.Popen(line.argv, env=dict(line.environment), preexec_fn=confine) as command:  # noqa: S603, PLW1509 - there is one thread
+            caller.set_command(command.pid)
+            code = command.wait()
+        ending.exit_code = SIGNALLED - code if code < 0 else code
+    except FileNotFoundError:
+        ending.exit_code, ending.problem = NOT_FOUND, f"{line.argv[0]}: not found"
+    except OSError as error:
+        ending.exit_code, ending.problem = NOT_EXECUTABLE, f"{line.argv[0]}: {error.strerror}"
+    finally:
+        give_back_signals(before)
+    return ending
