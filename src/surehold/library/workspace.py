@@ -5,6 +5,7 @@ The tools are imported by the first session, since most commands need none.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from surehold.errors import InvalidArgument, PermissionDenied
@@ -13,7 +14,13 @@ from surehold.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from surehold.library.session import AgentSession
     from surehold.workspace.access.permission import Approver
+    from surehold.workspace.history import ChangeView
+    from surehold.workspace.past.selectors import Selectors
+    from surehold.workspace.proposal import CallAuthor, Receipt
     from surehold.workspace.settings import Mode
+
+Moment = str | datetime
+"""A time as `2h`, `10:00`, `yesterday` or in ISO form; or as Python has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,3 +100,92 @@ class AgentWorkspace(Workspace):
         from surehold.library.session import AgentSession
 
         return AgentSession(self, id=id or self.new_id(), agent=agent, permission=self.permission(mode, approver))
+
+    def changes(
+        self,
+        *paths: str,
+        session: str = "",
+        agent: str = "",
+        turn: str = "",
+        since: Moment = "",
+        until: Moment = "",
+        limit: int | None = None,
+    ) -> "list[ChangeView]":
+        """Return the changes that the selectors name, newest first; without any, all of them."""
+        from itertools import groupby, islice
+
+        from surehold.workspace.history import ChangeView
+
+        words = _selectors(paths, session=session, agent=agent, turn=turn, since=since, until=until)
+        # As in the log: outside edits belong to no session and no agent.
+        outside = not any((session, agent, turn, since, until))
+        entries = self.history.iterate(self.history.select(words), outside=outside)
+        board = self.history.load_board()
+        found = list[ChangeView]()
+        for change_id, group in islice(groupby(entries, key=lambda entry: entry.change_id), limit):
+            rows = tuple(group)[::-1]
+            found.append(ChangeView(id=change_id, entries=rows, undone_by=board.undone_by(change_id, rows)))
+        return found
+
+    def undo(
+        self,
+        change: str = "",
+        *,
+        session: str = "",
+        agent: str = "",
+        turn: str = "",
+        since: Moment = "",
+        until: Moment = "",
+        paths: Sequence[str] = (),
+        partial: bool = False,
+        dry_run: bool = False,
+    ) -> "Receipt":
+        """Undo a change, or everything that the selectors name as one change; without any, the newest change."""
+        words = _selectors(paths, session=session, agent=agent, turn=turn, since=since, until=until)
+        _check_one_way(change, words)
+        if not words:
+            return self.history.undo(change, author=_author(), dry_run=dry_run)
+        return self.history.undo_selected(words, author=_author(), partial=partial, dry_run=dry_run)
+
+    def redo(
+        self,
+        change: str = "",
+        *,
+        session: str = "",
+        agent: str = "",
+        turn: str = "",
+        since: Moment = "",
+        until: Moment = "",
+        paths: Sequence[str] = (),
+        partial: bool = False,
+        dry_run: bool = False,
+    ) -> "Receipt":
+        """Redo what was undone: a change, everything that the selectors name, or what was undone last."""
+        words = _selectors(paths, session=session, agent=agent, turn=turn, since=since, until=until)
+        _check_one_way(change, words)
+        if not words:
+            return self.history.redo(change, author=_author(), dry_run=dry_run)
+        return self.history.redo_selected(words, author=_author(), partial=partial, dry_run=dry_run)
+
+
+def _selectors(
+    paths: Sequence[str], *, session: str, agent: str, turn: str, since: Moment, until: Moment
+) -> "Selectors":
+    from surehold.workspace.past.selectors import Selectors
+
+    if isinstance(paths, str):
+        raise InvalidArgument("`paths` is a list.", reason="bad_paths", action='paths=["src/app.py"]')
+    moments = [one.astimezone().isoformat() if isinstance(one, datetime) else one for one in (since, until)]
+    return Selectors(session=session, agent=agent, turn=turn, since=moments[0], until=moments[1], paths=tuple(paths))
+
+
+def _check_one_way(change: str, words: "Selectors") -> None:
+    if change and words:
+        action = "Name a change, or selectors such as agent= and since=."
+        raise InvalidArgument("A change is named, and selectors too.", reason="change_and_selectors", action=action)
+
+
+def _author() -> "CallAuthor":
+    from surehold.workspace.proposal import CallAuthor
+
+    return CallAuthor(agent="library")

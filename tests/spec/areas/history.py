@@ -35,6 +35,7 @@ HISTORY = (
             "history:config:bad": "Settings that cannot be understood are refused with the file and the problem, before anything happens.",
             "history:completion:shells": "`completion` prints a script for bash, zsh or fish that completes commands, options and values.",
             "history:terminal:pager": "On a terminal, long answers go through the pager of the person; elsewhere they never do.",
+            "history:library:selectors": "The library selects, undoes and redoes changes by the same selectors, as keyword arguments.",
             "history:blame:git": "On a replayed history of distinct lines, blame and net difference agree with git.",
         },
     ),
