@@ -13,9 +13,10 @@ import pytest
 from front.shell import Shell
 from spec.marks import requirement
 from surehold.front.cli import command as commands
-from surehold.front.cli.main import COMMANDS
+from surehold.front.cli.main import COMMAND_MODULES, load_command
 
 GOLDEN = Path(__file__).parent / "help.txt"
+COMMANDS = [load_command(name) for name in COMMAND_MODULES]
 NAMES = [command.name for command in COMMANDS]
 
 

@@ -9,71 +9,71 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
 from typing import Any, NoReturn, cast
 
 from surehold.errors import InvalidArgument, NotFound, SureholdError
-from surehold.front.cli.agent_commands import (
-    acp_command,
-    mcp_command,
-    prompt_command,
-    schema_command,
-    serve_command,
-    tool_command,
-)
 from surehold.front.cli.command import Argument, Command, CommandContext, UsageError, argument, flag
-from surehold.front.cli.config.commands import completion_command, config_command
-from surehold.front.cli.file_commands import delete_command, edit_command, move_command, read_command, write_command
-from surehold.front.cli.history.export_commands import commit_command, export_command
-from surehold.front.cli.history.log_command import log_command
-from surehold.front.cli.history.overview_commands import blame_command, sessions_command, status_command
-from surehold.front.cli.history.show_commands import diff_command, show_command
-from surehold.front.cli.history.undo_commands import redo_command, revert_command, rewind_command, undo_command
-from surehold.front.cli.host_commands import hook_command, setup_command
 from surehold.front.cli.output import Output, OutputFailed, output_to, prepare_streams
-from surehold.front.cli.run_command import run_command
-from surehold.front.cli.search_commands import glob_command, grep_command
-from surehold.front.cli.trash_commands import restore_command, trash_command
-from surehold.front.cli.upkeep_commands import (
-    doctor_command,
-    gc_command,
-    recover_command,
-    verify_command,
-    version_command,
-)
-from surehold.front.cli.view_command import view_command
 from surehold.text.escape import escape_text
 
 DONE, REFUSED, USAGE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
 
-COMMAND_GROUPS: dict[str, tuple[Command, ...]] = {
-    "Look back": (
-        status_command,
-        sessions_command,
-        log_command,
-        show_command,
-        diff_command,
-        blame_command,
-        export_command,
-        commit_command,
-    ),
-    "Undo and restore": (undo_command, redo_command, rewind_command, revert_command, trash_command, restore_command),
-    "Read and search": (read_command, view_command, grep_command, glob_command),
-    "Change files": (edit_command, write_command, delete_command, move_command),
-    "For agents": (run_command, mcp_command, serve_command, acp_command, tool_command, schema_command, prompt_command),
-    "Hosts": (setup_command, hook_command),
-    "Maintain": (
-        config_command,
-        verify_command,
-        recover_command,
-        gc_command,
-        version_command,
-        doctor_command,
-        completion_command,
-    ),
+COMMAND_GROUPS: dict[str, dict[str, str]] = {
+    "Look back": {
+        "status": "history.overview_commands",
+        "sessions": "history.overview_commands",
+        "log": "history.log_command",
+        "show": "history.show_commands",
+        "diff": "history.show_commands",
+        "blame": "history.overview_commands",
+        "export": "history.export_commands",
+        "commit": "history.export_commands",
+    },
+    "Undo and restore": {
+        "undo": "history.undo_commands",
+        "redo": "history.undo_commands",
+        "rewind": "history.undo_commands",
+        "revert": "history.undo_commands",
+        "trash": "trash_commands",
+        "restore": "trash_commands",
+    },
+    "Read and search": {
+        "read": "file_commands",
+        "view": "view_command",
+        "grep": "search_commands",
+        "glob": "search_commands",
+    },
+    "Change files": {
+        "edit": "file_commands",
+        "write": "file_commands",
+        "delete": "file_commands",
+        "move": "file_commands",
+    },
+    "For agents": {
+        "run": "run_command",
+        "mcp": "agent_commands",
+        "serve": "agent_commands",
+        "acp": "agent_commands",
+        "tool": "agent_commands",
+        "schema": "agent_commands",
+        "prompt": "agent_commands",
+    },
+    "Hosts": {"setup": "host_commands", "hook": "host_commands"},
+    "Maintain": {
+        "config": "config.commands",
+        "verify": "upkeep_commands",
+        "recover": "upkeep_commands",
+        "gc": "upkeep_commands",
+        "version": "upkeep_commands",
+        "doctor": "upkeep_commands",
+        "completion": "config.commands",
+    },
 }
-COMMANDS: tuple[Command, ...] = tuple(one for group in COMMAND_GROUPS.values() for one in group)
+"""Every command by its group, and the module below this package in which it is `NAME_command`."""
+COMMAND_MODULES = {name: module for group in COMMAND_GROUPS.values() for name, module in group.items()}
 
 _PROGRAM = "surehold"
 _INTRODUCTION = "Surehold: file tools for AI agents that never lose an edit."
@@ -94,6 +94,9 @@ GLOBAL_OPTIONS = (
     flag("--no-color", "disable colour (or set NO_COLOR)"),
     flag("--no-pager", "print everything at once"),
 )
+_VALUE_OPTIONS = frozenset({"--root", "-C", "--state-dir"})
+_JOINED_OPTIONS = ("--root=", "--state-dir=")
+_FLAGS = frozenset({"--json", "--no-color", "--no-pager"})
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -133,7 +136,7 @@ class CommandParser(argparse.ArgumentParser):
 def _suggest_command(word: str) -> str:
     import difflib
 
-    close = difflib.get_close_matches(word, [one.name for one in COMMANDS], n=2)
+    close = difflib.get_close_matches(word, COMMAND_MODULES, n=2)
     return f"Did you mean: {' or '.join(f'{_PROGRAM} {name}' for name in close)}" if close else "See: surehold --help"
 
 
@@ -259,24 +262,48 @@ def _spell_from_root(given: Any, below: str) -> Any:
 
 def _parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     words = [*argv[1:2], "--help"] if list(argv[:1]) == ["help"] else argv  # `help log` is `log --help`
-    args, unknown = build_parser().parse_known_args(words)
+    only = _command_word(words)
+    args, unknown = build_parser((only,) if only else COMMAND_MODULES).parse_known_args(words)
     if unknown:
-        command = next((word for word in argv if word in {one.name for one in COMMANDS}), "")
+        command = next((word for word in argv if word in COMMAND_MODULES), "")
         hint = f"See: {' '.join(filter(None, (_PROGRAM, command)))} --help"
         raise UsageError(f"unrecognized arguments: {' '.join(unknown)}", hint=hint)
     return args
 
 
-def build_parser() -> argparse.ArgumentParser:
+def _command_word(argv: Sequence[str]) -> str:
+    """Return the command, when nothing but global options is before it; it is then the only one to load."""
+    words = iter(argv)
+    for word in words:
+        if word in COMMAND_MODULES:
+            return word
+        if word in _VALUE_OPTIONS:
+            next(words, "")
+        elif word not in _FLAGS and not word.startswith(_JOINED_OPTIONS):
+            break
+    return ""
+
+
+def load_command(name: str) -> Command:
+    return getattr(import_module(f"surehold.front.cli.{COMMAND_MODULES[name]}"), f"{name}_command")
+
+
+def build_parser(names: Iterable[str] = COMMAND_MODULES) -> argparse.ArgumentParser:
+    """Return the parser of these commands; loading them all takes a while."""
     top = CommandParser(prog=_PROGRAM, add_help=False)
     top.add_argument("-h", "--help", action="store_true", dest="wants_help")
-    top.add_argument("-V", "--version", action="store_const", const=version_command.run, dest="run")
-    words = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=CommandParser)
-    for one in COMMANDS:
+    top.add_argument("-V", "--version", action="store_const", const=_run_version, dest="run")
+    # With `prog` given, argparse need not format a usage line for it, and import `shutil` for that.
+    words = top.add_subparsers(prog=_PROGRAM, dest="command", metavar="COMMAND", parser_class=CommandParser)
+    for one in map(load_command, names):
         description = f"{one.help} {one.note}".strip()
         _fill_parser(words.add_parser(one.name, description=description, epilog=f"example:\n  {one.example}"), one)
     top.set_defaults(root="", state_dir="", json=False, no_color=False, no_pager=False, command="", run=None)
     return top
+
+
+def _run_version(context: CommandContext, args: argparse.Namespace) -> int | None:
+    return load_command("version").run(context, args)
 
 
 def _fill_parser(parser: argparse.ArgumentParser, command: Command) -> None:
@@ -296,10 +323,10 @@ def _fill_parser(parser: argparse.ArgumentParser, command: Command) -> None:
 
 
 def overview_text() -> str:
-    longest = max(len(command.name) for command in COMMANDS)
+    longest = max(map(len, COMMAND_MODULES))
     parts = [_INTRODUCTION, "", "usage: surehold COMMAND [options]"]
     for title, commands in COMMAND_GROUPS.items():
-        parts += ["", f"{title}:", *(f"  {one.name:<{longest}}  {one.help}" for one in commands)]
+        parts += ["", f"{title}:", *(f"  {name:<{longest}}  {load_command(name).help}" for name in commands)]
     parts += ["", "Global options, before or after the command:"]
     parts += [f"  {_spell_option(one):<15}  {one.settings['help']}" for one in GLOBAL_OPTIONS]
     parts += ["", "Help on one command, with an example: surehold COMMAND --help"]
