@@ -73,6 +73,7 @@ conformance: $(STAMP)  ## let clients, checkers and hosts that others wrote try 
 	@sh scripts/conformance-setup.sh hosts
 	@PYTHON=$(PYTHON) sh scripts/conformance-setup.sh frameworks
 	PYTHONPATH=tests $(BIN)/python -m conformance.run
+	SUREHOLD_STDIO=sdk PYTHONPATH=tests $(BIN)/python -m conformance.run
 
 soak: $(STAMP)  ## the long runs: 3,000 random cases of every property, races and kills at full length
 	@sh scripts/setup-tests.sh

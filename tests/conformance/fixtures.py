@@ -14,7 +14,7 @@ from typing import Any
 
 from surehold.dialects.shared.wire import WIRE
 from surehold.errors import SureholdError
-from surehold.front.mcp.adapter import Prompt, as_user_message
+from surehold.front.mcp.catalog import Prompt, as_user_message
 from surehold.front.mcp.resources import ResourceProvider
 from surehold.text.rewrite import WriteText
 from surehold.tools.call import Answer, AnswerBudget, CallContext, Json

@@ -32,6 +32,11 @@ def describe_hosts(checks: list[Check], seen: list[Seen]) -> str:
     return "\n".join(["## Hosts", "", *_counts(checks), "", *_pages(seen), *_models(seen)])
 
 
+def describe_sdk(checks: list[Check]) -> str:
+    """Return the counts of a run in which the SDK served standard input and output."""
+    return "\n".join(["## The same with the SDK's server on standard input and output", "", *_counts(checks), ""])
+
+
 def _counts(checks: list[Check]) -> list[str]:
     rows = ["| with | passed | expected failures | not scored | failed |", "|---|--:|--:|--:|--:|"]
     for part, counts in summary(checks).items():

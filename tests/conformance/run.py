@@ -3,7 +3,8 @@
 `python -m conformance.run [part …]` with `tests` on the path; the parts are python, typescript, inspector, suite,
 wheel, hosts and routes, and each host by its name, such as codex. The exit code is 1 when something failed that was not foreseen,
 and 2 when a part does not exist. The document has a block for clients and one for hosts; each is renewed by a run of all of
-them in which nothing failed.
+them in which nothing failed. With SUREHOLD_STDIO=sdk the server on standard input and output is the SDK's, the parts are
+those that use it, and they have a block of their own.
 """
 
 import shutil
@@ -20,6 +21,9 @@ from conformance.hosts import checks as host_checks
 from conformance.hosts import routes
 from conformance.hosts.table import HOSTS, Host
 from conformance.report import Check, table, unexpected
+from conformance.servers import THROUGH_SDK
+
+_THROUGH_SDK = ("python", "typescript", "inspector", "hosts")
 
 
 def main(names: list[str]) -> int:
@@ -39,6 +43,8 @@ def main(names: list[str]) -> int:
         "wheel": wheel.checks,
     }
     parts = {**clients, "hosts": run_hosts, "routes": routes.checks}
+    if THROUGH_SDK:
+        parts = {name: parts[name] for name in _THROUGH_SDK}
     every = {**parts, **{host.key: partial(run_hosts, hosts=(host,)) for host in HOSTS}}
     if unknown := [name for name in names if name not in every]:
         print(f"There is no part `{unknown[0]}`; there are {', '.join(every)}.", file=sys.stderr)
@@ -65,6 +71,10 @@ def main(names: list[str]) -> int:
 
 def _renew(found: dict[str, list[Check]], seen: list[host_checks.Seen], clients: AbstractSet[str]) -> bool:
     """Renew the blocks that this run knows all about; tell whether that changed anything."""
+    if THROUGH_SDK:
+        every = list(chain(*(found.get(name, []) for name in _THROUGH_SDK)))
+        is_whole = found.keys() >= set(_THROUGH_SDK) and not unexpected(every)
+        return is_whole and page.renew("sdk", page.describe_sdk(every))
     renewed = list[bool]()
     of_clients = list(chain(*(found.get(name, []) for name in clients)))
     if clients <= found.keys() and not unexpected(of_clients):

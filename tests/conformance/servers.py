@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,22 @@ from pathlib import Path
 from waiting import HANG_SECONDS, wait_until
 
 HOME = Path(__file__).parents[2]
-SUREHOLD = Path(sys.executable).with_name("surehold")
+THROUGH_SDK = os.environ.get("SUREHOLD_STDIO") == "sdk"
+"""Standard input and output are served by the protocol's own library, for comparison."""
+
+
+def _find_program() -> Path:
+    """Return the command; clients and hosts do not hand our environment on, so that it must set the variable itself."""
+    program = Path(sys.executable).with_name("surehold")
+    if not THROUGH_SDK:
+        return program
+    script = Path(tempfile.mkdtemp(prefix="surehold-sdk-")) / "surehold"
+    script.write_text(f'#!/bin/sh\nSUREHOLD_STDIO=sdk exec "{program}" "$@"\n', encoding="utf-8")
+    script.chmod(0o755)
+    return script
+
+
+SUREHOLD = _find_program()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
