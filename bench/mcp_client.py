@@ -17,7 +17,7 @@ _PEERS = _HOME / ".conformance" / "peers" / "node_modules"
 _REFERENCE = "@modelcontextprotocol/server-filesystem"
 _OTHER = "fast-filesystem-mcp"
 EMPTY = (sys.executable, str(_HOME / "bench" / "mcp_empty.py"))
-"""A server with one tool that does nothing, on the SDK that ours is on."""
+"""A plain loop over lines of JSON, with one tool that gives back its text."""
 
 
 def ours(root: Path, state: Path) -> tuple[str, ...]:
@@ -101,6 +101,11 @@ class McpClient:
         """Return VmRSS (now) or VmHWM (the peak) of the server, in MB."""
         rows = Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8").splitlines()
         return next(int(row.split()[1]) for row in rows if row.startswith(what)) / 1024
+
+    def processor_seconds(self) -> float:
+        """Return what the server's threads have used so far."""
+        tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
+        return sum(int((task / "schedstat").read_text(encoding="utf-8").split()[0]) for task in tasks) / 1e9
 
     def close(self) -> None:
         for pipe in (self.process.stdin, self.process.stdout):

@@ -1,28 +1,26 @@
-"""The least that a server on the SDK can be: one tool that gives back its text. It is what ours is compared with."""
+"""The least that a server can be: a plain loop over lines of JSON, with one tool that gives back its text."""
 
-import anyio
-import mcp_types as types
-from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
+import json
+import sys
+from typing import Any
 
 _SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+_TOOL = {"name": "echo", "description": "Gives back a text.", "inputSchema": _SCHEMA}
 
 
-async def _list_tools(_context: object, _params: object) -> types.ListToolsResult:
-    tool = types.Tool(name="echo", description="Gives back a text.", input_schema=_SCHEMA)
-    return types.ListToolsResult(tools=[tool])
+def _answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    if method == "initialize":
+        info = {"name": "empty", "version": "1"}
+        return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": info}
+    if method == "tools/list":
+        return {"tools": [_TOOL]}
+    return {"content": [{"type": "text", "text": params["arguments"]["text"]}], "isError": False}
 
 
-async def _call_tool(_context: object, params: types.CallToolRequestParams) -> types.CallToolResult:
-    text = str((params.arguments or {}).get("text", ""))
-    return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
-
-
-async def _serve() -> None:
-    server = Server("empty", on_list_tools=_list_tools, on_call_tool=_call_tool)
-    async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
-
-
-if __name__ == "__main__":
-    anyio.run(_serve)
+for line in sys.stdin.buffer:
+    message = json.loads(line)
+    if "id" in message:
+        result = _answer(message["method"], message.get("params", {}))
+        reply = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}, ensure_ascii=False)
+        sys.stdout.buffer.write(reply.encode() + b"\n")
+        sys.stdout.buffer.flush()

@@ -1,10 +1,11 @@
 """How long the command line takes to answer, against a bare interpreter with what it cannot do without."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
-from sample import edited, scratch
+from sample import NAME, edited, scratch
 from table import Row
 from timing import Work, interleave
 
@@ -23,8 +24,16 @@ def rows() -> list[Row]:
         return [
             _row("surehold --help", (str(_SUREHOLD), "--help"), goal=3.0),
             _row("surehold log", log, goal=5.0),
+            _tool_row(log),
             _row("python -c 'import surehold'", (sys.executable, "-c", "import surehold"), goal=None),
         ]
+
+
+def _tool_row(log: tuple[str, ...]) -> Row:
+    arguments = json.dumps({"path": NAME, "endLine": 5})
+    tool = (*log[:-1], "tool", "read_file", "--json", arguments)
+    pair = interleave(_run(*log), _run(*tool), repeat=_REPEAT)
+    return Row(name="surehold tool read_file", measured=pair.ratio, goal=2.0, note=f"of `surehold log`: {pair.note}")
 
 
 def _row(name: str, command: tuple[str, ...], *, goal: float | None) -> Row:
