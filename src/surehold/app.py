@@ -71,21 +71,8 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
     from surehold.workspace.access.protected_names import PROTECTED
 
     chosen = settings or Settings()
-    if not roots:
-        raise InvalidArgument("A workspace needs at least one directory.", reason="no_roots")
     given_roots = [os.fsdecode(root) for root in roots]
-    if any("\0" in root for root in given_roots):
-        raise InvalidArgument("The name of a directory cannot contain a NUL byte.", reason="nul_in_path")
-    paths = [os.path.realpath(root) for root in given_roots]
-    for given, path in zip(given_roots, paths, strict=True):
-        if not os.path.isdir(path):  # noqa: PTH112 - strings all the way: names need not be UTF-8
-            message = f"`{given}` is not a directory."
-            raise NotFound(message, path=path, reason="no_such_root", action="Name a directory.")
-    state_dir = Path(chosen.state_dir or default_state_dir(paths[0]))
-    if any(Path(root).is_relative_to(os.path.realpath(state_dir)) for root in paths):
-        message = "The state directory must not be the workspace or contain it."
-        action = "Name another directory with --state-dir."
-        raise InvalidArgument(message, path=str(state_dir), reason="state_dir_holds_root", action=action)
+    paths, state_dir = locate_workspace(given_roots, chosen)
     disk = _open_disk(given_roots, chosen)
     policy = Policy(
         deny=chosen.deny,
@@ -111,6 +98,25 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
     if chosen.recover_on_open and chosen.editor is None:  # an editor answers only once the session is known to it
         workspace.recover(timeout=0)  # what a stopped process holds is waited for only by calls that need it
     return workspace
+
+
+def locate_workspace(roots: list[str], settings: Settings) -> tuple[list[str], Path]:
+    """Return the real paths of the roots, and the state directory; refuse what cannot be a workspace."""
+    if not roots:
+        raise InvalidArgument("A workspace needs at least one directory.", reason="no_roots")
+    if any("\0" in root for root in roots):
+        raise InvalidArgument("The name of a directory cannot contain a NUL byte.", reason="nul_in_path")
+    paths = [os.path.realpath(root) for root in roots]
+    for given, path in zip(roots, paths, strict=True):
+        if not os.path.isdir(path):  # noqa: PTH112 - strings all the way: names need not be UTF-8
+            message = f"`{given}` is not a directory."
+            raise NotFound(message, path=path, reason="no_such_root", action="Name a directory.")
+    state_dir = Path(settings.state_dir or default_state_dir(paths[0]))
+    if any(Path(root).is_relative_to(os.path.realpath(state_dir)) for root in paths):
+        message = "The state directory must not be the workspace or contain it."
+        action = "Name another directory with --state-dir."
+        raise InvalidArgument(message, path=str(state_dir), reason="state_dir_holds_root", action=action)
+    return paths, state_dir
 
 
 def open_history(state_dir: Path) -> "HistoryReader":

@@ -6,25 +6,32 @@ It is above `mcp` and `review`: the only module that knows both.
 import gc
 import os
 import sys
+import threading
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from surehold import __version__
+from surehold.app import locate_workspace
 from surehold.errors import missing_extra
 from surehold.front.mcp.options import HttpSettings
-from surehold.front.shared.stdio_lines import StdioDescriptors, claim_stdio
+from surehold.front.shared.stdio_lines import claim_stdio
 from surehold.text.escape import escape_text
+from surehold.workspace.settings import check_session_name
 
 if TYPE_CHECKING:
     from starlette.routing import Route
 
     from surehold.app import Settings
     from surehold.front.mcp.adapter import Adapter
+    from surehold.front.mcp.catalog import ServerCatalog
     from surehold.front.mcp.options import ServerOptions
     from surehold.front.mcp.sdk.server import BoundServer
+    from surehold.tools.listing import ListedTool
+    from surehold.workspace.current_server import CurrentServer
     from surehold.workspace.workspace import Workspace
 
 _CHANGE_WAIT_SECONDS = 30.0
@@ -64,27 +71,95 @@ def choose_roots(given: Sequence[str]) -> tuple[tuple[str, ...], str]:
 
 
 def launch_server(order: ServerLaunch) -> int:
-    """Open the workspace, serve it until the end, and close it; return the exit code."""
-    from surehold.app import open_workspace
+    """Serve a workspace until the end, and close it; return the exit code."""
+    from surehold.front.mcp.catalog import ServerCatalog, check_tools_to_load
+    from surehold.library.families import list_tools
 
     gc.disable()  # nothing of what is loaded now is ever collected; looking for it costs a tenth of the start
-    pipes = claim_stdio() if order.http is None else None
-    settings = _settings_for_stdio(order) if pipes else order.settings
-    with open_workspace(*order.roots, settings=settings) as workspace:
-        from surehold.front.mcp.adapter import Adapter, check_tools_to_load
-        from surehold.library.families import list_tools
+    check_session_name(order.session)
+    roots, _ = locate_workspace(list(order.roots), order.settings)
+    tools = list_tools(order.tools) if order.tools else list_tools()
+    check_tools_to_load(order.options.always_load, tools)
+    if order.http is not None or os.environ.get(_SDK_VARIABLE) == "sdk":
+        return _launch_through_sdk(order, tools)
+    from surehold.front.mcp.stdio import serve_stdio
+
+    pipes = claim_stdio()
+    catalog = ServerCatalog(tools, roots=roots, options=order.options)
+    _print_to_stderr(f"{_startup_line(catalog, order)}; Ctrl-C ends it.")
+    with LateWorkspace(order, tools) as late:
+        return serve_stdio(catalog, late.open_adapter, pipes)
+
+
+class LateWorkspace:
+    """Opens the workspace of a server on standard input and output when it is first needed, and closes it at the end."""
+
+    def __init__(self, order: ServerLaunch, tools: "Sequence[ListedTool]") -> None:
+        self._order, self._tools = order, tools
+        self._lock = threading.Lock()
+        self._end = ExitStack()
+        self._adapter: Adapter | None = None
+        self._process: CurrentServer | None = None
+        self._failure: Exception | None = None
+
+    def open_adapter(self) -> "Adapter":
+        """Return the adapter, the same each time; what once failed fails again."""
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            if self._adapter is None:
+                try:
+                    self._adapter = self._open()
+                except Exception as error:
+                    self._failure = error
+                    raise
+                _finish_startup()
+            return self._adapter
+
+    def _open(self) -> "Adapter":
+        from surehold.app import open_workspace
+        from surehold.front.mcp.adapter import Adapter
         from surehold.workspace.current_server import CurrentServer
 
-        tools = list_tools(order.tools) if order.tools else list_tools()
-        check_tools_to_load(order.options.always_load, tools)
-        process = CurrentServer(workspace, named=order.session) if pipes else None
-        adapter = Adapter(workspace=workspace, tools=tools, options=order.options, has_page=order.page, process=process)
-        serve = _prepare_stdio(adapter, pipes, order) if pipes else _prepare_http(adapter, order, workspace)
+        order = self._order
+        workspace = self._end.enter_context(open_workspace(*order.roots, settings=_settings_for_stdio(order)))
+        self._process = CurrentServer(workspace, named=order.session)
+        return Adapter(workspace=workspace, tools=self._tools, options=order.options, process=self._process)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Close the workspace; open it even now if it never was.
+
+        A failure must be told, and a server that ended so soon is remembered (see `stores/server_runs.py`).
+        """
+        with self._end:
+            if kind is None:
+                self.open_adapter()
+                if self._process is not None:
+                    self._process.end()
+
+
+def _launch_through_sdk(order: ServerLaunch, tools: "Sequence[ListedTool]") -> int:
+    """Serve over HTTP, or over standard input and output for comparison, with the protocol's own library."""
+    from surehold.app import open_workspace
+
+    if order.http is None:
+        from surehold.front.mcp.sdk.stdio import serve_through_sdk
+
+        pipes = claim_stdio()
+        with LateWorkspace(order, tools) as late:
+            adapter = late.open_adapter()
+            _print_to_stderr(f"{_startup_line(adapter.catalog, order)}; Ctrl-C ends it.")
+            return _serve_bound(adapter, partial(serve_through_sdk, pipes=pipes))()
+    with open_workspace(*order.roots, settings=order.settings) as workspace:
+        from surehold.front.mcp.adapter import Adapter
+
+        adapter = Adapter(workspace=workspace, tools=tools, options=order.options, has_page=order.page)
+        serve = _prepare_http(adapter, order, workspace)
         _finish_startup()
-        code = serve()
-        if process:
-            process.end()
-        return code
+        return serve()
 
 
 _IF_NOT_READ = (
@@ -99,17 +174,6 @@ def _settings_for_stdio(order: ServerLaunch) -> "Settings":
 
     gate = order.settings.gate or ReadGateSettings()
     return order.settings if order.session else replace(order.settings, gate=replace(gate, if_not_read=_IF_NOT_READ))
-
-
-def _prepare_stdio(adapter: "Adapter", pipes: StdioDescriptors, order: ServerLaunch) -> "Callable[[], int]":
-    _print_to_stderr(f"{_startup_line(adapter, order)}; Ctrl-C ends it.")
-    if os.environ.get(_SDK_VARIABLE) == "sdk":
-        from surehold.front.mcp.sdk.stdio import serve_through_sdk
-
-        return _serve_bound(adapter, partial(serve_through_sdk, pipes=pipes))
-    from surehold.front.mcp.stdio import serve_stdio
-
-    return partial(serve_stdio, adapter, pipes)
 
 
 def _serve_bound(adapter: "Adapter", serve: "Callable[[BoundServer], int]") -> "Callable[[], int]":
@@ -133,7 +197,7 @@ def _prepare_http(adapter: "Adapter", order: ServerLaunch, workspace: "Workspace
     from surehold.front.mcp.sdk.http import open_port, serve_http
 
     listener, settings = open_port(order.http or HttpSettings())
-    _print_to_stderr(f"{_startup_line(adapter, order)} at http://{settings.address}/mcp; Ctrl-C ends it.")
+    _print_to_stderr(f"{_startup_line(adapter.catalog, order)} at http://{settings.address}/mcp; Ctrl-C ends it.")
     if order.show_token:
         _print_to_stderr(_client_config_line(settings))
     routes: Sequence[Route] = ()
@@ -148,8 +212,8 @@ def _prepare_http(adapter: "Adapter", order: ServerLaunch, workspace: "Workspace
     return _serve_bound(adapter, partial(serve_http, listener=listener, settings=settings, routes=routes))
 
 
-def _startup_line(adapter: "Adapter", order: ServerLaunch) -> str:
-    count = len(adapter.tool_names)
+def _startup_line(catalog: "ServerCatalog", order: ServerLaunch) -> str:
+    count = len(catalog.tools)
     roots = ", ".join(escape_text(root) for root in order.roots)
     source = f" ({order.named_by})" if order.named_by else ""
     return f"surehold {__version__}: {count} tools on {roots}{source} (mode {order.settings.mode or 'acceptEdits'})"

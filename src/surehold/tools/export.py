@@ -1,9 +1,12 @@
 """The tools for other programs: as OpenAI, Anthropic and MCP list them, and as a section of a system prompt."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from surehold.tools.call import Json
-from surehold.tools.listing import ListedTool
+if TYPE_CHECKING:
+    from surehold.tools.listing import ListedTool
+
+Json = dict[str, Any]
 
 _WAYS_TO_CHANGE = (
     ("edit_file", "`edit_file` for quoted passages"),
@@ -13,7 +16,7 @@ _WAYS_TO_CHANGE = (
 )
 
 
-def build_guidance(tools: Iterable[ListedTool], *, roots: Sequence[str] = (), lean: bool = False) -> str:
+def build_guidance(tools: "Iterable[ListedTool]", *, roots: Sequence[str] = (), lean: bool = False) -> str:
     """Return everything: how the tools go together, and what each of them has to say for itself."""
     found = list(tools)
     protocol = describe_protocol([tool.name for tool in found], roots=roots, lean=lean)
@@ -49,7 +52,7 @@ def _numbered_steps(ways: Sequence[str]) -> list[str]:
     ]
 
 
-def mcp_tool(tool: ListedTool) -> Json:
+def mcp_tool(tool: "ListedTool") -> Json:
     hints = tool.hints
     entry: Json = {
         "name": tool.name,
@@ -66,19 +69,23 @@ def mcp_tool(tool: ListedTool) -> Json:
     return {**entry, "outputSchema": tool.output_schema} if tool.output_schema is not None else entry
 
 
-def openai_tool(tool: ListedTool) -> Json:
+def openai_tool(tool: "ListedTool") -> Json:
     """Return a tool as OpenAI's Responses API takes it."""
     entry = {"type": "function", "name": tool.name, "description": tool.description}
     return {**entry, "parameters": tool.input_schema, "strict": False}
 
 
-def anthropic_tool(tool: ListedTool) -> Json:
+def anthropic_tool(tool: "ListedTool") -> Json:
     """Return a tool as Anthropic's Messages API takes it."""
     return {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
 
 
-FORMATS: dict[str, Callable[[ListedTool], Json]] = {"openai": openai_tool, "anthropic": anthropic_tool, "mcp": mcp_tool}
+FORMATS: dict[str, Callable[["ListedTool"], Json]] = {
+    "openai": openai_tool,
+    "anthropic": anthropic_tool,
+    "mcp": mcp_tool,
+}
 
 
-def export_tools(tools: Iterable[ListedTool], format: str) -> list[Json]:  # noqa: A002 - the word that people type
+def export_tools(tools: "Iterable[ListedTool]", format: str) -> list[Json]:  # noqa: A002 - the word that people type
     return [FORMATS[format](tool) for tool in tools]

@@ -6,14 +6,13 @@ Light to import: a server lists its tools without loading them.
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from surehold.stores.base import Operation
-from surehold.tools.call import Json
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from surehold.stores.base import Operation
     from surehold.tools.spec import AnyTool
 
+Json = dict[str, Any]
 Kind = Literal["read", "edit", "delete", "move", "search", "other"]
 
 
@@ -35,7 +34,7 @@ class Hints:
     """The same where no such tool is served: the host has tools of this name, which a model would take instead."""
     atomic_argument: str = ""
     """The argument that says whether a call is one change or several; without one it is always one."""
-    operation: Operation | None = None
+    operation: "Operation | None" = None
     """What the ledger calls it, when it changes files."""
 
 

@@ -4,13 +4,11 @@ import threading
 from contextlib import suppress
 from dataclasses import replace
 
-from surehold.errors import InvalidArgument, SureholdError
+from surehold.errors import SureholdError
 from surehold.stores.ledger_entries import utc_timestamp
 from surehold.stores.owner import current_owner, parent_owner
 from surehold.stores.server_runs import ServerRun
 from surehold.workspace.workspace import Workspace
-
-_MAX_NAME_CHARS = 200
 
 
 class CurrentServer:
@@ -18,9 +16,6 @@ class CurrentServer:
 
     def __init__(self, workspace: Workspace, *, named: str = "") -> None:
         """`named`: the id of the session to serve, whoever served it before."""
-        if len(named) > _MAX_NAME_CHARS or not named.isprintable():
-            action = f"Choose at most {_MAX_NAME_CHARS} printable characters."
-            raise InvalidArgument("This cannot be the name of a session.", reason="bad_session", action=action)
         self._workspace, self._named = workspace, named
         self._lock = threading.Lock()
         parent, began = parent_owner(), utc_timestamp(workspace.clock())

@@ -9,6 +9,7 @@ from surehold.errors import InvalidArgument
 
 Mode = Literal["default", "acceptEdits", "bypassPermissions", "plan", "dontAsk"]
 MODES: tuple[Mode, ...] = get_args(Mode)
+_MAX_NAME_CHARS = 200
 
 
 def check_mode(mode: Mode) -> Mode:
@@ -17,6 +18,13 @@ def check_mode(mode: Mode) -> Mode:
         choose = f"Choose one of {', '.join(MODES)}."
         raise InvalidArgument(f"Unknown mode `{mode}`.", reason="bad_mode", action=choose)
     return mode
+
+
+def check_session_name(name: str) -> None:
+    """Refuse what no session can be called."""
+    if len(name) > _MAX_NAME_CHARS or not name.isprintable():
+        action = f"Choose at most {_MAX_NAME_CHARS} printable characters."
+        raise InvalidArgument("This cannot be the name of a session.", reason="bad_session", action=action)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

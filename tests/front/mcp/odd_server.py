@@ -190,7 +190,7 @@ def main(root: str, state: str, way: str = "", sessions: str = "1000", gone_seco
     with open_workspace(root, settings=Settings(state_dir=Path(state))) as workspace:
         adapter = CountingAdapter(workspace=workspace, tools=TOOLS, options=ServerOptions(meta=True))
         if not way:
-            return serve_stdio(adapter, pipes)
+            return serve_stdio(adapter.catalog, lambda: adapter, pipes)
         bound = make_server(adapter)
         try:
             if way == "sdk":

@@ -45,6 +45,7 @@ FRONT = (
             "front:make:serve": "`make serve` keeps the real server running, as `make run` uses it.",
             "front:mcp:flags": "`surehold mcp` takes roots, `--tools`, `--http`, `--mode`, `--state-dir`, `--contract-errors` and `--lean`.",
             "front:mcp:stdio": "`surehold mcp ROOT…` speaks MCP over stdio, with logs on standard error only.",
+            "front:mcp:early_list": "Over stdio, what a server offers is answered before its workspace is opened; wrong options and roots are refused at the start, and a workspace that cannot be opened ends the server with the reason.",
             "front:mcp:same_as_sdk": "Our own loop over stdio answers what the SDK's server answers: the same messages, in both eras, errors and junk included.",
             "front:mcp:http": "`--http HOST:PORT` speaks streamable HTTP.",
             "front:mcp:eras": "Both protocol eras are served: initialize (2025-06-18, 2025-11-25) and stateless 2026-07-28.",

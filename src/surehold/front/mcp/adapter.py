@@ -5,15 +5,16 @@
 3. Every string that leaves it is valid UTF-8.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from surehold.errors import InvalidArgument, OutsideWorkspace, PermissionDenied, SureholdError
+from surehold.errors import OutsideWorkspace, PermissionDenied, SureholdError
 from surehold.front.hosts.table import budget_for
 from surehold.front.mcp.approval import ApprovalRouter, InputRequired
-from surehold.front.mcp.options import ALL_TOOLS, ServerOptions
+from surehold.front.mcp.catalog import Prompt, ServerCatalog
+from surehold.front.mcp.options import ServerOptions
+from surehold.front.mcp.protocol import INVALID_PARAMS, NO_SUCH_RESOURCE, RpcError
 from surehold.front.mcp.resources import (
     FileResources,
     LedgerResources,
@@ -23,13 +24,12 @@ from surehold.front.mcp.resources import (
     split_address,
 )
 from surehold.front.mcp.results import ResultOptions, cut_data_to_fit, tool_result
-from surehold.front.mcp.sessions import INVALID_PARAMS, NO_SUCH_RESOURCE, Caller, RpcError, SessionRegistry
+from surehold.front.mcp.sessions import Caller, SessionRegistry
 from surehold.front.shared.approval_queue import ApprovalQueue
 from surehold.front.shared.bug_report import answer_after_bug
 from surehold.front.shared.sanitize import ensure_utf8, has_surrogates, lone_surrogate_error, without_surrogates
 from surehold.text.measure import TextRoom
 from surehold.tools.call import Answer, AnswerBudget, CallContext, Json
-from surehold.tools.export import build_guidance, mcp_tool
 from surehold.tools.listing import ListedTool
 from surehold.workspace.current_server import CurrentServer
 from surehold.workspace.proposal import ChangeRecord
@@ -38,67 +38,13 @@ from surehold.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from surehold.tools.spec import AnyTool
 
-_MAX_RESULT_CHARS = 200_000
-"""Up to here a host that files large results away leaves ours alone: they are paged already."""
-
-
-def tools_to_load(served: Iterable[ListedTool], named: frozenset[str]) -> frozenset[str]:
-    """Return the tools that a host which loads definitions late should load at once: named ones, and what every task needs."""
-    tools = tuple(served)
-    usual = {one.name for one in tools if one.hints.always_loaded}
-    alone = {one.name for one in tools if one.hints.loaded_when_alone}
-    return frozenset(one.name for one in tools) if ALL_TOOLS in named else named | (usual or alone)
-
-
-def check_tools_to_load(named: frozenset[str], served: Sequence[ListedTool]) -> None:
-    """Refuse the name of a tool that is not served."""
-    names = [one.name for one in served]
-    if unknown := sorted(named - {*names, ALL_TOOLS}):
-        raise InvalidArgument(
-            f"`{unknown[0]}` is not among the tools that are served.", action=f"Choose from {', '.join(names)}, or all."
-        )
-
-
-def tool_entry(tool: ListedTool, *, lean: bool = False, always_load: bool = False) -> Json:
-    """Return one tool as `tools/list` spells it, with what single hosts want to know."""
-    entry = mcp_tool(tool)
-    if lean:
-        entry["description"] = tool.description.partition("\n\n")[0]
-    meta: Json = {}
-    if always_load:
-        meta["anthropic/alwaysLoad"] = True
-    if tool.hints.read_only:
-        meta["anthropic/maxResultSizeChars"] = _MAX_RESULT_CHARS
-    return {**entry, "_meta": meta} if meta else entry
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prompt:
-    """A named text, with arguments when it has any."""
-
-    name: str
-    title: str
-    description: str
-    render: Callable[[Mapping[str, str]], Sequence[Json]]
-    """Returns the messages, as the protocol spells them."""
-    arguments: tuple[Json, ...] = ()
-
-    def list_entry(self) -> Json:
-        entry: Json = {"name": self.name, "title": self.title, "description": self.description}
-        return {**entry, "arguments": list(self.arguments)} if self.arguments else entry
-
-
-def as_user_message(text: str) -> Sequence[Json]:
-    return [{"role": "user", "content": {"type": "text", "text": text}}]
-
-
 _RESOURCES_PER_PAGE = 500
 _MAX_COMPLETIONS = 100
 _SESSION_ARGUMENT = "session"
 
 
 class Adapter:
-    """Answers every request of the protocol that is not about the connection itself."""
+    """Answers every request of the protocol that needs the workspace."""
 
     def __init__(
         self,
@@ -116,9 +62,8 @@ class Adapter:
         `process`: this process, when it serves one client over stdio.
         """
         self.options = options or ServerOptions()
-        self._workspace = workspace
-        served = [one for one in tools if one.hints.read_only or not self.options.read_only]
-        self._tools = {one.name: one for one in sorted(served, key=lambda one: one.name)}
+        self.catalog = ServerCatalog(tools, roots=workspace.roots, options=self.options, prompts=prompts)
+        self._tools = self.catalog.tools
         self._sessions = SessionRegistry(workspace, process)
         self._answers = SavedAnswers()
         self.approvals = ApprovalQueue(
@@ -128,55 +73,12 @@ class Adapter:
         self._router = ApprovalRouter(self.approvals, keep=self._answers.keep_text, has_page=has_page)
         files = FileResources(workspace)
         self._providers: tuple[ResourceProvider, ...] = (LedgerResources(workspace), *resources, self._answers, files)
-        guidance = Prompt(
-            name="surehold",
-            title="How to use Surehold",
-            description="What a model should know about these file tools.",
-            render=lambda _: as_user_message(self.instructions),
-        )
-        self._prompts = {one.name: one for one in (guidance, *prompts)}
 
     def announce_page(self, url: str) -> None:
         """Say where the review page is, for the questions that point to it."""
         self._router.page_url = url
 
-    # The server itself.
-    def describe_server(self) -> Json:
-        from surehold import __version__
-
-        facts = {"name": "surehold", "title": "Surehold", "version": __version__, "instructions": self.instructions}
-        return ensure_utf8({**facts, "description": "File tools for AI agents that never lose an edit."})
-
-    @property
-    def instructions(self) -> str:
-        """How the tools are used: for the handshake, and as a prompt."""
-        return ensure_utf8(build_guidance(self._tools.values(), roots=self._workspace.roots, lean=self.options.lean))
-
     # Tools.
-    @property
-    def tool_names(self) -> tuple[str, ...]:
-        return tuple(self._tools)
-
-    def list_tools(self) -> list[Json]:
-        """Return every tool, always in the same order."""
-        loaded = tools_to_load(self._tools.values(), self.options.always_load)
-        return [
-            ensure_utf8(tool_entry(one, lean=self.options.lean, always_load=one.name in loaded))
-            for one in self._tools.values()
-        ]
-
-    def input_schema(self, name: str) -> Json | None:
-        return self._tools[name].input_schema if name in self._tools else None
-
-    def may_write(self, name: str) -> bool:
-        """Tell whether a call of this tool may write, and so must not be given up half-way."""
-        return name in self._tools and not self._tools[name].hints.read_only
-
-    def load_tool(self, name: str) -> None:
-        """Import a tool, if it is not yet."""
-        if name in self._tools:
-            self._tools[name].load()
-
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None, caller: Caller) -> Json:
         if name not in self._tools:
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {ensure_utf8(name[:100])}", {"tools": list(self._tools)})
@@ -288,17 +190,6 @@ class Adapter:
             found = []
         shown = {"values": ensure_utf8(found[:_MAX_COMPLETIONS]), "total": len(found)}
         return {"completion": {**shown, "hasMore": len(found) > _MAX_COMPLETIONS}}
-
-    # Prompts.
-    def list_prompts(self) -> Json:
-        return {"prompts": ensure_utf8([one.list_entry() for one in self._prompts.values()])}
-
-    def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> Json:
-        prompt = self._prompts.get(name)
-        if prompt is None:
-            known = {"prompts": list(self._prompts)}
-            raise RpcError(INVALID_PARAMS, f"Unknown prompt: {ensure_utf8(name[:100])}", known)
-        return {"description": prompt.description, "messages": ensure_utf8(list(prompt.render(arguments or {})))}
 
 
 def _run_tool(

@@ -18,18 +18,10 @@ from functools import partial
 from typing import cast
 
 from surehold.errors import PermissionRequired
-from surehold.front.mcp.protocol import CONNECTION_CLOSED
+from surehold.front.mcp.protocol import CONNECTION_CLOSED, INVALID_PARAMS, RpcError
 from surehold.front.mcp.request_shapes import is_elicitation_result
 from surehold.front.mcp.results import KeepText
-from surehold.front.mcp.sessions import (
-    INVALID_PARAMS,
-    Caller,
-    CallerSession,
-    ElicitationReply,
-    RoundInput,
-    RpcError,
-    ShowForm,
-)
+from surehold.front.mcp.sessions import Caller, CallerSession, ElicitationReply, RoundInput, ShowForm
 from surehold.front.shared.approval_queue import (
     ApprovalQueue,
     Decision,

@@ -13,12 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
+from surehold.front.mcp.protocol import REPAIRED_KEY, RequestId
 from surehold.front.mcp.request_shapes import is_integer
-from surehold.front.mcp.results import REPAIRED_KEY
 from surehold.front.shared.sanitize import ensure_utf8
 
 Json = dict[str, Any]
-RequestId = int | str
 
 INVALID_REQUEST = -32600
 _MAX_DIGITS = 4_000

@@ -6,7 +6,8 @@
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from surehold.front.mcp.request_shapes import (
@@ -18,16 +19,27 @@ from surehold.front.mcp.request_shapes import (
     is_capabilities,
     is_client_info,
 )
-from surehold.front.mcp.results import RESULT_KEY
-from surehold.front.mcp.sessions import INVALID_PARAMS, Era, RpcError
 
 Json = dict[str, Any]
+RequestId = int | str
+Era = Literal["handshake", "stateless"]
+"""`handshake` up to 2025-11-25, `stateless` from 2026-07-28 on."""
+
+RESULT_KEY = "surehold/result"
+"""Where the data for programs is, and the experimental capability of a client that asks for it."""
+SESSION_KEY = "surehold/session"
+CALL_ID_KEY = "claudecode/toolUseId"
+"""How the one host that sends it spells the id of a tool call."""
+REPAIRED_KEY = "surehold/mended"
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS_VERSION = "2026-07-28"
 SUBSCRIPTION_ID_KEY = "io.modelcontextprotocol/subscriptionId"
 _SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
 
+INVALID_PARAMS = -32602
+NO_SUCH_RESOURCE = -32002
+"""What the handshake era calls a missing resource; the stateless era calls it invalid parameters."""
 CONNECTION_CLOSED = -32000
 INTERNAL_ERROR = -32603
 _INVALID_REQUEST = -32600
@@ -37,6 +49,16 @@ _UNSUPPORTED_VERSION = -32022
 _SERVED_WITHOUT_HANDSHAKE = frozenset({"initialize", "ping"})
 _NOT_SERVED = frozenset({"logging/setLevel"})
 _LONG_CACHE_MS = 300_000
+
+
+class RpcError(Exception):
+    """The request itself is wrong: a protocol error, not the answer of a tool."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +98,39 @@ class ClientFacts:
         can_elicit = elicitation is not None and (elicitation.get("form") is not None or elicitation.get("url") is None)
         wants_data = RESULT_KEY in ((known or {}).get("experimental") or {})
         return cls(named["name"], named["version"], can_elicit, wants_data)
+
+
+@dataclass(slots=True, eq=False)
+class RunningCall:
+    """A request that is being answered."""
+
+    id: RequestId
+    changes: bool = False
+    is_loading: bool = False
+    """Its tool is imported or the workspace opened, which takes its time on a busy machine and says nothing about the call."""
+    is_stopped: bool = False
+    is_silent: bool = False
+    """The client took it back, or it was answered because the server ends."""
+    watched: tuple[str, ...] = ()
+    """What a client listens to."""
+
+    def is_cancelled(self) -> bool:
+        return self.is_stopped
+
+
+@dataclass(frozen=True, slots=True)
+class Handling:
+    """One request on its way to its answer."""
+
+    method: str
+    params: Json
+    era: Era
+    facts: ClientFacts
+    call: RunningCall = field(default_factory=lambda: RunningCall(0))
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        return self.params.get("_meta") or {}
 
 
 class ServerCard:
@@ -183,6 +238,19 @@ def _read_envelope(params: Json | None) -> ClientFacts:
     if version != STATELESS_VERSION:
         raise RpcError(_UNSUPPORTED_VERSION, "Unsupported protocol version", _supported_versions(version))
     return ClientFacts.from_sent(meta.get(CLIENT_INFO_KEY), meta[CLIENT_CAPABILITIES_KEY])
+
+
+def subscription_end(request: RequestId) -> Json:
+    """Return the result of a request that listened, when the server ends."""
+    return {"_meta": {SUBSCRIPTION_ID_KEY: request}}
+
+
+def same_id(request: RequestId) -> RequestId:
+    """Return what identifies a request: some clients send a number back as text."""
+    if isinstance(request, str):
+        with suppress(ValueError):
+            return int(request)
+    return request
 
 
 def era_of(method: str, params: Json | None) -> Era:

@@ -11,18 +11,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
+from surehold.front.mcp.protocol import RESULT_KEY, SESSION_KEY
 from surehold.front.shared.sanitize import encode_json, ensure_utf8, escape_data
 from surehold.text.escape import escape_lines
 from surehold.text.measure import TextRoom
 from surehold.tools.call import Answer, AnswerBudget, Json
 from surehold.tools.listing import ListedTool
 
-RESULT_KEY = "surehold/result"
-"""Where the data is, and the experimental capability of a client that asks for it."""
-SESSION_KEY = "surehold/session"
-CALL_ID_KEY = "claudecode/toolUseId"
-"""How the one host that sends it spells the id of a tool call."""
-REPAIRED_KEY = "surehold/mended"
 _SAVED_KEY = "answerSavedAs"
 _MIN_TEXT_CHARS = 200
 _MIN_LIST_ITEMS = 5

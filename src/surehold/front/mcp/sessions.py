@@ -20,29 +20,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from surehold.errors import InvalidArgument
-from surehold.front.mcp.results import CALL_ID_KEY, REPAIRED_KEY, SESSION_KEY
+from surehold.front.mcp.protocol import CALL_ID_KEY, REPAIRED_KEY, SESSION_KEY, Era
 from surehold.tools.call import Json, ProgressListener, ignore_progress
 from surehold.workspace.access.permission import Approval
 from surehold.workspace.current_server import CurrentServer
 from surehold.workspace.session import Session
 from surehold.workspace.workspace import Workspace
-
-Era = Literal["handshake", "stateless"]
-"""`handshake` up to 2025-11-25, `stateless` from 2026-07-28 on."""
-
-INVALID_PARAMS = -32602
-NO_SUCH_RESOURCE = -32002
-"""What the handshake era calls a missing resource; the stateless era calls it invalid parameters."""
-
-
-class RpcError(Exception):
-    """The request itself is wrong: a protocol error, not the answer of a tool."""
-
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.data = data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

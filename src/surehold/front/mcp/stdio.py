@@ -4,7 +4,8 @@
    client.
 2. One thread reads, others work. Whoever has a message sends it, and none of them waits for the client to read it.
 3. A client that neither reads nor disconnects cannot keep the server from ending.
-4. It ends when the client closes its end, or on SIGTERM, SIGINT, SIGHUP or SIGQUIT. Running calls get a moment; changes get
+4. The workspace is opened by the first call, or when the client is quiet after it has heard what the server offers.
+5. It ends when the client closes its end, or on SIGTERM, SIGINT, SIGHUP or SIGQUIT. Running calls get a moment; changes get
    as long as they need.
 """
 
@@ -24,6 +25,7 @@ from surehold.front.shared.stdio_lines import LineSplitter, OutgoingEnd, StdioDe
 
 if TYPE_CHECKING:
     from surehold.front.mcp.adapter import Adapter
+    from surehold.front.mcp.catalog import ServerCatalog
     from surehold.front.mcp.json_rpc import Json
 
 _INTERRUPTED_EXIT_CODE = 130
@@ -33,15 +35,19 @@ _GRACE_SECONDS = 1.0
 _FLUSH_SECONDS = 2.0
 _CHANGE_WAIT_SECONDS = 30.0
 """Seconds that changes get whose client has left."""
+_QUIET_MS: "int | None" = 100
+"""How long a client must be quiet before the workspace is opened for its first call."""
 _MAX_THREADS = 48
 """More than calls can wait for approval: the others go on."""
 
 
-def serve_stdio(adapter: "Adapter", pipes: StdioDescriptors) -> int:
-    """Serve one client until it leaves; return the exit code."""
+def serve_stdio(catalog: "ServerCatalog", open_adapter: "Callable[[], Adapter]", pipes: StdioDescriptors) -> int:
+    """Serve one client until it leaves; return the exit code. If the workspace cannot be opened, it ends too."""
     ending = EndingBell()
     sender = LineSender(OutgoingEnd(pipes.outgoing), when_gone=ending.ring)
-    connection = ClientConnection(adapter, send=sender.send_message, start=WorkerThreads().start)
+    connection = ClientConnection(
+        catalog, open_adapter, send=sender.send_message, start=WorkerThreads().start, when_lost=ending.ring
+    )
     try:
         _read_until_end(pipes.incoming, connection, sender, ending)
         connection.finish_calls(_GRACE_SECONDS, has_reader=sender.has_reader)
@@ -54,12 +60,17 @@ def serve_stdio(adapter: "Adapter", pipes: StdioDescriptors) -> int:
 
 
 def _read_until_end(incoming: int, connection: ClientConnection, sender: "LineSender", ending: "EndingBell") -> None:
-    splitter, poll = LineSplitter(), select.poll()
+    splitter, poll, quiet_ms = LineSplitter(), select.poll(), _QUIET_MS
     poll.register(incoming, select.POLLIN)
     poll.register(ending.descriptor, select.POLLIN)
     while True:
-        if any(ready == ending.descriptor for ready, _ in poll.poll()):
+        ready = poll.poll(quiet_ms)
+        if any(descriptor == ending.descriptor for descriptor, _ in ready):
             return
+        if not ready:
+            connection.open_early()
+            quiet_ms = None
+            continue
         chunk = read_chunk(incoming)
         for line in splitter.split_chunk(chunk) if chunk else (splitter.last_line(),):
             _take_line(line, connection, sender)

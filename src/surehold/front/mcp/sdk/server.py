@@ -27,19 +27,10 @@ from pydantic import ValidationError
 
 from surehold.errors import PermissionRequired
 from surehold.front.mcp.adapter import Adapter
-from surehold.front.mcp.protocol import CACHE_POLICIES
+from surehold.front.mcp.protocol import CACHE_POLICIES, RESULT_KEY, RpcError
 from surehold.front.mcp.resources import ResourceWatcher
-from surehold.front.mcp.results import RESULT_KEY
 from surehold.front.mcp.sdk.call_threads import CallThreads, Send, Work
-from surehold.front.mcp.sessions import (
-    Caller,
-    ElicitationReply,
-    RoundInput,
-    RpcError,
-    ShowForm,
-    facts_in_meta,
-    new_handle,
-)
+from surehold.front.mcp.sessions import Caller, ElicitationReply, RoundInput, ShowForm, facts_in_meta, new_handle
 from surehold.front.shared.approval_queue import ApprovalQueue, client_gone_error
 from surehold.front.shared.event_loop import run_on_loop
 from surehold.front.shared.person import person_name
@@ -163,11 +154,11 @@ class _ServerBinding:
     def make_bound_server(self) -> BoundServer:
         adapter = self._adapter
         server = Server[Any](
-            **adapter.describe_server(),
+            **adapter.catalog.describe_server(),
             cache_hints=_CACHE_HINTS,
             lifespan=self._run_lifespan,
-            get_tool_input_schema=adapter.input_schema,
-            on_list_tools=self._answer_in_thread(lambda _, __: {"tools": adapter.list_tools()}),
+            get_tool_input_schema=adapter.catalog.input_schema,
+            on_list_tools=self._answer_in_thread(lambda _, __: {"tools": adapter.catalog.list_tools()}),
             on_call_tool=_plain_answer(self._call_tool),
             on_list_resources=self._answer_in_thread(lambda _, page: adapter.list_resources(page and page.cursor)),
             on_list_resource_templates=self._answer_in_thread(lambda _, __: adapter.list_templates()),
@@ -177,8 +168,10 @@ class _ServerBinding:
             on_subscribe_resource=self._subscribe_resource,
             on_unsubscribe_resource=self._unsubscribe_resource,
             on_subscriptions_listen=self._listen_for_updates,
-            on_list_prompts=self._answer_in_thread(lambda _, __: adapter.list_prompts()),
-            on_get_prompt=self._answer_in_thread(lambda _, params: adapter.get_prompt(params.name, params.arguments)),
+            on_list_prompts=self._answer_in_thread(lambda _, __: adapter.catalog.list_prompts()),
+            on_get_prompt=self._answer_in_thread(
+                lambda _, params: adapter.catalog.get_prompt(params.name, params.arguments)
+            ),
             on_completion=self._answer_in_thread(
                 lambda _, params: adapter.complete_template(getattr(params.ref, "uri", ""), params.argument.value)
             ),
@@ -201,7 +194,7 @@ class _ServerBinding:
 
     async def _call_tool(self, ctx: RequestContext, params: types.CallToolRequestParams) -> Json:
         name, caller = params.name, self._caller_from(ctx)
-        changes = self._adapter.may_write(name)
+        changes = self._adapter.catalog.may_write(name)
         if changes and can_elicit(ctx):
             if caller.era == "stateless":
                 caller = replace(caller, round=_round_input(params))
