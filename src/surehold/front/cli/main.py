@@ -198,7 +198,7 @@ def _run_command(argv: Sequence[str], out: Output, err: Output, *, wants_json: b
 
 
 def _paged_if_long(args: argparse.Namespace, context: CommandContext) -> AbstractContextManager[None]:
-    command = next((one for one in COMMANDS if one.name == args.command), None)
+    command = load_command(args.command) if args.command else None
     if not (command and command.is_paged) or context.json or args.no_pager or getattr(args, "follow", False):
         return nullcontext()
     from surehold.front.cli.pager import page_output
