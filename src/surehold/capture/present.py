@@ -67,12 +67,6 @@ def is_same_entry(before: Version, after: Version, *, same_file: bool) -> bool:
     return before == (replace(after, links=before.links) if same_file else after)
 
 
-def differs_in_times_only(before: Version, after: Version) -> bool:
-    if not before.kind == after.kind == "directory" or before.meta is None or after.meta is None:
-        return False
-    return before.meta == replace(after.meta, mtime_ns=before.meta.mtime_ns)
-
-
 class DiffBudget:
     """Adds differences to changes, unless there are very many or very large ones: those are worked out when asked for."""
 

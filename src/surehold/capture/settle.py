@@ -20,7 +20,6 @@ from surehold.capture.names import FileNames
 from surehold.capture.present import (
     DiffBudget,
     PresentEntry,
-    differs_in_times_only,
     is_same_entry,
     kind_of,
     look_at_entry,
@@ -75,7 +74,7 @@ def _name_effect(change: Change) -> str:
         return "moved"
     if change.before is None or change.after is None:
         return "created" if change.before is None else "deleted"
-    return "" if differs_in_times_only(change.before, change.after) else "changed"
+    return "" if change.sets_times_only else "changed"
 
 
 def settle_run(
@@ -233,7 +232,7 @@ class _Settler:
         if is_same_entry(before, after, same_file=occupant.facts.identity == entry.facts.identity):
             return
         change = Change(path=self._key_of(path), before=before, after=after)
-        if differs_in_times_only(before, after):
+        if change.sets_times_only:
             directories.append(change)
             return
         if before.sha256 != after.sha256 or before.kind != after.kind:

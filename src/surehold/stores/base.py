@@ -13,7 +13,7 @@ Rules for every store:
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from surehold.stores.approval import ApprovalRecord
@@ -81,6 +81,15 @@ class Change:
     """The new bytes go into the same inode (hard links, foreign owner), so a crash can leave a torn file."""
     whole: bool = False
     """The entry is switched as a whole: its kind, its facts and its names too."""
+
+    @property
+    def sets_times_only(self) -> bool:
+        """Whether nothing but the time of a directory differs, which follows from other changes."""
+        before, after = self.before, self.after
+        if before is None or after is None or before.meta is None or after.meta is None or self.to_path:
+            return False
+        same_facts = before.meta == replace(after.meta, mtime_ns=before.meta.mtime_ns)
+        return before.kind == after.kind == "directory" and same_facts
 
     def transitions(self) -> tuple[tuple[str, Version | None, Version | None], ...]:
         """List every path this change touches, as (path, before, after)."""

@@ -9,7 +9,7 @@ from typing import Self
 
 from surehold.errors import InvalidArgument, NotFound, StaleFile, SureholdError, UndoConflict
 from surehold.stores.base import Entry, LedgerQuery, Store, TrashItem
-from surehold.stores.ledger_entries import switched_changes
+from surehold.stores.ledger_entries import normalize_timestamp, switched_changes
 from surehold.stores.upkeep import LedgerCheck, Pruned
 from surehold.text.plan import diff_between
 from surehold.text.rewrite import WriteBytes
@@ -167,6 +167,7 @@ class History(HistoryReader):
             return self._take_back(self.show(reference), "undo", author=author, dry_run=dry_run)
         changes = self._undoable_changes()
         newest = next(changes, "")
+        self._refuse_open_run(newest)
         if not newest:
             raise _no_such_change("No change can be undone.")
         try:
@@ -345,6 +346,18 @@ class History(HistoryReader):
             if entry.call.operation not in _NOT_UNDOABLE and entry.change_id != last:
                 last = entry.change_id
                 yield last
+
+    def _refuse_open_run(self, newest: str) -> None:
+        """Refuse when the newest change is one of a command that still runs: an older one is not what is meant."""
+        entry = self._first_entry(newest) if newest else None
+        for busy in self._store.open_intents():
+            call, began = busy.intent.call, normalize_timestamp(busy.intent.began)
+            if call.operation == "run" and (entry is None or began > entry.timestamp):
+                raise InvalidArgument(
+                    f"The newest change is that of a command that still runs: {' '.join(call.argv)}",
+                    reason="still_running",
+                    action=f"Wait until its last process has ended, then: surehold undo {busy.intent.id}",
+                )
 
     def _last_undone(self) -> ChangeView:
         """Return the undo that was made last and is in effect, so that redoing goes the way of undoing back."""

@@ -79,6 +79,7 @@ def test_what_was_not_there_is_gone_afterwards(shell: Shell, home: Path, host: s
     shell("setup", host, "--user", "--remove")
 
     assert tree(home) == {}
+    assert list(home.iterdir()) == [], "its directories are gone too"
     assert shell("setup", host, "--user", "--remove").out.endswith("nothing was changed.\n")
 
 
@@ -125,6 +126,7 @@ def test_a_file_that_cannot_be_read_is_left_alone_and_so_are_the_others(
 
     assert (said.code, said.out, tree(home)) == (1, "", before)
     assert name in said.err
+    assert "surehold hook claude" in said.err, "it is shown what to add"
 
 
 def test_an_unknown_host_is_refused_with_the_names(shell: Shell) -> None:

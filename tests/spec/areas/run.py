@@ -21,6 +21,8 @@ RUN = (
             "run:report:unwritable": "A report that cannot be written is refused before anything runs; one that cannot be written in the end changes neither the exit code nor the record.",
             "run:best_effort:compares": "Where capture is impossible, that is said before anything runs; `--best-effort` compares the tree before and after, and is never complete.",
             "run:call:recorded": "The tool call of the host that a command belongs to is recorded with it.",
+            "run:history:command": "`log` and `show` name the command and its exit code, and leave out directories whose time alone changed.",
+            "run:history:still_running": "`undo` without arguments refuses, with the command, while the newest change is that of a command that still runs.",
             "run:library:receipt": "`workspace.run([...])` returns output, exit code and what changed.",
             "run:report:complete": "`complete: true` is never wrong: whatever could not be kept is named.",
         },

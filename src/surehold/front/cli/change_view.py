@@ -72,6 +72,8 @@ def print_receipt(context: CommandContext, receipt: "Receipt", verb: str) -> Non
         out.print_labelled("Already up to date", ", ".join(one.path for one in receipt.files))
     else:
         for one in receipt.files:
+            if one.change.sets_times_only:
+                continue
             lines = f" ({counts})" if (counts := format_line_counts(one.change)) else ""
             out.print_labelled(verb, format_move(one.path, one.change.to_path) + lines, "green")
             for correction in one.plan.corrections:

@@ -5,6 +5,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from surehold.errors import InvalidArgument
 from surehold.front.cli.command import DRY_RUN_FLAG, CommandContext, argument, command, flag
 from surehold.front.shared.person import person_name
 from surehold.text.escape import escape_text
@@ -46,7 +47,13 @@ def setup_command(context: CommandContext, args: argparse.Namespace) -> None:
         state_dir = Path(context.state_dir)
     with open_workspace(plan.base, settings=Settings(state_dir=state_dir, protected=())) as workspace:
         act = plan.remove if args.remove else plan.apply
-        receipt = act(workspace, author=person_name(), dry_run=args.dry_run)
+        try:
+            receipt = act(workspace, author=person_name(), dry_run=args.dry_run)
+        except InvalidArgument as refused:
+            if not (context.json or args.remove) and (wanted := refused.details.get("wanted")):
+                context.print_note(f"This belongs into `{refused.path}`:")
+                context.err.print_line(escape_text(str(wanted), keep="\n"))
+            raise
     _print_setup(context, plan, receipt, removed=args.remove)
 
 

@@ -151,6 +151,7 @@ class HookOutcome:
 def run_hook(key: str, data: bytes, *, event_name: str = "", root: str = "", state_dir: str = "") -> HookOutcome:
     """Handle one event; whatever fails is reported and logged, and never raised."""
     notes = HookNotes(locate_state(root or os.getcwd(), state_dir) / "hooks")  # noqa: PTH109 - pathlib has no use here
+    event: HookEvent | None = None
     try:
         host = find_agent_host(key)
         event = _parse_event(host, data, event_name)
@@ -162,9 +163,22 @@ def run_hook(key: str, data: bytes, *, event_name: str = "", root: str = "", sta
         run = HookRun(host=host, event=event, root=place, state_dir=state, notes=notes)
         return HookOutcome(text=json.dumps(run.answer()))
     except Exception as error:  # noqa: BLE001 - whatever it is, the host must go on
-        failure = f"surehold hook {key}: {error} Surehold did not record this."
+        failure = f"surehold hook {key}: {_describe_event(event)} cannot be undone, since it is not recorded: {error}"
         notes.log_failure(failure)
         return HookOutcome(failure=failure)
+
+
+def _describe_event(event: HookEvent | None) -> str:
+    match event.kind if event else "other":
+        case "before_edit" | "after_edit":
+            assert event is not None
+            return f"What {event.tool or 'the edit'} does to {', '.join(event.paths) or 'files'}"
+        case "before_shell":
+            return "What this command does"
+        case "prompt":
+            return "This turn by itself"
+        case _:
+            return "This event"
 
 
 def locate_root(directory: str) -> str:

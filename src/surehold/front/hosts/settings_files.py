@@ -165,7 +165,7 @@ class SettingsFile:
             f"`{self.name}` cannot be edited: {where}.",
             path=self.name,
             reason="unreadable_settings",
-            action="Repair the file, or add this to it yourself." if wanted else "Repair the file first.",
+            action="Repair the file, or add what is ours to it yourself." if wanted else "Repair the file first.",
             wanted=wanted,
         )
 

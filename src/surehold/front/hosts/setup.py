@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,7 +67,17 @@ class HostSetup:
         """Take out what is there; None if nothing is."""
         wanted = [(one.name, *self._without_ours(workspace, one)) for one in self.files]
         reason = f"{self.reason} --remove"
-        return _write_files(workspace, wanted, author=author, reason=reason, dry_run=dry_run)
+        receipt = _write_files(workspace, wanted, author=author, reason=reason, dry_run=dry_run)
+        if not dry_run:
+            self._remove_empty_directories([name for name, now, then in wanted if now.exists and not then.exists])
+        return receipt
+
+    def _remove_empty_directories(self, names: Sequence[str]) -> None:
+        """Remove the directories of files that were ours alone, as far as nothing else is in them."""
+        for name in names:
+            for above in Path(name).parents[:-1]:
+                with suppress(OSError):
+                    (self.base / above).rmdir()
 
     def is_complete(self, workspace: "Workspace") -> bool:
         return all(

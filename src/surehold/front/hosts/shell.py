@@ -57,7 +57,7 @@ class ShellCall:
     def run_unrecorded(self, why: str = "") -> NoReturn:
         """Become the shell; say why nothing is recorded, if something should be."""
         if why:
-            failure = f"surehold -c: {why} Surehold does not record this command."
+            failure = f"surehold: what this command does cannot be undone, since it is not recorded: {why}"
             self.notes.log_failure(failure)
             print(escape_text(failure), file=sys.stderr)  # noqa: T201 - whoever reads the output must know
         sys.stdout.flush()

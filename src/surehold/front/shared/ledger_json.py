@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from surehold.text.diff_rows import count_rows
 
 if TYPE_CHECKING:
-    from surehold.stores.base import Change, Entry, TrashItem
+    from surehold.stores.base import Call, Change, Entry, TrashItem
     from surehold.text.snapshot import Version
     from surehold.workspace.proposal import FileReceipt, Receipt
 
@@ -19,6 +19,18 @@ def count_changed_lines(change: "Change") -> tuple[int, int]:
 
 def format_move(path: str, to_path: str) -> str:
     return f"{path} → {to_path}" if to_path else path
+
+
+def format_command(call: "Call") -> str:
+    """Return the command of a run as one would type it; empty for other calls."""
+    import shlex
+
+    return shlex.join(call.argv) if call.argv else ""
+
+
+def known_exit_code(call: "Call") -> int | None:
+    """Return how a command ended; None if its supervisor died before."""
+    return None if call.exit_code < 0 else call.exit_code
 
 
 def entry_record(entry: "Entry", *, undone_by: str = "") -> dict[str, Any]:
@@ -35,6 +47,7 @@ def entry_record(entry: "Entry", *, undone_by: str = "") -> dict[str, Any]:
         "tool": call.tool,
         "operation": call.operation,
         "reason": call.reason,
+        **({"argv": list(call.argv), "exit_code": known_exit_code(call)} if call.argv else {}),
         "path": change.path,
         "to_path": change.to_path or None,
         "before": _version_record(change.before),
@@ -103,6 +116,8 @@ def entry_summary(entry: "Entry") -> dict[str, Any]:
         "beforeSha256": change.before.sha256 if change.before else "",
         "afterSha256": change.after.sha256 if change.after else "",
         "reason": call.reason,
+        "command": format_command(call),
+        "exitCode": known_exit_code(call) if call.argv else "",
         "errorKind": entry.error_kind,
         "message": entry.message,
     }

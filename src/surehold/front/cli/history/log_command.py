@@ -3,7 +3,7 @@
 import argparse
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice, takewhile
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from surehold.front.cli.change_view import format_line_counts, paint_diff, print
 from surehold.front.cli.command import CommandContext, argument, command, flag, parse_positive, short_id
 from surehold.front.cli.history.selector_options import PATHS_ARGUMENT, SELECTOR_OPTIONS, read_selectors
 from surehold.front.cli.output import TableCell, TableColumn, format_count
-from surehold.front.shared.ledger_json import count_changed_lines, entry_record, format_move
+from surehold.front.shared.ledger_json import count_changed_lines, entry_record, format_command, format_move
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
@@ -152,14 +152,26 @@ def _log_row(context: CommandContext, one: LoggedChange) -> list[TableCell]:
         (first.call.operation, "cyan"),
         (_paths_text(one), "plain"),
         (_result_text(one), "dim" if first.ok else "red"),
-        (first.call.reason, "plain"),
+        (_purpose_text(one), "plain"),
     ]
 
 
 def _paths_text(one: LoggedChange) -> str:
-    change, others = one.entries[0].change, len(one.entries) - 1
+    shown = _shown_entries(one)
+    change, others = shown[0].change, len(shown) - 1
     more = f" and {others} more" if others else ""
     return f"{format_move(change.path, change.to_path)}{more}"
+
+
+def _shown_entries(one: LoggedChange) -> "Sequence[Entry]":
+    """Return the entries without those of directories whose time follows from the others."""
+    return [entry for entry in one.entries if not entry.change.sets_times_only] or one.entries
+
+
+def _purpose_text(one: LoggedChange) -> str:
+    """Return the reason of a change, or the command that made it."""
+    call = one.entries[0].call
+    return call.reason or (f"$ {format_command(call)}" if call.argv else "")
 
 
 def author_name(entry: "Entry") -> str:
@@ -183,7 +195,8 @@ def _result_text(one: LoggedChange) -> str:
         word = "redoes" if first.call.operation == "redo" else "undoes"
         undoes = f"{word} {format_count(len(several), 'change')}"
     undone = f"undone by {short_id(one.undone_by)}" if one.undone_by else "partly undone" if one.partly_undone else ""
-    return ", ".join(filter(None, (lines, mode, undoes, undone)))
+    ended = f"exit {first.call.exit_code}" if first.call.argv and first.call.exit_code > 0 else ""
+    return ", ".join(filter(None, (lines, mode, ended, undoes, undone)))
 
 
 def mode_change(entry: "Entry") -> str:
@@ -201,11 +214,11 @@ def _print_change(context: CommandContext, args: argparse.Namespace, workspace: 
         out.paint(first.call.operation, "cyan"),
         escape_text(_paths_text(one)),
         out.paint(f"({text})", "dim") if (text := escape_text(_result_text(one))) else "",
-        escape_text(first.call.reason),
+        escape_text(_purpose_text(one)),
     ]
     out.print_line("  ".join(word for word in words if word))
     if args.stat:
-        for entry in one.entries:
+        for entry in _shown_entries(one):
             path = escape_text(format_move(entry.change.path, entry.change.to_path))
             out.print_line(f"    {path}  {format_line_counts(entry.change)}".rstrip())
     if args.patch:

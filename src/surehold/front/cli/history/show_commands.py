@@ -16,11 +16,17 @@ from surehold.front.cli.history.selector_options import (
     selected_entries,
 )
 from surehold.front.cli.output import format_size, parse_timestamp
-from surehold.front.shared.ledger_json import describe_approval, entry_record, format_move
+from surehold.front.shared.ledger_json import (
+    describe_approval,
+    entry_record,
+    format_command,
+    format_move,
+    known_exit_code,
+)
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
-    from surehold.stores.base import Change
+    from surehold.stores.base import Call, Change
     from surehold.workspace.history import ChangeView
     from surehold.workspace.workspace import Workspace
 
@@ -59,14 +65,11 @@ def _change_facts(context: CommandContext, view: "ChangeView") -> Iterator[tuple
     exact = parse_timestamp(first.timestamp).astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
     yield "When", f"{exact} ({out.format_time(first.timestamp)})" if out.is_terminal else exact
     yield "Who", escape_text(author_name(first)) + (f", session {escape_text(call.session)}" if call.session else "")
-    if call.turn:
-        yield "Turn", escape_text(call.turn)
-    if call.reason:
-        yield "Why", escape_text(call.reason)
-    if call.undoes:
-        yield "Undoes", escape_text(call.undoes)
+    yield from _call_facts(call)
     for entry in view.entries:
         change = entry.change
+        if change.sets_times_only:
+            continue
         path = escape_text(format_move(change.path, change.to_path))
         yield "What", f"{out.paint(call.operation, 'cyan')} {path}{_size_text(change)}"
         if change.before != change.after:
@@ -81,6 +84,19 @@ def _change_facts(context: CommandContext, view: "ChangeView") -> Iterator[tuple
     }.items():
         yield label, escape_text(text)
     yield "Outcome", _outcome_text(context, view)
+
+
+def _call_facts(call: "Call") -> Iterator[tuple[str, str]]:
+    if call.turn:
+        yield "Turn", escape_text(call.turn)
+    if call.reason:
+        yield "Why", escape_text(call.reason)
+    if call.undoes:
+        yield "Undoes", escape_text(call.undoes)
+    if call.argv:
+        code = known_exit_code(call)
+        yield "Command", escape_text(format_command(call))
+        yield "Exit", "unknown: its supervisor was killed" if code is None else str(code)
 
 
 def _size_text(change: "Change") -> str:

@@ -1,0 +1,60 @@
+"""Commands in the history: what `log`, `show` and `undo` say of them."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from capture.desk import RunDesk
+from spec.marks import requirement
+from surehold import open_workspace
+from surehold.capture.filter import can_listen
+from surehold.errors import InvalidArgument
+
+pytestmark = pytest.mark.skipif(bool(can_listen()), reason="calls cannot be captured here")
+
+
+def surehold(desk: RunDesk, *words: str) -> str:
+    where = ["--root", str(desk.root), "--state-dir", str(desk.state)]
+    command = [sys.executable, "-m", "surehold", words[0], *where, *words[1:]]
+    return subprocess.run(command, cwd=desk.root, capture_output=True, check=True, text=True).stdout
+
+
+@requirement("run:history:command")
+def test_the_history_names_the_command_and_how_it_ended_and_no_folder_whose_time_alone_changed(desk: RunDesk) -> None:
+    desk.run("rm sub/b.txt; exit 5")
+    change = desk.read_report()["change_id"]
+
+    rows: list[dict[str, Any]] = json.loads(surehold(desk, "log", "--json"))["entries"]
+    assert {(tuple(row["argv"]), row["exit_code"]) for row in rows} == {(("bash", "-c", "rm sub/b.txt; exit 5"), 5)}
+    log = surehold(desk, "log", "--stat")
+    assert "bash -c 'rm sub/b.txt; exit 5'" in log
+    assert "exit 5" in log
+    assert [line.split()[0] for line in log.splitlines()[1:]] == ["sub/b.txt"]
+    shown = surehold(desk, "show", change).splitlines()
+    assert [line for line in shown if line.startswith(("Command", "Exit"))] == [
+        "Command  bash -c 'rm sub/b.txt; exit 5'",
+        "Exit     5",
+    ]
+    assert [line.split()[2] for line in shown if line.startswith("What")] == ["sub/b.txt"]
+    assert [line.split()[1] for line in surehold(desk, "undo").splitlines()] == ["sub/b.txt"]
+
+
+@requirement("run:history:still_running")
+def test_an_undo_of_the_newest_change_says_that_its_command_still_runs(desk: RunDesk) -> None:
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        workspace.session(agent="me").create("early.txt", "x\n")
+    here, there = desk.make_gates("here", "there")
+    program = desk.start(f"rm a.txt; echo > {here}; read x < {there}")
+    here.read_bytes()
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        with pytest.raises(InvalidArgument, match=r"still runs: bash -c rm a\.txt"):
+            workspace.history.undo()
+        assert (desk.root / "early.txt").exists()
+        workspace.session(agent="me").create("late.txt", "x\n")
+        workspace.history.undo()  # that is the newest change now
+    assert not (desk.root / "late.txt").exists()
+    there.write_text("go\n")
+    assert program.wait() == 0
