@@ -1,15 +1,16 @@
-"""How many bytes the history takes for every version of a source file."""
+"""How many bytes the history takes: for every version of a source file, and for every small edit."""
 
 import random
 import sqlite3
 from pathlib import Path
 
-from sample import scratch
+from sample import scratch, source
 from table import Row
 
 from surehold import Settings, open_workspace
 
 _EDITS = 200
+_SMALL_EDITS, _SMALL_FILES = 2_000, 20
 _SOURCE = Path(__file__).parent.parent / "src" / "surehold" / "workspace" / "writer.py"
 
 
@@ -37,4 +38,27 @@ def rows() -> list[Row]:
     return [
         Row(name="bytes per stored version", measured=packed / count, unit="B", goal=900, note=note),
         Row(name="  state directory per edit, ledger and indexes included", measured=whole / _EDITS, unit="B"),
+        _row_of_small_edits(),
     ]
+
+
+def _row_of_small_edits() -> Row:
+    """Edit one line of small files in turn, again and again."""
+    with scratch() as folder:
+        package = folder / "root" / "src" / "package"
+        package.mkdir(parents=True)
+        lines = source(1_000)
+        texts = {f"src/package/module_{number:02}.py": "# step\n    total_0000011" for number in range(_SMALL_FILES)}
+        for name in texts:
+            (folder / "root" / name).write_text(lines, encoding="utf-8")
+        settings = Settings(state_dir=folder / "state", durability="none")
+        with open_workspace(folder / "root", settings=settings) as workspace:
+            session = workspace.session(agent="bench/1.0")
+            for number in range(_SMALL_EDITS):
+                name = f"src/package/module_{number % _SMALL_FILES:02}.py"
+                new = f"# step {number}\n    total_0000011"
+                session.edit(name, (texts[name], new))
+                texts[name] = new
+        whole = sum(path.stat().st_size for path in (folder / "state").rglob("*") if path.is_file())
+    note = f"state directory after {_SMALL_EDITS:,} edits of one line in {_SMALL_FILES} files of 1 KB"
+    return Row(name="state per small edit", measured=whole / _SMALL_EDITS, unit="B", goal=900, note=note)

@@ -2,13 +2,18 @@
 
 import hashlib
 import multiprocessing
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from surehold.stores.base import Begun, Blob, Call, Change, Entry, Intent, Operation, Sighting, Store
-from surehold.stores.ledger_entries import utc_timestamp
+from surehold.stores.ledger_entries import microseconds, utc_timestamp
 from surehold.stores.owner import Owner, current_owner
+from surehold.stores.sqlite import entry_rows, schema
+from surehold.stores.sqlite.packing import with_base
 from surehold.text.snapshot import Version
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -92,3 +97,51 @@ class Author:
         begun = self.store.begin(intent(name, changed, asked=asked), blobs, lease=10, fence=0)
         assert begun == Begun(), begun
         return self.store.finish(name)
+
+
+def unpack_bodies(raw: sqlite3.Connection) -> None:
+    """Write every body as the plain text that earlier versions wrote; the triggers must be gone."""
+    for row in list(entry_rows.all_rows(raw)):
+        raw.execute("UPDATE entries SET body = ? WHERE seq = ?", (entry_rows.body_of_row(row).decode(), row[0]))
+
+
+def _hex_of(stored: bytes | None) -> str | None:
+    return None if stored is None else stored.hex()
+
+
+def _with_base(data: bytes | None, base: bytes | None) -> bytes | None:
+    return None if data is None else with_base(data, base)
+
+
+def _moment(stored: int) -> str:
+    return utc_timestamp(START + timedelta(microseconds=stored - microseconds(START)))
+
+
+def make_older(database: Path, version: int) -> None:
+    """Turn a history into one as an earlier Surehold wrote it, before rows were packed."""
+    newer = database.with_name("newer.db")
+    database.rename(newer)
+    raw = sqlite3.connect(database, isolation_level=None)
+    raw.execute("PRAGMA journal_mode = WAL")
+    raw.create_function("hex_of", 1, _hex_of)
+    raw.create_function("with_base", 2, _with_base)
+    raw.create_function("moment", 1, _moment)
+    for name in schema.MIGRATIONS[:version]:
+        raw.executescript((Path(schema.__file__).parent / "migrations" / name).read_text())
+    raw.execute(f"PRAGMA user_version = {version}")
+    raw.execute("ATTACH ? AS newer", (str(newer),))
+    with closing(sqlite3.connect(newer)) as old:
+        bodies = {row[0]: entry_rows.body_of_row(row).decode() for row in entry_rows.all_rows(old)}
+    columns = "seq, change_id, path, to_path, session, agent, operation, undoes, ok, timestamp"
+    plain = f"SELECT {columns}, hex_of(previous), hex_of(hash), ? FROM newer.entries WHERE seq = ?"
+    raw.executemany(f"INSERT INTO entries {plain}", [(body, seq) for seq, body in bodies.items()])
+    raw.execute(
+        "INSERT INTO blobs (sha256, size, base, depth, packed, stored, data) SELECT hex_of(sha256), size, hex_of(base),"
+        " depth, packed, moment(stored), with_base(data, base) FROM newer.blobs ORDER BY rowid"
+    )
+    raw.execute("DELETE FROM tip")
+    for table in ("tip", "heads", "locks", "answers", "trash", "sessions"):
+        raw.execute(f"INSERT INTO {table} SELECT * FROM newer.{table}")
+    raw.execute("DETACH newer")
+    raw.close()
+    newer.unlink()

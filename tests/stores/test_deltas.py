@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surehold.stores.sqlite import blobs
+from surehold.stores.sqlite import packing
 from surehold.text.align import shared_ends
 
 BASE_NAME = "ab" * 32
@@ -23,12 +23,12 @@ _pairs = st.one_of(
 @given(pair=_pairs)
 def test_whatever_is_packed_unpacks_to_itself(pair: tuple[bytes, bytes]) -> None:
     base, data = pair
-    packed = blobs.pack_smallest(data, base=base, base_sha256=BASE_NAME)
-    needed = blobs.base_of(packed)
+    packed = packing.pack_smallest(data, base=base, base_sha256=BASE_NAME)
+    needed = packing.base_of(packed)
 
     assert needed in {"", BASE_NAME}
-    assert blobs.unpack_blob(packed, size=len(data), base=base if needed else b"") == data
-    assert blobs.unpack_blob(blobs.pack_full(data), size=len(data)) == data
+    assert packing.unpack_blob(packed, size=len(data), base=base if needed else b"") == data
+    assert packing.unpack_blob(packing.pack_full(data), size=len(data)) == data
 
 
 @given(pair=_pairs)
@@ -48,42 +48,42 @@ def test_one_changed_byte_in_a_large_file_costs_some_tens_of_bytes(size: int) ->
     base = random.Random(size).randbytes(size)
     for at in (0, 1, size // 2, size - 1):
         data = base[:at] + bytes([base[at] ^ 1]) + base[at + 1 :]
-        packed = blobs.pack_smallest(data, base=base, base_sha256=BASE_NAME)
+        packed = packing.pack_smallest(data, base=base, base_sha256=BASE_NAME)
         assert len(packed) < 100
-        assert blobs.unpack_blob(packed, size=size, base=base) == data
+        assert packing.unpack_blob(packed, size=size, base=base) == data
 
 
 def test_a_moved_block_is_found_in_the_bases_middle() -> None:
     block = random.Random(3).randbytes(400_000)
     base, data = b"start" + block + b"end", b"other" + block[200_000:] + block[:200_000] + b"END"
 
-    packed = blobs.pack_smallest(data, base=base, base_sha256=BASE_NAME)
+    packed = packing.pack_smallest(data, base=base, base_sha256=BASE_NAME)
 
-    assert blobs.base_of(packed) == BASE_NAME
+    assert packing.base_of(packed) == BASE_NAME
     assert len(packed) < 1_000
-    assert blobs.unpack_blob(packed, size=len(data), base=base) == data
+    assert packing.unpack_blob(packed, size=len(data), base=base) == data
 
 
 def test_a_delta_that_saves_less_than_half_is_not_used() -> None:
     source = random.Random(4)
     base, data = source.randbytes(10_000), source.randbytes(10_000)
 
-    assert blobs.base_of(blobs.pack_smallest(data, base=base + b"end", base_sha256=BASE_NAME)) == ""
-    assert blobs.base_of(blobs.pack_smallest(b"ab" * 900, base=b"ba" * 900, base_sha256=BASE_NAME)) == ""
+    assert packing.base_of(packing.pack_smallest(data, base=base + b"end", base_sha256=BASE_NAME)) == ""
+    assert packing.base_of(packing.pack_smallest(b"ab" * 900, base=b"ba" * 900, base_sha256=BASE_NAME)) == ""
 
 
 @given(rubbish=st.binary(max_size=100), size=st.integers(min_value=0, max_value=200))
 def test_rubbish_is_damaged_and_nothing_else(rubbish: bytes, size: int) -> None:
-    with pytest.raises(blobs.UnpackError):
-        blobs.unpack_blob(rubbish, size=size, base=b"x" * 50)
+    with pytest.raises(packing.UnpackError):
+        packing.unpack_blob(rubbish, size=size, base=b"x" * 50)
 
 
 @given(data=st.binary(max_size=300), at=st.integers(min_value=0), bit=st.integers(min_value=0, max_value=7))
 def test_a_flipped_bit_raises_damaged_or_gives_bytes_of_the_recorded_size(data: bytes, at: int, bit: int) -> None:
-    packed = bytearray(blobs.pack_smallest(data, base=b"x" * 100 + data, base_sha256=BASE_NAME))
+    packed = bytearray(packing.pack_smallest(data, base=b"x" * 100 + data, base_sha256=BASE_NAME))
     packed[at % len(packed)] ^= 1 << bit
     try:
-        result = blobs.unpack_blob(bytes(packed), size=len(data), base=b"x" * 100 + data)
-    except blobs.UnpackError:
+        result = packing.unpack_blob(bytes(packed), size=len(data), base=b"x" * 100 + data)
+    except packing.UnpackError:
         return
     assert len(result) == len(data)

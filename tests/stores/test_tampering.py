@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spec.marks import requirement
-from stores.scenes import Author
+from stores.scenes import Author, unpack_bodies
 from surehold.errors import StateCorrupt
 from surehold.stores.base import LedgerQuery
 from surehold.stores.ledger_entries import chain_hash
@@ -47,8 +47,9 @@ def forge_from(seq: int) -> Tamper:
     """Change one entry and calculate every later hash again, as an expert would."""
 
     def forge(raw: sqlite3.Connection) -> None:
+        unpack_bodies(raw)
         raw.execute("UPDATE entries SET body = replace(body, 'ada', 'eve'), agent = x'657665' WHERE seq = ?", (seq,))
-        previous = raw.execute("SELECT previous FROM entries WHERE seq = ?", (seq,)).fetchone()[0]
+        previous = raw.execute("SELECT previous FROM entries WHERE seq = ?", (seq,)).fetchone()[0].hex()
         for number, body in raw.execute("SELECT seq, body FROM entries WHERE seq >= ? ORDER BY seq", (seq,)).fetchall():
             own = chain_hash(previous, body.encode())
             raw.execute("UPDATE entries SET previous = ?, hash = ? WHERE seq = ?", (previous, own, number))
@@ -68,7 +69,8 @@ def sql(statement: str) -> Tamper:
         (sql("UPDATE entries SET body = replace(body, 'ada', 'eve') WHERE seq = 5"), 5, "was changed"),
         (sql("UPDATE entries SET body = 'rubbish' WHERE seq = 5"), 5, "was changed"),
         (sql("UPDATE entries SET body = CAST(x'ff00' AS TEXT) WHERE seq = 5"), 5, "was changed"),
-        (sql("UPDATE entries SET path = x'78' WHERE seq = 5"), 5, "filed under other words"),
+        (sql("UPDATE entries SET path = x'78' WHERE seq = 5"), 5, "was changed"),
+        (sql("UPDATE entries SET operation = 'edit' WHERE seq = 5"), 5, "filed under other words"),
         (sql("UPDATE entries SET ok = 0 WHERE seq = 5"), 5, "filed under other words"),
         (sql("DELETE FROM entries WHERE seq = 5"), 5, "missing"),
         (sql("DELETE FROM entries WHERE seq = 1"), 1, "missing"),

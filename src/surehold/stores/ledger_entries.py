@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, cast
 
@@ -19,6 +19,7 @@ Json = dict[str, Any]
 _PLAIN_CALL_FIELDS = tuple(field.name for field in fields(Call) if field.name != "approval")
 _VERSION_FIELDS = ("before", "after", "displaced")
 _OTHER_CHANGE_FIELDS = tuple(field.name for field in fields(Change) if field.name not in {"path", *_VERSION_FIELDS})
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 to_canonical_json = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
@@ -241,6 +242,13 @@ class OutsideEdit:
 def utc_timestamp(moment: datetime) -> str:
     """Return the one spelling of a moment; as text it sorts as in time."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def microseconds(moment: datetime | str) -> int:
+    """Return a moment as microseconds since 1970."""
+    if isinstance(moment, str):
+        moment = datetime.fromisoformat(moment)
+    return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def normalize_timestamp(text: str) -> str:

@@ -1,123 +1,31 @@
-"""Old versions of files: compressed, as deltas where that is smaller; large ones as files beside the database."""
+"""Old versions of files: packed, in rows; large ones as files beside the database."""
 
 import hashlib
 import os
 import sqlite3
-import struct
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
 
 from surehold.errors import NotFound, StateCorrupt
 from surehold.stores.base import Blob
+from surehold.stores.ledger_entries import microseconds
 from surehold.stores.sqlite import state_errors
 from surehold.stores.sqlite.database import sync_folder
+from surehold.stores.sqlite.packing import (
+    UnpackError,
+    base_of,
+    pack_full,
+    pack_smallest,
+    unpack_blob,
+    with_base,
+    without_base,
+)
 from surehold.stores.sqlite.state_errors import blob_damaged_error, blob_missing_error
-from surehold.text.align import shared_ends
 
 MAX_DEPTH = 8
-
-_FULL, _DELTA = b"\x00", b"\x01"
-_HEADER = struct.Struct(">32sQQ")  # the base's sha256, and how many bytes of it are at both ends
-_LARGE_BYTES = 1024 * 1024
-_DICTIONARY_BYTES = range(64, 8 * 1024 * 1024 + 1)  # smaller is useless, larger is slow
-_DEFAULT_WINDOW_BYTES = 256 * 1024  # zstd sees at least this far back by itself
-_OBVIOUS_RATIO = 32  # a delta that is this much smaller than the raw bytes needs no comparison with the full form
-
-
-_of_thread = threading.local()  # a decompressor is costly to make, and serves one thread
-
-
-class UnpackError(ValueError):
-    """Packed bytes do not unpack to what was recorded of them."""
-
-
-def pack_full(data: bytes) -> bytes:
-    return _FULL + _compress(data, None)
-
-
-def pack_smallest(data: bytes, *, base: bytes, base_sha256: str) -> bytes:
-    """Pack bytes as a delta to `base`, or alone when that does not save half."""
-    delta = _pack_delta(data, base=base, base_sha256=base_sha256)
-    if len(delta) * _OBVIOUS_RATIO < len(data):
-        return delta
-    full = pack_full(data)
-    return delta if len(delta) * 2 < len(full) else full
-
-
-def base_of(packed: bytes) -> str:
-    """Return the name of the base that these bytes need; empty when they unpack alone."""
-    kind = packed[:1]
-    if kind == _FULL:
-        return ""
-    if kind != _DELTA or len(packed) < 1 + _HEADER.size:
-        raise UnpackError("The packed bytes have no header.")
-    return _HEADER.unpack_from(packed, 1)[0].hex()
-
-
-def unpack_blob(packed: bytes, *, size: int, base: bytes = b"") -> bytes:
-    """Return the bytes again; `UnpackError` when they are not of that size."""
-    if not base_of(packed):
-        return _decompress(packed[1:], size=size, dictionary=None)
-    _, prefix, suffix = _HEADER.unpack_from(packed, 1)
-    if prefix + suffix > min(len(base), size):
-        raise UnpackError("The delta does not fit its base.")
-    tail = len(base) - suffix
-    frame = packed[1 + _HEADER.size :]
-    middle = _decompress(frame, size=size - prefix - suffix, dictionary=_usable_dictionary(base[prefix:tail]))
-    return base[:prefix] + middle + base[tail:]
-
-
-def _pack_delta(data: bytes, *, base: bytes, base_sha256: str) -> bytes:
-    prefix, suffix = shared_ends(base, data)
-    middle = data[prefix : len(data) - suffix]
-    dictionary = _usable_dictionary(base[prefix : len(base) - suffix])
-    header = _HEADER.pack(bytes.fromhex(base_sha256), prefix, suffix)
-    return _DELTA + header + _compress(middle, dictionary)
-
-
-def _usable_dictionary(middle: bytes) -> bytes | None:
-    """Return the base's own middle where it helps; both directions decide alike."""
-    return middle if len(middle) in _DICTIONARY_BYTES else None
-
-
-def _compress(data: bytes, dictionary: bytes | None) -> bytes:
-    import zstandard
-
-    if dictionary is None:
-        return zstandard.ZstdCompressor(level=1 if len(data) > _LARGE_BYTES else 3).compress(data)
-    reach = len(dictionary) + len(data)
-    window: dict[str, Any] = {"window_log": reach.bit_length()} if reach > _DEFAULT_WINDOW_BYTES else {}
-    parameters_of = cast("Any", zstandard.ZstdCompressionParameters)  # its types are incomplete
-    parameters = parameters_of.from_level(3, source_size=len(data), dict_size=len(dictionary), **window)
-    return zstandard.ZstdCompressor(compression_params=parameters, dict_data=_raw_dictionary(dictionary)).compress(data)
-
-
-def _decompress(frame: bytes, *, size: int, dictionary: bytes | None) -> bytes:
-    import zstandard
-
-    try:
-        # Only the frame's own claim bounds the allocation, so it is compared first.
-        if zstandard.get_frame_parameters(frame).content_size != size:
-            raise UnpackError("The packed bytes claim another size than was recorded.")
-        if dictionary is not None:
-            return zstandard.ZstdDecompressor(dict_data=_raw_dictionary(dictionary)).decompress(frame)
-        if not hasattr(_of_thread, "decompressor"):
-            _of_thread.decompressor = zstandard.ZstdDecompressor()
-        return _of_thread.decompressor.decompress(frame)
-    except zstandard.ZstdError as error:
-        raise UnpackError(f"The packed bytes cannot be unpacked ({error}).") from error
-
-
-def _raw_dictionary(dictionary: bytes) -> Any:
-    import zstandard
-
-    return zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-
 
 _ROW_LIMIT_BYTES = 64 * 1024
 _CHECKED_BYTES = 1 << 16  # names of larger bytes are only checked when they are read: hashing is most of the work
@@ -129,8 +37,8 @@ _KEPT_BYTES = 64 * 1024 * 1024
 _PAGE_ROWS = 200
 _SELECT_PAGE = "SELECT rowid, sha256, size, base, data FROM blobs WHERE rowid > ? ORDER BY rowid LIMIT ?"
 
-BlobRow = tuple[int, str, int, str | None, bytes | None]
-"""Its place in the table, then sha256, size, base and packed bytes; no bytes when they are in a file."""
+BlobRow = tuple[int, bytes, int, bytes | None, bytes | None]
+"""Its place in the table, then sha256, size, base and packed bytes without it; no bytes when they are in a file."""
 
 PreparedBlob = tuple[Blob, bytes | None]
 """A blob, and its packing if it was not stored yet."""
@@ -190,10 +98,12 @@ class Blobs:
     @staticmethod
     def make_younger(connection: sqlite3.Connection, blobs: Sequence[Blob], *, stored: str) -> None:
         """Let bytes that may have been there before count as stored now, so that they are not removed as unused."""
-        connection.executemany("UPDATE blobs SET stored = ? WHERE sha256 = ?", [(stored, one.sha256) for one in blobs])
+        when = microseconds(stored)
+        rows = [(when, bytes.fromhex(one.sha256)) for one in blobs]
+        connection.executemany("UPDATE blobs SET stored = ? WHERE sha256 = ?", rows)
 
     def insert_blobs(self, connection: sqlite3.Connection, prepared: Sequence[PreparedBlob], *, stored: str) -> None:
-        states = dict[str, _BlobState | None]()
+        states, when = dict[str, _BlobState | None](), microseconds(stored)
         for blob, early in prepared:
             there = states[blob.sha256] = self._blob_state(connection, blob.sha256)
             if there is not None and there.whole:
@@ -205,7 +115,7 @@ class Blobs:
                 depth = MAX_DEPTH + 1 if base is None else base.depth + 1
             if packed is None or depth > MAX_DEPTH or there is not None:
                 packed, depth = pack_full(blob.data), 0
-            self.put_row(connection, blob.sha256, len(blob.data), packed, depth=depth, stored=stored)
+            self.put_row(connection, blob.sha256, len(blob.data), packed, depth=depth, stored=when)
             states[blob.sha256] = _BlobState(depth=depth, whole=True)
         for name, state in states.items():
             if state is not None:
@@ -214,16 +124,24 @@ class Blobs:
             self._lately.pop(next(iter(self._lately)), None)
 
     def put_row(
-        self, connection: sqlite3.Connection, sha256: str, size: int, packed: bytes, *, depth: int, stored: str
+        self, connection: sqlite3.Connection, sha256: str, size: int, packed: bytes, *, depth: int, stored: int
     ) -> None:
         """Write the row of a packing, and its file if it needs one that is not there."""
-        in_file = _needs_file(packed)
+        in_file, base = _needs_file(packed), base_of(packed)
         if in_file and not self._file_is(sha256, len(packed)):
             self._write_file(sha256, packed)
         connection.execute(
             "INSERT OR REPLACE INTO blobs (sha256, size, base, depth, packed, stored, data)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (sha256, size, base_of(packed) or None, depth, len(packed), stored, None if in_file else packed),
+            (
+                bytes.fromhex(sha256),
+                size,
+                bytes.fromhex(base) if base else None,
+                depth,
+                len(packed),
+                stored,
+                None if in_file else without_base(packed, base),
+            ),
         )
 
     def has_blob(self, connection: sqlite3.Connection, sha256: str) -> bool:
@@ -252,14 +170,15 @@ class Blobs:
         rows: list[tuple[str, int, bytes | None]] = []
         wanted: str | None = sha256
         while wanted is not None:
-            found = connection.execute("SELECT size, base, data FROM blobs WHERE sha256 = ?", (wanted,)).fetchone()
+            key = (bytes.fromhex(wanted),)
+            found = connection.execute("SELECT size, base, data FROM blobs WHERE sha256 = ?", key).fetchone()
             if found is None and not rows:
                 raise blob_missing_error(sha256)
             if found is None or len(rows) > MAX_DEPTH:
                 raise blob_damaged_error(sha256, f"Its base {wanted} is missing.")
             size, base, data = found
-            rows.append((wanted, size, data))
-            wanted = base
+            rows.append((wanted, size, data and with_base(data, base)))
+            wanted = base and base.hex()
         return rows
 
     def _find_base(self, connection: sqlite3.Connection, blob: Blob, at_hand: dict[str, bytes]) -> bytes | None:
@@ -275,7 +194,8 @@ class Blobs:
         return None
 
     def _blob_state(self, connection: sqlite3.Connection, sha256: str) -> _BlobState | None:
-        row = connection.execute("SELECT depth, data IS NULL, packed FROM blobs WHERE sha256 = ?", (sha256,)).fetchone()
+        key = (bytes.fromhex(sha256),)
+        row = connection.execute("SELECT depth, data IS NULL, packed FROM blobs WHERE sha256 = ?", key).fetchone()
         if row is None:
             return None
         depth, in_file, packed = row
@@ -348,7 +268,7 @@ def check_blobs(
         if not page:
             return checked, tuple(sorted(broken))
         for row in page:
-            last, sha256 = row[:2]
+            last, sha256 = row[0], row[1].hex()
             try:
                 if not recent.is_whole(row):
                     read_blob(sha256)
@@ -366,25 +286,24 @@ class _RecentVersions:
     """
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._kept: OrderedDict[bytes, bytes] = OrderedDict()
         self._size = 0
 
     def is_whole(self, row: BlobRow) -> bool:
         """Tell whether a row holds what its name says. False also means that it has to be looked at in another way."""
-        _, sha256, size, base, packed = row
-        if packed is None or (base is not None and base not in self._kept):
+        _, sha256, size, base, stored = row
+        if stored is None or (base is not None and base not in self._kept):
             return False
         try:
-            whole = base_of(packed) == (base or "")
-            data = unpack_blob(packed, size=size, base=self._kept.get(base or "", b"")) if whole else b""
+            data = unpack_blob(with_base(stored, base), size=size, base=self._kept.get(base or b"", b""))
         except UnpackError:
             return False
-        if not whole or hashlib.sha256(data).hexdigest() != sha256:
+        if hashlib.sha256(data).digest() != sha256:
             return False
         self._keep(sha256, data)
         return True
 
-    def _keep(self, sha256: str, data: bytes) -> None:
+    def _keep(self, sha256: bytes, data: bytes) -> None:
         self._kept[sha256] = data
         self._size += len(data)
         while self._size > _KEPT_BYTES:

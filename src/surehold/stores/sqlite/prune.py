@@ -13,7 +13,7 @@
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -21,9 +21,11 @@ from pathlib import Path
 
 from surehold.errors import StateCorrupt
 from surehold.stores import ledger_entries
-from surehold.stores.sqlite import tables
-from surehold.stores.sqlite.blobs import Blobs, pack_full
+from surehold.stores.ledger_entries import microseconds
+from surehold.stores.sqlite import entry_rows, tables
+from surehold.stores.sqlite.blobs import Blobs
 from surehold.stores.sqlite.database import Database
+from surehold.stores.sqlite.packing import pack_full
 from surehold.stores.sqlite.session_tables import FORGOTTEN_AFTER
 from surehold.stores.upkeep import Pruned
 
@@ -109,13 +111,13 @@ class BlobPruner:
     def _find_unneeded(self, connection: sqlite3.Connection) -> _Unneeded:
         needed = self._needed_hashes(connection)
         rows = connection.execute(
-            "SELECT sha256, packed FROM blobs WHERE stored < ? ORDER BY depth DESC", (self.before,)
+            "SELECT sha256, packed FROM blobs WHERE stored < ? ORDER BY depth DESC", (microseconds(self.before),)
         )
-        dead = {sha256: packed for sha256, packed in rows if sha256 not in needed}
+        dead = {sha256.hex(): packed for sha256, packed in rows if sha256.hex() not in needed}
         dependents = dict[str, list[str]]()
         for sha256, base in connection.execute("SELECT sha256, base FROM blobs WHERE base IS NOT NULL"):
-            if base in dead:
-                dependents.setdefault(base, []).append(sha256)
+            if base.hex() in dead:
+                dependents.setdefault(base.hex(), []).append(sha256.hex())
         return _Unneeded(
             dead=dead,
             dependents=dependents,
@@ -126,7 +128,7 @@ class BlobPruner:
         )
 
     def _needed_hashes(self, connection: sqlite3.Connection) -> set[str]:
-        needed = set(tables.hashes_since(connection, self.before))
+        needed = set(entry_rows.hashes_since(connection, self.before))
         versions = connection.execute(_KEPT_VERSIONS)
         needed.update(ledger_entries.from_json(version)["sha256"] for (version,) in versions)
         needed.update(_hashes_of_intents(connection))
@@ -146,7 +148,7 @@ class BlobPruner:
                     sha256 = waiting.pop()
                     if sha256 not in found.needed and sha256 not in intents and self._is_old(connection, sha256):
                         rebased += self._free_dependents(connection, found, sha256)
-                        connection.execute("DELETE FROM blobs WHERE sha256 = ?", (sha256,))
+                        connection.execute("DELETE FROM blobs WHERE sha256 = ?", (bytes.fromhex(sha256),))
                         blobs += 1
                         size += found.dead[sha256]
                     if time.monotonic() >= end:
@@ -156,11 +158,11 @@ class BlobPruner:
     def _is_old(self, connection: sqlite3.Connection, sha256: str) -> bool:
         """Tell whether bytes are still there, and were not stored again."""
         query = "SELECT COUNT(*) FROM blobs WHERE sha256 = :sha256 AND stored < :before"
-        return _count(connection, query, {"sha256": sha256, "before": self.before}) > 0
+        return _count(connection, query, {"sha256": bytes.fromhex(sha256), "before": microseconds(self.before)}) > 0
 
     def _look_again(self, connection: sqlite3.Connection, found: _Unneeded) -> None:
         """Add what came to be needed since this was asked last."""
-        found.needed.update(tables.hashes_after(connection, found.seq))
+        found.needed.update(entry_rows.hashes_after(connection, found.seq))
         found.seq = tables.read_tip(connection).seq
         shown = connection.execute(
             "SELECT number, sha256 FROM sightings WHERE number > ?", (found.sighting,)
@@ -171,14 +173,14 @@ class BlobPruner:
         for number, sha256, base in stored:
             found.row = max(number, found.row)
             if base is not None:
-                found.dependents.setdefault(base, []).append(sha256)
+                found.dependents.setdefault(base.hex(), []).append(sha256.hex())
 
     def _free_dependents(self, connection: sqlite3.Connection, found: _Unneeded, sha256: str) -> int:
         """Pack alone what depends on bytes that are about to go; return how many that were."""
         freed = 0
         for child in found.dependents.get(sha256, ()):
-            row = connection.execute("SELECT base FROM blobs WHERE sha256 = ?", (child,)).fetchone()
-            if row is not None and row[0] == sha256:
+            row = connection.execute("SELECT base FROM blobs WHERE sha256 = ?", (bytes.fromhex(child),)).fetchone()
+            if row is not None and row[0] == bytes.fromhex(sha256):
                 self._repack_alone(connection, child)
                 freed += 1
         return freed
@@ -213,11 +215,12 @@ class BlobPruner:
                     return
 
     def _repack_alone(self, connection: sqlite3.Connection, sha256: str) -> None:
+        key = (bytes.fromhex(sha256),)
+        (stored,) = connection.execute("SELECT stored FROM blobs WHERE sha256 = ?", key).fetchone()
         try:
             data = self.blobs.load_blob(connection, sha256)
         except StateCorrupt:
             return  # it cannot be read with its base either; `verify` names it
-        stored = connection.execute("SELECT stored FROM blobs WHERE sha256 = ?", (sha256,)).fetchone()[0]
         self.blobs.put_row(connection, sha256, len(data), pack_full(data), depth=0, stored=stored)
 
     def _record_pruning(self, connection: sqlite3.Connection, pruned: Pruned) -> None:
@@ -239,8 +242,12 @@ def _hashes_of_intents(connection: sqlite3.Connection) -> Iterator[str]:
 
 def _has_file(connection: sqlite3.Connection, path: Path) -> bool:
     query = "SELECT COUNT(*) FROM blobs WHERE sha256 = :name AND data IS NULL"
-    return _count(connection, query, {"name": path.name}) > 0
+    try:
+        name = bytes.fromhex(path.name)
+    except ValueError:
+        return False
+    return _count(connection, query, {"name": name}) > 0
 
 
-def _count(connection: sqlite3.Connection, query: str, values: dict[str, str]) -> int:
+def _count(connection: sqlite3.Connection, query: str, values: Mapping[str, object]) -> int:
     return connection.execute(query, values).fetchone()[0]

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from surehold.errors import StateTooNew, StateUnavailable
+from surehold.stores.ledger_entries import microseconds
 from surehold.stores.sqlite import state_errors
 
 MIGRATIONS = (
@@ -21,6 +22,7 @@ MIGRATIONS = (
     "0005_intent_owners.sql",
     "0006_ledger_indexes.sql",
     "0007_switches.sql",
+    "0008_smaller_rows.sql",
 )
 LATEST = len(MIGRATIONS)
 
@@ -77,6 +79,9 @@ def migrate(connection: sqlite3.Connection, database: Path) -> None:
 
 
 def _run_script(connection: sqlite3.Connection, script: str, number: int) -> None:
+    connection.create_function("from_hex", 1, _from_hex, deterministic=True)
+    connection.create_function("microseconds", 1, microseconds, deterministic=True)
+    connection.create_function("without_base", 2, _without_base, deterministic=True)
     connection.execute("BEGIN IMMEDIATE")
     try:
         if schema_version(connection) < number:  # no other process changed it since we looked
@@ -88,6 +93,15 @@ def _run_script(connection: sqlite3.Connection, script: str, number: int) -> Non
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def _from_hex(text: str | None) -> bytes | None:
+    return None if text is None else bytes.fromhex(text)
+
+
+def _without_base(data: bytes | None, base: str | None) -> bytes | None:
+    """Leave out the name of the base in packed bytes: after the first byte, 32 more."""
+    return data[:1] + data[33:] if data and base else data
 
 
 def _split_statements(script: str) -> Iterator[str]:

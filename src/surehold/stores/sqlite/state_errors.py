@@ -25,6 +25,12 @@ def blob_damaged_error(sha256: str, cause: str) -> StateCorrupt:
     )
 
 
+def entry_damaged_error(seq: int) -> StateCorrupt:
+    return StateCorrupt(
+        f"Entry {seq} of the history is damaged.", action="Run `surehold verify` to see what else is affected.", seq=seq
+    )
+
+
 def intent_gone_error(intent_id: str) -> StateUnavailable:
     """Say that another process settled the intent, because its lease was over."""
     return StateUnavailable(

@@ -39,7 +39,7 @@ from surehold.stores.conversations import SessionRow, SessionTurn
 from surehold.stores.ledger_entries import text_of, to_key
 from surehold.stores.owner import is_dead
 from surehold.stores.server_runs import ServerRun, choose_session
-from surehold.stores.sqlite import session_tables, tables
+from surehold.stores.sqlite import entry_rows, session_tables, tables
 from surehold.stores.sqlite.blobs import Blobs, PreparedBlob, check_blobs
 from surehold.stores.sqlite.database import Database, Durability
 from surehold.stores.sqlite.sighting_buffer import ShownSighting, SightingBuffer
@@ -63,6 +63,7 @@ class SqliteStore:
         self._database = Database(state_dir, durability=durability)
         self._blobs = Blobs(state_dir / "blobs", fsync=durability == "full")
         self._buffer = SightingBuffer(self._write_sightings)
+        self._opened = 0  # when the last intent was opened: no two at the same moment
         self._newest: Intent | None = None
         """The intent opened last: nearly always the next to be finished, which then need not be read again."""
 
@@ -90,17 +91,18 @@ class SqliteStore:
                 path: tables.look_at_path(connection, path) for path in ledger_entries.touched_paths(intent.changes)
             }
             holding = (tables.find_by_id(connection, holder, now) for _, holder in seen.values() if holder)
-            earlier = _earlier_attempt(connection, intent.call.idempotency_key, now)
+            earlier = tables.earlier_attempt(connection, intent.call.idempotency_key, now)
             if refusal := earlier or next(holding, None):
                 return refusal
             heads = {path: head for path, (head, _) in seen.items()}
             surprises = list(ledger_entries.find_outside_edits(intent, heads))
-            knows = partial(tables.knows_version, connection)
+            knows = partial(entry_rows.knows_version, connection)
             for surprise in surprises:
                 if ledger_entries.is_stale_read(surprise, now=now, fence=fence, knows=knows):
                     return StaleRead(path=surprise.head.path, head=surprise.head)
             try:
-                tables.add_intent(connection, intent, expires=now.timestamp() + lease)
+                self._opened = max(self._opened + 1, ledger_entries.microseconds(now))
+                tables.add_intent(connection, intent, opened=self._opened, expires=now.timestamp() + lease)
             except sqlite3.IntegrityError:
                 if same := tables.find_by_id(connection, to_key(intent.id), now):
                     return same
@@ -163,7 +165,7 @@ class SqliteStore:
         with self._database.read_transaction() as connection:
             seen = {path: tables.look_at_path(connection, path) for path in paths}
             shown = {path: session_tables.sightings_of_path(connection, session, path) for path in paths if session}
-            earlier = _earlier_attempt(connection, idempotency_key, now)
+            earlier = tables.earlier_attempt(connection, idempotency_key, now)
             holders = dict.fromkeys(holder for _, holder in seen.values() if holder is not None)
             holding = [tables.find_by_id(connection, holder, now) for holder in holders]
         if isinstance(earlier, Replay):
@@ -199,7 +201,7 @@ class SqliteStore:
 
     def knows_version(self, path: str, sha256: str) -> bool:
         with self._database.read_transaction() as connection:
-            return tables.knows_version(connection, path, sha256)
+            return entry_rows.knows_version(connection, path, sha256)
 
     def record(
         self, call: Call, change: Change, *, change_id: str, ok: bool, error_kind: str = "", message: str = ""
@@ -215,7 +217,10 @@ class SqliteStore:
             (head, holder), now = tables.look_at_path(connection, path), self._clock()
             if head is None or holder is not None or head.has_bytes(found and found.sha256):
                 return None
-            edit, knows = ledger_entries.OutsideEdit(head=head, found=found), partial(tables.knows_version, connection)
+            edit, knows = (
+                ledger_entries.OutsideEdit(head=head, found=found),
+                partial(entry_rows.knows_version, connection),
+            )
             if ledger_entries.is_stale_read(edit, now=now, fence=fence, knows=knows):
                 return None
             timestamp = ledger_entries.utc_timestamp(now)
@@ -227,19 +232,19 @@ class SqliteStore:
         with self._database.write_transaction() as connection:
             timestamp = ledger_entries.utc_timestamp(self._clock())
             self._blobs.insert_blobs(connection, prepared, stored=timestamp)
-            connection.execute("UPDATE blobs SET stored = ? WHERE sha256 = ?", (timestamp, blob.sha256))
-            if tables.knows_version(connection, path, blob.sha256):
+            self._blobs.make_younger(connection, (blob,), stored=timestamp)
+            if entry_rows.knows_version(connection, path, blob.sha256):
                 return ()
             version = Version(sha256=blob.sha256, size=len(blob.data))
             return tables.append_kept(connection, path, version, timestamp=timestamp)
 
     def list_entries(self, query: LedgerQuery) -> tuple[Entry, ...]:
         with self._database.read_transaction() as connection:
-            return tables.find_entries(connection, query)
+            return entry_rows.find_entries(connection, query)
 
     def list_writers(self, key: str, *, after_seq: int = 0) -> tuple[WriterSpan, ...]:
         with self._database.read_transaction() as connection:
-            return tables.find_writers(connection, key, after_seq)
+            return entry_rows.find_writers(connection, key, after_seq)
 
     def verify(self, *, blobs: bool = True) -> LedgerCheck:
         with self._database.read_transaction() as connection:
@@ -393,14 +398,3 @@ class SqliteStore:
             return lately
         with self._database.read_transaction() as connection:
             return self._blobs.pack_new(connection, blobs)
-
-
-def _earlier_attempt(connection: sqlite3.Connection, idempotency_key: str, now: datetime) -> Replay | Busy | None:
-    if not idempotency_key:
-        return None
-    row = connection.execute(
-        "SELECT change_id FROM answers WHERE idempotency_key = ?", (to_key(idempotency_key),)
-    ).fetchone()
-    if row is None:
-        return tables.find_by_key(connection, idempotency_key, now)
-    return Replay(entries=tables.entries_of_change(connection, text_of(row[0])))

@@ -1,41 +1,19 @@
 """Rows of the database: ledger entries and heads, open intents. Each function is a few statements."""
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from surehold.stores import ledger_entries
-from surehold.stores.base import Busy, Entry, Head, Intent, LedgerQuery, TrashItem, WriterSpan
-from surehold.stores.ledger_entries import entry_columns, text_of, to_key, version_from_text, version_text
+from surehold.stores.base import Busy, Entry, Head, Intent, Replay, TrashItem
+from surehold.stores.ledger_entries import text_of, to_key, version_from_text, version_text
 from surehold.stores.owner import is_dead, was_dead_lately
+from surehold.stores.sqlite import entry_rows
 from surehold.stores.sqlite.state_errors import intent_gone_error
 from surehold.stores.upkeep import LedgerCheck
 from surehold.text.snapshot import Version
 
-_COLUMNS = "seq, change_id, path, to_path, session, agent, operation, undoes, ok, timestamp"
-_INSERT_ENTRY = f"INSERT INTO entries ({_COLUMNS}, previous, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants
-# As bytes: a damaged body need not be text any more.
-_SELECT_CHAIN = f"SELECT {_COLUMNS}, previous, hash, CAST(body AS BLOB) FROM entries ORDER BY seq"  # noqa: S608 - constants
-_SELECT_WRITERS = (
-    "SELECT json_extract(body, '$.call.writer') AS writer, MIN(seq) AS first, MAX(seq) FROM entries WHERE ok = 1 AND seq > :after"
-    " AND seq IN (SELECT seq FROM entries WHERE path = :path"
-    " UNION SELECT seq FROM entries WHERE to_path = :path AND to_path != x'')"
-    " GROUP BY writer ORDER BY first"
-)
-_UNDOES = (
-    "seq IN (SELECT seq FROM entries WHERE undoes = :undoes AND undoes != x'' UNION SELECT seq FROM entries"
-    " WHERE change_id IN (SELECT made_by FROM switches WHERE change_id = :undoes))"
-)
-_PLAIN_CONDITIONS = {
-    "operation": "operation = :operation",
-    "before_seq": "seq < :before_seq",
-    "after_seq": "seq > :after_seq",
-    "ok_only": "ok = 1",
-    "since": "timestamp >= :since",
-    "until": "timestamp < :until",
-}
 _LOOK_AT_PATH = (
     "SELECT version, writer, seq, timestamp, intent FROM (SELECT ? AS path)"
     " LEFT JOIN heads USING (path) LEFT JOIN locks USING (path)"
@@ -56,7 +34,7 @@ def read_tip(connection: sqlite3.Connection) -> ledger_entries.ChainTip:
 def append_entry(connection: sqlite3.Connection, draft: Entry) -> Entry:
     """Write one entry, and the heads, versions and trash items that follow from it."""
     entry, body = ledger_entries.seal_entry(read_tip(connection), draft)
-    connection.execute(_INSERT_ENTRY, (*entry_columns(entry), entry.previous, entry.hash, body))
+    entry_rows.insert_entries(connection, [(entry, body)])
     connection.execute("UPDATE tip SET seq = ?, hash = ? WHERE id = 1", (entry.seq, entry.hash))
     if ledger_entries.makes_heads(entry):
         _put_heads(connection, entry)
@@ -68,19 +46,17 @@ def append_entry(connection: sqlite3.Connection, draft: Entry) -> Entry:
 
 def append_entries(connection: sqlite3.Connection, drafts: Iterable[Entry]) -> tuple[Entry, ...]:
     """Write many entries of one change; the end of the chain is written once."""
-    tip, rows = read_tip(connection), list[tuple[object, ...]]()
-    entries = list[Entry]()
+    tip, sealed = read_tip(connection), list[tuple[Entry, str]]()
     for draft in drafts:
         entry, body = ledger_entries.seal_entry(tip, draft)
         tip = ledger_entries.ChainTip(seq=entry.seq, hash=entry.hash)
-        rows.append((*entry_columns(entry), entry.previous, entry.hash, body))
-        entries.append(entry)
-    connection.executemany(_INSERT_ENTRY, rows)
+        sealed.append((entry, body))
+    entry_rows.insert_entries(connection, sealed)
     connection.execute("UPDATE tip SET seq = ?, hash = ? WHERE id = 1", (tip.seq, tip.hash))
-    for entry in entries:
+    for entry, _ in sealed:
         _put_heads(connection, entry)
         _put_trash(connection, entry)
-    return tuple(entries)
+    return tuple(entry for entry, _ in sealed)
 
 
 def append_run(connection: sqlite3.Connection, intent: Intent, *, timestamp: str) -> tuple[Entry, ...]:
@@ -138,51 +114,15 @@ def read_heads(connection: sqlite3.Connection) -> tuple[Head, ...]:
     )
 
 
-def knows_version(connection: sqlite3.Connection, path: str, sha256: str) -> bool:
-    found = connection.execute("SELECT 1 FROM versions WHERE path = ? AND sha256 = ?", (to_key(path), sha256))
-    return found.fetchone() is not None
-
-
-def entries_of_change(connection: sqlite3.Connection, change_id: str) -> tuple[Entry, ...]:
-    """List the entries of a change that succeeded, in the order of its call."""
-    rows = connection.execute(
-        "SELECT body, previous, hash FROM entries WHERE change_id = ? AND ok = 1 ORDER BY seq", (to_key(change_id),)
-    )
-    return tuple(_entry_from_row(*row) for row in rows)
-
-
-def find_entries(connection: sqlite3.Connection, query: LedgerQuery) -> tuple[Entry, ...]:
-    where, values = _build_conditions(query)
-    limit = max(query.limit, 0)
-    newest = "ORDER BY seq DESC LIMIT :limit"
-    if query.path:
-        # One index per half, each read backwards and only as far as needed; an OR would read all, then sort.
-        halves = " UNION ".join(
-            f"SELECT seq FROM (SELECT seq FROM entries WHERE {half} AND {where} {newest})"  # noqa: S608 - constants
-            for half in ("path = :path", "to_path = :path AND to_path != x''")
-        )
-        where = f"seq IN ({halves})"
-    rows = connection.execute(
-        f"SELECT body, previous, hash FROM entries WHERE {where} {newest}",  # noqa: S608 - constants
-        values | {"limit": limit},
-    )
-    return tuple(_entry_from_row(*row) for row in rows)
-
-
-def find_writers(connection: sqlite3.Connection, key: str, after_seq: int) -> tuple[WriterSpan, ...]:
-    rows = connection.execute(_SELECT_WRITERS, {"path": to_key(key), "after": after_seq})
-    return tuple(WriterSpan(writer=writer, first_seq=first, last_seq=last) for writer, first, last in rows)
-
-
 def verify_chain(connection: sqlite3.Connection) -> LedgerCheck:
     """Walk the whole chain and say where it first breaks; memory does not grow with its length."""
     end = read_tip(connection)
     at = ledger_entries.ChainTip()
-    for row in connection.execute(_SELECT_CHAIN):
-        problem = _find_problem(at, row)
+    for row in entry_rows.all_rows(connection):
+        problem = entry_rows.find_problem(at, row)
         if problem:
             return LedgerCheck(entries=at.seq, blobs=0, broken_seq=at.seq + 1, problem=problem)
-        at = ledger_entries.ChainTip(seq=at.seq + 1, hash=row[-2])
+        at = ledger_entries.ChainTip(seq=at.seq + 1, hash=entry_rows.hash_of_row(row))
     broken, problem = 0, ""
     if at.seq < end.seq:
         broken = at.seq + 1
@@ -193,44 +133,10 @@ def verify_chain(connection: sqlite3.Connection) -> LedgerCheck:
     return LedgerCheck(entries=at.seq, blobs=0, broken_seq=broken, problem=problem)
 
 
-def hashes_since(connection: sqlite3.Connection, before: str) -> Iterator[str]:
-    """Name all bytes that entries since a moment speak of."""
-    yield from _hashes_of(connection.execute("SELECT body FROM entries WHERE timestamp >= ?", (before,)))
-
-
-def hashes_after(connection: sqlite3.Connection, seq: int) -> Iterator[str]:
-    """Name all bytes that the entries after another one speak of."""
-    yield from _hashes_of(connection.execute("SELECT body FROM entries WHERE seq > ?", (seq,)))
-
-
-def _hashes_of(rows: Iterable[tuple[str]]) -> Iterator[str]:
-    for (body,) in rows:
-        yield from ledger_entries.version_hashes(
-            ledger_entries.change_from_json(ledger_entries.from_json(body)["change"])
-        )
-
-
-def _find_problem(at: ledger_entries.ChainTip, row: tuple[Any, ...]) -> str:
-    *columns, previous, own, body = row
-    seq = at.seq + 1
-    if columns[0] != seq:
-        return f"Entry {seq} is missing."
-    if previous != at.hash:
-        return f"Entry {seq} does not follow the one before it."
-    if own != ledger_entries.chain_hash(previous, body):
-        return f"Entry {seq} was changed: its hash does not match."
-    if tuple(columns) != ledger_entries.columns_of_json(ledger_entries.from_json(body.decode("ascii"))):
-        return f"Entry {seq} is filed under other words than it says."
-    return ""
-
-
 def _put_heads(connection: sqlite3.Connection, entry: Entry) -> None:
-    for path, before, after in entry.change.transitions():
-        stored = to_key(path)
+    for path, _, after in entry.change.transitions():
         writer = entry.call.writer
-        connection.execute(_PUT_HEAD, (stored, version_text(after), writer, entry.seq, entry.timestamp))
-        versions = [(stored, version.sha256) for version in (before, after) if version is not None]
-        connection.executemany("INSERT OR IGNORE INTO versions (path, sha256) VALUES (?, ?)", versions)
+        connection.execute(_PUT_HEAD, (to_key(path), version_text(after), writer, entry.seq, entry.timestamp))
 
 
 def _put_switches(connection: sqlite3.Connection, entry: Entry) -> None:
@@ -267,40 +173,13 @@ def trash_item_from_row(row: tuple[bytes, bytes, str, bytes, str, bytes, bytes, 
     )
 
 
-def _build_conditions(query: LedgerQuery) -> tuple[str, dict[str, object]]:
-    conditions = ["1"]
-    values: dict[str, object] = {"path": to_key(query.path)}
-    if query.undoes:
-        conditions.append(_UNDOES)
-        values["undoes"] = to_key(query.undoes)
-    for name in ("session", "change_id"):
-        if value := getattr(query, name):
-            conditions.append(f"{name} = :{name} AND {name} != x''")
-            values[name] = to_key(value)
-    for name, condition in _PLAIN_CONDITIONS.items():
-        if value := getattr(query, name):
-            conditions.append(condition)
-            values[name] = value
-    if query.agent:
-        conditions.append("substr(agent, 1, :agent_bytes) = :agent")
-        values |= {"agent": to_key(query.agent), "agent_bytes": len(to_key(query.agent))}
-    if query.under:
-        conditions.append("(path >= :low AND path < :high OR to_path >= :low AND to_path < :high)")
-        directory = to_key(query.under.rstrip("/"))
-        values |= {"low": directory + b"/", "high": directory + b"0"}  # "0" is the byte after "/"
-    return " AND ".join(conditions), values
-
-
-def _entry_from_row(body: str | bytes, previous: str, own: str) -> Entry:
-    return ledger_entries.entry_from_json(ledger_entries.from_json(body), previous=previous, hash=own)
-
-
-def add_intent(connection: sqlite3.Connection, intent: Intent, *, expires: float) -> None:
+def add_intent(connection: sqlite3.Connection, intent: Intent, *, opened: int, expires: float) -> None:
     key = to_key(intent.id)
     connection.execute(
-        "INSERT INTO intents (id, idempotency_key, expires, owner, body) VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO intents (id, opened, idempotency_key, expires, owner, body) VALUES (?, ?, ?, ?, ?, ?)",
         (
             key,
+            opened,
             to_key(intent.call.idempotency_key),
             expires,
             ledger_entries.owner_text(intent.owner),
@@ -345,6 +224,17 @@ def find_by_key(connection: sqlite3.Connection, idempotency_key: str, now: datet
     return next(iter(_select_intents(connection, now, where, to_key(idempotency_key))), None)
 
 
+def earlier_attempt(connection: sqlite3.Connection, idempotency_key: str, now: datetime) -> Replay | Busy | None:
+    if not idempotency_key:
+        return None
+    row = connection.execute(
+        "SELECT change_id FROM answers WHERE idempotency_key = ?", (to_key(idempotency_key),)
+    ).fetchone()
+    if row is None:
+        return find_by_key(connection, idempotency_key, now)
+    return Replay(entries=entry_rows.entries_of_change(connection, text_of(row[0])))
+
+
 def list_open(connection: sqlite3.Connection, *, now: datetime) -> tuple[Busy, ...]:
     """List all open intents, oldest first; what is said of their owners is true now."""
     return tuple(
@@ -358,11 +248,9 @@ def list_dead(connection: sqlite3.Connection, *, now: datetime, limit: int, skip
     owners = [owner for (owner,) in connection.execute("SELECT DISTINCT owner FROM intents WHERE owner != ''")]
     dead = {owner for owner in owners if was_dead_lately(ledger_entries.owner_from_text(owner))}
     found = list[Busy]()
-    for number, key, owner, expires in connection.execute(
-        "SELECT number, id, owner, expires FROM intents ORDER BY number"
-    ):
+    for key, owner, expires in connection.execute("SELECT id, owner, expires FROM intents ORDER BY opened, id"):
         if (expires <= now.timestamp() or owner in dead) and text_of(key) not in skip:
-            (body,) = connection.execute("SELECT body FROM intents WHERE number = ?", (number,)).fetchone()
+            (body,) = connection.execute("SELECT body FROM intents WHERE id = ?", (key,)).fetchone()
             found.append(Busy(intent=ledger_entries.intent_from_text(body), owner_is_dead=True))
             if len(found) >= limit:
                 break
@@ -377,7 +265,7 @@ def _read_intent(connection: sqlite3.Connection, intent_id: str) -> Intent:
 
 
 def _select_intents(connection: sqlite3.Connection, now: datetime, where: str, *values: bytes) -> tuple[Busy, ...]:
-    query = f"SELECT body, expires FROM intents WHERE {where} ORDER BY number"  # noqa: S608 - constants
+    query = f"SELECT body, expires FROM intents WHERE {where} ORDER BY opened, id"  # noqa: S608 - constants
     found = list[Busy]()
     for body, expires in connection.execute(query, values).fetchall():
         intent = ledger_entries.intent_from_text(body)

@@ -1,0 +1,264 @@
+"""Ledger entries as rows: how they are packed, and how they are found by what they say.
+
+1. The body is the canonical JSON that the hash covers. It is packed with the row's own columns as a dictionary, so that what
+   they repeat of it costs nothing. Bodies of earlier versions of Surehold are plain text.
+2. A word (a session, an agent, an operation) is found by the blocks of entries that speak of it: writing an entry nearly
+   never writes one of those rows.
+"""
+
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+from surehold.stores import ledger_entries
+from surehold.stores.base import Entry, LedgerQuery, WriterSpan
+from surehold.stores.ledger_entries import entry_columns, to_key
+from surehold.stores.sqlite.state_errors import entry_damaged_error
+
+_COLUMNS = "seq, change_id, path, to_path, session, agent, operation, undoes, ok, timestamp"
+_INSERT_ENTRY = f"INSERT INTO entries ({_COLUMNS}, previous, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants
+_INSERT_WORD = "INSERT OR IGNORE INTO entry_words (kind, word, block) VALUES (?, ?, ?)"
+# The body as bytes: a damaged one need not be text any more.
+_SELECT = f"SELECT {_COLUMNS}, previous, hash, typeof(body) = 'text', CAST(body AS BLOB) FROM entries"  # noqa: S608 - constants
+_OF_PATH = (
+    "seq IN (SELECT seq FROM entries WHERE path = :path"
+    " UNION SELECT seq FROM entries WHERE to_path = :path AND to_path != x'')"
+)
+_UNDOES = (
+    "seq IN (SELECT seq FROM entries WHERE undoes = :undoes AND undoes != x'' UNION SELECT seq FROM entries"
+    " WHERE change_id IN (SELECT made_by FROM switches WHERE change_id = :undoes))"
+)
+_PLAIN_CONDITIONS = {
+    "operation": "operation = :operation",
+    "before_seq": "seq < :before_seq",
+    "after_seq": "seq > :after_seq",
+    "ok_only": "ok = 1",
+    "since": "timestamp >= :since",
+    "until": "timestamp < :until",
+}
+_WORD_KINDS = {"session": 4, "agent": 5, "operation": 6}
+"""The columns whose words are found by blocks, and where they are in a row."""
+_BLOCK_BITS = 8
+_LAST_SEQ = (1 << 62) - 1
+_WINDOW_BITS, _MEMORY_LEVEL, _PACK_LEVEL = -13, 6, 6
+_COMMON_WORDS = (
+    b'"argv":["bash","-c","call_id":"","diff_truncated":true,"displaced":{"error_kind":"not_found","idempotency_key":"'
+    b'"in_place":true,"kind":"directory","links":["message":"Nothing was written.","reason":"","restores":"","to_path":"'
+    b'"trash_id":"","turn":"1","undoes":["","writer":"external"},"whole":true,"writer":"write_file"},"writer":"undo"},'
+    b'\\n+\\n-\\n \\n    return self.\\n    def \\"\\", not None, if else for import from class True False'
+    b'"rule":"mode acceptEdits"},"operation":"write","session":"","tool":"write_file","writer":"write"},'
+    b'{"call":{"agent":"","approval":{"rule":"mode acceptEdits"},"operation":"edit","session":"","tool":"edit",'
+    b'"writer":"edit"},"change":{"after":{"meta":{"gid":1000,"mode":420,"mtime_ns":17,"uid":1000,"xattrs":[]},'
+    b'"sha256":"0123456789abcdef","size":1},"before":{"meta":{"gid":0,"mode":420,"mtime_ns":17,"uid":0,"xattrs":[]},'
+    b'"sha256":"fedcba9876543210","size":1},"diff":"--- \\n+++ \\n@@ -1,7 +1,7 @@\\n ","path":""},'
+    b'"change_id":"","index":0,"ok":true,"seq":1,"timestamp":"'
+)
+"""What bodies have in common, the most frequent last; packed rows depend on every byte of it."""
+
+EntryRow = tuple[Any, ...]
+"""The columns, then the hash before, its own hash, whether the body is plain, and the body as stored."""
+
+
+def insert_entries(connection: sqlite3.Connection, entries: list[tuple[Entry, str]]) -> None:
+    """Write sealed entries, each with its body."""
+    rows = [(entry_columns(entry), entry, body) for entry, body in entries]
+    connection.executemany(
+        _INSERT_ENTRY,
+        [
+            (*columns, bytes.fromhex(entry.previous), bytes.fromhex(entry.hash), _pack(body.encode("ascii"), columns))
+            for columns, entry, body in rows
+        ],
+    )
+    words = {
+        (kind, to_key(str(word)) if kind == "operation" else word, entry.seq >> _BLOCK_BITS)
+        for columns, entry, _ in rows
+        for kind, at in _WORD_KINDS.items()
+        if (word := columns[at])
+    }
+    connection.executemany(_INSERT_WORD, list(words))
+
+
+def _pack(body: bytes, columns: tuple[object, ...]) -> bytes:
+    deflate = zlib.compressobj(
+        _PACK_LEVEL, zlib.DEFLATED, _WINDOW_BITS, _MEMORY_LEVEL, zlib.Z_DEFAULT_STRATEGY, _dictionary(columns)
+    )
+    return deflate.compress(body) + deflate.flush()
+
+
+def _unpack(packed: bytes, columns: tuple[Any, ...]) -> bytes:
+    inflate = zlib.decompressobj(_WINDOW_BITS, _dictionary(columns))
+    body = inflate.decompress(packed)
+    if not inflate.eof:
+        raise zlib.error("The packed bytes end early.")
+    return body
+
+
+def _dictionary(columns: tuple[Any, ...]) -> bytes:
+    _, change_id, path, to_path, session, agent, _, _, _, timestamp = columns
+    return b" ".join((_COMMON_WORDS, to_path, agent, session, path, change_id, timestamp.encode("ascii", "replace")))
+
+
+def body_of_row(row: EntryRow) -> bytes:
+    """Return the canonical JSON of an entry; `StateCorrupt` when it cannot be unpacked."""
+    *columns, _, _, plain, body = row
+    if plain:
+        return body
+    try:
+        return _unpack(body, tuple(columns))
+    except (zlib.error, TypeError, AttributeError) as error:
+        raise entry_damaged_error(row[0]) from error
+
+
+def entry_of_row(row: EntryRow) -> Entry:
+    data = ledger_entries.from_json(body_of_row(row))
+    return ledger_entries.entry_from_json(data, previous=_hex(row[10]), hash=_hex(row[11]))
+
+
+def _hex(stored: str | bytes) -> str:
+    return stored if isinstance(stored, str) else stored.hex()
+
+
+def all_rows(connection: sqlite3.Connection) -> Iterator[EntryRow]:
+    """Return every row in the order of the chain, one at a time."""
+    yield from connection.execute(f"{_SELECT} ORDER BY seq")
+
+
+def find_problem(at: ledger_entries.ChainTip, row: EntryRow) -> str:
+    """Say what is wrong with the row that follows this end of the chain; empty when nothing is."""
+    seq, columns = at.seq + 1, row[:10]
+    if columns[0] != seq:
+        return f"Entry {seq} is missing."
+    if _hex(row[10]) != at.hash:
+        return f"Entry {seq} does not follow the one before it."
+    try:
+        body = row[13] if row[12] else _unpack(row[13], columns)
+    except (zlib.error, TypeError, AttributeError):
+        body = b""
+    if _hex(row[11]) != ledger_entries.chain_hash(at.hash, body):
+        return f"Entry {seq} was changed: its hash does not match."
+    if columns != ledger_entries.columns_of_json(ledger_entries.from_json(body.decode("ascii"))):
+        return f"Entry {seq} is filed under other words than it says."
+    return ""
+
+
+def hash_of_row(row: EntryRow) -> str:
+    return _hex(row[11])
+
+
+def entries_of_change(connection: sqlite3.Connection, change_id: str) -> tuple[Entry, ...]:
+    """List the entries of a change that succeeded, in the order of its call."""
+    rows = connection.execute(f"{_SELECT} WHERE change_id = ? AND ok = 1 ORDER BY seq", (to_key(change_id),))
+    return tuple(entry_of_row(row) for row in rows)
+
+
+def find_entries(connection: sqlite3.Connection, query: LedgerQuery) -> tuple[Entry, ...]:
+    where, values = _build_conditions(query)
+    newest = "ORDER BY seq DESC LIMIT :limit"
+    spans = [(0, _LAST_SEQ)]
+    if query.path:
+        # One index per half, each read backwards and only as far as needed; an OR would read all, then sort.
+        halves = " UNION ".join(
+            f"SELECT seq FROM (SELECT seq FROM entries WHERE {half} AND {where} {newest})"  # noqa: S608 - constants
+            for half in ("path = :path", "to_path = :path AND to_path != x''")
+        )
+        where = f"seq IN ({halves})"
+    elif not (query.change_id or query.undoes):
+        spans = _spans_of_words(connection, query)
+    found = list[Entry]()
+    for low, high in spans:
+        limits = {"low": low, "high": high, "limit": max(query.limit - len(found), 0)}
+        rows = connection.execute(f"{_SELECT} WHERE seq BETWEEN :low AND :high AND {where} {newest}", values | limits)
+        found += [entry_of_row(row) for row in rows]
+        if len(found) >= query.limit:
+            break
+    return tuple(found)
+
+
+def _spans_of_words(connection: sqlite3.Connection, query: LedgerQuery) -> list[tuple[int, int]]:
+    """Return which entries may speak of all words of a query, as first and last, newest first."""
+    blocks: set[int] | None = None
+    for kind in _WORD_KINDS:
+        if word := to_key(getattr(query, kind)):
+            after = _word_after(word) if kind == "agent" else word + b"\0"
+            select = "SELECT block FROM entry_words WHERE kind = ? AND word >= ? AND word < ?"
+            found = {block for (block,) in connection.execute(select, (kind, word, after))}
+            blocks = found if blocks is None else blocks & found
+    if blocks is None:
+        return [(0, _LAST_SEQ)]
+    spans = list[tuple[int, int]]()
+    for block in sorted(blocks, reverse=True):
+        first, last = block << _BLOCK_BITS, (block + 1 << _BLOCK_BITS) - 1
+        if spans and spans[-1][0] == last + 1:
+            spans[-1] = (first, spans[-1][1])
+        else:
+            spans.append((first, last))
+    return spans
+
+
+def _word_after(beginning: bytes) -> bytes:
+    """Return what comes after every word with this beginning."""
+    shorter = beginning.rstrip(b"\xff")
+    return shorter[:-1] + bytes([shorter[-1] + 1]) if shorter else beginning + b"\xff" * 64
+
+
+def _build_conditions(query: LedgerQuery) -> tuple[str, dict[str, object]]:
+    conditions = ["1"]
+    values: dict[str, object] = {"path": to_key(query.path)}
+    if query.undoes:
+        conditions.append(_UNDOES)
+        values["undoes"] = to_key(query.undoes)
+    for name in ("session", "change_id"):
+        if value := getattr(query, name):
+            conditions.append(f"{name} = :{name} AND {name} != x''")
+            values[name] = to_key(value)
+    for name, condition in _PLAIN_CONDITIONS.items():
+        if value := getattr(query, name):
+            conditions.append(condition)
+            values[name] = value
+    if query.agent:
+        conditions.append("substr(agent, 1, :agent_bytes) = :agent")
+        values |= {"agent": to_key(query.agent), "agent_bytes": len(to_key(query.agent))}
+    if query.under:
+        conditions.append("(path >= :low_path AND path < :high_path OR to_path >= :low_path AND to_path < :high_path)")
+        directory = to_key(query.under.rstrip("/"))
+        values |= {"low_path": directory + b"/", "high_path": directory + b"0"}  # "0" is the byte after "/"
+    return " AND ".join(conditions), values
+
+
+def find_writers(connection: sqlite3.Connection, key: str, after_seq: int) -> tuple[WriterSpan, ...]:
+    rows = connection.execute(
+        f"{_SELECT} WHERE {_OF_PATH} AND ok = 1 AND seq > :after ORDER BY seq",
+        {"path": to_key(key), "after": after_seq},
+    )
+    spans = dict[str, tuple[int, int]]()
+    for row in rows:
+        writer = ledger_entries.from_json(body_of_row(row))["call"]["writer"]
+        spans[writer] = (spans.get(writer, (row[0], 0))[0], row[0])
+    return tuple(WriterSpan(writer=writer, first_seq=first, last_seq=last) for writer, (first, last) in spans.items())
+
+
+def knows_version(connection: sqlite3.Connection, path: str, sha256: str) -> bool:
+    """Tell whether these bytes were ever a version of a path; newest first, as a stale cache is rarely old."""
+    rows = connection.execute(f"{_SELECT} WHERE {_OF_PATH} AND ok = 1 ORDER BY seq DESC", {"path": to_key(path)})
+    for entry in map(entry_of_row, rows):
+        for place, *versions in entry.change.transitions() if ledger_entries.makes_heads(entry) else ():
+            if place == path and any(version is not None and version.sha256 == sha256 for version in versions):
+                return True
+    return False
+
+
+def hashes_since(connection: sqlite3.Connection, before: str) -> Iterator[str]:
+    """Name all bytes that entries since a moment speak of."""
+    yield from _hashes_of(connection.execute(f"{_SELECT} WHERE timestamp >= ?", (before,)))
+
+
+def hashes_after(connection: sqlite3.Connection, seq: int) -> Iterator[str]:
+    """Name all bytes that the entries after another one speak of."""
+    yield from _hashes_of(connection.execute(f"{_SELECT} WHERE seq > ?", (seq,)))
+
+
+def _hashes_of(rows: sqlite3.Cursor) -> Iterator[str]:
+    for row in rows:
+        data = ledger_entries.from_json(body_of_row(row))
+        yield from ledger_entries.version_hashes(ledger_entries.change_from_json(data["change"]))
