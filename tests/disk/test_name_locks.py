@@ -1,18 +1,23 @@
 """Locks of names: what excludes what, who goes first, and how little a stopped holder delays."""
 
+import errno
 import fcntl
 import os
 import signal
+import stat
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from disk.test_races import FORK
 from spec.marks import requirement
+from surehold.disk import entries
+from surehold.disk.base import Target
 from surehold.disk.local import LocalDisk
+from surehold.disk.tree import Tree
 from surehold.errors import LockTimeout
 from waiting import HANG_SECONDS, wait_until
 
@@ -179,3 +184,56 @@ def test_a_locked_directory_holds_every_name_in_it_and_waits_for_each(disk: Loca
     with disk.lock_located([disk.resolve("d/x")], timeout=0), pytest.raises(LockTimeout):
         disk.lock_located([disk.resolve("d/y")], timeout=0).__enter__()
     assert is_free(disk, "d/x")
+
+
+@requirement("engine:lock:names")
+def test_a_locked_directory_holds_every_name_where_only_a_lock_file_can_be_locked(
+    disk: LocalDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    control = fcntl.fcntl
+
+    def refuse_directories(fd: int, command: int, *more: bytes) -> object:
+        if command in {fcntl.F_OFD_SETLK, fcntl.F_OFD_GETLK} and stat.S_ISDIR(os.fstat(fd).st_mode):
+            raise OSError(errno.EBADF, "no locks on directories")
+        return control(fd, command, *more)
+
+    monkeypatch.setattr(fcntl, "fcntl", refuse_directories)
+    with disk.lock_located([disk.resolve("d/x")], timeout=0):
+        assert [is_free(disk, path) for path in ("d/x", "d/z", "z")] == [False, False, True]
+    with disk.lock([disk.resolve("d/z")], timeout=0):
+        assert [is_free(disk, path) for path in ("d/x", "d/z")] == [True, False]
+        with pytest.raises(LockTimeout):
+            disk.lock_located([disk.resolve("d/x")], timeout=0).__enter__()
+    with disk.lock_located([disk.resolve("d/x")], timeout=0):
+        pass
+    assert is_free(disk, "d/x")
+
+
+@requirement("engine:lock:names")
+def test_a_directory_that_was_made_during_the_wait_is_locked_too(
+    disk: LocalDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, looked, locked, end = disk.locate("d/new/x"), threading.Event(), threading.Event(), threading.Event()
+    find = entries.nearest_targets
+
+    def find_and_tell(tree: Tree, targets: Sequence[Target]) -> list[Target]:
+        found = find(tree, targets)
+        looked.set()
+        return found
+
+    monkeypatch.setattr(entries, "nearest_targets", find_and_tell)
+
+    def lock_and_wait() -> None:
+        with disk.lock_located([target], timeout=HANG_SECONDS):
+            locked.set()
+            end.wait(HANG_SECONDS)
+
+    waits = threading.Thread(target=lock_and_wait)
+    with disk.lock([disk.resolve("d/y")], timeout=0):
+        waits.start()
+        assert looked.wait(HANG_SECONDS)
+        (tmp_path / "ws/d/new").mkdir()
+    assert locked.wait(HANG_SECONDS)
+    assert not is_free(disk, "d/new/z")
+    end.set()
+    waits.join()

@@ -141,8 +141,8 @@ class LocalDisk:
     def lock_located(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
         from surehold.disk.entries import nearest_targets
 
-        nearest = nearest_targets(self._tree, targets)
-        return self._hold(nearest, self._locks.lock_directories(nearest, timeout=timeout))
+        find_nearest = partial(nearest_targets, self._tree, targets)
+        return self._hold(targets, self._locks.lock_directories(find_nearest, timeout=timeout))
 
     def open_listing(self, directory: Target) -> OpenListing:
         fd = self._open_listed_fd(directory, LISTED_DIRECTORY_FLAGS)

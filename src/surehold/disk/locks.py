@@ -13,8 +13,8 @@ Rules:
 6. Once the lock is held, the path must still lead to the locked directory; otherwise everything is done again.
 7. Not reentrant: a caller that locks a name twice waits until the timeout.
 8. A directory is locked as all names in it: every byte at once, when no other one has any of them. It is not in line.
-9. Where bytes of a directory cannot be locked, the byte in the lock file is the lock; without such locks at all (macOS),
-   the directory is locked as a whole.
+9. Where bytes of a directory cannot be locked, the byte in the lock file is the lock, and a byte for the directory is shared
+   by those who have names in it; without such locks at all (macOS), the directory is locked as a whole.
 """
 
 import errno
@@ -70,18 +70,24 @@ class NameLocks:
 
     def lock(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
         """Hold the names of all targets; `LockTimeout` when it takes longer than `timeout` seconds."""
-        return self._lock(targets, _locked_name, timeout)
+        return self._lock(lambda: targets, _locked_name, timeout)
 
-    def lock_directories(self, targets: Sequence[Target], *, timeout: float) -> AbstractContextManager[None]:
-        """Hold every name in the directories of all targets, so that nothing in them is changed by other callers."""
-        return self._lock(targets, _all_names, timeout)
+    def lock_directories(
+        self, find_targets: Callable[[], Sequence[Target]], *, timeout: float
+    ) -> AbstractContextManager[None]:
+        """Hold every name in the directories of all targets, so that nothing in them is changed by other callers.
+
+        They are found again once the lock is held: a directory may have been made or removed during the wait.
+        """
+        return self._lock(find_targets, _all_names, timeout)
 
     @contextmanager
-    def _lock(self, targets: Sequence[Target], name_of: _NameOf, timeout: float) -> Generator[None]:
+    def _lock(self, find_targets: Callable[[], Sequence[Target]], name_of: _NameOf, timeout: float) -> Generator[None]:
         deadline = time.monotonic() + timeout
         while True:
+            targets = find_targets()
             with ExitStack() as stack:
-                if self._lock_all(targets, name_of, stack, timeout, deadline):
+                if self._lock_all(targets, name_of, stack, timeout, deadline) and find_targets() == targets:
                     yield
                     return
             # A program that keeps moving the directories must not make us wait forever.
@@ -121,7 +127,10 @@ class NameLocks:
         except OSError as error:
             if error.errno not in _NO_LOCK_ERRNOS:
                 raise
-            return self._wait_in_line(name, stack, deadline)
+            everything = name._replace(byte=_ALL_BYTES)
+            return self._wait_in_line(everything, stack, deadline, fcntl.F_RDLCK) and self._wait_in_line(
+                name, stack, deadline
+            )
         with ExitStack() as line:
             with suppress(DiskFailed):  # without a line it is a matter of luck who is next
                 if not self._wait_in_line(name, line, deadline):
@@ -138,15 +147,16 @@ class NameLocks:
                 raise
             return self._wait_in_line(name, stack, deadline)
 
-    def _wait_in_line(self, name: LockedName, stack: ExitStack, deadline: float) -> bool:
-        """Become the first in the line of a name, and stay it until the stack is left."""
+    def _wait_in_line(self, name: LockedName, stack: ExitStack, deadline: float, kind: int | None = None) -> bool:
+        """Become the first in the line of a name, and stay it until the stack is left; or share it with others (`F_RDLCK`)."""
+        kind = fcntl.F_WRLCK if kind is None else kind
         directory = Path(self._fallback_dir) if self._fallback_dir else _private_directory()
         with translate_os_errors(str(directory)):
             fd = os.open(directory / "names.lock", os.O_RDWR | os.O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         stack.callback(os.close, fd)
         place = _hash_byte(f"{name.device:x}-{name.inode:x}-{name.byte:x}")
         stack.callback(_unlock_bytes, fd, place, 1)
-        return _LineWaiter.try_or_wait(fd, place, deadline)
+        return _LineWaiter.try_or_wait(fd, place, deadline, kind)
 
     def _open_nearest(self, target: Target) -> tuple[int, str]:
         """Open the nearest directory that exists, and return it with the name that is to be locked in it."""
@@ -190,22 +200,22 @@ def _hash_byte(text: str) -> int:
 class _LineWaiter(threading.Thread):
     """Waits for a byte with a time limit; a lock that blocks has no time limit of its own."""
 
-    def __init__(self, fd: int, place: int) -> None:
+    def __init__(self, fd: int, place: int, kind: int) -> None:
         super().__init__(name="surehold-line", daemon=True)
-        self._fd, self._place = os.dup(fd), place
+        self._fd, self._place, self._kind = os.dup(fd), place, kind
         self._arrived = threading.Event()
         self.given_up = False
 
     @classmethod
-    def try_or_wait(cls, fd: int, place: int, deadline: float) -> bool:
+    def try_or_wait(cls, fd: int, place: int, deadline: float, kind: int) -> bool:
         """Lock a byte of a file; False when others had it until the deadline."""
-        if _try_exclusive(fd, place):
+        if _try_place(fd, place, kind):
             return True
         # After one that was stopped, threads must not pile up: then it is looked at again and again.
         if not any(isinstance(thread, cls) and thread.given_up for thread in threading.enumerate()):
             with suppress(RuntimeError):  # no more threads
-                return cls(fd, place).wait(deadline - time.monotonic())
-        return _repeat(lambda: _try_exclusive(fd, place), deadline)
+                return cls(fd, place, kind).wait(deadline - time.monotonic())
+        return _repeat(lambda: _try_place(fd, place, kind), deadline)
 
     def wait(self, patience: float) -> bool:
         try:
@@ -223,7 +233,7 @@ class _LineWaiter(threading.Thread):
 
     def run(self) -> None:
         with suppress(OSError):
-            fcntl.fcntl(self._fd, fcntl.F_OFD_SETLKW, _describe_lock(fcntl.F_WRLCK, self._place, 1))
+            fcntl.fcntl(self._fd, fcntl.F_OFD_SETLKW, _describe_lock(self._kind, self._place, 1))
         self._arrived.set()
         # Whoever gives up says so before leaving: either we see it here, or they release what we took.
         if self.given_up:
@@ -266,9 +276,9 @@ def _is_locked(fd: int, byte: int, count: int) -> bool:
     return struct.unpack_from("h", answer)[0] != fcntl.F_UNLCK
 
 
-def _try_exclusive(fd: int, byte: int) -> bool:
+def _try_place(fd: int, byte: int, kind: int) -> bool:
     try:
-        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _describe_lock(fcntl.F_WRLCK, byte, 1))
+        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _describe_lock(kind, byte, 1))
     except OSError as error:
         if error.errno not in _BUSY_ERRNOS:
             raise
