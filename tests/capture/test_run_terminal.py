@@ -1,0 +1,111 @@
+"""`surehold run` at a terminal: who is asked, and where signals go."""
+
+import hashlib
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from capture.desk import RunDesk
+from spec.marks import requirement
+from surehold.capture.caller import RunCaller, give_back_signals
+from surehold.capture.filter import can_listen
+from surehold.front.shared.stdio_lines import write_all
+
+pytestmark = pytest.mark.skipif(bool(can_listen()), reason="calls cannot be captured here")
+
+QUESTION = b"Allow this, and all further deletions? [y/N]"
+
+
+def run_at_terminal(desk: RunDesk, script: str, answer: bytes) -> tuple[int, bytes]:
+    """Run a script with standard input from a file, at a terminal where a person answers the question."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        try:
+            os.chdir(desk.root)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.execv(sys.executable, [*desk.words(), "bash", "-c", script])
+        finally:
+            os._exit(99)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:  # the last process has closed it
+            break
+        shown += piece
+        if QUESTION in shown and answer:
+            os.write(terminal, answer)
+            answer = b""
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown
+
+
+def make_files(root: Path) -> None:
+    for number in range(120):
+        (root / f"f{number:03}").write_text("x")
+
+
+@requirement("run:guard:refuses")
+@pytest.mark.parametrize(("answer", "left"), [(b"n\n", 21), (b"y\n", 0), (b"\x03", 21)], ids=["no", "yes", "interrupt"])
+def test_at_a_terminal_a_person_is_asked_before_the_hundredth_deletion(desk: RunDesk, answer: bytes, left: int) -> None:
+    make_files(desk.root)
+
+    _, shown = run_at_terminal(desk, "rm f???", answer)
+
+    assert b"99 paths were deleted; next is `f099`" in shown
+    assert b"  f098" in shown
+    assert len(list(desk.root.glob("f???"))) == left
+
+
+@requirement("run:streams:unchanged")
+def test_a_signal_that_comes_before_the_command_has_begun_reaches_it() -> None:
+    caller = RunCaller(lambda _: False)
+    before = caller.take_signals()
+    try:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        command = subprocess.Popen(["sleep", "600"])
+        caller.set_command(command.pid)
+        assert command.wait() == -signal.SIGUSR1
+    finally:
+        give_back_signals(before)
+
+
+@requirement("run:streams:unchanged")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_that_is_sent_to_the_run_ends_the_command(desk: RunDesk, number: signal.Signals) -> None:
+    (here,) = desk.make_gates("here")
+    program = desk.start(f"rm a.txt; echo > {here}; exec sleep 600")
+    here.read_bytes()
+
+    os.kill(program.pid, number)
+
+    assert program.wait() == 128 + number
+    assert desk.read_report()["deleted"] == 1
+
+
+@requirement("run:streams:unchanged")
+def test_a_command_writes_to_a_non_blocking_output_as_without_us(desk: RunDesk) -> None:
+    receive, send = os.pipe()
+    os.set_blocking(send, False)
+    with subprocess.Popen([*desk.words(), "bash", "-c", "echo said; rm a.txt"], cwd=desk.root, stdout=send) as program:
+        os.close(send)
+        with os.fdopen(receive, "rb") as output:
+            assert output.read() == b"said\n"
+    assert program.returncode == 0
+
+
+@requirement("front:mcp:stdio")
+def test_an_answer_is_written_whole_to_a_non_blocking_pipe() -> None:
+    receive, send = os.pipe()
+    os.set_blocking(send, False)
+    data = bytes(range(256)) * 4096  # more than a pipe holds
+    reader = subprocess.Popen(["sha256sum"], stdin=receive, stdout=subprocess.PIPE)
+    os.close(receive)
+    write_all(send, data)
+    os.close(send)
+    assert reader.communicate()[0].split()[0].decode() == hashlib.sha256(data).hexdigest()
