@@ -9,11 +9,13 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from capture.fingerprint import differences, take_fingerprint, without_folder_times
+from capture.random_programs import random_program
 from capture.scripts import all_scripts
 from surehold.front.cli.main import run
 
@@ -64,15 +66,22 @@ def call(*words: str) -> tuple[int, str]:
     return code, out.getvalue() + err.getvalue()
 
 
-def try_script(base: Path, template: Path, script: str) -> dict[str, Any]:
-    """Run one script in a copy of the template, undo it, redo it; return what is wrong."""
+def find_command(name: str) -> list[str]:
+    """Return a script by its name, or a random program by its seed."""
+    if name.isdecimal():
+        return [sys.executable, "-I", "-S", "-c", random_program(int(name))]
+    return ["bash", "-c", all_scripts()[name]]
+
+
+def try_command(base: Path, template: Path, command: Sequence[str]) -> dict[str, Any]:
+    """Run one command in a copy of the template, undo it, redo it; return what is wrong."""
     shutil.rmtree(base, ignore_errors=True)
     base.mkdir()
     root, state, report = base / "t", base / "state", base / "report.json"
     subprocess.run(["cp", "-a", str(template), str(root)], check=True)
     before, where = take_fingerprint(root), ("--root", str(root), "--state-dir", str(state))
     os.chdir(root)
-    code, said = call("run", *where, "--report", str(report), "--", "bash", "-c", script)
+    code, said = call("run", *where, "--report", str(report), "--", *command)
     os.chdir(base)
     if not report.exists():
         return {"wrong": [f"no report, exit code {code}: {said}"]}
@@ -97,9 +106,8 @@ def main() -> None:
     template = base / "template"
     template.mkdir()
     make_tree(template)
-    scripts = all_scripts()
     for name in names:
-        result = {"name": name, **try_script(base / "work", template, scripts[name])}
+        result = {"name": name, **try_command(base / "work", template, find_command(name))}
         sys.__stdout__.write(json.dumps(result) + "\n")  # type: ignore[union-attr]
         sys.__stdout__.flush()  # type: ignore[union-attr]
 

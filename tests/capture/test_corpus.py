@@ -46,3 +46,21 @@ def test_a_command_is_taken_back_and_made_again_exactly(
     assert {one["name"]: one["wrong"] for one in results if one["wrong"]} == {}
     assert {one["name"]: one["report"]["not_kept"] for one in results if not one["report"]["complete"]} == {}
     count("commands", len(results))
+
+
+@requirement("run:undo:exact")
+@requirement("run:redo:exact")
+@requirement("run:report:complete")
+@pytest.mark.parametrize("unprivileged", [False, True], ids=["as this user", "unprivileged"])
+def test_a_random_program_is_taken_back_and_made_again_exactly(
+    tmp_path: Path, unprivileged: bool, count: Callable[[str, int], None]
+) -> None:
+    first, number = (0, 300) if _SOAK else (1000, 6)
+    seeds = [str(first + seed) for seed in range(unprivileged, 2 * number, 2)]
+
+    results = run_scripts(tmp_path, seeds, unprivileged=unprivileged)
+
+    assert [one["name"] for one in results] == seeds
+    assert {one["name"]: one["wrong"] for one in results if one["wrong"]} == {}
+    assert {one["name"]: one["report"]["not_kept"] for one in results if not one["report"]["complete"]} == {}
+    count("programs", len(results))

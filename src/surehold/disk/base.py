@@ -114,6 +114,8 @@ class Replace:
     """Those bytes, if available: comparing large files is faster than hashing them."""
     mode: int | None = None
     """New permission bits; None keeps them."""
+    holes: tuple[tuple[int, int], ...] = ()
+    """Where the file needs no blocks on the disk, if it is written in place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ _RESOLVE_BENEATH = 0x08
 _RENAME_NOREPLACE = ctypes.c_uint(1 if sys.platform == "linux" else 4)
 _RENAME_EXCHANGE = ctypes.c_uint(2)  # the same on Linux and macOS
 _DARWIN_F_FULLFSYNC = 51
+_PUNCH_HOLE = ctypes.c_int(3)  # and keep the size
 _MAX_RETRIES = 128
 # File systems without the flag answer with any of these.
 _NO_FLAG_ERRNOS = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOTTY})
@@ -151,6 +152,14 @@ def sync_file_system(fd: int) -> None:
         libc.syncfs(place)
     finally:
         os.close(place)
+
+
+def punch_hole(fd: int, begin: int, end: int) -> None:
+    """Give the blocks of a part of a file back, which reads as zeros then; nothing happens where that is not possible."""
+    with suppress(Unsupported):
+        libc = _load_libc()
+        if hasattr(libc, "fallocate"):
+            libc.fallocate(fd, _PUNCH_HOLE, ctypes.c_int64(begin), ctypes.c_int64(end - begin))
 
 
 @cache

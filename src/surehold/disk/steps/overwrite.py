@@ -22,6 +22,7 @@ from functools import partial
 
 from surehold.disk.base import Replace
 from surehold.disk.errno_errors import displaced_error, not_a_file_error, open_for_writing_error, translate_vanished
+from surehold.disk.kernel import punch_hole
 from surehold.disk.locks import lock_file
 from surehold.disk.steps.staging import UNLIMITED_BYTES, StepContext
 from surehold.disk.steps.watched import WatchedEntry
@@ -59,6 +60,8 @@ class OverwriteAction:
             raise open_for_writing_error(key)
         self._length, self._touched = len(self._old), True
         self._write_bytes(self.step.data)
+        for begin, end in self.step.holes:
+            punch_hole(self._fd, begin, end)
         mode = stat.S_IMODE(status.st_mode) if self.step.mode is None else self.step.mode
         # Writing clears setuid for everybody but root, hence the second look.
         if stat.S_IMODE(os.fstat(self._fd).st_mode) != mode:

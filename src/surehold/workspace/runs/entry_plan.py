@@ -198,7 +198,8 @@ class EntryPlan:
 
     def _overwrite(self, key: str, current: StoredEntry, wanted: WantedEntry) -> Step:
         expected = current.version.sha256
-        return Replace(target=self._locate(key), data=wanted.data, expected=expected, old=current.data)
+        holes = wanted.version.holes
+        return Replace(target=self._locate(key), data=wanted.data, expected=expected, old=current.data, holes=holes)
 
     def _set_facts(self, moves: Mapping[str, str]) -> None:
         sources = {to: source for source, to in moves.items()}
@@ -208,7 +209,8 @@ class EntryPlan:
             if wanted is None or (meta := wanted.version.meta) is None:
                 continue
             current = self.current.get(sources.get(key, key))
-            known = current.version.meta if current and not self._leaves(sources.get(key, key)) else None
+            stays = key in sources or not (current and self._leaves(key))
+            known = current.version.meta if current and stays else None
             made = wanted.version.kind == "directory" and (known is None or key in parents)
             before = known or meta
             content_written = current is not None and self._differs(key) and key not in sources
