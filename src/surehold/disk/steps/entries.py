@@ -176,7 +176,9 @@ class PutEntryAction:
 
     def _drop_ours(self, place: DirectorySlot) -> None:
         """Remove what was written beside, if it has no other name by now; what was written into it since is kept."""
-        if self._has_ours(place) and examine_entry(place, self._temp, self.step.version) is None:
+        status = place.read_status(self._temp)
+        is_last = status is not None and file_identity(status) == self._ours and status.st_nlink == 1
+        if is_last and examine_entry(place, self._temp, self.step.version) is None:
             self.call.keep_file(place, self._temp)
         self.call.drop_file(place, self._temp, None)
 

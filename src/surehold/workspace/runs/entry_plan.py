@@ -18,6 +18,8 @@ class WantedEntry:
     moved_from: str = ""
     parts: bool = False
     """It had other names, and is to be a file of its own."""
+    names_now: tuple[str, ...] = ()
+    """The other names that the file has which is there now, as far as they are known."""
 
 
 @dataclass(slots=True)
@@ -163,27 +165,46 @@ class EntryPlan:
 
     def _replace_content(self) -> None:
         """Give paths that stay files (or links) their other content, or their other names."""
-        written = set[tuple[int, int]]()
-        put = set[str]()
-        for key in sorted(self.wanted):
+        written, put, parted = set[tuple[int, int]](), set[str](), self._find_parted_files()
+        for key in sorted(self.wanted):  # other paths may be names of these
             current, wanted = self.current.get(key), self.wanted[key]
-            if current is None or wanted is None or self._leaves(key) or current.version.kind == "directory":
-                continue
-            if not self._differs(key):
-                if self._must_join(key, current, wanted) and (partner := self._find_partner(key, put)):
-                    self._put(key, partner)
-                elif wanted.parts and current.links > 1:
-                    self._put(key, None)
+            if current and wanted and self._keeps_inode(key) and current.identity not in parted:
                 put.add(key)
-                continue
-            is_file = current.version.kind == wanted.version.kind == "file"
-            if is_file and current.links > 1 and wanted.version.links and current.data:
                 if current.identity not in written:
                     written.add(current.identity)
                     self.steps.append(self._overwrite(key, current, wanted))
-            else:
+        for key in sorted(self.wanted.keys() - put):
+            current, wanted = self.current.get(key), self.wanted[key]
+            if current is None or wanted is None or self._leaves(key) or current.version.kind == "directory":
+                continue
+            if self._differs(key):
                 self._put(key, self._find_partner(key, put))
+            elif self._must_join(key, current, wanted) and (partner := self._find_partner(key, put)):
+                self._put(key, partner)
+            elif wanted.parts and current.links > 1:
+                self._put(key, None)
             put.add(key)
+
+    def _keeps_inode(self, key: str) -> bool:
+        """Tell whether a file with several names gets its other content in place, under all of them at once."""
+        current, wanted = self.current.get(key), self.wanted.get(key)
+        if current is None or wanted is None or not self._differs(key):
+            return False
+        is_file = current.version.kind == wanted.version.kind == "file"
+        return is_file and current.links > 1 and bool(wanted.version.links and current.data)
+
+    def _find_parted_files(self) -> set[tuple[int, int]]:
+        """Return the files that are not written in place: some of their names become other entries, or stay as they are."""
+        found = {
+            entry.identity
+            for key, entry in self.current.items()
+            if entry and entry.version.kind == "file" and not self._leaves(key) and not self._keeps_inode(key)
+        }
+        for key, wanted in self.wanted.items():
+            entry = self.current.get(key)
+            if entry and wanted and any(name not in self.current for name in wanted.names_now):
+                found.add(entry.identity)
+        return found
 
     def _must_join(self, key: str, current: StoredEntry, wanted: WantedEntry) -> bool:
         """Tell whether a file is to be one with other names, and is not."""

@@ -78,7 +78,13 @@ class EntryWriter:
                 same = source is not None and source.version.sha256 == version.sha256
                 data = source.data if source and same else one.data
                 parts = bool(one.old and one.old.links and not version.links)
-                wanted[one.new_key] = WantedEntry(version=version, data=data, moved_from=moved_from, parts=parts)
+                wanted[one.new_key] = WantedEntry(
+                    version=version,
+                    data=data,
+                    moved_from=moved_from,
+                    parts=parts,
+                    names_now=one.old.links if one.old else (),
+                )
         vacated = {one.old_key for one in switches}
         for one in switches:
             if one.new_key and one.new_key not in vacated and not _may_take(current[one.new_key], one.new):
@@ -257,7 +263,8 @@ def settle_whole(
             arrived = arrived and _is_at(found, after)
             if _is_at(found, before) or _is_at(found, after) or found is None:
                 data = store.read_blob(before.sha256) if before and before.kind in {"file", "link"} else b""
-                wanted[key] = WantedEntry(version=before, data=data) if before else None
+                names = after.links if after else ()
+                wanted[key] = WantedEntry(version=before, data=data, names_now=names) if before else None
             else:
                 stuck.append(key)
     if arrived and because is None:
