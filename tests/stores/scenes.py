@@ -18,6 +18,8 @@ from surehold.text.snapshot import Version
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ELSEWHERE = Owner(host="another-machine", boot="b", pid=1, started="1")
+_LAST_PLAIN = 7
+"""The last version of the database whose rows were plain."""
 SPAWN: Any = multiprocessing.get_context("spawn")
 
 
@@ -126,9 +128,9 @@ def make_older(database: Path, version: int) -> None:
     raw.create_function("hex_of", 1, _hex_of)
     raw.create_function("with_base", 2, _with_base)
     raw.create_function("moment", 1, _moment)
-    for name in schema.MIGRATIONS[:version]:
+    for name in schema.MIGRATIONS[: min(version, _LAST_PLAIN)]:
         raw.executescript((Path(schema.__file__).parent / "migrations" / name).read_text())
-    raw.execute(f"PRAGMA user_version = {version}")
+    raw.execute(f"PRAGMA user_version = {min(version, _LAST_PLAIN)}")
     raw.execute("ATTACH ? AS newer", (str(newer),))
     with closing(sqlite3.connect(newer)) as old:
         bodies = {row[0]: entry_rows.body_of_row(row).decode() for row in entry_rows.all_rows(old)}
@@ -143,5 +145,7 @@ def make_older(database: Path, version: int) -> None:
     for table in ("tip", "heads", "locks", "answers", "trash", "sessions"):
         raw.execute(f"INSERT INTO {table} SELECT * FROM newer.{table}")
     raw.execute("DETACH newer")
+    for number in range(_LAST_PLAIN, version):
+        schema._run_script(raw, schema.MIGRATIONS[number], number + 1)  # pyright: ignore[reportPrivateUsage] - as an update did
     raw.close()
     newer.unlink()

@@ -378,7 +378,7 @@ def test_the_newest_entries_of_a_kind_are_found_without_reading_all(
 
 
 @requirement("engine:store:migrations")
-@pytest.mark.parametrize("version", [6, 7])
+@pytest.mark.parametrize("version", [6, 7, 8])
 def test_a_history_of_before_rows_were_packed_is_carried_over(tmp_path: Path, clock: Clock, version: int) -> None:
     noise = os.urandom(200_000)
     versions = [b"%d\n" % number * 3_000 + b"end" for number in range(20)] + [noise, noise + b"!"]
@@ -390,11 +390,15 @@ def test_a_history_of_before_rows_were_packed_is_carried_over(tmp_path: Path, cl
     author.delete("0", "t1")
     left = intent("open", change("x", None, b"x"), owner=ELSEWHERE)
     wanted, trash = store.list_entries(LedgerQuery(limit=99)), store.list_trash()
+    writers = store.list_writers("0"), store.list_writers("0", after_seq=21)
     store.close()
     make_older(tmp_path / "state.db", version)
     raw = sqlite3.connect(tmp_path / "state.db", isolation_level=None)
-    row = (left.id.encode(), b"key", clock().timestamp() + 10, "", ledger_entries.intent_text(left))
-    raw.execute("INSERT INTO intents (id, idempotency_key, expires, owner, body) VALUES (?, ?, ?, ?, ?)", row)
+    row = (left.id.encode(), 1, b"key", clock().timestamp() + 10, "", ledger_entries.intent_text(left))
+    number = "number" if version < 8 else "opened"
+    raw.execute(
+        f"INSERT INTO intents (id, {number}, idempotency_key, expires, owner, body) VALUES (?, ?, ?, ?, ?, ?)", row
+    )
     raw.execute("INSERT INTO locks VALUES (?, ?)", (b"x", left.id.encode()))
     raw.close()
 
@@ -403,6 +407,7 @@ def test_a_history_of_before_rows_were_packed_is_carried_over(tmp_path: Path, cl
     assert (store.list_entries(LedgerQuery(agent="ad", limit=99)), store.verify().ok) == (wanted[1:], True)
     assert [store.read_blob(sha(data)) for data in versions] == versions
     assert [store.knows_version("1", sha(versions[number])) for number in (0, 1, 21)] == [False, True, True]
+    assert (store.list_writers("0"), store.list_writers("0", after_seq=21)) == writers
     assert [busy.intent for busy in store.open_intents()] == [left]
     begun = store.begin(
         intent("last", change("1", versions[21], b"after")), [blob(b"after", versions[21])], lease=9, fence=0

@@ -17,13 +17,16 @@ from surehold.stores.ledger_entries import entry_columns, to_key
 from surehold.stores.sqlite.state_errors import entry_damaged_error
 
 _COLUMNS = "seq, change_id, path, to_path, session, agent, operation, undoes, ok, timestamp"
-_INSERT_ENTRY = f"INSERT INTO entries ({_COLUMNS}, previous, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants
+_INSERT_ENTRY = f"INSERT INTO entries ({_COLUMNS}, previous, hash, writer, body) VALUES ({', '.join('?' * 14)})"  # noqa: S608 - constants
 _INSERT_WORD = "INSERT OR IGNORE INTO entry_words (kind, word, block) VALUES (?, ?, ?)"
 # The body as bytes: a damaged one need not be text any more.
-_SELECT = f"SELECT {_COLUMNS}, previous, hash, typeof(body) = 'text', CAST(body AS BLOB) FROM entries"  # noqa: S608 - constants
+_SELECT = f"SELECT {_COLUMNS}, previous, hash, writer, typeof(body) = 'text', CAST(body AS BLOB) FROM entries"  # noqa: S608 - constants
 _OF_PATH = (
-    "seq IN (SELECT seq FROM entries WHERE path = :path"
-    " UNION SELECT seq FROM entries WHERE to_path = :path AND to_path != x'')"
+    "ok = 1 AND seq IN (SELECT seq FROM entries WHERE path = :path AND seq > :after"
+    " UNION SELECT seq FROM entries WHERE to_path = :path AND to_path != x'' AND seq > :after)"
+)
+_SELECT_WRITERS = (
+    f"SELECT writer, MIN(seq), MAX(seq) FROM entries WHERE writer IS NOT NULL AND {_OF_PATH} GROUP BY writer"  # noqa: S608 - constants
 )
 _UNDOES = (
     "seq IN (SELECT seq FROM entries WHERE undoes = :undoes AND undoes != x'' UNION SELECT seq FROM entries"
@@ -57,7 +60,7 @@ _COMMON_WORDS = (
 """What bodies have in common, the most frequent last; packed rows depend on every byte of it."""
 
 EntryRow = tuple[Any, ...]
-"""The columns, then the hash before, its own hash, whether the body is plain, and the body as stored."""
+"""The columns, then the hash before, its own hash, the writer, whether the body is plain, and the body as stored."""
 
 
 def insert_entries(connection: sqlite3.Connection, entries: list[tuple[Entry, str]]) -> None:
@@ -66,7 +69,13 @@ def insert_entries(connection: sqlite3.Connection, entries: list[tuple[Entry, st
     connection.executemany(
         _INSERT_ENTRY,
         [
-            (*columns, bytes.fromhex(entry.previous), bytes.fromhex(entry.hash), _pack(body.encode("ascii"), columns))
+            (
+                *columns,
+                bytes.fromhex(entry.previous),
+                bytes.fromhex(entry.hash),
+                entry.call.writer,
+                _pack(body.encode("ascii"), columns),
+            )
             for columns, entry, body in rows
         ],
     )
@@ -101,7 +110,7 @@ def _dictionary(columns: tuple[Any, ...]) -> bytes:
 
 def body_of_row(row: EntryRow) -> bytes:
     """Return the canonical JSON of an entry; `StateCorrupt` when it cannot be unpacked."""
-    *columns, _, _, plain, body = row
+    *columns, _, _, _, plain, body = row
     if plain:
         return body
     try:
@@ -132,12 +141,13 @@ def find_problem(at: ledger_entries.ChainTip, row: EntryRow) -> str:
     if _hex(row[10]) != at.hash:
         return f"Entry {seq} does not follow the one before it."
     try:
-        body = row[13] if row[12] else _unpack(row[13], columns)
+        body = row[14] if row[13] else _unpack(row[14], columns)
     except (zlib.error, TypeError, AttributeError):
         body = b""
     if _hex(row[11]) != ledger_entries.chain_hash(at.hash, body):
         return f"Entry {seq} was changed: its hash does not match."
-    if columns != ledger_entries.columns_of_json(ledger_entries.from_json(body.decode("ascii"))):
+    data = ledger_entries.from_json(body.decode("ascii"))
+    if columns != ledger_entries.columns_of_json(data) or row[12] not in {None, data["call"]["writer"]}:
         return f"Entry {seq} is filed under other words than it says."
     return ""
 
@@ -227,20 +237,19 @@ def _build_conditions(query: LedgerQuery) -> tuple[str, dict[str, object]]:
 
 
 def find_writers(connection: sqlite3.Connection, key: str, after_seq: int) -> tuple[WriterSpan, ...]:
-    rows = connection.execute(
-        f"{_SELECT} WHERE {_OF_PATH} AND ok = 1 AND seq > :after ORDER BY seq",
-        {"path": to_key(key), "after": after_seq},
-    )
-    spans = dict[str, tuple[int, int]]()
-    for row in rows:
-        writer = ledger_entries.from_json(body_of_row(row))["call"]["writer"]
-        spans[writer] = (spans.get(writer, (row[0], 0))[0], row[0])
-    return tuple(WriterSpan(writer=writer, first_seq=first, last_seq=last) for writer, (first, last) in spans.items())
+    place = {"path": to_key(key), "after": after_seq}
+    spans = {writer: (first, last) for writer, first, last in connection.execute(_SELECT_WRITERS, place)}
+    for row in connection.execute(f"{_SELECT} WHERE writer IS NULL AND {_OF_PATH}", place):
+        writer, seq = ledger_entries.from_json(body_of_row(row))["call"]["writer"], row[0]
+        first, last = spans.get(writer, (seq, seq))
+        spans[writer] = (min(first, seq), max(last, seq))
+    found = [WriterSpan(writer=writer, first_seq=first, last_seq=last) for writer, (first, last) in spans.items()]
+    return tuple(sorted(found, key=lambda one: one.first_seq))
 
 
 def knows_version(connection: sqlite3.Connection, path: str, sha256: str) -> bool:
     """Tell whether these bytes were ever a version of a path; newest first, as a stale cache is rarely old."""
-    rows = connection.execute(f"{_SELECT} WHERE {_OF_PATH} AND ok = 1 ORDER BY seq DESC", {"path": to_key(path)})
+    rows = connection.execute(f"{_SELECT} WHERE {_OF_PATH} ORDER BY seq DESC", {"path": to_key(path), "after": 0})
     for entry in map(entry_of_row, rows):
         for place, *versions in entry.change.transitions() if ledger_entries.makes_heads(entry) else ():
             if place == path and any(version is not None and version.sha256 == sha256 for version in versions):

@@ -23,6 +23,7 @@ MIGRATIONS = (
     "0006_ledger_indexes.sql",
     "0007_switches.sql",
     "0008_smaller_rows.sql",
+    "0009_entry_writers.sql",
 )
 LATEST = len(MIGRATIONS)
 
