@@ -262,9 +262,31 @@ def test_without_a_handle_the_token_names_the_session(shared: Site, locked: Http
     with shared.open() as workspace:
         mine = {e.change.path: e.call.session for e in workspace.history.log()}
 
-    assert all("surehold/session" not in result["_meta"] for result in plain)
+    handles = {result["_meta"]["surehold/session"] for result in plain}
+    assert len(handles) == 1
     assert mine["p0.txt"] == mine["p1.txt"] != mine["p2.txt"]
-    assert apart["_meta"]["surehold/session"]
+    assert apart["_meta"]["surehold/session"] not in handles
+
+
+@requirement("session:http:principal", "session:http:claimed", "session:sighting:own_only")
+def test_clients_that_share_a_token_do_not_share_what_they_read(shared: Site) -> None:
+    shared.put("theirs.txt", "one\n")
+    edit = {"file_path": f"{shared.root}/theirs.txt", "old_string": "one", "new_string": "two"}
+    with shared.serve("serve", "--port", "0", "--tools", "all") as server:
+
+        def call(client: str, tool: str, arguments: Json) -> Json:
+            meta = {"io.modelcontextprotocol/clientInfo": {"name": client, "version": "1"}}
+            return server.call(tool, arguments, meta=meta)
+
+        read = call("agent-a", "Read", {"file_path": edit["file_path"]})
+        other_name = call("agent-b", "Edit", edit)
+        handle = read["_meta"]["surehold/session"]
+        call("agent-a", "Glob", {"pattern": "*.txt", "session": handle})
+        same_name = call("agent-a", "Edit", edit)
+        reader = call("agent-a", "Edit", {**edit, "session": handle})
+
+    assert [one["isError"] for one in (other_name, same_name, reader)] == [True, True, False]
+    assert shared.get("theirs.txt") == b"two\n"
 
 
 def test_sigterm_ends_it_also_with_open_streams(site: Site) -> None:

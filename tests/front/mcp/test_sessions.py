@@ -79,7 +79,43 @@ def test_handle_before_connection_before_principal_before_a_new_session(workspac
     assert id_of(sessions, by_both, alone.handle) == alone.session.id
     assert id_of(sessions, Caller(connection="c", handle=alone.handle)) == alone.session.id
     assert id_of(sessions, Caller()) != id_of(sessions, Caller())
-    assert sessions.find_session(by_token).handle == ""
+
+
+@requirement("session:http:principal")
+def test_clients_of_other_names_under_one_token_have_other_sessions(workspace: Workspace) -> None:
+    sessions = SessionRegistry(workspace)
+    first, other = (Caller(era="stateless", principal="p", client=name) for name in ("a", "b"))
+
+    assert id_of(sessions, first) == id_of(sessions, first) != id_of(sessions, other)
+    assert sessions.find_session(first).session.agent == "a"
+
+
+@requirement("session:http:claimed", "session:http:handle")
+def test_a_handle_that_came_back_separates_clients_of_one_name_and_token(workspace: Workspace) -> None:
+    sessions = SessionRegistry(workspace)
+    caller = Caller(era="stateless", principal="p", client="a")
+    first = sessions.find_session(caller)
+
+    assert len(first.handle) >= 32
+    assert id_of(sessions, caller) == first.session.id
+    assert [id_of(sessions, caller, first.handle) for _ in range(2)] == [first.session.id] * 2
+    second = sessions.find_session(caller)
+    assert id_of(sessions, caller) == second.session.id != first.session.id
+
+    restarted = SessionRegistry(workspace)
+    assert id_of(restarted, caller) == second.session.id
+    assert id_of(restarted, caller, first.handle) == first.session.id
+    assert id_of(restarted, caller, second.handle) == second.session.id
+    assert id_of(restarted, caller) not in {first.session.id, second.session.id}
+
+
+def test_the_answer_to_a_question_belongs_to_the_session_that_was_asked(workspace: Workspace) -> None:
+    sessions = SessionRegistry(workspace)
+    caller = Caller(era="stateless", principal="p", client="a")
+    asked = sessions.find_session(caller)
+    id_of(sessions, caller, asked.handle)
+
+    assert sessions.find_session(caller, otherwise=asked.handle).session.id == asked.session.id
 
 
 def test_the_word_new_begins_a_session_and_guesses_do_not(workspace: Workspace) -> None:

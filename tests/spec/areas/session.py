@@ -30,7 +30,8 @@ SESSION = (
             "session:stdio:way_out": "Over stdio, the refusal of a file that was not read names the ways out for hosts that start a server for each call.",
             "session:http:session_id": "Over HTTP up to 2025-11-25 the session is the MCP session id.",
             "session:http:handle": "In the stateless era the server mints a handle in its results and accepts it back as `session` or in `_meta`.",
-            "session:http:principal": "In the stateless era without a handle the session is the authenticated principal.",
+            "session:http:principal": "In the stateless era without a handle the session is the authenticated principal, one for each client name.",
+            "session:http:claimed": "Who sends the handle of a principal's session back has it alone: calls without a handle get another one.",
         },
     ),
 )

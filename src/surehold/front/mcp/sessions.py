@@ -3,8 +3,9 @@
 1. The handle that the call names, when the store knows it; the word `new` begins another session.
 2. Else the connection: the MCP session id over HTTP; over stdio the process, which may go on with the session of an
    earlier one (see `stores/server_runs.py`).
-3. Else the principal that the bearer token identifies.
-4. Else the session in which a question was asked that this call answers.
+3. Else the session in which a question was asked that this call answers.
+4. Else the session of the principal that the bearer token identifies, one for each client name. Its handle is in the
+   result: the client that sends it back has that session from then on, and calls without a handle get the next one.
 5. Else a new session, whose handle is in the result.
 
 The store keeps a hash of the handle, so that an id from the log cannot be used to take over a session.
@@ -106,7 +107,7 @@ class CallerSession:
 
     session: Session
     handle: str
-    """Empty when something else brings the owner back: the bearer token, or the process that started the server."""
+    """Empty when the process that started the server brings the owner back."""
 
 
 class SessionRegistry:
@@ -116,7 +117,9 @@ class SessionRegistry:
         """`process`: this process, when it serves nothing but one connection."""
         self._workspace, self._process = workspace, process
         self._open = OrderedDict[str, Session]()
-        self._lock = threading.Lock()
+        self._shared = OrderedDict[tuple[str, str], int]()
+        """How many sessions of a principal and client name belong to clients that sent their handle back."""
+        self._lock = threading.RLock()
 
     def find_session(self, caller: Caller, *, handle: str = "", otherwise: str = "") -> CallerSession:
         """Return where this call belongs; `otherwise` is a handle for a call that nothing else places."""
@@ -125,6 +128,7 @@ class SessionRegistry:
             return self._open_session(new_handle(), caller)
         if named:
             self._check_handle(named)
+            self._give_away(named, caller)
             return self._open_session(named, caller)
         if caller.connection and self._process is not None:
             fresh = session_id(caller.connection)
@@ -133,16 +137,40 @@ class SessionRegistry:
             return CallerSession(session=self._session_of(known, caller), handle=handle)
         if caller.connection:
             return self._open_session(caller.connection, caller)
+        if otherwise:
+            return self._open_session(otherwise, caller)
         if caller.principal:
-            owner = self._open_session(f"principal {caller.principal}", caller)
-            return CallerSession(session=owner.session, handle="")
-        return self._open_session(otherwise or new_handle(), caller)
+            with self._lock:
+                return self._open_session(_shared_handle(caller, self._count_given_away(caller)), caller)
+        return self._open_session(new_handle(), caller)
 
     def _check_handle(self, handle: str) -> None:
         known = session_id(handle)
         if known not in self._open and not self._workspace.has_session(known):
             action = "Leave `session` out, or send `new`; the result's `_meta` then holds a handle to go on with."
             raise InvalidArgument("No session has this handle.", reason="unknown_session", action=action)
+
+    def _give_away(self, handle: str, caller: Caller) -> None:
+        """Begin another session for calls without a handle, if this is the handle of the one that they had."""
+        if not caller.principal:
+            return
+        with self._lock:
+            given = self._count_given_away(caller)
+            if handle == _shared_handle(caller, given):
+                self._open_session(_shared_handle(caller, given + 1), caller)  # so that a restart finds it
+                self._shared[caller.principal, caller.client] = given + 1
+
+    def _count_given_away(self, caller: Caller) -> int:
+        key = (caller.principal, caller.client)
+        given = self._shared.get(key, 0)
+        if key not in self._shared:
+            while self._workspace.has_session(session_id(_shared_handle(caller, given + 1))):
+                given += 1
+        self._shared[key] = given
+        self._shared.move_to_end(key)
+        while len(self._shared) > _MAX_OPEN_SESSIONS:
+            self._shared.popitem(last=False)
+        return given
 
     def _open_session(self, handle: str, caller: Caller) -> CallerSession:
         return CallerSession(session=self._session_of(session_id(handle), caller), handle=handle)
@@ -156,3 +184,8 @@ class SessionRegistry:
             while len(self._open) > _MAX_OPEN_SESSIONS:
                 self._open.popitem(last=False)
         return session
+
+
+def _shared_handle(caller: Caller, number: int) -> str:
+    secret = f"{number} principal {caller.principal} {caller.client}".encode("utf-8", "surrogatepass")
+    return hashlib.sha256(secret).hexdigest()
