@@ -261,3 +261,29 @@ def _size_of_database(tmp_path: Path) -> int:
     raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     raw.close()
     return (tmp_path / "state" / "state.db").stat().st_size
+
+
+def test_files_go_only_after_the_disk_has_forgotten_their_rows(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SqliteStore(tmp_path, clock=clock)
+    author, noise = Author(store), random.Random(2).randbytes(200_000)
+    author.write("a", noise)
+    author.write("a", b"new")
+    clock.turn(days=40)
+    happened, sync, unlink = list[str](), store._database.sync, Path.unlink
+
+    def note_sync() -> None:
+        happened.append("sync")
+        sync()
+
+    def note_unlink(path: Path, *, missing_ok: bool = False) -> None:
+        happened.append("unlink")
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(store._database, "sync", note_sync)
+    monkeypatch.setattr(Path, "unlink", note_unlink)
+    store.prune(before=later(clock))
+
+    assert happened == ["sync", "unlink"]
+    store.close()

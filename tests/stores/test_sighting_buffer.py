@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ from stores.scenes import Clock, blob, change, intent, sha, sighting
 from surehold.app import Settings, open_workspace
 from surehold.errors import StateUnavailable
 from surehold.stores.base import Blob
-from surehold.stores.sqlite import sighting_buffer
+from surehold.stores.sqlite import database, sighting_buffer, turns
 from surehold.stores.sqlite.sighting_buffer import ShownSighting, SightingBuffer
 from surehold.stores.sqlite.store import SqliteStore
 from waiting import wait_until
@@ -257,3 +257,23 @@ def test_sightings_whose_bytes_wait_are_not_written_without_them(
     assert other.list_sightings("s", "a") == shown
     store.close()
     other.close()
+
+
+def test_the_end_of_a_process_does_not_wait_long_for_a_stopped_writer(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited, hold = list[float](), turns.hold_turn
+
+    def hold_briefly(lock: Path, *, database: Path, patience: float) -> AbstractContextManager[None]:
+        waited.append(patience)
+        return hold(lock, database=database, patience=0)
+
+    store = SqliteStore(tmp_path, clock=clock)
+    monkeypatch.setattr(sighting_buffer, "_PAUSE_SECONDS", 1e6)
+    monkeypatch.setattr(database, "hold_turn", hold_briefly)
+    with held_turn(tmp_path):
+        store.record_sightings([sighting("a", b"one", (1, 3))])
+        store.close()
+
+    assert waited
+    assert max(waited) <= 2

@@ -231,6 +231,19 @@ def test_a_writer_that_does_not_get_its_turn_is_told_so(
     store.close()
 
 
+def test_a_change_that_does_not_get_its_turn_is_not_withdrawn_in_another_one(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_WAIT_SECONDS", 0.2)
+    store, withdrawn = SqliteStore(tmp_path, clock=clock), list[str]()
+    monkeypatch.setattr(store, "withdraw", withdrawn.append)
+    with store._database.write_transaction(), pytest.raises(LockTimeout):
+        store.begin(intent("a", change("a", None, b"x")), [blob(b"x")], lease=9, fence=0)
+
+    assert (withdrawn, store.open_intents()) == ([], ())
+    store.close()
+
+
 def test_a_foreign_program_that_holds_the_database_is_reported_as_a_lock(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -290,3 +290,19 @@ def test_an_undo_that_is_refused_for_another_reason_is_not_tried_again(
     with pytest.raises(SureholdError, match="There is no room"):
         bench.workspace.history.undo(done.change_id)
     assert (len(begun), bench.get("a")) == (1, b"two\n")
+
+
+@requirement("engine:store:retry")
+def test_a_repeated_call_whose_first_attempt_died_at_another_path_is_made(bench: Bench) -> None:
+    bench.put("a", b"one\n")
+    bench.put("b", b"old\n")
+    change = Change(path="b", before=version(b"old\n"), after=version(b"new\n"))
+    asked = call(idempotency_key="k")
+    intent = Intent(id="left", call=asked, changes=(change,), owner=DEAD, began=bench.clock().isoformat())
+    blobs = [Blob(data=data, sha256=sha256_hex(data)) for data in (b"old\n", b"new\n")]
+    assert bench.store.begin(intent, blobs, lease=-1, fence=0)
+
+    receipt = bench.workspace.write(edit("a", "one", "two"), call=asked)
+
+    assert (receipt.replayed, bench.get("a"), bench.get("b")) == (False, b"two\n", b"old\n")
+    assert bench.store.open_intents() == ()

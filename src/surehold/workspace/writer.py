@@ -138,7 +138,8 @@ class WorkspaceWriter:
         while True:
             with self._disk.lock(targets, timeout=max(deadline - time.monotonic(), 0)):  # 2
                 view = self._store.look([one.key for one in targets], session=call.session, idempotency_key=key)
-                dead = [busy for busy in view.holding if busy.owner_is_dead]
+                earlier = (view.earlier,) if isinstance(view.earlier, Busy) and view.earlier not in view.holding else ()
+                dead = [busy for busy in (*view.holding, *earlier) if busy.owner_is_dead]
                 if may_proceed or not dead:
                     read = (
                         self._reader.read_snapshot

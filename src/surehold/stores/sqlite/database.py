@@ -77,10 +77,12 @@ class Database:
             link.connection.execute("COMMIT")
 
     @contextmanager
-    def write_transaction(self, *, durable: bool = True) -> Generator[sqlite3.Connection]:
+    def write_transaction(
+        self, *, durable: bool = True, patience: float | None = None
+    ) -> Generator[sqlite3.Connection]:
         """Lend a connection inside the one write transaction; it commits when the body returns."""
         with self._lend_connection() as link:
-            with self._hold_turn():
+            with self._hold_turn(patience):
                 self._begin_writing(link)
                 before = link.connection.total_changes
                 try:
@@ -202,8 +204,8 @@ class Database:
         if place is not None:
             os.close(place)
 
-    def _hold_turn(self) -> AbstractContextManager[None]:
-        return hold_turn(self._lock, database=self.path, patience=_WAIT_SECONDS)
+    def _hold_turn(self, patience: float | None = None) -> AbstractContextManager[None]:
+        return hold_turn(self._lock, database=self.path, patience=_WAIT_SECONDS if patience is None else patience)
 
     def _begin_writing(self, link: _PooledConnection) -> None:
         if _file_identity(self.path) != self._file:

@@ -196,6 +196,8 @@ class BlobPruner:
                             path.unlink()
                 elif not _has_file(connection, path):
                     surplus.append(path)
+        if surplus:
+            self.database.sync()  # a row that a power failure brought back would miss its file
         for at in range(0, len(surplus), _FILES_PER_TURN):
             with self.database.write_transaction(durable=False) as connection:
                 for path in surplus[at : at + _FILES_PER_TURN]:

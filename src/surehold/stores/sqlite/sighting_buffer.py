@@ -37,7 +37,8 @@ class SightingBuffer:
 
     def __init__(self, write: Callable[[Sequence[ShownSighting], Sequence[Blob]], None]) -> None:
         self._write = write
-        self._closed = False
+        self.is_closed = False
+        """Whether what is written now is the last of it."""
         self.forget()
         _buffers.add(self)
 
@@ -49,7 +50,7 @@ class SightingBuffer:
             self._bytes += sum(len(blob.data) for blob in blobs if blob.sha256 not in self._blobs)
             self._blobs |= {blob.sha256: blob for blob in blobs}
             overflows = self._count > _MAX_WAITING or self._bytes > _MAX_WAITING_BYTES
-        if overflows or self._closed or not self._has_thread():
+        if overflows or self.is_closed or not self._has_thread():
             self.flush()
         else:
             self._due.set()
@@ -108,7 +109,7 @@ class SightingBuffer:
 
     def close(self) -> None:
         """Write what can be written, and end the thread."""
-        self._closed = True
+        self.is_closed = True
         self._due.set()
         with suppress(SureholdError):
             self.flush()
@@ -128,7 +129,7 @@ class SightingBuffer:
         self._due.clear()
         with suppress(SureholdError):
             self.flush()
-        return not self._closed
+        return not self.is_closed
 
     def _take_back(self, batch: _Batch) -> None:
         with self._guard:

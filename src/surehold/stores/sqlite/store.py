@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from surehold.errors import StateCorrupt, SureholdError
+from surehold.errors import LockTimeout, StateCorrupt, SureholdError
 from surehold.stores import ledger_entries
 from surehold.stores.base import (
     Begun,
@@ -46,6 +46,8 @@ from surehold.stores.sqlite.sighting_buffer import ShownSighting, SightingBuffer
 from surehold.stores.upkeep import LedgerCheck, Pruned
 from surehold.text.snapshot import Version
 
+_LAST_WRITE_SECONDS = 2.0  # how long the end of a process waits for others, to write what was shown
+
 
 class SqliteStore:
     """The memory of a workspace, in a directory of its own; `Store` says what its methods promise."""
@@ -72,6 +74,8 @@ class SqliteStore:
     ) -> Begun | Replay | Busy | StaleRead:
         try:
             outcome = self._begin(intent, blobs, lease=lease, fence=fence)
+        except LockTimeout:
+            raise  # it did not get its turn, so nothing was committed
         except SureholdError:
             with suppress(SureholdError):  # it may be committed and not on the disk: then it must not stay open
                 self.withdraw(intent.id)
@@ -257,15 +261,11 @@ class SqliteStore:
 
     def keep_blob(self, blob: Blob) -> None:
         """Store bytes durably; storing them twice only makes them younger."""
-        prepared = self._prepare_blobs((blob,))
-        with self._database.write_transaction() as connection:
-            stored = ledger_entries.utc_timestamp(self._clock())
-            self._blobs.insert_blobs(connection, prepared, stored=stored)
-            self._blobs.make_younger(connection, (blob,), stored=stored)
+        self.keep_blobs((blob,), durable=True)
 
-    def keep_blobs(self, blobs: Sequence[Blob]) -> None:
+    def keep_blobs(self, blobs: Sequence[Blob], *, durable: bool = False) -> None:
         prepared = self._prepare_blobs(blobs)
-        with self._database.write_transaction(durable=False) as connection:
+        with self._database.write_transaction(durable=durable) as connection:
             stored = ledger_entries.utc_timestamp(self._clock())
             self._blobs.insert_blobs(connection, prepared, stored=stored)
             self._blobs.make_younger(connection, blobs, stored=stored)
@@ -359,8 +359,8 @@ class SqliteStore:
         return self.look([path], session=session).records[path].sightings
 
     def _write_sightings(self, sightings: Sequence[ShownSighting], blobs: Sequence[Blob]) -> None:
-        prepared = self._prepare_blobs(blobs)
-        with self._database.write_transaction(durable=False) as connection:
+        prepared, patience = self._prepare_blobs(blobs), _LAST_WRITE_SECONDS if self._buffer.is_closed else None
+        with self._database.write_transaction(durable=False, patience=patience) as connection:
             self._blobs.insert_blobs(connection, prepared, stored=ledger_entries.utc_timestamp(self._clock()))
             session_tables.add_sightings(connection, sightings)
 
