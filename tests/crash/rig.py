@@ -3,12 +3,14 @@
 import itertools
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +31,11 @@ BYTES = ("write", "pwrite64", "pwritev", "ftruncate", "truncate", "fallocate", "
 ANSWER = "writev"
 MUTATING = (*_NAMES.split(","), *_FACTS.split(","), *BYTES, ANSWER)
 """Every system call that changes a file, makes it durable or locks it. `openat` reads as well; no harm in that."""
+_IDLE = re.compile(r"(fsync|fdatasync|msync|flock|open|openat)\((?!.*\bO_(CREAT|TRUNC|TMPFILE)\b)")
+"""Calls that change nothing: a kill before one leaves what a kill before the call after it leaves."""
+_SERIES_END = 2
+"""Of a long series of writes to one file, as of the pages of one commit, so many are struck at its begin and at its end."""
+SOAK = bool(os.environ.get("SUREHOLD_SOAK"))
 
 File = tuple[bytes, int, int]
 """Bytes, mode, number of names."""
@@ -165,13 +172,21 @@ class Rig:
     violations: list[str] = field(default_factory=list[str])
 
     def every(
-        self, nursery: Nursery, template: Copy, error: str = "", *, lasting: bool = False
+        self,
+        nursery: Nursery,
+        template: Copy,
+        error: str = "",
+        *,
+        lasting: bool = False,
+        chosen: Callable[[int], bool] = bool,
     ) -> Iterator[tuple[Fault, Copy, Outcome]]:
-        """Perform it with a fault at every single call, kind by kind, until the fault has no call left to strike."""
-        for syscall in self._kinds(nursery, template):
+        """Perform it with a fault at every chosen call, kind by kind, until the fault has no call left to strike."""
+        for syscall, dull in self._kinds(nursery, template, killing=not error).items():
             if error and (syscall == ANSWER or (lasting and syscall not in BYTES)):
                 continue
-            for number in itertools.count(1):
+            for number in filter(chosen, itertools.count(1)):
+                if number in dull and not SOAK:
+                    continue
                 fault = Fault(syscall=syscall, number=number, error=error, lasting=lasting)
                 with self.copy(template) as copy:
                     outcome, _ = nursery.run(copy, fault)
@@ -180,14 +195,23 @@ class Rig:
                 if not outcome.injected:
                     break
 
-    def _kinds(self, nursery: Nursery, template: Copy) -> list[str]:
-        """Learn from one untouched run which kinds of calls there are."""
+    def _kinds(self, nursery: Nursery, template: Copy, *, killing: bool) -> dict[str, set[int]]:
+        """Learn from one untouched run which kinds of calls there are, and which of each show nothing that others do not."""
         with self.copy(template) as copy:
             outcome, seen = nursery.run(copy)
             assert outcome.acknowledged, outcome
             self.after = self.after or tree(copy.root)
-        words = {line.split(maxsplit=1)[1].partition("(")[0] for line in seen.splitlines()}
-        return sorted(words.intersection(MUTATING))
+        threads = defaultdict[str, list[str]](list)  # strace counts for each thread
+        for thread, _, call in (line.partition(" ") for line in seen.splitlines()):
+            threads[thread].append(call.strip())
+        kinds, telling = defaultdict[str, set[int]](set), defaultdict[str, set[int]](set)
+        for calls in threads.values():
+            numbers = Counter[str]()
+            for call, within in zip(calls, _within_series(calls), strict=True):
+                numbers[name := call.partition("(")[0]] += 1
+                is_dull = within or (killing and _IDLE.match(call))
+                (kinds if is_dull else telling)[name].add(numbers[name])
+        return {name: kinds[name] - telling[name] for name in sorted({*kinds, *telling}.intersection(MUTATING))}
 
     @contextmanager
     def copy(self, of: Copy) -> Generator[Copy]:
@@ -214,6 +238,15 @@ def rig(operation: str, directory: Path, *, size: int) -> Generator[tuple[Rig, N
     made = Rig(operation=operation, directory=directory, template=template, before=tree(template.root), past=past)
     with ExitStack() as stack:
         yield made, stack.enter_context(Nursery(operation))
+
+
+def _within_series(calls: Sequence[str]) -> Iterator[bool]:
+    """Tell of each call whether it is in the middle of a series of writes to one file."""
+    for _, group in itertools.groupby(calls, lambda call: call.partition(",")[0] if "write" in call else ""):
+        series = list(group)
+        inside = len(series) - 2 * _SERIES_END if "write" in series[0] else 0
+        for number in range(len(series)):
+            yield _SERIES_END <= number < _SERIES_END + inside
 
 
 def tree(root: Path) -> Tree:
