@@ -3,6 +3,7 @@
 import itertools
 import os
 import re
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -23,6 +24,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 if "MUTATE" not in os.environ:  # hundreds of servers start, and each would compile the source again: minutes
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
+    from warm import WarmPopen
+
+    subprocess.Popen = WarmPopen
 
 _TESTS = Path(__file__).parent
 _SLOW_FOLDERS = frozenset({"bench", "concurrency", "conformance", "crash", "docs", "examples", "front", "media"})

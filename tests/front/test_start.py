@@ -3,11 +3,13 @@
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from spec.marks import requirement
+from warm import cold
 
 NAMES = (
     "typing",
@@ -26,13 +28,14 @@ SCRIPT = Path(sysconfig.get_path("scripts")) / "surehold"
 
 
 @pytest.fixture
-def hostile(tmp_path: Path) -> Path:
-    """Return a directory in which every import leaves a trace."""
+def hostile(tmp_path: Path) -> Iterator[Path]:
+    """Return a directory in which every import leaves a trace, and let everything be imported."""
     place = tmp_path / "work"
     place.mkdir()
     for name in NAMES:
         (place / f"{name}.py").write_text(f"import os\nos.close(os.open({str(tmp_path / 'ran')!r}, os.O_CREAT))\n")
-    return place
+    with cold():
+        yield place
 
 
 @requirement("front:start:safe_path")
