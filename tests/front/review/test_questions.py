@@ -1,10 +1,15 @@
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import anyio
 import pytest
+from starlette.requests import Request
 
 from surehold.errors import Cancelled, NotFound, PermissionRequired, SureholdError
+from surehold.front.review import markup
+from surehold.front.review.site import ReviewPage
 from surehold.front.shared.approval_queue import ApprovalQueue, PendingApproval
 from surehold.workspace.access.permission import Approval, PermissionRequest
 from surehold.workspace.workspace import Workspace
@@ -119,3 +124,20 @@ def test_an_answer_that_comes_while_a_question_is_given_up_counts(workspace: Wor
 
     assert writer.error is None
     assert content(workspace) == b"new\n"
+
+
+def test_a_page_that_misses_a_change_asks_for_it_again(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    page: Any = ReviewPage(workspace, ApprovalQueue(), token="t")
+    session, render = workspace.session(), markup.render_overview
+
+    def render_slowly(*given: Any, **more: Any) -> str:
+        body = render(*given, **more)
+        session.edit("a", ("old", "new"))
+        return body
+
+    monkeypatch.setattr(markup, "render_overview", render_slowly)
+    request = Request({"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": []})
+    shown = anyio.run(page._show_overview, request).body.decode()
+
+    assert 'data-state="' in shown
+    assert f'data-state="{anyio.run(page._state_mark)}"' not in shown

@@ -97,11 +97,12 @@ class ReviewPage:
     async def _show_overview(self, request: Request) -> Response:
         before = request.query_params.get("before", "")
         number = int(before) if before.isdecimal() and len(before) < _SEQ_DIGITS_LIMIT else 0
+        mark = await self._state_mark()
         views, more = await run_in_threadpool(self._change_views, number)
         shown = (*self._questions.list_open(), *self._questions.list_ended())
         cards = [self._card_of(one) for one in shown]
         body = await run_in_threadpool(markup.render_overview, cards, views, more=more)
-        return await self._show_page(request, "Surehold", body)
+        return await self._show_page(request, "Surehold", body, mark)
 
     async def _show_question(self, request: Request) -> Response:
         question = self._questions.find_question(request.path_params["id"])
@@ -109,20 +110,21 @@ class ReviewPage:
             return _html_response(
                 markup.render_document("Surehold", "", notice="This question is no longer open."), 404
             )
+        mark = await self._state_mark()
         wanted = request.query_params.get("page", "1")
         count = await run_in_threadpool(lambda: question.text.page_count)
         number = min(max(int(wanted), 1), count) if wanted.isdecimal() and len(wanted) < _SEQ_DIGITS_LIMIT else 1
         if request.method == "GET":
             question.opened.add(number)
         body = await run_in_threadpool(markup.render_question_page, self._card_of(question), number)
-        return await self._show_page(request, "Surehold: a question", body)
+        return await self._show_page(request, "Surehold: a question", body, mark)
 
     def _card_of(self, question: PendingApproval) -> markup.QuestionCard:
         age, left = self._questions.waiting_seconds(question)
         return markup.QuestionCard(question=question, age=age, left=left)
 
     async def _show_change(self, request: Request) -> Response:
-        history = self._workspace.history
+        history, mark = self._workspace.history, await self._state_mark()
         try:
             view = await run_in_threadpool(history.show, request.path_params["id"])
         except SureholdError as error:
@@ -133,13 +135,14 @@ class ReviewPage:
             body = markup.render_change(view, diff, proposed=proposed)
         except SureholdError:  # the versions were pruned; the ledger keeps the beginning of the diff
             body = markup.render_change(view, "".join(entry.change.diff for entry in view.entries), cut=True)
-        return await self._show_page(request, f"Surehold: {view.id}", body)
+        return await self._show_page(request, f"Surehold: {view.id}", body, mark)
 
-    async def _show_page(self, request: Request, title: str, body: str) -> Response:
+    async def _show_page(self, request: Request, title: str, body: str, mark: str) -> Response:
+        """Answer with a page; its mark is older than its body, so that the page asks again for what the body misses."""
         notice = self._notices.get(request.query_params.get("notice", ""), "")
         waiting = len(self._questions.list_open())
         title = f"({waiting}) {title}" if waiting else title
-        return _html_response(markup.render_document(title, body, notice=notice, state=await self._state_mark()))
+        return _html_response(markup.render_document(title, body, notice=notice, state=mark))
 
     async def _undo_or_redo(self, request: Request) -> Response:
         change_id, word = request.path_params["id"], request.path_params["word"]
