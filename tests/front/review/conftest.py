@@ -2,7 +2,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from front.mcp.site import HttpServer, Site
 from front.review.browser import BROWSER, WAIT_MILLISECONDS
@@ -20,11 +20,18 @@ def server(site: Site) -> Iterator[HttpServer]:
         yield running
 
 
-@pytest.fixture
-def page() -> Iterator[Page]:
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        page = browser.new_page()
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page of somebody who was never here."""
+    with browser.new_context() as person:
+        page = person.new_page()
         page.set_default_timeout(WAIT_MILLISECONDS)
         yield page
-        browser.close()
