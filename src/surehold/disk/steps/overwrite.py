@@ -30,6 +30,8 @@ from surehold.disk.tree import WRITE_FLAGS, is_regular, open_entry, read_all, wr
 from surehold.disk.watch import file_facts, open_patiently
 from surehold.text.lines import sha256_hex
 
+_MAX_BLOCK_BYTES = 64 * 1024
+
 
 @dataclass(slots=True, kw_only=True)
 class OverwriteAction:
@@ -43,6 +45,8 @@ class OverwriteAction:
     _old: bytes = b""
     _length: int = 0
     """How much of the file is ours to change; what lies beyond was appended by another program."""
+    _is_alone: bool = False
+    """No other program has the file open, or can open it."""
     _touched: bool = False
     _complete: bool = False
 
@@ -60,8 +64,7 @@ class OverwriteAction:
             raise open_for_writing_error(key)
         self._length, self._touched = len(self._old), True
         self._write_bytes(self.step.data)
-        for begin, end in self.step.holes:
-            punch_hole(self._fd, begin, end)
+        self._punch_holes()
         mode = stat.S_IMODE(status.st_mode) if self.step.mode is None else self.step.mode
         # Writing clears setuid for everybody but root, hence the second look.
         if stat.S_IMODE(os.fstat(self._fd).st_mode) != mode:
@@ -72,12 +75,12 @@ class OverwriteAction:
     def _open_file(self) -> None:
         watch, place = self.entry.watch, self.entry.place
         if watch.exclusive:
-            self._fd = watch.fd
+            self._fd, self._is_alone = watch.fd, True
         else:
             watch.close()  # our own lease would keep us out, too
             with translate_vanished(place.key, self.step.expected):
                 self._fd = open_patiently(partial(open_entry, place.fd, place.name), WRITE_FLAGS)
-            self.call.kernel.take_lease(self._fd, exclusive=True)
+            self._is_alone = self.call.kernel.take_lease(self._fd, exclusive=True) == "held"
         lock_file(self._fd, place.key)
 
     def _read_file(self) -> bytes:
@@ -92,6 +95,14 @@ class OverwriteAction:
         write_at(self._fd, view[:shared], 0)
         if len(data) < self._length:
             self._cut_to(len(data))
+
+    def _punch_holes(self) -> None:
+        size = len(self.step.data)
+        for begin, end in self.step.holes:
+            if end < size:
+                punch_hole(self._fd, begin, end)
+            elif self._is_alone and os.fstat(self._fd).st_size == size:  # the last block goes only as a whole
+                punch_hole(self._fd, begin, end + _MAX_BLOCK_BYTES)
 
     def _append_bytes(self, tail: memoryview) -> None:
         """Write at the end, wherever that is by now, and trade places with what another program appended before."""
