@@ -16,6 +16,7 @@ from surehold import open_workspace
 from surehold.capture.filter import can_listen
 from surehold.errors import InvalidArgument
 
+_SOAK = bool(os.environ.get("SUREHOLD_SOAK"))
 pytestmark = pytest.mark.skipif(bool(can_listen()), reason="calls cannot be captured here")
 
 
@@ -109,18 +110,22 @@ def test_a_confined_command_writes_only_below_the_roots(desk: RunDesk, tmp_path:
 
 
 @requirement("run:killed:recovered")
-@pytest.mark.parametrize("calls", [1, 4, 9])
-def test_a_killed_supervisor_loses_nothing(desk: RunDesk, calls: int) -> None:
+@pytest.mark.parametrize("who", ["$PPID", "$$", "$PPID $$"], ids=["supervisor", "command", "both"])
+@pytest.mark.parametrize("calls", range(200) if _SOAK else [1, 9])
+def test_whoever_is_killed_nothing_is_lost(desk: RunDesk, calls: int, who: str) -> None:
+    for number in range(200 if _SOAK else 12):
+        (desk.root / f"f{number:03}").write_text("x" * number)
+    (desk.root / "g").hardlink_to(desk.root / "f011")
     before = take_fingerprint(desk.root)
-    for number in range(12):
-        (desk.root / f"f{number}").write_text("x" * number)
-    before = take_fingerprint(desk.root)
-    script = f"rm f{{0..{calls}}}; kill -9 $PPID; rm f11 a.txt; sed -i s/two/2/ sub/b.txt"
+    changes = (
+        "for f in f*; do case $((i++ % 4)) in 0) rm $f;; 1) echo x >> $f;; 2) mv $f $f.new;; 3) chmod 600 $f;; esac"
+    )
+    script = f"i=0; {changes}; [ $i -le {calls} ] || kill -9 {who}; done; rm a.txt; sed -i s/two/2/ sub/b.txt"
 
     done = desk.run(script)
 
-    assert done.returncode == 125
-    assert (desk.root / "f11").exists(), "without its supervisor a command changes nothing"
+    assert done.returncode == (128 + signal.SIGKILL if who == "$$" else 125)
+    assert (desk.root / "a.txt").exists(), "without its supervisor a command changes nothing"
     with open_workspace(desk.root, settings=desk.settings()) as workspace:
         change = workspace.history.log()[0].change_id
         workspace.history.undo(change)
