@@ -14,6 +14,7 @@ from front.shell import Said, Shell
 from spec.marks import requirement
 from surehold.capture.filter import can_listen
 from surehold.front.cli.agent_commands import session_in
+from surehold.front.hosts.agent_host import find_agent_host
 from surehold.front.hosts.hook_notes import HookNotes
 from surehold.front.hosts.shell import identify_caller
 
@@ -128,6 +129,37 @@ def test_an_edit_of_the_host_is_a_change_that_can_be_undone(shell: Shell, host: 
     assert entries[0]["turn"] == ("t-1" if host in NAMED_TURNS else "1")
     assert entries[0]["call_id"] == ("call-1" if host in NAMED_CALLS else None)
     assert "-one\n+two" in shell.json("show", entries[0]["change_id"])["diff"]
+    shell("undo")
+    assert path.read_text(encoding="utf-8") == "one\n"
+
+
+def edit_by(shell: Shell, host: str, tool: str, kind: str) -> dict[str, Any]:
+    """Return the event of an edit of `a.txt` by one of the tools of a host."""
+    event = EVENTS[host](shell, kind)
+    path = str(shell.root / "a.txt")
+    patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** End Patch\n"
+    names = ("file_path", "notebook_path", "path", "filePath", "target_notebook")
+    patched = {"command": patch, "patch": patch, "input": patch, "patchText": patch}
+    arguments = patched if "patch" in tool else dict.fromkeys(names, path)
+    for name, value in {"tool": tool, "tool_name": tool, "toolName": tool}.items():
+        event |= {name: value} if name in event else {}
+    for name in ("args", "tool_input", "toolArgs"):
+        event |= {name: arguments} if name in event else {}
+    return event
+
+
+@requirement("host:hook:edits")
+@pytest.mark.parametrize(
+    ("host", "tool"), [(host, tool) for host in EVENTS for tool in find_agent_host(host).edit_tools]
+)
+def test_every_edit_tool_of_a_host_is_recorded_and_undone(shell: Shell, host: str, tool: str) -> None:
+    path = shell.write("a.txt", "one\n")
+
+    tell(shell, host, edit_by(shell, host, tool, "before"))
+    path.write_text("two\n", encoding="utf-8")
+    tell(shell, host, edit_by(shell, host, tool, "after"))
+
+    assert [one["tool"] for one in shell.json("log")["entries"]] == [tool]
     shell("undo")
     assert path.read_text(encoding="utf-8") == "one\n"
 

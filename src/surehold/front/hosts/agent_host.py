@@ -69,6 +69,10 @@ class AgentHost:
     read_event: Callable[[Mapping[str, Any]], HookEvent]
     answer_shell: Callable[[HookEvent, str], Mapping[str, Any]] = lambda _event, _command: {}
     """What to answer so that another command runs instead."""
+    edit_tools: Sequence[str]
+    """Its own tools that change files, as its hooks name them."""
+    shell_tool: str
+    """Its own tool that runs commands."""
     next_steps: Mapping[SetupScope, str]
     """What the person still has to do."""
     not_covered: Mapping[str, str]

@@ -83,6 +83,8 @@ HOST = AgentHost(
     settings=_list_settings,
     moved_by={"CLAUDE_CONFIG_DIR": ".claude"},
     read_event=_read_event,
+    edit_tools=EDIT_TOOLS.split("|"),
+    shell_tool="Bash",
     next_steps={
         "user": "Start Claude Code again; `/hooks` and `/mcp` show what it found.",
         "project": "Start Claude Code in the project, and approve the server when it asks.",

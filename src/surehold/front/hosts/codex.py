@@ -80,6 +80,8 @@ HOST = AgentHost(
     settings=_list_settings,
     moved_by={"CODEX_HOME": ".codex"},
     read_event=_read_event,
+    edit_tools=("apply_patch",),
+    shell_tool="Bash",
     answer_shell=_answer_shell,
     next_steps=dict.fromkeys(
         ("user", "project"),

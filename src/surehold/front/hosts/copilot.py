@@ -87,6 +87,8 @@ HOST = AgentHost(
     settings=_list_settings,
     moved_by={"COPILOT_HOME": ".copilot"},
     read_event=_read_event,
+    edit_tools=sorted(_EDIT_TOOLS),
+    shell_tool=_SHELL_TOOL,
     # Without a decision: one would take the place of the question to the person.
     answer_shell=lambda event, command: {"modifiedArgs": {**event.arguments, "command": command}},
     next_steps={

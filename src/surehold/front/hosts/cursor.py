@@ -84,6 +84,8 @@ HOST = AgentHost(
     agent="cursor",
     settings=_list_settings,
     read_event=_read_event,
+    edit_tools=sorted(_EDIT_TOOLS),
+    shell_tool=_SHELL_TOOL,
     answer_shell=lambda event, command: {
         "permission": "allow",
         "updated_input": {**event.arguments, "command": command},

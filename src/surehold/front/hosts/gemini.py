@@ -85,6 +85,8 @@ HOST = AgentHost(
     agent="gemini-cli-mcp-client",
     settings=_list_settings,
     read_event=_read_event,
+    edit_tools=sorted(_EDIT_TOOLS),
+    shell_tool=_SHELL_TOOL,
     answer_shell=_answer_shell,
     next_steps={
         "user": "Start Gemini CLI again; `/hooks` and `/mcp` show what it found.",

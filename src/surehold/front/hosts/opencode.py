@@ -17,12 +17,13 @@ from surehold.front.hosts.agent_host import (
 )
 from surehold.front.hosts.settings_files import JsonDefault, JsonValue, SettingsFile, WholeFile
 
+_EDIT_TOOLS = ("edit", "write", "patch", "apply_patch", "multiedit")
 _PLUGIN = """\
 // Written by `surehold setup opencode`; `surehold setup opencode --remove` removes it.
 import { spawnSync } from "node:child_process"
 
 const HOOK = %(hook)s
-const TOOLS = new Set(["edit", "write", "patch", "apply_patch", "multiedit"])
+const TOOLS = new Set(%(tools)s)
 const turns = new Map()
 
 function tell(event, directory) {
@@ -69,6 +70,7 @@ def _list_settings(place: HostPlace) -> Sequence[SettingsFile]:
     folder = ".config/opencode/" if place.scope == "user" else ""
     plugins = f"{folder}plugins" if folder else ".opencode/plugins"
     hook = json.dumps([place.executable, "hook", "opencode"], ensure_ascii=False)
+    tools = json.dumps(_EDIT_TOOLS)
     server = {"type": "local", "command": [place.program, "mcp"], "enabled": True}
     return (
         SettingsFile(
@@ -80,7 +82,7 @@ def _list_settings(place: HostPlace) -> Sequence[SettingsFile]:
         ),
         SettingsFile(
             name=f"{plugins}/surehold.js",
-            edits=(WholeFile(text=_PLUGIN % {"hook": hook, "timeout": HOOK_TIMEOUT_SECONDS * 1000}),),
+            edits=(WholeFile(text=_PLUGIN % {"hook": hook, "tools": tools, "timeout": HOOK_TIMEOUT_SECONDS * 1000}),),
         ),
     )
 
@@ -108,6 +110,8 @@ HOST = AgentHost(
     settings=_list_settings,
     moved_by={"XDG_CONFIG_HOME": ".config"},
     read_event=_read_event,
+    edit_tools=_EDIT_TOOLS,
+    shell_tool="bash",
     next_steps=dict.fromkeys(("user", "project"), "Start opencode again; `opencode mcp list` names the server."),
     not_covered={"another `shell` in opencode.json": "shell commands are recorded only if Surehold is that shell"},
     starts_shell=True,
