@@ -111,8 +111,13 @@ class EntryPlan:
                 self.steps.append(SetFacts(target=self._locate(key), kind="directory", before=meta, after=opened))
 
     def _parents_of_changes(self) -> list[str]:
-        changing = {key for key in {*self.current, *self.wanted} if self._differs(key)}
+        changing = {key for key in {*self.current, *self.wanted} if self._differs(key) or self._may_relink(key)}
         return sorted({_parent(key) for key in changing if key != "."}, key=_depth)
+
+    def _may_relink(self, key: str) -> bool:
+        """Tell whether a file may be put anew to have other names, with the same content."""
+        wanted = self.wanted.get(key)
+        return wanted is not None and (wanted.parts or bool(wanted.version.links))
 
     def _differs(self, key: str) -> bool:
         current, wanted = self.current.get(key), self.wanted.get(key)
