@@ -211,6 +211,17 @@ def test_a_file_that_a_program_has_open_for_writing_keeps_its_inode_and_what_tha
     assert (world.root / "a").stat().st_ino == inode
 
 
+@requirement("outside:open:removed")
+def test_a_file_that_a_program_has_open_for_writing_is_not_removed(world: LocalWorld) -> None:
+    world.put("a", b"old!")
+    with held_open(world.root / "a") as write:
+        with world.disk.lock([world.target("a")], timeout=1), pytest.raises(StaleFile) as caught:
+            world.apply(world.remove("a", expected=b"old!"))
+        write()
+    assert caught.value.reason == "open_for_writing"
+    assert (world.listing(), world.kept) == ({"a": b"old!OUTSIDE"}, [])
+
+
 @requirement("outside:open:shorter")
 def test_a_file_that_a_program_has_open_for_writing_is_not_made_shorter(world: LocalWorld) -> None:
     world.put("a", b"a long old text")

@@ -185,11 +185,13 @@ class MemoryStore:
         """Tell whether these bytes were ever a version of this path."""
         return (path, sha256) in self._versions
 
-    def note_outside(self, path: str, found: Version | None, blobs: Sequence[Blob], *, fence: float) -> Entry | None:
+    def note_outside(
+        self, path: str, found: Version | None, blobs: Sequence[Blob], *, fence: float, shown: Head | None = None
+    ) -> Entry | None:
         """Record that an outside program changed a path that the ledger knows."""
         _check_hashes(blobs)
         with self._lock:
-            head = self._heads.get(path)
+            head = self._heads.get(path) or shown
             held = any(path in ledger_entries.touched_paths(one.intent.changes) for one in self._intents.values())
             if head is None or held or head.has_bytes(found and found.sha256):
                 return None
@@ -198,6 +200,7 @@ class MemoryStore:
                 return None
             timestamp = ledger_entries.utc_timestamp(self._clock())
             self._insert_blobs(blobs, stored=timestamp)
+            self._heads[path] = head
             return self._append_outside(path, found, timestamp)
 
     def keep_outside(self, path: str, blob: Blob) -> tuple[Entry, ...]:

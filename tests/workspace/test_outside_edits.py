@@ -1,7 +1,9 @@
 """Outside edits in the history: recorded when they are noticed, and never lost when they collide with a change of ours."""
 
+import hashlib
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -75,6 +77,68 @@ def test_an_outside_edit_is_recorded_when_it_is_noticed(desk: Desk, notice: str)
     assert desk.history("a") == [("create", None, b"one\n"), ("external", b"one\n", left)]
     desk.workspace.history.undo(desk.workspace.history.log(LedgerQuery(path="a", ok_only=True))[0].change_id)
     assert (desk.root / "a").read_bytes() == b"one\n"
+
+
+@requirement("outside:record:noticed", "anchored:continuity:mixed")
+@pytest.mark.parametrize("notice", ["read", "refusal", "edit"])
+def test_an_outside_edit_of_a_file_that_was_only_read_is_recorded_and_counts(desk: Desk, notice: str) -> None:
+    (desk.root / "a").write_bytes(b"one\ntwo\n")
+    session = desk.workspace.session()
+    sha256 = session.read("a").sha256
+    (desk.root / "a").write_bytes(b"one\ntwo\noutside\n")
+
+    known = desk.workspace.know_file("a", session=session.id)
+    assert (known.baseline_continuity, known.writers, known.last_writer) == ("mixed", ("external",), "external")
+    if notice == "read":
+        session.read("a")
+    elif notice == "refusal":
+        with pytest.raises(StaleFile):
+            session.edit("a", ("one", "1"), expected_sha256=sha256)
+    else:
+        session.edit("a", ("one", "1"))
+
+    assert desk.history("a")[0] == ("external", b"one\ntwo\n", b"one\ntwo\noutside\n")
+    known = desk.workspace.know_file("a", session=session.id)
+    assert (known.baseline_continuity, known.writers[0]) == ("mixed", "external")
+    if notice != "edit":
+        session.read("a")
+        session.edit("a", ("one", "1"))
+    assert [one[0] for one in desk.history("a")] == ["external", "edit"]
+    assert desk.workspace.know_file("a", session=session.id).baseline_continuity == "mixed"
+
+
+@requirement("outside:open:removed")
+def test_what_a_program_writes_to_a_file_that_it_holds_open_survives_every_call(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    settings = Settings(state_dir=tmp_path / "state", durability="none")
+    with open_workspace(root, settings=settings) as workspace:
+        session = workspace.session()
+        other = session.create("other", "other\n")
+
+        def check(call: Callable[[], object]) -> None:
+            (root / "log").write_bytes(b"one\n")
+            with held_open(root / "log") as write:
+                with pytest.raises(StaleFile) as caught:
+                    call()
+                write()
+            assert caught.value.reason == "open_for_writing"
+            assert (root / "log").read_bytes() == b"one\nOUTSIDE"
+            assert not (root / "moved").exists()
+
+        sha256 = hashlib.sha256(b"one\n").hexdigest()
+        check(lambda: session.delete_file("log", expected_sha256=sha256))
+        check(
+            lambda: session.move_file(
+                "other",
+                "log",
+                expected_sha256=other.entries[0].change.after.sha256,  # pyright: ignore[reportOptionalMemberAccess]
+                overwrite=True,
+                expected_dest_sha256=sha256,
+            )
+        )
+        patch = "*** Begin Patch\n*** Update File: log\n*** Move to: moved\n@@\n-one\n+two and more\n*** End Patch"
+        check(lambda: session.apply_patch(patch))
 
 
 @requirement("outside:record:noticed")

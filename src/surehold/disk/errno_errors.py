@@ -81,8 +81,10 @@ def root_replaced_error(root: str) -> OutsideWorkspace:
     )
 
 
-def open_for_writing_error(path: str) -> StaleFile:
+def open_for_writing_error(path: str, *, removes: bool = False) -> StaleFile:
     message = f"Another program has `{path}` open for writing, and this change would make the file shorter."
+    if removes:
+        message = f"Another program has `{path}` open for writing; what it writes next would be lost with the file."
     action = "Try again when that program has closed the file."
     return StaleFile(message, path=path, reason="open_for_writing", action=action)
 

@@ -48,9 +48,7 @@ if TYPE_CHECKING:
     from surehold.disk.steps.staging import Durability
 
 _MAX_READ_ATTEMPTS = 3
-_OPEN_ELSEWHERE_CAUTION = (
-    "Another program has `{key}` open for writing, so the file was changed in place; look whether that program noticed."
-)
+_OPEN_ELSEWHERE_CAUTION = "Another program has `{key}` open for writing; look whether that program noticed the change."
 _LOCK_WAIT_SECONDS = 1.0
 _TYPE_BITS = 0o170000
 _make_stat: Callable[[tuple[EntryType, int, int, int]], EntryStat] = partial(tuple.__new__, EntryStat)  # pyright: ignore[reportUnknownMemberType]

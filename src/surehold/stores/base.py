@@ -338,8 +338,13 @@ class Store(ServerRuns, Conversations, RunRecords, Protocol):
         """Write an entry for something that had no intent: a refused call, an outside edit, a clean-up."""
         ...
 
-    def note_outside(self, path: str, found: Version | None, blobs: Sequence[Blob], *, fence: float) -> Entry | None:
-        """Record an outside edit of a path that the caller has locked; None if there is none, or a `StaleRead`."""
+    def note_outside(
+        self, path: str, found: Version | None, blobs: Sequence[Blob], *, fence: float, shown: Head | None = None
+    ) -> Entry | None:
+        """Record an outside edit of a path that the caller has locked; None if there is none, or a `StaleRead`.
+
+        `shown` is what a session was shown earlier; it counts where the ledger knows nothing of the path.
+        """
         ...
 
     def keep_outside(self, path: str, blob: Blob) -> tuple[Entry, ...]:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from surehold.disk.base import Disk, EntryStat, StoredFile, Target
 from surehold.errors import InvalidArgument, NotFound, SureholdError
-from surehold.stores.base import Blob, PathRecord, Store
+from surehold.stores.base import Blob, Head, PathRecord, Store
 from surehold.text.encoding import Encoding, EncodingDetector, detect_encoding
 from surehold.text.lines import sha256_hex
-from surehold.text.snapshot import Snapshot
+from surehold.text.snapshot import Snapshot, Version
 from surehold.workspace.access.policy import Policy
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.editorconfig import charset_of
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from surehold.text.page import FilePage
 
 _BACKGROUND_HASH_BYTES = 4 << 20
+
+
+_LONG_AGO = "1970-01-01T00:00:00.000000+00:00"
+"""When a session was shown a version, as far as caches are concerned: before any of them."""
 
 
 class WorkspaceReader:
@@ -122,11 +126,24 @@ class WorkspaceReader:
         with suppress(SureholdError), self.disk.lock([target], timeout=0):  # the read is what was asked for
             self.note_outside(target, self.read_snapshot(target))
 
-    def note_outside(self, target: Target, current: Snapshot) -> None:
-        """Record what an outside program made of a file whose lock is held."""
+    def note_outside(self, target: Target, current: Snapshot, *, shown: str = "") -> None:
+        """Record what an outside program made of a file whose lock is held; `shown` is the version that a session saw."""
         blobs = [Blob(data=current.data, sha256=current.sha256)] if current.exists else []
         fence = 0.0 if self.disk.is_coherent else self.limits.fence
-        self.store.note_outside(target.key, current.version, blobs, fence=fence)
+        head = None
+        if shown:
+            version = Version(sha256=shown, size=len(self.store.read_blob(shown)))
+            head = Head(path=target.key, version=version, writer="", seq=0, timestamp=_LONG_AGO)
+        self.store.note_outside(target.key, current.version, blobs, fence=fence, shown=head)
+
+    def notice_other_version(self, target: Target, session: str, sha256: str) -> None:
+        """Record that an outside program changed a file since a session saw it, if the ledger knows nothing of the file."""
+        record = self.store.look([target.key], session=session).records[target.key]
+        newest = record.sightings[0].sha256 if record.sightings else ""
+        if record.head is not None or newest in ("", sha256) or not self.disk.shows_saved:
+            return
+        with suppress(SureholdError), self.disk.lock([target], timeout=0):  # the read is what was asked for
+            self.note_outside(target, self.read_snapshot(target), shown=newest)
 
     def know_file(self, path: AnyPath, *, session: str = "") -> KnownFile:
         """Return a file as it is now, with what the store knows of it and what a session was shown of it."""

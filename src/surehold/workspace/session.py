@@ -4,6 +4,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
+from surehold.disk.base import Target
 from surehold.errors import InvalidArgument, SureholdError
 from surehold.stores.base import Blob, Call, Operation, Sighting
 from surehold.stores.conversations import SessionRow, SessionTurn
@@ -111,12 +112,14 @@ class Session:
         """Remember that a page was shown; lines that were cut were not. All pages of a version make it whole."""
         shown = len(page.rows) - page.cut
         spans = ((page.start, page.start + shown - 1),) if shown else ()
-        key = self.workspace.target(path).key
-        earlier = next((s for s in self.workspace.store.list_sightings(self.id, key) if s.sha256 == page.sha256), None)
+        target = self.workspace.target(path)
+        earlier = next(
+            (s for s in self.workspace.store.list_sightings(self.id, target.key) if s.sha256 == page.sha256), None
+        )
         together = merge_ranges([*spans, *(earlier.spans if earlier else ())])
         everything = ((1, page.line_count),) if page.line_count else ()
         whole = not page.cut and together == everything
-        self._record_shown(key, page.sha256, spans, whole=whole, anchored=anchored, kept=snapshot)
+        self._record_shown(target, page.sha256, spans, whole=whole, anchored=anchored, kept=snapshot)
 
     def record_shown_lines(
         self,
@@ -129,14 +132,17 @@ class Session:
         keep: bool = True,
     ) -> None:
         """Remember that these lines of this version were shown, with or without their anchors; `keep` its bytes."""
-        key, kept = self.workspace.target(path).key, snapshot if keep else None
-        self._record_shown(key, snapshot.sha256, spans, whole=whole, anchored=anchored, kept=kept)
+        target, kept = self.workspace.target(path), snapshot if keep else None
+        self._record_shown(target, snapshot.sha256, spans, whole=whole, anchored=anchored, kept=kept)
 
     def _record_shown(
-        self, key: str, sha256: str, spans: LineRanges, *, whole: bool, anchored: bool, kept: Snapshot | None
+        self, target: Target, sha256: str, spans: LineRanges, *, whole: bool, anchored: bool, kept: Snapshot | None
     ) -> None:
+        self.workspace.reader.notice_other_version(target, self.id, sha256)
         with_anchors = spans if anchored else ()
-        sighting = Sighting(session=self.id, path=key, sha256=sha256, spans=spans, whole=whole, anchored=with_anchors)
+        sighting = Sighting(
+            session=self.id, path=target.key, sha256=sha256, spans=spans, whole=whole, anchored=with_anchors
+        )
         self.workspace.store.record_sightings([sighting], self.workspace.reader.blobs_to_keep(kept))
 
     def record_shown_matches(self, found: "SearchResult") -> None:

@@ -249,14 +249,21 @@ class WorkspaceWriter:
         displaced = self._read_destination(place.to, read) if place.to else ABSENT
         known = KnownFile(view.records[place.target.key], current, store=self._store, session=call.session)
         in_place = current.exists and self._disk.replaces_in_place(place.target)
+        shown = known.shown_before
         try:
-            return make_draft(place, known, displaced, in_place=in_place, new_id=self._new_id)
+            draft = make_draft(place, known, displaced, in_place=in_place, new_id=self._new_id)
         except SureholdError as error:
             self._record_shown_by(error, place.proposal, known)
-            if self._disk.shows_saved:
-                with suppress(SureholdError):  # the refusal itself is what the caller must hear about
-                    self._reader.note_outside(place.target, current)
+            self._note_outside(place.target, current, shown)
             raise
+        if shown:
+            self._note_outside(place.target, current, shown)
+        return draft
+
+    def _note_outside(self, target: Target, current: Snapshot, shown: str) -> None:
+        if self._disk.shows_saved:
+            with suppress(SureholdError):  # what the caller asked for comes first
+                self._reader.note_outside(target, current, shown=shown)
 
     def _record_shown_by(self, error: SureholdError, proposal: Proposal, known: KnownFile) -> None:
         """Count the lines that a refusal shows as shown, so that a plain retry works."""

@@ -10,6 +10,7 @@ _LEASES = section(
         "outside:facts:refused_text": "The text of a refused edit is never left in the file; what was written to it is kept.",
         "outside:lease:editor": "While an editor is asked to write, no lease keeps it, or what it starts, from the other files of the change; their facts are compared.",
         "outside:lease:waits": "A program that opens the file for writing during a change waits, then writes to the right file.",
+        "outside:open:removed": "A file that a program has open for writing is not removed or replaced by another one; the refusal says why.",
         "outside:open:in_place": "A file that a program has open for writing is changed in place, and the answer says so.",
         "outside:open:shorter": "Such a file is not made shorter: what the program writes could be lost.",
         "outside:in_place:append": "What is appended to a file that is written in place stays after the new bytes.",

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from surehold.disk.base import Create, Target
-from surehold.disk.errno_errors import name_taken_error, no_parent_error, translate_vanished
+from surehold.disk.errno_errors import name_taken_error, no_parent_error, open_for_writing_error, translate_vanished
 from surehold.disk.kernel import Unsupported
 from surehold.disk.steps.staging import (
     DirectorySlot,
@@ -174,6 +174,8 @@ class RemoveAction:
     def stage(self) -> None:
         self.entry = watch_entry(self.call, self.target, self.expected, self.watch)
         self.place = self.entry.place
+        if self.entry.watch.is_open_elsewhere:
+            raise open_for_writing_error(self.target.key, removes=True)
 
     def publish(self) -> None:
         place, old = require_staged(self.place), self.old_name

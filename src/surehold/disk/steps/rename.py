@@ -12,7 +12,7 @@ import os
 from dataclasses import dataclass
 
 from surehold.disk.base import Rename
-from surehold.disk.errno_errors import displaced_error, name_taken_error, vanished_error
+from surehold.disk.errno_errors import displaced_error, name_taken_error, open_for_writing_error, vanished_error
 from surehold.disk.kernel import Unsupported, close_after
 from surehold.disk.steps.create_remove import CreateAction, RemoveAction, put_back
 from surehold.disk.steps.staging import (
@@ -68,6 +68,9 @@ class RenameAction:
         return same and source.name != target.name and source.name.casefold() == target.name.casefold()
 
     def _stage_copy(self, source: DirectorySlot) -> None:
+        if require_staged(self._entry).watch.is_open_elsewhere:
+            raise open_for_writing_error(source.key, removes=True)
+
         def copy_content(fd: int) -> str:
             with close_after(open_entry(source.fd, source.name, READ_FLAGS)) as original:
                 sha256 = write_all(fd, read_pieces(original))

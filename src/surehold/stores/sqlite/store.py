@@ -215,10 +215,13 @@ class SqliteStore:
             entry = Entry(change_id=change_id, timestamp=now, call=call, change=change, ok=ok)
             return tables.append_entry(connection, replace(entry, error_kind=error_kind, message=message))
 
-    def note_outside(self, path: str, found: Version | None, blobs: Sequence[Blob], *, fence: float) -> Entry | None:
+    def note_outside(
+        self, path: str, found: Version | None, blobs: Sequence[Blob], *, fence: float, shown: Head | None = None
+    ) -> Entry | None:
         prepared = self._prepare_blobs(blobs)
         with self._database.write_transaction() as connection:
             (head, holder), now = tables.look_at_path(connection, path), self._clock()
+            head = head or shown
             if head is None or holder is not None or head.has_bytes(found and found.sha256):
                 return None
             edit, knows = (

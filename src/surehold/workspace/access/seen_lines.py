@@ -213,13 +213,19 @@ class KnownFile:
     def last_writer(self) -> str:
         """Who wrote the version that is there: a tool family, `external`, or nothing if it was never written."""
         if self._head is None:
-            return ""
+            return "external" if self.shown_before else ""
         return self._head.writer if self._is_recorded else "external"
 
     @property
     def _is_recorded(self) -> bool:
-        """Whether the ledger knows the version that is there; nothing is missing where it knows no version at all."""
-        return self._head is None or self._head.has_bytes(self.current.sha256)
+        """Whether the ledger knows the version that is there; where it knows none, whether it is the one that was shown."""
+        return not self.shown_before if self._head is None else self._head.has_bytes(self.current.sha256)
+
+    @property
+    def shown_before(self) -> str:
+        """The version that the session was shown last, where another one is there and the ledger knows none."""
+        newest = self.seen[0].sha256 if self.seen else ""
+        return newest if self._head is None and newest != self.current.sha256 else ""
 
     @property
     def writers(self) -> tuple[str, ...]:
@@ -229,6 +235,8 @@ class KnownFile:
     @property
     def baseline_continuity(self) -> Literal["clean", "mixed"]:
         """Whether anything but `edit` wrote the file since this session first saw it; since ever, if it never did."""
+        if self.shown_before:
+            return "mixed"
         first = min((one.seq for one in self.seen), default=0)
         names = {one.writer for one in self._writer_spans if one.last_seq > first} - {"edit"}
         outside = self._outside_edits(first) if "external" in names else []
