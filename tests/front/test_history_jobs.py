@@ -313,3 +313,15 @@ def test_what_names_nothing_is_refused_in_clear_words(shell: Shell, words: list[
     assert reason in {error.get("reason"), error["kind"]}, error
     assert error["suggested_action"]
     assert {path.name: path.read_bytes() for path in shell.root.iterdir()} == before
+
+
+@requirement("history:diff:net")
+def test_a_net_difference_of_a_file_that_was_changed_outside_since_is_told_at_once(shell: Shell) -> None:
+    shell.write("a.txt", "one\ntwo\n")
+    shell.edit("a.txt", "one", "1")
+    shell.write("a.txt", "1\nOUTSIDE\n")
+
+    (file,) = shell.json("diff", "--agent", "ada")["files"]
+
+    assert (file["added"], file["removed"]) == (1, 1)
+    assert "-one\n+1\n" in file["diff"]

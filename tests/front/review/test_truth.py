@@ -162,7 +162,7 @@ def test_news_leave_the_reader_alone(server: HttpServer, page: Page) -> None:
     Agent(server, "create_file", path="2", content="x")
     expect(page.locator("article.question")).to_have_count(2, timeout=60_000)
 
-    expect(page).to_have_title("(2) Surehold")
+    expect(page).to_have_title("(2) root · Surehold")
     expect(page.locator("#news")).to_have_text("1 new")
     assert diff.evaluate("one => one.scrollTop") == 2000
     expect(refuse).to_be_focused()

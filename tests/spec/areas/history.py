@@ -39,4 +39,18 @@ HISTORY = (
             "history:blame:git": "On a replayed history of distinct lines, blame and net difference agree with git.",
         },
     ),
+    *section(
+        "The review page",
+        "history contract",
+        {
+            "page:conversation:view": "A conversation is one page: its turns, reasons, files with counts, and one net diff for each file, in one column or side by side.",
+            "page:conversation:undo": "A conversation, a turn, a file, or everything after a change is undone with one click; what cannot be undone is said, and the rest is offered.",
+            "page:history:find": "Changes are found by agent, path, text, time, and whether they were refused.",
+            "page:history:file": "A file has a page with its changes and who wrote each line.",
+            "page:history:trash": "Deleted files are listed and restored.",
+            "page:live:stable": "News come by themselves and leave scroll and focus of the reader alone.",
+            "page:keys:all": "Cards and buttons are reached by keys.",
+            "page:plain:no_script": "Reading and undoing work without JavaScript.",
+        },
+    ),
 )

@@ -1,38 +1,38 @@
-"""Renders the review page as HTML. Everything from files or agents is escaped."""
+"""Renders documents and questions as HTML. Everything from files or agents is escaped."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
 from surehold.front.shared.approval_queue import PendingApproval
 from surehold.front.shared.change_text import TextRow, unseen_lines
-from surehold.front.shared.ledger_json import describe_approval, format_move
-from surehold.stores.base import Entry
-from surehold.text.diff_rows import classify_rows
-from surehold.text.escape import escape_editable, escape_lines, escape_text
-from surehold.workspace.history import ChangeView
+from surehold.text.escape import escape_editable, escape_text
 
-_MAX_DIFF_CHARS = 200_000
 _MAX_EDITABLE_BYTES = 200_000
-_MAX_LISTED_PATHS = 10
 _SECONDS_PER_MINUTE = 60
 _MAX_TEXTAREA_ROWS = 16
 
 
-def render_document(title: str, body: str, *, notice: str = "", state: str = "") -> str:
+def render_document(title: str, body: str, *, notice: str = "", state: str = "", project: str = "") -> str:
+    name = escape(escape_text(project)) if project else "what agents did, and what they ask for"
     status = f'<p class="notice" role="status">{escape(escape_text(notice))}</p>' if notice else ""
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{escape(title)}</title>
+<link rel="icon" href="/review/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/review/page.css"><script src="/review/page.js" defer></script>
 </head>
 <body data-state="{escape(state)}">
 <p class="alert" id="connection" role="alert" hidden></p>
 <p class="alert" id="news" hidden><a href="#questions">News</a></p>
-<header><a href="/">Surehold</a> <span>what agents did, and what they ask for</span></header>
+<header><a href="/">Surehold</a> <span>{name}</span>
+<nav aria-label="Pages"><a href="/review/sessions">Conversations</a> <a href="/review/changes">Find changes</a>
+<a href="/review/trash">Trash</a></nav></header>
 <main>{status}{body}</main>
+<dialog id="keys"><h2>Keys</h2><dl><dt>j, k</dt><dd>next, previous</dd><dt>y, n</dt><dd>go to Allow, Refuse</dd>
+<dt>u</dt><dd>go to Undo</dd><dt>?</dt><dd>this list</dd></dl><form method="dialog"><button>Close</button></form></dialog>
 </body>
 </html>
 """
@@ -69,41 +69,13 @@ class QuestionCard:
         return "ended" if self.question.ended else f"open {self.question.unseen}"
 
 
-def render_overview(cards: Sequence[QuestionCard], views: Iterable[ChangeView], *, more: str = "") -> str:
+def render_overview(cards: Sequence[QuestionCard], conversations: str, changes: str, *, more: str = "") -> str:
     waiting = "".join(_render_question(one) for one in cards)
     waiting = waiting or '<p class="quiet" id="nothing-waits">Nothing waits for you.</p>'
-    found = "".join(_render_row(view) for view in views)
-    happened = (
-        f"<table><thead><tr><th>When (UTC)</th><th>Who</th><th>What</th><th>Where</th><th></th></tr></thead>"
-        f'<tbody id="change-rows">{found}</tbody></table>'
-        if found
-        else '<p class="quiet">Nothing has been changed here yet.</p>'
-    )
     older = f'<p><a href="/?before={escape(more)}">Older changes</a></p>' if more else ""
     return (
         f'<section id="questions"><h1>Waiting for you</h1><div id="question-list">{waiting}</div></section>'
-        f'<section id="changes"><h1>Changes</h1>{happened}{older}</section>'
-    )
-
-
-def render_change(view: ChangeView, diff: str, *, proposed: str = "", cut: bool = False) -> str:
-    first = view.entries[0]
-    approval = {label: text for entry in view.entries for label, text in describe_approval(entry).items()}
-    facts = [
-        ("When", f"{_format_time(first.timestamp)} UTC"),
-        ("Who", first.call.agent or "-"),
-        ("Tool", first.call.tool),
-        ("Session", first.call.session or "-"),
-        ("Note", first.call.reason),
-        ("Refused", "" if first.ok else first.message),
-        ("Undone by", view.undone_by),
-        *approval.items(),
-    ]
-    instead = f"<h2>What the agent had proposed</h2>{_render_diff(proposed)}" if proposed else ""
-    shown = "".join(f"<dt>{name}</dt><dd>{escape(escape_text(value))}</dd>" for name, value in facts if value)
-    return (
-        f'<section class="card"><h1>{escape(_operation_name(first))} <code>{escape(_path_list(view))}</code></h1>'
-        f"<dl>{shown}</dl>{_render_undo_button(view)}{_render_diff(diff, cut=cut)}{instead}</section>"
+        f'{conversations}<section id="changes"><h1>Changes</h1>{changes}{older}</section>'
     )
 
 
@@ -209,49 +181,3 @@ def offered_content(question: PendingApproval) -> str | None:
         return None
     plain = after.text.removeprefix("\ufeff").replace("\r\n", "\n")
     return plain if plain == plain.encode("utf-8", "replace").decode() else None
-
-
-def _render_row(view: ChangeView) -> str:
-    first = view.entries[0]
-    state = "undone" if view.undone_by else "" if first.ok else "refused"
-    return (
-        f'<tr class="{state}" id="change-{escape(view.id)}" data-version="{state}"><td><time datetime="{escape(first.timestamp)}">{_format_time(first.timestamp)}</time></td>'
-        f"<td>{escape(escape_text(first.call.agent or '-'))}</td><td>{escape(_operation_name(first))}</td>"
-        f'<td><a href="/review/change/{escape(view.id)}"><code>{escape(_path_list(view))}</code></a></td>'
-        f"<td>{state or _render_undo_button(view)}</td></tr>"
-    )
-
-
-def _operation_name(entry: Entry) -> str:
-    call = entry.call
-    return call.operation if call.tool == call.operation else f"{call.operation} ({call.tool})"
-
-
-def _path_list(view: ChangeView) -> str:
-    names = [escape_text(format_move(one.change.path, one.change.to_path)) for one in view.entries]
-    rest = f" and {len(names) - _MAX_LISTED_PATHS} more" if len(names) > _MAX_LISTED_PATHS else ""
-    return ", ".join(names[:_MAX_LISTED_PATHS]) + rest
-
-
-def _render_undo_button(view: ChangeView) -> str:
-    first = view.entries[0]
-    if not first.ok or first.call.operation in ("external", "gc"):
-        return ""
-    word = "redo" if view.undone_by else "undo"
-    return (
-        f'<form method="post" action="/review/change/{escape(view.id)}/{word}">'
-        f"<button>{word.capitalize()}</button></form>"
-    )
-
-
-def _format_time(timestamp: str) -> str:
-    """Return a moment of the ledger, which counts in UTC, to the second."""
-    return escape(timestamp[:19].replace("T", " "))
-
-
-def _render_diff(text: str, *, cut: bool = False) -> str:
-    rows = classify_rows(escape_lines(text[:_MAX_DIFF_CHARS]).rstrip("\n"))
-    spans = "".join(f'<span class="{kind}">{escape(row)}\n</span>' for kind, row in rows)
-    cut = cut or len(text) > _MAX_DIFF_CHARS
-    note = '<p class="notice">The diff is longer than what is shown here.</p>' if cut else ""
-    return f'<pre class="diff">{spans}</pre>{note}' if text else '<p class="quiet">The content stays the same.</p>'

@@ -72,11 +72,25 @@ const showNews = (fresh) => {
   bar.firstElementChild.textContent = `${newest} new`;
 };
 
+// Where the reader is: what has the focus, else what is in sight once the page was scrolled.
+const readersPlace = () => {
+  const focused = document.activeElement;
+  if (focused && focused !== document.body) return focused;
+  return scrollY > 0 ? document.elementFromPoint(innerWidth / 2, innerHeight / 3) : null;
+};
+
 const applyNews = (fresh) => {
-  for (const id of ["question-list", "change-rows"]) {
+  const place = readersPlace(), top = place?.getBoundingClientRect().top;
+  patchPage(fresh);
+  if (place?.isConnected) scrollBy(0, place.getBoundingClientRect().top - top);
+};
+
+const patchPage = (fresh) => {
+  showLocalTimes(fresh);
+  for (const id of ["question-list", "conversation-rows", "change-rows"]) {
     const list = document.getElementById(id), found = fresh.getElementById(id);
     if (list && found) patchList(list, found);
-    else if (found && document.getElementById("changes")) {
+    else if (found && id === "change-rows" && document.getElementById("changes")) {
       document.getElementById("changes").replaceWith(fresh.getElementById("changes"));
     }
   }
@@ -95,6 +109,45 @@ const showAges = () => {
     const age = Number(one.dataset.age) + passed, left = Math.max(Number(one.dataset.left) - passed, 0);
     one.textContent = `Asked ${span(age)} ago, waits ${span(left)} more.`;
   }
+};
+
+const showLocalTimes = (parent) => {
+  for (const one of parent.querySelectorAll("time")) {
+    const moment = new Date(one.dateTime);
+    if (isNaN(moment)) continue;
+    const isToday = moment.toDateString() === new Date().toDateString();
+    one.textContent = isToday ? moment.toLocaleTimeString() : moment.toLocaleString();
+    one.title = one.dateTime;
+  }
+};
+
+// j and k go from one card to the next, y, n and u to its buttons; Enter presses them, so no key decides by itself.
+const cards = () => [...document.querySelectorAll("article.question, article.file, .turn li, #change-rows tr, #conversation-rows li")];
+const currentCard = () => document.querySelector(".here");
+const moveTo = (step) => {
+  const all = cards(), at = all.indexOf(currentCard());
+  const next = all[Math.min(Math.max(at + step, 0), all.length - 1)];
+  if (!next) return;
+  currentCard()?.classList.remove("here");
+  next.classList.add("here");
+  next.tabIndex = -1;
+  next.focus({ preventScroll: true });
+  next.scrollIntoView({ block: "nearest" });
+};
+const focusButton = (selector) => (currentCard() ?? document).querySelector(selector)?.focus();
+const keys = {
+  j: () => moveTo(1),
+  k: () => moveTo(-1),
+  y: () => focusButton("button.yes"),
+  n: () => focusButton("button.no"),
+  u: () => focusButton("form[action*='undo'] button"),
+  "?": () => document.getElementById("keys").showModal(),
+};
+const onKey = (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, dialog")) return;
+  if (!keys[event.key]) return;
+  event.preventDefault();
+  keys[event.key]();
 };
 
 const CHECK_MS = 1500, PATIENCE_MS = 5000;
@@ -132,5 +185,10 @@ const checkForNews = async () => {
 if (!form) {
   guardButtons(document);
   document.getElementById("news").addEventListener("click", () => { newest = 0; document.getElementById("news").hidden = true; });
+  showLocalTimes(document);
+  document.addEventListener("keydown", onKey);
+  new EventSource("/review/events").onmessage = (event) => {
+    if (event.data !== document.body.dataset.state) checkForNews();
+  };
   setInterval(checkForNews, CHECK_MS);
 }

@@ -6,34 +6,37 @@
 3. Nothing is loaded from other sites, nothing may frame the page, and text from files and agents is never markup.
 """
 
+import asyncio
 import hashlib
 import hmac
+import os
 import secrets
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from importlib.resources import files
 from typing import Final
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from surehold.errors import SureholdError
-from surehold.front.review import markup
+from surehold.front.review import history_markup, markup
+from surehold.front.review.history_pages import REVIEWER_NAME, HistoryPages
 from surehold.front.shared.approval_queue import ApprovalQueue, PendingApproval, approval_for
 from surehold.front.shared.change_text import unseen_lines
 from surehold.front.shared.person import person_name
 from surehold.stores.base import LedgerQuery
 from surehold.text.escape import unescape_editable
-from surehold.workspace.history import ChangeView
 from surehold.workspace.proposal import CallAuthor
 from surehold.workspace.workspace import Workspace
 
 LOOPBACK_ADDRESSES = frozenset({"127.0.0.1", "::1"})
 _COOKIE_PREFIX = "surehold-review"
-_REVIEWER_NAME = "review page"
-_ENTRIES_PER_PAGE = 100
+_LOOK_SECONDS = 0.5
+_ALIVE_SECONDS = 15.0
 _MAX_NOTICES = 50
 _MAX_NOTE_CHARS = 500
 _SEQ_DIGITS_LIMIT = 19
@@ -41,7 +44,7 @@ _SEQ_DIGITS_LIMIT = 19
 _MAX_FORM_BYTES = 4 << 20
 _HEADERS: Final = {
     "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
     "Referrer-Policy": "same-origin",  # with `no-referrer` browsers send `Origin: null`, also to ourselves
     "X-Content-Type-Options": "nosniff",
@@ -61,11 +64,21 @@ class ReviewPage:
         self._token_is_printed = token_is_printed
         self._cookie = hmac.new(self._token, b"surehold review page", hashlib.sha256).hexdigest()
         self._notices = OrderedDict[str, str]()
+        self._history = HistoryPages(workspace)
+        self._project = os.path.basename(workspace.roots[0]) or workspace.roots[0]  # noqa: PTH119 - names need not be UTF-8
 
     def make_routes(self) -> list[Route]:
         return [
             Route("/", self._require_sign_in(self._show_overview)),
             Route("/review/state", self._require_sign_in(self._show_state)),
+            Route("/review/events", self._require_sign_in(self._send_events)),
+            Route("/review/sessions", self._require_sign_in(self._show_conversations)),
+            Route("/review/session/{id:path}", self._require_sign_in(self._show_conversation)),
+            Route("/review/changes", self._require_sign_in(self._show_changes)),
+            Route("/review/file", self._require_sign_in(self._show_file)),
+            Route("/review/trash", self._require_sign_in(self._show_trash)),
+            Route("/review/undo", self._require_sign_in(self._undo_many), methods=["POST"]),
+            Route("/review/restore", self._require_sign_in(self._restore), methods=["POST"]),
             Route("/review/sign-in", self._sign_in, methods=["POST"]),
             Route("/review/change/{id}", self._require_sign_in(self._show_change)),
             Route("/review/change/{id}/{word}", self._require_sign_in(self._undo_or_redo), methods=["POST"]),
@@ -95,6 +108,7 @@ class ReviewPage:
         return response
 
     async def _show_overview(self, request: Request) -> Response:
+<<<<<<< HEAD
         before = request.query_params.get("before", "")
         number = int(before) if before.isdecimal() and len(before) < _SEQ_DIGITS_LIMIT else 0
         mark = await self._state_mark()
@@ -103,6 +117,101 @@ class ReviewPage:
         cards = [self._card_of(one) for one in shown]
         body = await run_in_threadpool(markup.render_overview, cards, views, more=more)
         return await self._show_page(request, "Surehold", body, mark)
+=======
+        views, more = await run_in_threadpool(self._history.list_changes, _number(request, "before"))
+        conversations = await run_in_threadpool(self._history.newest_conversations)
+        shown = (*self._questions.list_open(), *self._questions.list_ended())
+        cards = [self._card_of(one) for one in shown]
+        changes = history_markup.render_changes(views)
+        body = await run_in_threadpool(markup.render_overview, cards, conversations, changes, more=more)
+        return await self._show_page(request, self._project, body)
+
+    async def _show_conversations(self, request: Request) -> Response:
+        body = await run_in_threadpool(self._history.all_conversations)
+        return await self._show_page(request, f"{self._project}: conversations", body)
+
+    async def _show_conversation(self, request: Request) -> Response:
+        words = request.query_params
+        make = partial(
+            self._history.conversation,
+            request.path_params["id"],
+            split=words.get("view") == "split",
+            file=words.get("file", ""),
+            first_row=_number(request, "first"),
+        )
+        return await self._show_made(request, f"{self._project}: a conversation", make)
+
+    async def _show_changes(self, request: Request) -> Response:
+        words = request.query_params
+        wanted = history_markup.ChangeFilter(
+            agent=words.get("agent", ""),
+            path=words.get("path", ""),
+            text=words.get("text", ""),
+            since=words.get("since", ""),
+            refused=bool(words.get("refused")),
+            before=_number(request, "before"),
+        )
+        form = history_markup.render_filter(wanted)
+        make = partial(self._history.changes, wanted)
+        return await self._show_made(request, f"{self._project}: changes", make, otherwise=form)
+
+    async def _show_file(self, request: Request) -> Response:
+        make = partial(self._history.file, request.query_params.get("path", ""))
+        return await self._show_made(request, f"{self._project}: a file", make)
+
+    async def _show_trash(self, request: Request) -> Response:
+        return await self._show_made(request, f"{self._project}: trash", self._history.trash)
+
+    async def _show_made(
+        self, request: Request, title: str, make: Callable[[], str], *, otherwise: str = ""
+    ) -> Response:
+        """Show what is made in a thread; what it refuses is said on the page."""
+        try:
+            body = await run_in_threadpool(make)
+        except SureholdError as error:
+            return _html_response(
+                markup.render_document(title, otherwise, notice=str(error), project=self._project), 404
+            )
+        return await self._show_page(request, title, body)
+
+    async def _undo_many(self, request: Request) -> Response:
+        form = await _read_form(request)
+        back = history_markup.conversation_path(form["session"]) if form.get("session") else "/"
+        if not form.get("session"):
+            return self._redirect_to("/", "The form named nothing to undo.")
+        try:
+            made = await run_in_threadpool(self._history.undo, form)
+        except SureholdError as error:
+            if offer := self._history.refused_undo(form, error):
+                return _html_response(markup.render_document(self._project, offer, project=self._project), 409)
+            return self._redirect_to(back, f"Nothing was written. {error}")
+        return self._redirect_to(f"/review/change/{made}" if made else back, "Undone.")
+
+    async def _restore(self, request: Request) -> Response:
+        item = (await _read_form(request)).get("item", "")
+        try:
+            made = await run_in_threadpool(self._history.restore, item)
+        except SureholdError as error:
+            return self._redirect_to("/review/trash", f"Nothing was written. {error}")
+        return self._redirect_to(f"/review/change/{made}", "Restored.")
+
+    async def _send_events(self, request: Request) -> Response:
+        return StreamingResponse(self._events(request), media_type="text/event-stream", headers=_HEADERS)
+
+    async def _events(self, request: Request) -> AsyncIterator[str]:
+        """Yield the state whenever it is another one, until the page is closed or the server ends."""
+        last, silent = "", 0.0
+        while not await request.is_disconnected() and not self._questions.is_closed:
+            state = await self._state_mark()
+            if state != last:
+                last, silent = state, 0.0
+                yield f"data: {state}\n\n"
+            elif silent >= _ALIVE_SECONDS:
+                silent = 0.0
+                yield ": alive\n\n"
+            await asyncio.sleep(_LOOK_SECONDS)
+            silent += _LOOK_SECONDS
+>>>>>>> 12fec06 (Review conversations: turns, net diffs, undo of parts, find, blame, trash)
 
     async def _show_question(self, request: Request) -> Response:
         question = self._questions.find_question(request.path_params["id"])
@@ -110,14 +219,21 @@ class ReviewPage:
             return _html_response(
                 markup.render_document("Surehold", "", notice="This question is no longer open."), 404
             )
+<<<<<<< HEAD
         mark = await self._state_mark()
         wanted = request.query_params.get("page", "1")
+=======
+>>>>>>> 12fec06 (Review conversations: turns, net diffs, undo of parts, find, blame, trash)
         count = await run_in_threadpool(lambda: question.text.page_count)
-        number = min(max(int(wanted), 1), count) if wanted.isdecimal() and len(wanted) < _SEQ_DIGITS_LIMIT else 1
+        number = min(max(_number(request, "page"), 1), count)
         if request.method == "GET":
             question.opened.add(number)
         body = await run_in_threadpool(markup.render_question_page, self._card_of(question), number)
+<<<<<<< HEAD
         return await self._show_page(request, "Surehold: a question", body, mark)
+=======
+        return await self._show_page(request, f"{self._project}: a question", body)
+>>>>>>> 12fec06 (Review conversations: turns, net diffs, undo of parts, find, blame, trash)
 
     def _card_of(self, question: PendingApproval) -> markup.QuestionCard:
         age, left = self._questions.waiting_seconds(question)
@@ -132,17 +248,37 @@ class ReviewPage:
         try:
             diff = await run_in_threadpool(history.diff, view.id)
             proposed = await run_in_threadpool(history.proposed_diff, view.id)
-            body = markup.render_change(view, diff, proposed=proposed)
+            cut = False
         except SureholdError:  # the versions were pruned; the ledger keeps the beginning of the diff
+<<<<<<< HEAD
             body = markup.render_change(view, "".join(entry.change.diff for entry in view.entries), cut=True)
         return await self._show_page(request, f"Surehold: {view.id}", body, mark)
+=======
+            diff, proposed, cut = "".join(entry.change.diff for entry in view.entries), "", True
+        body = await run_in_threadpool(
+            history_markup.render_change,
+            view,
+            diff,
+            proposed=proposed,
+            cut=cut,
+            split=request.query_params.get("view") == "split",
+            first_row=_number(request, "first"),
+        )
+        return await self._show_page(request, f"{self._project}: {view.id}", body)
+>>>>>>> 12fec06 (Review conversations: turns, net diffs, undo of parts, find, blame, trash)
 
     async def _show_page(self, request: Request, title: str, body: str, mark: str) -> Response:
         """Answer with a page; its mark is older than its body, so that the page asks again for what the body misses."""
         notice = self._notices.get(request.query_params.get("notice", ""), "")
         waiting = len(self._questions.list_open())
+<<<<<<< HEAD
         title = f"({waiting}) {title}" if waiting else title
         return _html_response(markup.render_document(title, body, notice=notice, state=mark))
+=======
+        title = f"({waiting}) {title} · Surehold" if waiting else f"{title} · Surehold"
+        state = await self._state_mark()
+        return _html_response(markup.render_document(title, body, notice=notice, state=state, project=self._project))
+>>>>>>> 12fec06 (Review conversations: turns, net diffs, undo of parts, find, blame, trash)
 
     async def _undo_or_redo(self, request: Request) -> Response:
         change_id, word = request.path_params["id"], request.path_params["word"]
@@ -151,7 +287,7 @@ class ReviewPage:
             return _plain_response("There is no such page.\n", 404)
         act = history.undo if word == "undo" else history.redo
         try:
-            receipt = await run_in_threadpool(act, change_id, author=CallAuthor(agent=_REVIEWER_NAME))
+            receipt = await run_in_threadpool(act, change_id, author=CallAuthor(agent=REVIEWER_NAME))
         except SureholdError as error:
             return self._redirect_to(f"/review/change/{change_id}", f"Nothing was written. {error}")
         made = receipt.change_id or change_id  # nothing had to be written when the file already is as it was
@@ -185,16 +321,6 @@ class ReviewPage:
         newest = await run_in_threadpool(self._workspace.history.log, LedgerQuery(limit=1))
         ended = [f"-{one.id}" for one in self._questions.list_ended()]
         return " ".join([str(newest[0].seq if newest else 0), *(one.id for one in self._questions.list_open()), *ended])
-
-    def _change_views(self, before: int) -> tuple[list[ChangeView], str]:
-        """Return some changes, newest first, and where the rest begins."""
-        history = self._workspace.history
-        entries = history.log(LedgerQuery(limit=_ENTRIES_PER_PAGE, before_seq=before))
-        ids = list(dict.fromkeys(entry.change_id for entry in entries))
-        views = [history.show(one) for one in ids]
-        # From the first entry of the last change on: a change of many files is one row.
-        more = str(views[-1].entries[0].seq) if len(entries) == _ENTRIES_PER_PAGE else ""
-        return views, more
 
     def _redirect_to(self, path: str, notice: str) -> Response:
         name = secrets.token_urlsafe(9)
@@ -248,8 +374,14 @@ async def _read_form(request: Request) -> dict[str, str]:
     return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
 
 
+def _number(request: Request, name: str) -> int:
+    """Return a number of the address; 0 for what is none, or more than the store can count to."""
+    text = request.query_params.get(name, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < _SEQ_DIGITS_LIMIT else 0
+
+
 async def _static_file(request: Request) -> Response:
-    kinds = {"page.css": "text/css", "page.js": "text/javascript"}
+    kinds = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
     name = request.path_params["name"]
     if name not in kinds:
         return _plain_response("There is no such page.\n", 404)

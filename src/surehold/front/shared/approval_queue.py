@@ -255,6 +255,10 @@ class ApprovalQueue:
         for one in questions:
             self._note_unanswered(one.request, _unanswered_error(why, one.request))
 
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
+
     def close(self) -> None:
         """Withdraw every question: the client has left, or the server ends."""
         with self._lock:

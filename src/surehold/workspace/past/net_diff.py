@@ -1,8 +1,10 @@
 """What some changes did all together: the difference between the files without them and the files as they are."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
+from surehold.errors import StaleFile
 from surehold.stores.base import Entry
 from surehold.text.diff_rows import count_rows
 from surehold.text.plan import diff_between
@@ -10,6 +12,8 @@ from surehold.text.snapshot import ABSENT, Snapshot, Version
 from surehold.workspace.undo.selection import SelectionSwitch
 from surehold.workspace.undo.timeline import name_entry
 from surehold.workspace.workspace import Workspace
+
+_MAX_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +36,13 @@ class FileNetDiff:
 
 def net_diff(workspace: Workspace, entries: Sequence[Entry]) -> list[FileNetDiff]:
     """Return what entries of the ledger did, file by file; what is undone or has left no trace is not in it."""
+    for _ in range(_MAX_ATTEMPTS - 1):
+        with suppress(StaleFile):  # an outside edit was noticed and recorded: the history is another one now
+            return _net_diff(workspace, entries)
+    return _net_diff(workspace, entries)
+
+
+def _net_diff(workspace: Workspace, entries: Sequence[Entry]) -> list[FileNetDiff]:
     switch = SelectionSwitch(workspace, entries, "undo")
     found = list[FileNetDiff]()
     for one in switch.switches:

@@ -1,0 +1,336 @@
+"""Renders what happened: conversations with their turns and net diffs, lists of changes, files and the trash."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlencode
+
+from surehold.front.review.diff_markup import render_diff
+from surehold.front.shared.ledger_json import describe_approval, format_move
+from surehold.stores.base import Entry, TrashItem
+from surehold.text.escape import escape_text
+from surehold.workspace.history import ChangeView
+
+if TYPE_CHECKING:
+    from surehold.stores.conversations import SessionTurn
+    from surehold.workspace.past.blame import BlamedLine
+    from surehold.workspace.past.net_diff import FileNetDiff
+    from surehold.workspace.past.overview import SessionSummary
+
+_MAX_LISTED_PATHS = 10
+_FILE_ROWS = 400
+"""How much of a file's diff a conversation shows at once; the file's own page has the rest."""
+_NOT_UNDOABLE = frozenset({"external", "gc"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationView:
+    """Everything that the page of one conversation shows."""
+
+    summary: "SessionSummary"
+    turns: "Sequence[SessionTurn]"
+    changes: Sequence[ChangeView]
+    """Oldest first."""
+    files: "Sequence[FileNetDiff]"
+    file: str = ""
+    """The only file whose diff is shown; empty for all."""
+    split: bool = False
+    first_row: int = 0
+
+    def address(self, **more: str) -> str:
+        words = {"view": "split" if self.split else "", "file": self.file, **more}
+        found = urlencode({name: value for name, value in words.items() if value}, errors="surrogateescape")
+        return f"{conversation_path(self.summary.session)}{'?' + found if found else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeFilter:
+    """What a person looks for in the list of changes."""
+
+    agent: str = ""
+    path: str = ""
+    text: str = ""
+    since: str = ""
+    refused: bool = False
+    before: int = field(default=0)
+
+    def query(self, **more: str) -> str:
+        words = {"agent": self.agent, "path": self.path, "text": self.text, "since": self.since}
+        words["refused"] = "1" if self.refused else ""
+        found = urlencode({k: v for k, v in {**words, **more}.items() if v}, errors="surrogateescape")
+        return f"/review/changes?{found}"
+
+
+def conversation_path(session: str) -> str:
+    return f"/review/session/{quote(session, safe='', errors='surrogateescape')}"
+
+
+def file_path(key: str) -> str:
+    return f"/review/file?{urlencode({'path': key}, errors='surrogateescape')}"
+
+
+def render_time(timestamp: str) -> str:
+    """Return a moment of the ledger, which counts in UTC; the script shows it in the time of the reader."""
+    return f'<time datetime="{escape(timestamp)}">{escape(timestamp[:19].replace("T", " "))} UTC</time>'
+
+
+def render_counts(added: int, removed: int) -> str:
+    return f'<span class="counts"><b class="plus">+{added}</b> <b class="minus">−{removed}</b></span>'
+
+
+def render_conversations(found: "Sequence[SessionSummary]", *, more: bool) -> str:
+    if not found:
+        return ""
+    rows = "".join(
+        f'<li id="conversation-{escape(escape_text(one.session))}" data-version="{escape(one.ended)}">'
+        f'<a href="{conversation_path(one.session)}">{escape(escape_text(one.agent or "an agent"))}</a> '
+        f"{render_time(one.ended)} · {_count(one.turns, 'turn')}, {_count(one.changes, 'change')} in "
+        f"{_count(one.files, 'file')} {render_counts(one.added, one.removed)}</li>"
+        for one in found
+    )
+    link = '<p><a href="/review/sessions">All conversations</a></p>' if more else ""
+    return f'<section id="conversations"><h1>Conversations</h1><ul class="rows" id="conversation-rows">{rows}</ul>{link}</section>'
+
+
+def render_conversation(view: ConversationView) -> str:
+    one = view.summary
+    undo_all = _undo_form("Undo this conversation", session=one.session)
+    facts = (
+        f"{render_time(one.started)} to {render_time(one.ended)} · {_count(one.turns, 'turn')}, "
+        f"{_count(one.changes, 'change')} in {_count(one.files, 'file')} {render_counts(one.added, one.removed)}"
+    )
+    head = (
+        f'<section class="card"><h1>{escape(escape_text(one.agent or "An agent"))}</h1><p>{facts}</p>'
+        f'<p class="quiet">Session <code>{escape(escape_text(one.session))}</code></p>{undo_all}</section>'
+    )
+    other = view.address(view="" if view.split else "split")
+    toggle = f'<p><a href="{escape(other)}">{"One column" if view.split else "Side by side"}</a></p>'
+    files = "".join(_render_file(view, net) for net in view.files if view.file in {"", net.key})
+    files = files or '<p class="quiet">Nothing of it is in effect.</p>'
+    if view.file:
+        files += f'<p><a href="{conversation_path(one.session)}">All files of this conversation</a></p>'
+    return f"{head}{_render_turns(view)}<section><h1>What it did, all together</h1>{toggle}{files}</section>"
+
+
+def _render_turns(view: ConversationView) -> str:
+    titles = {turn.id: turn.title for turn in view.turns}
+    order = [*titles, *dict.fromkeys(one.entries[0].call.turn for one in view.changes)]
+    by_turn: dict[str, list[ChangeView]] = {turn: [] for turn in dict.fromkeys(order)}
+    for one in view.changes:
+        by_turn[one.entries[0].call.turn].append(one)
+    parts = list[str]()
+    for turn, changes in by_turn.items():
+        if not changes:
+            continue
+        title = titles.get(turn) or (f"Turn {turn}" if turn else "Without a turn")
+        undo = _undo_form("Undo this turn", session=view.summary.session, turn=turn) if turn else ""
+        rows = "".join(_render_step(view, one) for one in changes)
+        parts.append(
+            f'<article class="turn"><h2>{escape(escape_text(title))}</h2>{undo}<ol class="rows">{rows}</ol></article>'
+        )
+    return f"<section><h1>Turns</h1>{''.join(parts)}</section>" if parts else ""
+
+
+def _render_step(view: ConversationView, one: ChangeView) -> str:
+    first = one.entries[0]
+    reason = f" {escape(escape_text(first.call.reason))}" if first.call.reason else ""
+    state = change_state(one)
+    after = _undo_form("Undo everything after this", session=view.summary.session, after=one.id) if first.ok else ""
+    return (
+        f'<li class="{state}" tabindex="-1">{render_time(first.timestamp)} {escape(operation_name(first))} '
+        f'<a href="/review/change/{escape(one.id)}"><code>{escape(path_list(one))}</code></a>{reason} '
+        f"{f'<em>{state}</em> ' if state else ''}{after}</li>"
+    )
+
+
+def _render_file(view: ConversationView, net: "FileNetDiff") -> str:
+    name = escape(escape_text(format_move(net.key, net.to_key)))
+    key = net.to_key or net.key
+    undo = _undo_form("Undo this file", session=view.summary.session, path=key)
+    conflict = (
+        f'<p class="notice">Each change by itself, since {escape(escape_text(net.conflict))}.</p>'
+        if net.conflict
+        else ""
+    )
+    whole = view.file == net.key
+    diff = render_diff(
+        net.diff,
+        split=view.split,
+        first=view.first_row if whole else 0,
+        more=view.address(file=net.key, first="0").removesuffix("0"),
+        **({} if whole else {"limit": _FILE_ROWS}),
+    )
+    return (
+        f'<article class="file" tabindex="-1"><h2><a href="{escape(file_path(key))}"><code>{name}</code></a> '
+        f"{render_counts(net.added, net.removed)}</h2>{undo}{conflict}{diff}</article>"
+    )
+
+
+def render_changes(views: Iterable[ChangeView], *, empty: str = "Nothing has been changed here yet.") -> str:
+    found = "".join(_render_change_row(view) for view in views)
+    if not found:
+        return f'<p class="quiet">{escape(empty)}</p>'
+    return (
+        "<table><thead><tr><th>When</th><th>Who</th><th>What</th><th>Where</th><th>State</th></tr></thead>"
+        f'<tbody id="change-rows">{found}</tbody></table>'
+    )
+
+
+def render_change_list(views: Sequence[ChangeView], wanted: ChangeFilter, *, more: str, note: str = "") -> str:
+    older = f'<p><a href="{escape(wanted.query(before=more))}">Older changes</a></p>' if more else ""
+    said = f'<p class="notice">{escape(note)}</p>' if note else ""
+    return (
+        f'<section id="changes"><h1>Changes</h1>{render_filter(wanted)}{said}'
+        f"{render_changes(views, empty='No change matches.')}{older}</section>"
+    )
+
+
+def render_filter(wanted: ChangeFilter) -> str:
+    fields = "".join(
+        f'<label>{title} <input name="{name}" value="{escape(value)}" placeholder="{hint}"></label>'
+        for name, title, value, hint in (
+            ("agent", "Agent", wanted.agent, "claude"),
+            ("path", "File or folder", wanted.path, "src"),
+            ("text", "Text", wanted.text, "in the diff, the reason or the name"),
+            ("since", "Since", wanted.since, "2h, 10:00, yesterday"),
+        )
+    )
+    checked = " checked" if wanted.refused else ""
+    return (
+        f'<form method="get" action="/review/changes" class="filter" role="search">{fields}'
+        f'<label class="tick"><input type="checkbox" name="refused" value="1"{checked}> refused only</label>'
+        "<button>Find</button></form>"
+    )
+
+
+def render_change(
+    view: ChangeView, diff: str, *, proposed: str = "", cut: bool = False, split: bool = False, first_row: int = 0
+) -> str:
+    first, path = view.entries[0], f"/review/change/{view.id}"
+    approval = {label: text for entry in view.entries for label, text in describe_approval(entry).items()}
+    facts = [
+        ("Who", first.call.agent or "-"),
+        ("Tool", first.call.tool),
+        ("Note", first.call.reason),
+        ("Refused", "" if first.ok else first.message),
+        ("Undone by", view.undone_by),
+        *approval.items(),
+    ]
+    shown = "".join(f"<dt>{name}</dt><dd>{escape(escape_text(value))}</dd>" for name, value in facts if value)
+    session = first.call.session
+    if session:
+        link = f'<a href="{conversation_path(session)}">{escape(escape_text(session))}</a>'
+        shown += f"<dt>Session</dt><dd>{link}</dd>"
+    instead = f"<h2>What the agent had proposed</h2>{render_diff(proposed)}" if proposed else ""
+    toggle = f'<p><a href="{path}{"" if split else "?view=split"}">{"One column" if split else "Side by side"}</a></p>'
+    more = f"{path}?{'view=split&' if split else ''}first="
+    body = render_diff(diff, split=split, first=first_row, more=more)
+    whole = '<p class="notice">The diff is longer than what is shown here.</p>' if cut else ""
+    links = " ".join(
+        f'<a href="{escape(file_path(key))}">History of {escape(escape_text(key))}</a>'
+        for key in dict.fromkeys(
+            entry.change.to_path or entry.change.path for entry in view.entries[:_MAX_LISTED_PATHS]
+        )
+    )
+    return (
+        f'<section class="card"><h1>{escape(operation_name(first))} <code>{escape(path_list(view))}</code></h1>'
+        f"<dl><dt>When</dt><dd>{render_time(first.timestamp)}</dd>{shown}</dl>{render_undo_button(view)}"
+        f"{toggle if diff else ''}{body}{whole}{instead}<p>{links}</p></section>"
+    )
+
+
+def _render_change_row(view: ChangeView) -> str:
+    first, state = view.entries[0], change_state(view)
+    agent = escape(escape_text(first.call.agent or "-"))
+    if first.call.session:
+        agent = f'<a href="{conversation_path(first.call.session)}">{agent}</a>'
+    return (
+        f'<tr class="{state}" id="change-{escape(view.id)}" data-version="{state}"><td>{render_time(first.timestamp)}</td>'
+        f"<td>{agent}</td><td>{escape(operation_name(first))}</td>"
+        f'<td><a href="/review/change/{escape(view.id)}"><code>{escape(path_list(view))}</code></a></td>'
+        f"<td>{state or render_undo_button(view)}</td></tr>"
+    )
+
+
+def change_state(view: ChangeView) -> str:
+    return "undone" if view.undone_by else "" if view.entries[0].ok else "refused"
+
+
+def operation_name(entry: Entry) -> str:
+    call = entry.call
+    return call.operation if call.tool == call.operation else f"{call.operation} ({call.tool})"
+
+
+def path_list(view: ChangeView) -> str:
+    names = [escape_text(format_move(one.change.path, one.change.to_path)) for one in view.entries]
+    rest = f" and {len(names) - _MAX_LISTED_PATHS} more" if len(names) > _MAX_LISTED_PATHS else ""
+    return ", ".join(names[:_MAX_LISTED_PATHS]) + rest
+
+
+def render_undo_button(view: ChangeView) -> str:
+    first = view.entries[0]
+    if not first.ok or first.call.operation in _NOT_UNDOABLE:
+        return ""
+    word = "redo" if view.undone_by else "undo"
+    return (
+        f'<form method="post" action="/review/change/{escape(view.id)}/{word}">'
+        f"<button>{word.capitalize()}</button></form>"
+    )
+
+
+def _undo_form(label: str, **words: str) -> str:
+    fields = "".join(
+        f'<input type="hidden" name="{name}" value="{escape(value)}">' for name, value in words.items() if value
+    )
+    return f'<form method="post" action="/review/undo" class="inline">{fields}<button>{label}</button></form>'
+
+
+def render_conflict(message: str, words: dict[str, str]) -> str:
+    back = conversation_path(words["session"]) if words.get("session") else "/"
+    return (
+        f'<section class="card"><h1>It cannot all be undone</h1><p class="notice">{escape(escape_text(message))}</p>'
+        f"{_undo_form('Undo what can be undone', **{**words, 'partial': '1'})}"
+        f'<p><a href="{back}">Back, and change nothing</a></p></section>'
+    )
+
+
+def render_file_history(
+    key: str, views: Sequence[ChangeView], blame: "Sequence[BlamedLine]", *, problem: str = ""
+) -> str:
+    rows = "".join(
+        f'<span class="same" data-old="{one.number}">{_blame_label(one)} {escape(escape_text(one.text))}\n</span>'
+        for one in blame
+    )
+    lines = f'<pre class="diff blame" tabindex="0">{rows}</pre>' if rows else ""
+    said = f'<p class="notice">{escape(escape_text(problem))}</p>' if problem else ""
+    return (
+        f'<section class="card"><h1><code>{escape(escape_text(key))}</code></h1>{render_changes(views)}</section>'
+        f"<section><h1>Who wrote each line</h1>{said}{lines}</section>"
+    )
+
+
+def _blame_label(line: "BlamedLine") -> str:
+    if line.entry is None or line.entry.call.operation == "external":
+        return '<span class="who">outside</span>'
+    who = escape(escape_text(line.entry.call.agent or "-")[:12])
+    return f'<a class="who" href="/review/change/{escape(line.entry.change_id)}">{who}</a>'
+
+
+def render_trash(items: Sequence[TrashItem]) -> str:
+    rows = "".join(
+        f"<tr><td>{render_time(one.trashed)}</td><td>{escape(escape_text(one.agent or '-'))}</td>"
+        f"<td><code>{escape(escape_text(one.path))}</code></td><td>{one.version.size:,} bytes</td>"
+        f'<td><form method="post" action="/review/restore"><input type="hidden" name="item" value="{escape(one.id)}">'
+        "<button>Restore</button></form></td></tr>"
+        for one in items
+        if one.state == "kept"
+    )
+    if not rows:
+        return '<section><h1>Trash</h1><p class="quiet">The trash is empty.</p></section>'
+    head = "<tr><th>Deleted</th><th>By</th><th>File</th><th>Size</th><th>Restore</th></tr>"
+    return f"<section><h1>Trash</h1><table><thead>{head}</thead><tbody>{rows}</tbody></table></section>"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,157 @@
+"""What the history pages show and do: conversations, filtered changes, files, trash, and undo of more than one change."""
+
+from collections.abc import Iterator
+from itertools import groupby, islice
+
+from surehold.errors import NotFound, SureholdError, UndoConflict
+from surehold.front.review import history_markup as markup
+from surehold.front.review.history_markup import ChangeFilter, ConversationView
+from surehold.stores.base import Entry, LedgerQuery
+from surehold.workspace.history import ChangeView
+from surehold.workspace.past.blame import blame_file
+from surehold.workspace.past.net_diff import net_diff
+from surehold.workspace.past.overview import summarize_sessions
+from surehold.workspace.past.selectors import Selectors
+from surehold.workspace.proposal import CallAuthor
+from surehold.workspace.workspace import Workspace
+
+REVIEWER_NAME = "review page"
+PAGE_CHANGES = 100
+_MAX_SCANNED_CHANGES = 5000
+_MAX_STEPS = 2000
+_MAX_BLAMED_LINES = 5000
+_SHOWN_CONVERSATIONS = 5
+_UNDO_WORDS = ("session", "turn", "path", "after")
+
+
+class HistoryPages:
+    """The pages of one workspace's history, as bodies of documents. Called from any thread."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def list_changes(self, before: int = 0) -> tuple[list[ChangeView], str]:
+        """Return some changes, newest first, and where the rest begins."""
+        history = self._workspace.history
+        entries = history.log(LedgerQuery(limit=PAGE_CHANGES, before_seq=before))
+        ids = list(dict.fromkeys(entry.change_id for entry in entries))
+        views = [history.show(one) for one in ids]
+        # From the first entry of the last change on: a change of many files is one row.
+        more = str(views[-1].entries[0].seq) if len(entries) == PAGE_CHANGES else ""
+        return views, more
+
+    def newest_conversations(self) -> str:
+        found = list(islice(self._workspace.history.sessions(), _SHOWN_CONVERSATIONS + 1))
+        return markup.render_conversations(found[:_SHOWN_CONVERSATIONS], more=len(found) > _SHOWN_CONVERSATIONS)
+
+    def all_conversations(self) -> str:
+        found = list(self._workspace.history.sessions())
+        return (
+            markup.render_conversations(found, more=False)
+            or '<p class="quiet">No conversation has changed anything.</p>'
+        )
+
+    def conversation(self, session: str, *, split: bool, file: str, first_row: int) -> str:
+        history, store = self._workspace.history, self._workspace.store
+        row = store.find_session(session)
+        summary = next(iter(summarize_sessions(store, [row])), None) if row else None
+        if summary is None:
+            action = "See the list of conversations."
+            raise NotFound("This conversation has changed nothing.", reason="no_such_session", action=action)
+        entries = list(history.iterate(history.select(Selectors(session=session)), ok_only=False))
+        done = [entry for entry in entries if entry.ok and entry.call.operation not in {"undo", "redo", "gc"}]
+        return markup.render_conversation(
+            ConversationView(
+                summary=summary,
+                turns=store.list_turns(session),
+                changes=list(islice(self._views(iter(entries)), _MAX_STEPS))[::-1],
+                files=net_diff(self._workspace, done) if done else [],
+                file=file,
+                split=split,
+                first_row=first_row,
+            )
+        )
+
+    def changes(self, wanted: ChangeFilter) -> str:
+        history = self._workspace.history
+        words = Selectors(agent=wanted.agent, since=wanted.since, paths=(wanted.path,) if wanted.path else ())
+        outside = not (wanted.agent or wanted.since)
+        entries = history.iterate(history.select(words), ok_only=False, outside=outside)
+        older = (entry for entry in entries if not wanted.before or entry.seq < wanted.before)
+        scanned, found, more = 0, list[ChangeView](), ""
+        for view in self._views(older):
+            scanned += 1
+            if _matches(view, wanted):
+                found.append(view)
+            if len(found) == PAGE_CHANGES or scanned == _MAX_SCANNED_CHANGES:
+                more = str(view.entries[0].seq)
+                break
+        is_partial = scanned == _MAX_SCANNED_CHANGES
+        note = f"Only {scanned:,} changes were looked through; the older ones were not." if is_partial else ""
+        return markup.render_change_list(found, wanted, more=more, note=note)
+
+    def file(self, path: str) -> str:
+        key = self._workspace.target(path).key
+        views = list(islice(self._views(iter(self._entries_of(key))), PAGE_CHANGES))
+        try:
+            lines, problem = blame_file(self._workspace, key), ""
+        except SureholdError as error:
+            lines, problem = [], error.message
+        if len(lines) > _MAX_BLAMED_LINES:
+            problem = f"Only the first {_MAX_BLAMED_LINES:,} of {len(lines):,} lines are shown."
+        return markup.render_file_history(key, views, lines[:_MAX_BLAMED_LINES], problem=problem)
+
+    def trash(self) -> str:
+        return markup.render_trash(self._workspace.history.trash())
+
+    def restore(self, item: str) -> str:
+        """Restore a file; return the change."""
+        return self._workspace.history.restore(item, author=CallAuthor(agent=REVIEWER_NAME)).change_id
+
+    def undo(self, form: dict[str, str]) -> str:
+        """Undo what a form names, as one change; return that change, empty if nothing had to be written."""
+        history = self._workspace.history
+        words = {name: form.get(name, "") for name in _UNDO_WORDS}
+        selectors = Selectors(
+            session=words["session"], turn=words["turn"], paths=(words["path"],) if words["path"] else ()
+        )
+        entries = history.select_done(selectors)
+        if words["after"]:
+            last = max(entry.seq for entry in history.show(words["after"]).entries)
+            entries = [entry for entry in entries if entry.seq > last]
+            if not entries:
+                raise NotFound("Nothing came after it.", reason="no_changes", action="There is nothing to undo.")
+        receipt = history.switch_entries(
+            entries, "undo", author=CallAuthor(agent=REVIEWER_NAME), partial=bool(form.get("partial"))
+        )
+        return receipt.change_id
+
+    def refused_undo(self, form: dict[str, str], error: SureholdError) -> str:
+        """Return the page that says why, and offers what can be undone."""
+        words = {name: form.get(name, "") for name in _UNDO_WORDS}
+        if not isinstance(error, UndoConflict) or form.get("partial"):
+            return ""
+        return markup.render_conflict(f"Nothing was written. {error}", words)
+
+    def _entries_of(self, key: str) -> tuple[Entry, ...]:
+        return self._workspace.history.log(LedgerQuery(path=key, limit=PAGE_CHANGES * 2))
+
+    def _views(self, entries: Iterator[Entry]) -> Iterator[ChangeView]:
+        """Yield changes, newest first, from entries in that order."""
+        board = None
+        for change_id, group in groupby(entries, key=lambda entry: entry.change_id):
+            board = board or self._workspace.history.load_board()
+            rows = tuple(group)[::-1]
+            undone_by = board.undone_by(change_id, rows) if rows[0].ok else ""
+            yield ChangeView(id=change_id, entries=rows, undone_by=undone_by)
+
+
+def _matches(view: ChangeView, wanted: ChangeFilter) -> bool:
+    if wanted.refused and view.entries[0].ok:
+        return False
+    text = wanted.text.casefold()
+    return not text or any(
+        text in one.casefold()
+        for entry in view.entries
+        for one in (entry.change.diff, entry.call.reason, entry.change.path, entry.change.to_path, entry.message)
+    )
