@@ -161,3 +161,14 @@ def _is_accepted_by_sdk(method: str, version: str, params: Json | None) -> bool:
     except ValidationError:
         return False
     return True
+
+
+@requirement("front:mcp:same_as_sdk")
+@pytest.mark.parametrize(("content", "accepted"), [({}, True), ({"content": []}, True), ({"content": None}, False)])
+def test_the_result_of_a_tool_may_lack_its_content(content: Json, accepted: bool) -> None:
+    result = {"type": "tool_result", "toolUseId": "1", **content}
+    reply = {"role": "user", "model": "m", "content": result}
+    params = {"uri": "surehold://log", "inputResponses": {"one": reply}}
+
+    assert HANDSHAKE_METHODS["resources/read"](params) == accepted
+    assert _is_accepted_by_sdk("resources/read", "2025-11-25", params) == accepted

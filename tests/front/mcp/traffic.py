@@ -117,6 +117,8 @@ WRONG_FRAMES: tuple[Json, ...] = (
     *({"params": "x"}, {"params": None}, {"id": None}, {"id": 1.5}, {"id": True}, {"id": []}, {"result": {}}),
     *({"error": {"code": 1, "message": "m"}}, {"extra": {"deep": [1]}}, {"id": ""}, {"id": "7"}),
 )
+_USED_AGAIN = ("", "7")
+"""Ids of several messages. None of them is in a batch: its second answer could be taken for that of a later message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,8 @@ class Traffic:
         message = {**self._message(self._params(self._method())), **self._random.choice(WRONG_FRAMES)}
         if self._random.random() < 0.2:
             del message[self._random.choice(list(message))]
-        return self._line([message, message] if self._random.random() < 0.1 else message)
+        is_doubled = self._random.random() < 0.1 and message.get("id") not in _USED_AGAIN
+        return self._line([message, message] if is_doubled else message)
 
     def _notification(self) -> SentLine:
         methods = ("cancelled", "initialized", "progress", "roots/list_changed", "nothing")

@@ -126,17 +126,19 @@ CLIENT_CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 _LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel"
 
 
-def _with_token(shape: Shape) -> Shape:
-    """Accept a `_meta` whose progress token, if it is there, is one; null is none."""
-    return lambda value: shape(value) and ("progressToken" not in value or _is_token(value["progressToken"]))
+def _unless_missing(name: str, member: Shape, shape: Shape) -> Shape:
+    """Accept an object of this shape whose member is missing or has a shape of its own; null does not."""
+    return lambda value: shape(value) and (name not in value or member(value[name]))
 
 
-_OLD_META = _with_token(_is_object)
-_NEW_META = _with_token(
+_OLD_META = _unless_missing("progressToken", _is_token, _is_object)
+_NEW_META = _unless_missing(
+    "progressToken",
+    _is_token,
     _record_of(
         {PROTOCOL_VERSION_KEY: _is_text, CLIENT_CAPABILITIES_KEY: _SENT_CAPABILITIES},
         {CLIENT_INFO_KEY: _CLIENT, _LOG_LEVEL_KEY: _LEVEL},
-    )
+    ),
 )
 _OPEN_META = _is_object
 _NOTES = _record(audience=_list_of(_one_of("user", "assistant")), lastModified=_is_text, priority=_is_fraction)
@@ -162,14 +164,10 @@ _CONTENTS = _any_of(
     _record({"uri": _is_text, "blob": _is_text}, mimeType=_is_text, _meta=_OPEN_META),
 )
 _EMBEDDED = _record({"type": _one_of("resource"), "resource": _CONTENTS}, annotations=_NOTES, _meta=_OPEN_META)
-_TOOL_RESULT = _record(
-    {
-        "type": _one_of("tool_result"),
-        "toolUseId": _is_text,
-        "content": _list_of(_any_of(_TEXT_BLOCK, _DATA_BLOCK, _LINK, _EMBEDDED)),
-    },
-    isError=_is_boolean,
-    _meta=_OPEN_META,
+_TOOL_RESULT = _unless_missing(
+    "content",
+    _list_of(_any_of(_TEXT_BLOCK, _DATA_BLOCK, _LINK, _EMBEDDED)),
+    _record({"type": _one_of("tool_result"), "toolUseId": _is_text}, isError=_is_boolean, _meta=_OPEN_META),
 )
 _BLOCK = _any_of(_TEXT_BLOCK, _DATA_BLOCK, _TOOL_USE, _TOOL_RESULT)
 _SAMPLED = _record(
