@@ -29,7 +29,7 @@ from pydantic import BaseModel, ValidationError
 from front.mcp.client import MODERN, Json, StdioClient, Version, surehold
 from front.mcp.conftest import make_site
 from front.mcp.site import Site
-from front.mcp.traffic import Traffic
+from front.mcp.traffic import CAPABILITIES, INFO, PARAMS, PREFIX, Traffic
 from spec.marks import requirement
 from surehold.front.mcp import json_rpc
 from surehold.front.mcp.request_shapes import HANDSHAKE_METHODS, STATELESS_METHODS
@@ -58,6 +58,13 @@ MODELS: dict[str, type[BaseModel]] = {
     "completion/complete": CompleteRequestParams,
     "initialize": InitializeRequestParams,
     "logging/setLevel": SetLevelRequestParams,
+}
+
+
+ENVELOPE: Json = {
+    f"{PREFIX}protocolVersion": MODERN,
+    f"{PREFIX}clientCapabilities": CAPABILITIES,
+    f"{PREFIX}clientInfo": INFO,
 }
 
 
@@ -164,11 +171,35 @@ def _is_accepted_by_sdk(method: str, version: str, params: Json | None) -> bool:
 
 
 @requirement("front:mcp:same_as_sdk")
-@pytest.mark.parametrize(("content", "accepted"), [({}, True), ({"content": []}, True), ({"content": None}, False)])
-def test_the_result_of_a_tool_may_lack_its_content(content: Json, accepted: bool) -> None:
-    result = {"type": "tool_result", "toolUseId": "1", **content}
-    reply = {"role": "user", "model": "m", "content": result}
-    params = {"uri": "surehold://log", "inputResponses": {"one": reply}}
+@pytest.mark.parametrize("version", ERAS)
+@pytest.mark.parametrize("method", sorted(PARAMS))
+def test_a_member_that_is_missing_or_null_is_accepted_alike(method: str, version: Version) -> None:
+    shapes = STATELESS_METHODS if version == MODERN else HANDSHAKE_METHODS
+    whole = {**PARAMS[method], **({"_meta": ENVELOPE} if version == MODERN else {})}
+    for place in _places(whole) if method in shapes else ():
+        for params in _without(whole, place):
+            assert shapes[method](params) == _is_accepted_by_sdk(method, version, params), (place, params)
 
-    assert HANDSHAKE_METHODS["resources/read"](params) == accepted
-    assert _is_accepted_by_sdk("resources/read", "2025-11-25", params) == accepted
+
+def _places(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Yield where the members are of every object in a value."""
+    if isinstance(value, dict):
+        for key, inner in cast("Json", value).items():
+            yield (*at, key)
+            yield from _places(inner, (*at, key))
+    elif isinstance(value, list):
+        for number, inner in enumerate(cast("list[Any]", value)):
+            yield from _places(inner, (*at, number))
+
+
+def _without(whole: Json, place: tuple[str | int, ...]) -> Iterator[Json]:
+    """Yield the value without the member at this place, and with null there."""
+    for is_null in (False, True):
+        copy: Any = json.loads(json.dumps(whole))
+        holder = copy
+        for step in place[:-1]:
+            holder = holder[step]
+        del holder[place[-1]]
+        if is_null:
+            holder[place[-1]] = None
+        yield copy

@@ -142,44 +142,53 @@ _NEW_META = _unless_missing(
 )
 _OPEN_META = _is_object
 _NOTES = _record(audience=_list_of(_one_of("user", "assistant")), lastModified=_is_text, priority=_is_fraction)
-_TEXT_BLOCK = _record({"type": _one_of("text"), "text": _is_text}, annotations=_NOTES, _meta=_OPEN_META)
-_DATA_BLOCK = _record(
-    {"type": _one_of("image", "audio"), "data": _is_text, "mimeType": _is_text}, annotations=_NOTES, _meta=_OPEN_META
-)
-_TOOL_USE = _record(
-    {"type": _one_of("tool_use"), "id": _is_text, "name": _is_text, "input": _is_object}, _meta=_OPEN_META
-)
-_LINK = _record(
-    {"type": _one_of("resource_link"), "name": _is_text, "uri": _is_text},
-    annotations=_NOTES,
-    description=_is_text,
-    icons=_list_of(_ICON),
-    mimeType=_is_text,
-    size=is_integer,
-    title=_is_text,
-    _meta=_OPEN_META,
-)
+_LINK_MEMBERS: Mapping[str, Shape] = {
+    "annotations": _NOTES,
+    "description": _is_text,
+    "icons": _list_of(_ICON),
+    "mimeType": _is_text,
+    "size": is_integer,
+    "title": _is_text,
+}
 _CONTENTS = _any_of(
     _record({"uri": _is_text, "text": _is_text}, mimeType=_is_text, _meta=_OPEN_META),
     _record({"uri": _is_text, "blob": _is_text}, mimeType=_is_text, _meta=_OPEN_META),
-)
-_EMBEDDED = _record({"type": _one_of("resource"), "resource": _CONTENTS}, annotations=_NOTES, _meta=_OPEN_META)
-_TOOL_RESULT = _unless_missing(
-    "content",
-    _list_of(_any_of(_TEXT_BLOCK, _DATA_BLOCK, _LINK, _EMBEDDED)),
-    _record({"type": _one_of("tool_result"), "toolUseId": _is_text}, isError=_is_boolean, _meta=_OPEN_META),
-)
-_BLOCK = _any_of(_TEXT_BLOCK, _DATA_BLOCK, _TOOL_USE, _TOOL_RESULT)
-_SAMPLED = _record(
-    {"role": _one_of("user", "assistant"), "model": _is_text, "content": _any_of(_BLOCK, _list_of(_BLOCK))},
-    stopReason=_is_text,
-    _meta=_OPEN_META,
 )
 _ROOTS = _record({"roots": _list_of(_record({"uri": _is_file_uri}, name=_is_text, _meta=_OPEN_META))}, _meta=_OPEN_META)
 is_elicitation_result = _record(
     {"action": _one_of("accept", "decline", "cancel")}, content=_map_of(_is_answer), _meta=_OPEN_META
 )
-_INPUT = {"inputResponses": _map_of(_any_of(_SAMPLED, _ROOTS, is_elicitation_result)), "requestState": _is_text}
+
+
+class _Replies:
+    """The replies of a client that a request may carry; in the handshake era blocks may lack what has a usual value."""
+
+    def __init__(self, *, is_lenient: bool) -> None:
+        self._is_lenient = is_lenient
+        notes: Mapping[str, Shape] = {"annotations": _NOTES}
+        text = self._block(("text",), {"text": _is_text}, notes)
+        data = self._block(("image", "audio"), {"data": _is_text, "mimeType": _is_text}, notes)
+        link = self._block(("resource_link",), {"name": _is_text, "uri": _is_text}, _LINK_MEMBERS)
+        embedded = self._block(("resource",), {"resource": _CONTENTS}, notes)
+        use = self._block(("tool_use",), {"id": _is_text, "name": _is_text, "input": _is_object}, {})
+        result = self._block(("tool_result",), {"toolUseId": _is_text}, {"isError": _is_boolean})
+        block = _any_of(text, data, use, self._with("content", _list_of(_any_of(text, data, link, embedded)), result))
+        sampled = _record(
+            {"role": _one_of("user", "assistant"), "model": _is_text, "content": _any_of(block, _list_of(block))},
+            stopReason=_is_text,
+            _meta=_OPEN_META,
+        )
+        replies = _map_of(_any_of(sampled, _ROOTS, is_elicitation_result))
+        self.members: Mapping[str, Shape] = {"inputResponses": replies, "requestState": _is_text}
+
+    def _block(self, kinds: tuple[str, ...], needed: Mapping[str, Shape], optional: Mapping[str, Shape]) -> Shape:
+        return self._with("type", _one_of(*kinds), _record_of(needed, {**optional, "_meta": _OPEN_META}))
+
+    def _with(self, name: str, member: Shape, shape: Shape) -> Shape:
+        if self._is_lenient:
+            return _unless_missing(name, member, shape)
+        return lambda value: shape(value) and name in value and member(value[name])
+
 
 _TEXT_MAP = _map_of(_is_text)
 _REFERENCE = _any_of(
@@ -205,13 +214,12 @@ _NEEDED: Mapping[str, Mapping[str, Shape]] = {
 }
 _OPTIONAL: Mapping[str, Mapping[str, Shape]] = {
     "completion/complete": {"context": _record(arguments=_TEXT_MAP)},
-    "prompts/get": {"arguments": _TEXT_MAP, **_INPUT},
+    "prompts/get": {"arguments": _TEXT_MAP},
     "prompts/list": {"cursor": _is_text},
     "resources/list": {"cursor": _is_text},
     "resources/templates/list": {"cursor": _is_text},
     "tools/list": {"cursor": _is_text},
-    "resources/read": _INPUT,
-    "tools/call": {"arguments": _is_object, "task": _record(ttl=is_integer), **_INPUT},
+    "tools/call": {"arguments": _is_object, "task": _record(ttl=is_integer)},
 }
 _BOTH_ERAS = (
     "completion/complete",
@@ -225,15 +233,21 @@ _BOTH_ERAS = (
 )
 
 
+_WITH_REPLIES = frozenset({"prompts/get", "resources/read", "tools/call"})
+_OLD_REPLIES, _NEW_REPLIES = (_Replies(is_lenient=is_lenient).members for is_lenient in (True, False))
+
+
 def _old_shape(method: str) -> Shape:
-    shape = _record_of(_NEEDED.get(method, {}), {**_OPTIONAL.get(method, {}), "_meta": _OLD_META})
+    replies = _OLD_REPLIES if method in _WITH_REPLIES else {}
+    shape = _record_of(_NEEDED.get(method, {}), {**_OPTIONAL.get(method, {}), **replies, "_meta": _OLD_META})
     if method in _NEEDED:
         return shape
     return lambda params: params is None or shape(params)
 
 
 def _new_shape(method: str) -> Shape:
-    return _record_of({**_NEEDED.get(method, {}), "_meta": _NEW_META}, _OPTIONAL.get(method, {}))
+    replies = _NEW_REPLIES if method in _WITH_REPLIES else {}
+    return _record_of({**_NEEDED.get(method, {}), "_meta": _NEW_META}, {**_OPTIONAL.get(method, {}), **replies})
 
 
 HANDSHAKE_METHODS: Mapping[str, Shape] = {
