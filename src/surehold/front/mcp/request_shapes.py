@@ -238,7 +238,7 @@ _OLD_REPLIES, _NEW_REPLIES = (_Replies(is_lenient=is_lenient).members for is_len
 
 
 def _old_shape(method: str) -> Shape:
-    replies = _OLD_REPLIES if method in _WITH_REPLIES else {}
+    replies: Mapping[str, Shape] = _OLD_REPLIES if method in _WITH_REPLIES else {}
     shape = _record_of(_NEEDED.get(method, {}), {**_OPTIONAL.get(method, {}), **replies, "_meta": _OLD_META})
     if method in _NEEDED:
         return shape
@@ -246,7 +246,7 @@ def _old_shape(method: str) -> Shape:
 
 
 def _new_shape(method: str) -> Shape:
-    replies = _NEW_REPLIES if method in _WITH_REPLIES else {}
+    replies: Mapping[str, Shape] = _NEW_REPLIES if method in _WITH_REPLIES else {}
     return _record_of({**_NEEDED.get(method, {}), "_meta": _NEW_META}, {**_OPTIONAL.get(method, {}), **replies})
 
 
