@@ -108,27 +108,17 @@ class ReviewPage:
         return response
 
     async def _show_overview(self, request: Request) -> Response:
-<<<<<<< HEAD
-        before = request.query_params.get("before", "")
-        number = int(before) if before.isdecimal() and len(before) < _SEQ_DIGITS_LIMIT else 0
         mark = await self._state_mark()
-        views, more = await run_in_threadpool(self._change_views, number)
-        shown = (*self._questions.list_open(), *self._questions.list_ended())
-        cards = [self._card_of(one) for one in shown]
-        body = await run_in_threadpool(markup.render_overview, cards, views, more=more)
-        return await self._show_page(request, "Surehold", body, mark)
-=======
         views, more = await run_in_threadpool(self._history.list_changes, _number(request, "before"))
         conversations = await run_in_threadpool(self._history.newest_conversations)
         shown = (*self._questions.list_open(), *self._questions.list_ended())
         cards = [self._card_of(one) for one in shown]
         changes = history_markup.render_changes(views)
         body = await run_in_threadpool(markup.render_overview, cards, conversations, changes, more=more)
-        return await self._show_page(request, self._project, body)
+        return await self._show_page(request, self._project, body, mark)
 
     async def _show_conversations(self, request: Request) -> Response:
-        body = await run_in_threadpool(self._history.all_conversations)
-        return await self._show_page(request, f"{self._project}: conversations", body)
+        return await self._show_made(request, f"{self._project}: conversations", self._history.all_conversations)
 
     async def _show_conversation(self, request: Request) -> Response:
         words = request.query_params
@@ -166,13 +156,14 @@ class ReviewPage:
         self, request: Request, title: str, make: Callable[[], str], *, otherwise: str = ""
     ) -> Response:
         """Show what is made in a thread; what it refuses is said on the page."""
+        mark = await self._state_mark()
         try:
             body = await run_in_threadpool(make)
         except SureholdError as error:
             return _html_response(
                 markup.render_document(title, otherwise, notice=str(error), project=self._project), 404
             )
-        return await self._show_page(request, title, body)
+        return await self._show_page(request, title, body, mark)
 
     async def _undo_many(self, request: Request) -> Response:
         form = await _read_form(request)
@@ -211,7 +202,6 @@ class ReviewPage:
                 yield ": alive\n\n"
             await asyncio.sleep(_LOOK_SECONDS)
             silent += _LOOK_SECONDS
->>>>>>> 12fec06 (Review conversations: turns, net diffs, undo of parts, find, blame, trash)
 
     async def _show_question(self, request: Request) -> Response:
         question = self._questions.find_question(request.path_params["id"])
@@ -219,21 +209,13 @@ class ReviewPage:
             return _html_response(
                 markup.render_document("Surehold", "", notice="This question is no longer open."), 404
             )
-<<<<<<< HEAD
         mark = await self._state_mark()
-        wanted = request.query_params.get("page", "1")
-=======
->>>>>>> 12fec06 (Review conversations: turns, net diffs, undo of parts, find, blame, trash)
         count = await run_in_threadpool(lambda: question.text.page_count)
         number = min(max(_number(request, "page"), 1), count)
         if request.method == "GET":
             question.opened.add(number)
         body = await run_in_threadpool(markup.render_question_page, self._card_of(question), number)
-<<<<<<< HEAD
-        return await self._show_page(request, "Surehold: a question", body, mark)
-=======
-        return await self._show_page(request, f"{self._project}: a question", body)
->>>>>>> 12fec06 (Review conversations: turns, net diffs, undo of parts, find, blame, trash)
+        return await self._show_page(request, f"{self._project}: a question", body, mark)
 
     def _card_of(self, question: PendingApproval) -> markup.QuestionCard:
         age, left = self._questions.waiting_seconds(question)
@@ -250,10 +232,6 @@ class ReviewPage:
             proposed = await run_in_threadpool(history.proposed_diff, view.id)
             cut = False
         except SureholdError:  # the versions were pruned; the ledger keeps the beginning of the diff
-<<<<<<< HEAD
-            body = markup.render_change(view, "".join(entry.change.diff for entry in view.entries), cut=True)
-        return await self._show_page(request, f"Surehold: {view.id}", body, mark)
-=======
             diff, proposed, cut = "".join(entry.change.diff for entry in view.entries), "", True
         body = await run_in_threadpool(
             history_markup.render_change,
@@ -264,21 +242,14 @@ class ReviewPage:
             split=request.query_params.get("view") == "split",
             first_row=_number(request, "first"),
         )
-        return await self._show_page(request, f"{self._project}: {view.id}", body)
->>>>>>> 12fec06 (Review conversations: turns, net diffs, undo of parts, find, blame, trash)
+        return await self._show_page(request, f"{self._project}: {view.id}", body, mark)
 
     async def _show_page(self, request: Request, title: str, body: str, mark: str) -> Response:
         """Answer with a page; its mark is older than its body, so that the page asks again for what the body misses."""
         notice = self._notices.get(request.query_params.get("notice", ""), "")
         waiting = len(self._questions.list_open())
-<<<<<<< HEAD
-        title = f"({waiting}) {title}" if waiting else title
-        return _html_response(markup.render_document(title, body, notice=notice, state=mark))
-=======
         title = f"({waiting}) {title} · Surehold" if waiting else f"{title} · Surehold"
-        state = await self._state_mark()
-        return _html_response(markup.render_document(title, body, notice=notice, state=state, project=self._project))
->>>>>>> 12fec06 (Review conversations: turns, net diffs, undo of parts, find, blame, trash)
+        return _html_response(markup.render_document(title, body, notice=notice, state=mark, project=self._project))
 
     async def _undo_or_redo(self, request: Request) -> Response:
         change_id, word = request.path_params["id"], request.path_params["word"]
