@@ -22,6 +22,8 @@ def write(path, data, flags=0, at=None):
         os.write(fd, data) if at is None else os.pwrite(fd, data, at)
     finally:
         os.close(fd)
+def chmod(path, mode):
+    os.chmod(path, mode | 0o700 if os.path.isdir(path) else mode)  # nothing locks itself out
 def map_and_write(path, data):
     with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as view:
         view[: len(data)] = data[: len(view)]
@@ -161,7 +163,7 @@ class _Writer:
         return f"os.rmdir({self._any()})"
 
     def _chmod(self) -> str:
-        return f"os.chmod({self._any()}, 0o{self._random.choice((600, 644, 755, 777))})"
+        return f"chmod({self._any()}, 0o{self._random.choice((600, 644, 755, 777))})"
 
     def _set_time(self) -> str:
         moment = self._random.randrange(1_000_000_000) * 1_000_000_007
