@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from surehold.stores import ledger_entries
-from surehold.stores.base import Entry, LedgerQuery, WriterSpan
+from surehold.stores.base import Entry, Intent, LedgerQuery, WriterSpan
 from surehold.stores.ledger_entries import entry_columns, to_key
 from surehold.stores.sqlite.state_errors import entry_damaged_error
 
@@ -106,6 +106,21 @@ def _unpack(packed: bytes, columns: tuple[Any, ...]) -> bytes:
 def _dictionary(columns: tuple[Any, ...]) -> bytes:
     _, change_id, path, to_path, session, agent, _, _, _, timestamp = columns
     return b" ".join((_COMMON_WORDS, to_path, agent, session, path, change_id, timestamp.encode("ascii", "replace")))
+
+
+def pack_intent(intent: Intent) -> bytes:
+    """Return an intent for its row; small enough for the page that the row is in, where that is possible."""
+    deflate = zlib.compressobj(
+        _PACK_LEVEL, zlib.DEFLATED, _WINDOW_BITS, _MEMORY_LEVEL, zlib.Z_DEFAULT_STRATEGY, _COMMON_WORDS
+    )
+    return deflate.compress(ledger_entries.intent_text(intent).encode("ascii")) + deflate.flush()
+
+
+def unpack_intent(stored: str | bytes) -> Intent:
+    """Return the intent of a row; those of earlier versions of Surehold are plain text."""
+    if isinstance(stored, bytes):
+        stored = zlib.decompressobj(_WINDOW_BITS, _COMMON_WORDS).decompress(stored).decode("ascii")
+    return ledger_entries.intent_from_text(stored)
 
 
 def body_of_row(row: EntryRow) -> bytes:

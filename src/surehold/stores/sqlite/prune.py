@@ -238,7 +238,7 @@ class BlobPruner:
 
 def _hashes_of_intents(connection: sqlite3.Connection) -> Iterator[str]:
     for (body,) in connection.execute("SELECT body FROM intents"):
-        for change in ledger_entries.intent_from_text(body).changes:
+        for change in entry_rows.unpack_intent(body).changes:
             yield from ledger_entries.version_hashes(change)
 
 

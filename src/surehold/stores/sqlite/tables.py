@@ -183,7 +183,7 @@ def add_intent(connection: sqlite3.Connection, intent: Intent, *, opened: int, e
             to_key(intent.call.idempotency_key),
             expires,
             ledger_entries.owner_text(intent.owner),
-            ledger_entries.intent_text(intent),
+            entry_rows.pack_intent(intent),
         ),
     )
     connection.executemany(
@@ -251,7 +251,7 @@ def list_dead(connection: sqlite3.Connection, *, now: datetime, limit: int, skip
     for key, owner, expires in connection.execute("SELECT id, owner, expires FROM intents ORDER BY opened, id"):
         if (expires <= now.timestamp() or owner in dead) and text_of(key) not in skip:
             (body,) = connection.execute("SELECT body FROM intents WHERE id = ?", (key,)).fetchone()
-            found.append(Busy(intent=ledger_entries.intent_from_text(body), owner_is_dead=True))
+            found.append(Busy(intent=entry_rows.unpack_intent(body), owner_is_dead=True))
             if len(found) >= limit:
                 break
     return tuple(found)
@@ -261,13 +261,13 @@ def _read_intent(connection: sqlite3.Connection, intent_id: str) -> Intent:
     row = connection.execute("SELECT body FROM intents WHERE id = ?", (to_key(intent_id),)).fetchone()
     if row is None:
         raise intent_gone_error(intent_id)
-    return ledger_entries.intent_from_text(row[0])
+    return entry_rows.unpack_intent(row[0])
 
 
 def _select_intents(connection: sqlite3.Connection, now: datetime, where: str, *values: bytes) -> tuple[Busy, ...]:
     query = f"SELECT body, expires FROM intents WHERE {where} ORDER BY opened, id"  # noqa: S608 - constants
     found = list[Busy]()
     for body, expires in connection.execute(query, values).fetchall():
-        intent = ledger_entries.intent_from_text(body)
+        intent = entry_rows.unpack_intent(body)
         found.append(Busy(intent=intent, owner_is_dead=expires <= now.timestamp() or was_dead_lately(intent.owner)))
     return tuple(found)
