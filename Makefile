@@ -56,6 +56,10 @@ fix: $(STAMP)  ## format, repair what can be repaired, and generate what is gene
 bench: $(STAMP)  ## measure speed, as ratios against baselines of the same run
 	$(BIN)/python bench/run.py
 
+.PHONY: compare
+compare: $(STAMP)  ## give the same work to other file servers, and write docs/benchmarks.md (needs npm and pip)
+	@PYTHONPATH=bench $(BIN)/python -m compare $(COMPARE)
+
 .PHONY: replay
 replay: $(STAMP)  ## make real changes of real packages again through the tools, and compare bytes (needs pip, npm and git)
 	@PYTHONPATH=bench $(BIN)/python -m replay $(REPLAY)

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -131,3 +132,11 @@ def connected(command: tuple[str, ...], *, cwd: Path | None = None) -> Generator
         yield client
     finally:
         client.close()
+
+
+def seconds_to_list(command: tuple[str, ...], cwd: Path) -> float:
+    """Start a server; return how long it took until it had listed its tools. How it ends does not count."""
+    began = time.perf_counter()
+    with connected(command, cwd=cwd) as client:
+        assert client.request("tools/list")["tools"]
+        return time.perf_counter() - began

@@ -6,13 +6,12 @@ import sys
 from pathlib import Path
 from statistics import median
 
-from mcp_client import Refused, connected, npx, ours, peers
+from mcp_client import Refused, connected, npx, ours, peers, seconds_to_list
 from sample import scratch
 from table import Row
-from timing import Work, interleave
+from timing import Pair
 
 _REPEAT = 11
-_REPEAT_NPX = 5
 _FLOOR = (sys.executable, "-c", "import json, sqlite3, argparse")
 """What a server in Python with a database and options cannot do without."""
 
@@ -49,24 +48,19 @@ def _against_reference(command: tuple[str, ...], root: Path) -> list[Row]:
     names = ("  against the reference server under node", "  against the reference server by npx -y")
     if isinstance(found := peers(), str):
         return [Row(name=name, measured=float("nan"), note=f"not measured: {found}") for name in names]
-    node, fetched, started = _start(found[0].command(root), root), _start(npx(root), root), _start(command, root)
     return [
-        _row(names[0], node, started, repeat=_REPEAT, goal=0.6),
-        _row(names[1], fetched, started, repeat=_REPEAT_NPX, goal=1.0),
+        _row(names[0], found[0].command(root), command, root, goal=0.6),
+        _row(names[1], npx(root), command, root, goal=1.0),
     ]
 
 
-def _row(name: str, reference: Work, started: Work, *, repeat: int, goal: float) -> Row:
+def _row(name: str, reference: tuple[str, ...], command: tuple[str, ...], root: Path, *, goal: float) -> Row:
+    taken = Pair(baseline=[], subject=[])
     try:
-        pair = interleave(reference, started, repeat=repeat)
+        for _ in range(_REPEAT + 1):
+            taken.baseline.append(seconds_to_list(reference, root))
+            taken.subject.append(seconds_to_list(command, root))
     except Refused as error:
         return Row(name=name, measured=float("nan"), note=f"not measured: {error}")
+    pair = Pair(baseline=taken.baseline[1:], subject=taken.subject[1:])
     return Row(name=name, measured=pair.ratio, goal=goal, note=pair.note)
-
-
-def _start(command: tuple[str, ...], cwd: Path) -> Work:
-    def work(_: int) -> None:
-        with connected(command, cwd=cwd) as client:
-            assert client.request("tools/list")["tools"]
-
-    return work

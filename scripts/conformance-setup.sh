@@ -1,14 +1,14 @@
 #!/bin/sh
 # Installs what others wrote into .conformance/: `clients`, `hosts` and `frameworks` for `make conformance`, `peers` for
-# `make bench`. Versions are pinned: by package.json and package-lock.json for npm, by tests/conformance/pip/*.txt for pip.
+# `make bench` and `make compare`. Versions are pinned: by package.json and package-lock.json for npm, by tests/conformance/pip/*.txt for pip.
 # A second run with the same pins does nothing.
 set -eu
 cd "$(dirname "$0")/.."
 
 # Each framework gets an environment of its own: they need different versions of the protocol's SDK.
-install_frameworks() {
-    for list in tests/conformance/pip/*.txt; do
-        into=".conformance/frameworks/$(basename "$list" .txt)"
+install_environments() {
+    for list in "$1"/*.txt; do
+        into=".conformance/$2/$(basename "$list" .txt)"
         if ! cmp -s "$list" "$into/installed.txt"; then
             echo "Installing into $into (once) …" >&2
             "${PYTHON:-python3}" -m venv --clear "$into"
@@ -36,7 +36,8 @@ install_packages() {
 }
 
 case "${1:-}" in
-    clients | hosts | peers) install_packages "$1" ;;
-    frameworks) install_frameworks ;;
+    clients | hosts) install_packages "$1" ;;
+    peers) install_packages peers; install_environments tests/conformance/pip/peers peers-python ;;
+    frameworks) install_environments tests/conformance/pip frameworks ;;
     *) echo "usage: $0 clients|hosts|frameworks|peers" >&2; exit 2 ;;
 esac
