@@ -341,10 +341,7 @@ class Store(ServerRuns, Conversations, RunRecords, Protocol):
     def note_outside(
         self, path: str, found: Version | None, blobs: Sequence[Blob], *, fence: float, shown: Head | None = None
     ) -> Entry | None:
-        """Record an outside edit of a path that the caller has locked; None if there is none, or a `StaleRead`.
-
-        `shown` is what a session was shown earlier; it counts where the ledger knows nothing of the path.
-        """
+        """Record an outside edit of a locked path; None if there is none. `shown` counts if the ledger knows nothing."""
         ...
 
     def keep_outside(self, path: str, blob: Blob) -> tuple[Entry, ...]:

@@ -44,7 +44,7 @@ def open_conversation(page: Page, server: HttpServer) -> None:
     expect(page.get_by_role("heading", name="Turns")).to_be_visible()
 
 
-@requirement("page:conversation:view")
+@requirement("history:page:conversation")
 def test_a_conversation_is_one_page_with_turns_reasons_and_one_diff_per_file(
     agent: AgentSession, server: HttpServer, page: Page
 ) -> None:
@@ -66,7 +66,7 @@ def test_a_conversation_is_one_page_with_turns_reasons_and_one_diff_per_file(
     expect(page.locator("pre.diff")).to_have_count(2)
 
 
-@requirement("page:conversation:undo")
+@requirement("history:page:undo")
 def test_parts_of_a_conversation_are_undone_as_one_change_each(
     agent: AgentSession, site: Site, server: HttpServer, page: Page
 ) -> None:
@@ -89,7 +89,7 @@ def test_parts_of_a_conversation_are_undone_as_one_change_each(
     assert sorted(path.name for path in site.root.rglob("*") if path.is_file()) == ["notes.md"]
 
 
-@requirement("page:conversation:undo")
+@requirement("history:page:undo")
 def test_what_cannot_be_undone_is_said_and_the_rest_is_offered(
     agent: AgentSession, site: Site, server: HttpServer, page: Page
 ) -> None:
@@ -107,7 +107,7 @@ def test_what_cannot_be_undone_is_said_and_the_rest_is_offered(
     assert b"ascii(day)" in site.get("src/dates.py")
 
 
-@requirement("page:history:find")
+@requirement("history:page:find")
 def test_changes_are_found_by_agent_path_text_time_and_refusal(
     agent: AgentSession, server: HttpServer, page: Page
 ) -> None:
@@ -132,7 +132,7 @@ def test_changes_are_found_by_agent_path_text_time_and_refusal(
     expect(page.get_by_role("button", name="Find")).to_be_visible()
 
 
-@requirement("page:history:file")
+@requirement("history:page:file")
 def test_a_file_shows_its_changes_and_who_wrote_each_line(agent: AgentSession, server: HttpServer, page: Page) -> None:
     del agent
     sign_in(page, server)
@@ -144,7 +144,7 @@ def test_a_file_shows_its_changes_and_who_wrote_each_line(agent: AgentSession, s
     expect(page.get_by_role("status")).to_be_visible()
 
 
-@requirement("page:history:trash")
+@requirement("history:page:trash")
 def test_a_deleted_file_comes_back_from_the_trash(
     agent: AgentSession, site: Site, server: HttpServer, page: Page
 ) -> None:
@@ -159,7 +159,7 @@ def test_a_deleted_file_comes_back_from_the_trash(
     expect(page.get_by_text("The trash is empty.")).to_be_visible()
 
 
-@requirement("page:live:stable")
+@requirement("history:page:live")
 def test_news_come_by_themselves_and_leave_scroll_and_focus_alone(
     agent: AgentSession, server: HttpServer, page: Page
 ) -> None:
@@ -178,7 +178,7 @@ def test_news_come_by_themselves_and_leave_scroll_and_focus_alone(
     assert abs(page.evaluate(place) - before) < 2
 
 
-@requirement("page:keys:all")
+@requirement("history:page:keys")
 def test_keys_go_from_card_to_card_and_to_their_buttons(agent: AgentSession, server: HttpServer, page: Page) -> None:
     del agent
     open_conversation(page, server)
@@ -193,7 +193,7 @@ def test_keys_go_from_card_to_card_and_to_their_buttons(agent: AgentSession, ser
     expect(page.locator("dialog#keys")).to_be_visible()
 
 
-@requirement("page:plain:no_script")
+@requirement("history:page:no_script")
 def test_reading_and_undoing_need_no_script(agent: AgentSession, site: Site, server: HttpServer) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])

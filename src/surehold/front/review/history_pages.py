@@ -10,7 +10,7 @@ from surehold.stores.base import Entry, LedgerQuery
 from surehold.workspace.history import ChangeView
 from surehold.workspace.past.blame import blame_file
 from surehold.workspace.past.net_diff import net_diff
-from surehold.workspace.past.overview import summarize_sessions
+from surehold.workspace.past.overview import find_conversation
 from surehold.workspace.past.selectors import Selectors
 from surehold.workspace.proposal import CallAuthor
 from surehold.workspace.workspace import Workspace
@@ -52,9 +52,8 @@ class HistoryPages:
         )
 
     def conversation(self, session: str, *, split: bool, file: str, first_row: int) -> str:
-        history, store = self._workspace.history, self._workspace.store
-        row = store.find_session(session)
-        summary = next(iter(summarize_sessions(store, [row])), None) if row else None
+        history = self._workspace.history
+        summary, turns = find_conversation(self._workspace, session)
         if summary is None:
             action = "See the list of conversations."
             raise NotFound("This conversation has changed nothing.", reason="no_such_session", action=action)
@@ -63,7 +62,7 @@ class HistoryPages:
         return markup.render_conversation(
             ConversationView(
                 summary=summary,
-                turns=store.list_turns(session),
+                turns=turns,
                 changes=list(islice(self._views(iter(entries)), _MAX_STEPS))[::-1],
                 files=net_diff(self._workspace, done) if done else [],
                 file=file,

@@ -221,13 +221,10 @@ class SqliteStore:
         prepared = self._prepare_blobs(blobs)
         with self._database.write_transaction() as connection:
             (head, holder), now = tables.look_at_path(connection, path), self._clock()
-            head = head or shown
-            if head is None or holder is not None or head.has_bytes(found and found.sha256):
+            if (head := head or shown) is None or holder is not None or head.has_bytes(found and found.sha256):
                 return None
-            edit, knows = (
-                ledger_entries.OutsideEdit(head=head, found=found),
-                partial(entry_rows.knows_version, connection),
-            )
+            edit = ledger_entries.OutsideEdit(head=head, found=found)
+            knows = partial(entry_rows.knows_version, connection)
             if ledger_entries.is_stale_read(edit, now=now, fence=fence, knows=knows):
                 return None
             timestamp = ledger_entries.utc_timestamp(now)

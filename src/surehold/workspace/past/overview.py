@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from surehold.errors import SureholdError
 from surehold.stores.base import Entry, LedgerQuery, Store
-from surehold.stores.conversations import SessionRow
+from surehold.stores.conversations import SessionRow, SessionTurn
 from surehold.stores.owner import is_dead
 from surehold.stores.server_runs import ServerRun
 from surehold.text.diff_rows import count_rows
@@ -51,6 +51,13 @@ def _summarize(row: SessionRow, entries: tuple[Entry, ...]) -> SessionSummary:
         added=sum(added for added, _ in counts),
         removed=sum(removed for _, removed in counts),
     )
+
+
+def find_conversation(workspace: Workspace, session_id: str) -> tuple[SessionSummary | None, tuple[SessionTurn, ...]]:
+    """Return what one session did, None if nothing, and its turns."""
+    row = workspace.store.find_session(session_id)
+    summary = next(summarize_sessions(workspace.store, [row] if row else []), None)
+    return summary, workspace.store.list_turns(session_id)
 
 
 def count_lines(entry: Entry) -> tuple[int, int]:
