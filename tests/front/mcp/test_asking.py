@@ -1,6 +1,7 @@
 """Asking the person at the client before anything changes: one permission for every tool, in both eras."""
 
 import json
+import re
 from typing import get_args
 
 import pytest
@@ -38,10 +39,13 @@ def test_a_person_sees_the_change_and_says_yes(site: Site, era: Era, way: Way) -
     (question,) = person.shown
     assert answer["ok"], answer
     assert site.get("a.txt") == b"ONE\n\x1b[31mtwo\n"
+    asked_at = question.message.splitlines()[3]
+    assert re.fullmatch(r"Asked at [\d-]{10} \d\d:\d\d UTC; waits 10 minutes for an answer\.", asked_at)
     assert question.message == (
         "`edit_file` wants to change 1 file, +1 −1 lines, 13 → 13 bytes.\n"
         "The mode default asks before `a.txt` is changed.\n"
         "Reason given by the agent: it should shout\\n\n"
+        f"{asked_at}\n"
         "- change a.txt\n"
         "\n"
         "--- a.txt\n+++ a.txt\n@@ -1,2 +1,2 @@\n-one\n+ONE\n \\x1b[31mtwo"
@@ -162,7 +166,7 @@ def test_always_is_asked_once_and_protected_paths_are_still_asked_about(site: Si
     answers = Host(site, ("--mode", "default"), era, way).calls(person, *calls)
 
     assert [answer["ok"] for answer in answers] == [True] * 4
-    asked = [question.message.splitlines()[2] for question in person.shown]
+    asked = [question.message.splitlines()[3] for question in person.shown]
     assert asked == ["- create a.txt", "- create .envrc"]
 
 

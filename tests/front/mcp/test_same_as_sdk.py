@@ -43,6 +43,7 @@ RANDOM_PARTS = (
     (re.compile(r"surehold://answer/[\w-]+"), "surehold://answer/X"),
     (re.compile(r'"surehold/session": "[^"]*"'), '"surehold/session": "X"'),
     (re.compile(r'"requestState": "[^"]*"'), '"requestState": "X"'),
+    (re.compile(r"Asked at [\d-]+ [\d:]+ UTC"), "Asked at TIME"),
     (re.compile(r"\b01[0-9a-z]{24}\b"), "CHANGE"),
     (re.compile(r"\bmcp-[0-9a-f]{32}\b"), "SESSION"),
     (re.compile(r"\b\d{4}-\d\d-\d\dT[\d:.]+(\+00:00|Z)"), "TIME"),

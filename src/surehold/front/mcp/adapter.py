@@ -70,7 +70,7 @@ class Adapter:
             seconds=self.options.ask_seconds,
             note_unanswered=lambda request, error: workspace.record_unanswered(request.files, request.call, error),
         )
-        self._router = ApprovalRouter(self.approvals, keep=self._answers.keep_text, has_page=has_page)
+        self._router = ApprovalRouter(self.approvals, has_page=has_page)
         files = FileResources(workspace)
         self._providers: tuple[ResourceProvider, ...] = (LedgerResources(workspace), *resources, self._answers, files)
 

@@ -1,8 +1,9 @@
 """Asks a person about a change over MCP: the form, the meaning of the reply, and who is asked for which call.
 
 1. The form says how much it is, and shows everything that would happen: the tool, why approval is required, the files,
-   and the diff. What does not fit is saved as a resource and shown on the review page, and the form says where. Then the
-   answer is "allow N unseen lines", and a protected path cannot be allowed in the form at all.
+   and the diff, and until when it waits. What does not fit is shown on the review page, and the form says where. Then the
+   answer is "allow N unseen lines", and a protected path cannot be allowed in the form at all. Without a page, a change
+   that does not fit is refused.
 2. Nothing in it can control the display: names, text from agents and text from files are escaped.
 3. Only an explicit yes approves. A form that comes back without a decision, and a window that was closed, mean no.
 4. In the stateless era a call ends with the question, and is made again with the answer. The client carries only the id
@@ -14,21 +15,23 @@
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import cast
 
 from surehold.errors import PermissionRequired
 from surehold.front.mcp.protocol import CONNECTION_CLOSED, INVALID_PARAMS, RpcError
 from surehold.front.mcp.request_shapes import is_elicitation_result
-from surehold.front.mcp.results import KeepText
 from surehold.front.mcp.sessions import Caller, CallerSession, ElicitationReply, RoundInput, ShowForm
 from surehold.front.shared.approval_queue import (
+    ANSWER_SECONDS,
     ApprovalQueue,
     Decision,
     PendingApproval,
     approval_for,
     cannot_show_error,
     client_gone_error,
+    duration_text,
 )
 from surehold.front.shared.change_text import ChangeText, TextRow, TextView, unseen_lines
 from surehold.front.shared.sanitize import ensure_utf8
@@ -43,7 +46,7 @@ _MAX_REASON_CHARS = 300
 _MAX_NOTE_CHARS = 500
 _NOTE_CHARS = 400
 """Characters for the sentences that say what is not shown, and where it is."""
-_SPLIT_IT = "Make it in smaller changes that can be shown, or ask the person to make it; `surehold serve` has a page that shows all of it."
+_SPLIT_IT = "Make it in smaller changes that can be shown; or the person starts `surehold serve` and connects this client to it: its review page shows all of a change."
 
 
 class InputRequired(Exception):
@@ -65,9 +68,8 @@ class InputRequired(Exception):
 class ApprovalRouter:
     """Chooses who approves the changes of a call: the person at its client, or the one at the review page."""
 
-    def __init__(self, queue: ApprovalQueue, *, keep: KeepText, has_page: bool) -> None:
+    def __init__(self, queue: ApprovalQueue, *, has_page: bool) -> None:
         self._queue = queue
-        self._keep = keep
         self._has_page = has_page
         self.page_url = ""
         """Where the review page is, once the port is open."""
@@ -101,13 +103,13 @@ class ApprovalRouter:
 
     def _ask_at_client(self, show_form: ShowForm, caller: Caller, request: PermissionRequest) -> Approval:
         form = ApprovalForm.for_request(request)
-        if form.must_be_refused and not self._has_page:
+        if form.unseen and not self._has_page:
             raise cannot_show_error(request, form.unseen, action=_SPLIT_IT)
 
         def show(question: PendingApproval) -> Future[Approval]:
             page = f"{self.page_url}/review/question/{question.id}" if self._has_page else ""
             read = partial(form.read_reply, who=caller.who, page=page)
-            return show_form(form.as_params(keep=self._keep, page=page), read)
+            return show_form(form.as_params(page=page, seconds=self._queue.seconds), read)
 
         return self._queue.ask(request, show=show, listed=self._has_page, cancelled=caller.cancelled, gone=caller.gone)
 
@@ -120,13 +122,13 @@ class ApprovalRouter:
         request: PermissionRequest,
     ) -> Approval:
         form = ApprovalForm.for_request(request)
-        if form.must_be_refused and self._has_page:
+        if form.unseen and self._has_page:
             return self._ask_on_page(caller, request)  # a parked question cannot be answered there
-        if form.must_be_refused:
+        if form.unseen:
             raise cannot_show_error(request, form.unseen, action=_SPLIT_IT)
         if not answered:
             state = self._queue.park(request, tool=tool, handle=handle)
-            raise InputRequired(form.as_params(keep=self._keep), state)
+            raise InputRequired(form.as_params(seconds=self._queue.seconds), state)
         asked, reply = answered.pop()
         asked.check_same_change(request)
         return form.read_reply(reply, who=caller.who)
@@ -158,11 +160,6 @@ class ApprovalForm:
         return self.text.count_unseen(self.view)
 
     @property
-    def must_be_refused(self) -> bool:
-        """Whether it is about a protected path and does not show everything."""
-        return self.request.is_protected and bool(self.unseen)
-
-    @property
     def decisions(self) -> Mapping[str, Decision]:
         if not self.unseen:
             return {ONCE: "allow", ALWAYS: "always", REFUSE: "refuse"}
@@ -170,13 +167,13 @@ class ApprovalForm:
             return {REFUSE: "refuse"}
         return {f"allow {unseen_lines(self.unseen)} once": "allow", REFUSE: "refuse"}
 
-    def as_params(self, *, keep: KeepText, page: str = "") -> Json:
-        """Return the question with a form to fill in, as the protocol spells it."""
+    def as_params(self, *, page: str = "", seconds: float = ANSWER_SECONDS) -> Json:
+        """Return the question with a form to fill in, as the protocol spells it; it waits for so many seconds."""
         properties: Json = {
             "decision": {"type": "string", "title": "Decision", "enum": list(self.decisions)},
             "note": {"type": "string", "title": "Note to the agent", "maxLength": _MAX_NOTE_CHARS},
         }
-        if _is_editable(self.request) and not self.must_be_refused:
+        if _is_editable(self.request) and len(self.decisions) > 1:
             # Without the proposed text in it: a field of one line would flatten that, and it would come back as a wish.
             properties["content"] = {
                 "type": "string",
@@ -184,10 +181,13 @@ class ApprovalForm:
                 "description": "The whole file as you want it instead; leave it empty to take the change as it is.",
             }
         schema: Json = {"type": "object", "properties": properties, "required": ["decision"]}
-        return {"mode": "form", "message": ensure_utf8(self._message(keep, page)), "requestedSchema": schema}
+        return {"mode": "form", "message": ensure_utf8(self._message(page, seconds)), "requestedSchema": schema}
 
-    def _message(self, keep: KeepText, page: str) -> str:
-        rows = [self.head]
+    def _message(self, page: str, seconds: float) -> str:
+        rows = [
+            self.head,
+            f"Asked at {datetime.now(UTC):%Y-%m-%d %H:%M} UTC; waits {duration_text(seconds)} for an answer.",
+        ]
         if self.unseen:
             rows.append(f"Not everything fits here: {unseen_lines(self.unseen)}.")
             rows += [f"Read all of it, and answer, at {page}"] if page else []
@@ -195,8 +195,7 @@ class ApprovalForm:
         rows += map(_row_text, self.view.rows[:diff])
         rows += ["", *map(_row_text, self.view.rows[diff:])] if diff is not None else []
         if self.unseen:
-            uri = keep(f"{self.head}\n\n{self.text.whole}", "text/plain")
-            rows.append(f"[{unseen_lines(self.unseen)} did not fit. All of it is the resource {uri}]")
+            rows.append(f"[{unseen_lines(self.unseen)} did not fit]")
         return "\n".join(rows)
 
     def read_reply(self, reply: ElicitationReply, *, who: str = "", page: str = "") -> Approval:

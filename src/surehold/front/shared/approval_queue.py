@@ -64,9 +64,18 @@ def client_gone_error() -> PermissionRequired:
     return PermissionRequired("The client disconnected before it answered.", reason="client_gone", action=action)
 
 
+def duration_text(seconds: float) -> str:
+    """Return how long a question waits, in whole minutes where it is some."""
+    minutes, rest = divmod(seconds, 60)
+    if minutes and not rest:
+        return f"{minutes:g} {'minute' if minutes == 1 else 'minutes'}"
+    return f"{seconds:g} {'second' if seconds == 1 else 'seconds'}"
+
+
 def cannot_show_error(request: PermissionRequest, unseen: int, *, action: str) -> PermissionRequired:
     """Return the refusal of a change that must be shown whole before it can be allowed, and is not."""
-    message = f"{request.why} {unseen:,} lines of this change cannot be shown here, so it cannot be allowed here."
+    lines = f"{unseen:,} {'line' if unseen == 1 else 'lines'}"
+    message = f"{request.why} {lines} of this change cannot be shown here, so it cannot be allowed here."
     return PermissionRequired(message, path=_first_path(request), reason="cannot_be_shown", action=action)
 
 
@@ -131,7 +140,7 @@ class ApprovalQueue:
         """`note_unanswered` records a parked question that ended without an answer; no call is left that could."""
         self._note_unanswered = note_unanswered
         self._timer: threading.Timer | None = None
-        self._seconds = seconds
+        self.seconds = seconds
         self._limit = limit
         self._clock = clock
         self._waiting = dict[str, PendingApproval]()
@@ -156,7 +165,7 @@ class ApprovalQueue:
             has_channel=show is not None,
             is_listed=listed or show is None,
             asked=now,
-            expires=now + self._seconds,
+            expires=now + self.seconds,
         )
         self._add_question(question)
         shown: Future[Approval] | None = None
@@ -217,7 +226,7 @@ class ApprovalQueue:
 
     def park(self, request: PermissionRequest, *, tool: str, handle: str) -> str:
         """Keep a question whose call ends now and is made again with the answer; return its id."""
-        question = PendingApproval(request=request, tool=tool, handle=handle, expires=self._clock() + self._seconds)
+        question = PendingApproval(request=request, tool=tool, handle=handle, expires=self._clock() + self.seconds)
         dropped = list[PendingApproval]()
         with self._lock:
             self._parked[question.id] = question
@@ -249,7 +258,7 @@ class ApprovalQueue:
             if self._timer is not None:
                 self._timer.daemon = True
                 self._timer.start()
-        self._end_parked(overdue, f"No answer came within {self._seconds:g} seconds.")
+        self._end_parked(overdue, f"No answer came within {self.seconds:g} seconds.")
 
     def _end_parked(self, questions: Sequence[PendingApproval], why: str) -> None:
         for one in questions:
@@ -313,7 +322,7 @@ class ApprovalQueue:
         if self._closed:
             return _unanswered_error("The server ended before the change was approved.", request)
         if self._clock() >= question.expires:
-            return _unanswered_error(f"No answer came within {self._seconds:g} seconds.", request)
+            return _unanswered_error(f"No answer came within {self.seconds:g} seconds.", request)
         return None
 
 

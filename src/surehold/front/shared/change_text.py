@@ -62,10 +62,6 @@ class ChangeText:
         lines = f"+{kinds.count('added'):,} −{kinds.count('removed'):,} lines"
         return f"{count:,} {'file' if count == 1 else 'files'}, {lines}, {before:,} → {after:,} bytes"
 
-    @property
-    def whole(self) -> str:
-        return "\n".join(row.text for row in self.rows)
-
     def view(self, chars: int) -> TextView:
         """Return the rows that fit into so many characters."""
         if sum(len(row.text) + 1 for row in self.rows) <= chars:
