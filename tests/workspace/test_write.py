@@ -277,6 +277,17 @@ def test_a_refused_call_is_in_the_ledger(bench: Bench) -> None:
 
 
 @requirement("engine:write:refusal_recorded")
+@pytest.mark.parametrize("spelled", ["{root}/d/a", "./d/../d/a", "d/a"])
+def test_a_refused_call_is_found_by_the_name_of_the_file(bench: Bench, spelled: str) -> None:
+    bench.put("d/a", b"one\n")
+    with pytest.raises(SureholdError):
+        bench.workspace.write(edit(spelled.format(root=bench.workspace.roots[0]), "missing", "b"), call=call())
+
+    (entry,) = bench.workspace.history.log(LedgerQuery(path="d/a"))
+    assert not entry.ok
+
+
+@requirement("engine:write:refusal_recorded")
 def test_a_path_that_leads_out_is_refused_and_recorded(bench: Bench) -> None:
     with pytest.raises(OutsideWorkspace):
         bench.workspace.write(Proposal(path="../x", edit=WriteBytes(b""), proof=Unproven()), call=call())

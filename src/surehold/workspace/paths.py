@@ -34,6 +34,12 @@ class PathResolver:
         self.policy.check_read(self._path_below_root(target), "/".join(target.parts), key=target.key)
         return target
 
+    def recorded_name(self, path: str) -> str:
+        """Return the key under which the history has a path; as it is spelled if it leads nowhere."""
+        with suppress(SureholdError, ValueError):
+            return self._resolve_path(path).key if path else ""
+        return path
+
     def rules_for(self, target: Target, written: Sequence[Target]) -> PathRules:
         """Say which rules apply to writing a path, together with others; one that may not even be read is refused."""
         requested, final = self._path_below_root(target), "/".join(target.parts)

@@ -6,20 +6,22 @@ from dataclasses import replace
 
 from surehold.errors import SureholdError
 from surehold.stores.base import Blob, Call, Change, LedgerQuery, Store
+from surehold.workspace.paths import PathResolver
 from surehold.workspace.proposal import FileReceipt
 
 
 class RefusalLog:
     """Records what did not happen, once per call. It never fails: the refusal itself is what the caller must hear about."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, names: PathResolver) -> None:
+        self._store, self._names = store, names
 
     def record_paths(self, paths: Sequence[tuple[str, str]], call: Call, change_id: str, error: SureholdError) -> None:
         """Record a refused call by the paths it named, unless closing its intent did that, or will."""
         with suppress(SureholdError):
             error.recorded = True
-            changes = [Change(path=path, to_path=to_path, before=None, after=None) for path, to_path in paths]
+            named = [(self._names.recorded_name(path), self._names.recorded_name(to_path)) for path, to_path in paths]
+            changes = [Change(path=path, to_path=to_path, before=None, after=None) for path, to_path in named]
             self._record_changes(changes, call, change_id, error)
 
     def record_rehearsal(self, files: Sequence[FileReceipt], call: Call, change_id: str, error: SureholdError) -> None:

@@ -118,12 +118,12 @@ class Workspace:
         self, paths: Sequence[tuple[str, str]], call: Call, change_id: str, error: SureholdError
     ) -> None:
         """Write a refused call into the ledger."""
-        RefusalLog(self.store).record_paths(paths, call, change_id, error)
+        RefusalLog(self.store, self.reader.names).record_paths(paths, call, change_id, error)
 
     def record_unanswered(self, files: Sequence[FileReceipt], call: Call, error: SureholdError) -> None:
         """Write a change into the ledger that a person was asked about and never answered, with its diff."""
         approval = replace(call.approval or ApprovalRecord(), asked=True, at=utc_timestamp(self.clock()))
-        log = RefusalLog(self.store)
+        log = RefusalLog(self.store, self.reader.names)
         log.record_rehearsal(files, replace(call, approval=approval), self.new_id(), error)
 
     def record_run(self, call: Call, change_id: str) -> "RunRecorder":

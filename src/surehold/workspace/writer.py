@@ -69,7 +69,7 @@ class WorkspaceWriter:
     ) -> None:
         self._reader, self._disk, self._store = reader, reader.disk, reader.store
         self._names, self._limits, self._recovery = reader.names, reader.limits, reader.recovery
-        self._refusals = RefusalLog(reader.store)
+        self._refusals = RefusalLog(reader.store, reader.names)
         self._owner, self._clock, self._new_id = owner, clock, new_id
 
     def write(
