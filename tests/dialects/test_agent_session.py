@@ -124,6 +124,8 @@ def test_the_tools_work_from_python_with_types(session: AgentSession) -> None:
     back = session.restore_file(gone.trash_id)
 
     assert (made.sha256, moved.sha256) == (read.sha256, wrote.after_sha256)
+    assert (edited.sha256, wrote.sha256, gone.sha256) == (edited.after_sha256, wrote.after_sha256, "")
+    assert "sha256" not in edited.model_dump()  # the wire keeps its own names
     assert [row.operation for row in patched.changed_files] == ["update"]
     assert [row["relativePath"] for row in listed.entries] == ["a", "c.py"]
     assert [row.path for row in globbed.matches] == ["c.py"]
@@ -196,3 +198,26 @@ def test_whoever_is_asked_the_session_remembers_what_it_was_given(session: Agent
     assert other.claude_read("a.txt").type == "file_unchanged"
     other.notify_compaction()
     assert one.claude_read("a.txt").type == "text"
+
+
+@requirement("front:library:results")
+def test_every_modifying_result_has_the_change_and_the_bytes_after_it(session: AgentSession) -> None:
+    modifying = {tool.result for tool in tools_of("all") if not tool.hints.read_only}
+    patched = session.apply_patch("*** Begin Patch\n*** Add File: p.txt\n+p\n*** End Patch\n")
+    receipt = session.create("q.txt", "p\n")
+
+    assert modifying
+    for result in modifying:
+        assert {"sha256", "change_id"} <= {*result.model_fields, *dir(result)}, result
+    assert patched.sha256 == patched.changed_files[0].sha256 == receipt.sha256 == session.read_file("p.txt").sha256
+    assert patched.change_id
+    changed = session.multi_edit_text_file(f"{session.workspace.roots[0]}/p.txt", [("p", "r")])
+    assert (changed.sha256, bool(changed.change_id)) == (session.read_file("p.txt").sha256, True)
+
+
+@requirement("front:library:names")
+def test_the_public_names_are_listed_before_they_are_used() -> None:
+    code = "import surehold; print({*surehold.__all__} <= {*dir(surehold)}, 'Workspace' in vars(surehold))"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert said.stdout == "True False\n"

@@ -165,6 +165,16 @@ def test_an_unknown_change_is_refused_with_the_way_to_find_it(shell: Shell) -> N
     assert shell.json("show", "zzzzzzzz", code=1)["error"]["reason"] == "no_such_change"
 
 
+def test_a_difference_of_a_name_that_is_no_change_and_no_file_says_both(shell: Shell) -> None:
+    shell.write("a.txt", "one\n")
+    shell.edit("a.txt", "one", "two")
+    said = shell("diff", "nope.txt")
+
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith("Refused: Neither a change nor a file in the history is called `nope.txt`.\n")
+    assert shell.json("diff", "nope.txt", code=1)["error"]["reason"] == "no_such_change"
+
+
 @requirement("engine:history:show")
 def test_an_ambiguous_change_names_the_candidates(shell: Shell) -> None:
     shell.write("a.txt", "one\n")

@@ -293,3 +293,14 @@ def test_the_log_is_shown_without_what_only_tools_and_servers_need(shell: Shell)
 
     assert "surehold.app" in modules
     assert modules.isdisjoint({"pydantic", "asyncio", "mcp", "pathspec", "surehold.tools.spec", "subprocess"})
+
+
+def test_a_token_file_that_cannot_be_read_is_said_once(shell: Shell) -> None:
+    missing = str(shell.root / "missing")
+    (shell.root / "binary").write_bytes(b"\xff\xfe")
+    no_file, no_text = (shell("serve", "--token-file", str(shell.root / name)) for name in ("missing", "binary"))
+
+    assert (no_file.code, no_text.code) == (2, 2)
+    assert f"The token file `{missing}` cannot be read: No such file or directory." in no_file.err
+    assert no_file.err.count(missing) == 1
+    assert "cannot be read: it is not UTF-8 text." in no_text.err

@@ -77,10 +77,13 @@ def test_what_is_wrong_with_a_call_is_spelled_as_the_family_of_the_tool_does(she
 
 
 @requirement("front:cli:tool_errors")
-def test_an_unknown_tool_is_an_error_of_the_command_line(shell: Shell) -> None:
-    assert _keys_of(shell("tool", "frobnicate", "--json", "{}").document["error"]) == _keys_of(
-        shell.json("read", "missing.txt", code=1)["error"]
-    )
+def test_an_unknown_tool_is_refused_in_the_format_of_the_default_family(shell: Shell) -> None:
+    unknown, wrong = (shell("tool", name, "--json", "{}") for name in ("frobnicate", "read_file"))
+
+    assert (unknown.code, wrong.code) == (1, 1)
+    assert list(unknown.document) == list(wrong.document)
+    assert _keys_of(unknown.document["error"]) == _keys_of(wrong.document["error"])
+    assert "read_file" in str(unknown.document["error"])
 
 
 def _keys_of(error: object) -> list[str]:

@@ -285,6 +285,11 @@ class Receipt:
     """Whoever was asked wanted other content, and that was written."""
 
     @property
+    def sha256(self) -> str:
+        """Name of the bytes after, if it is one file that is still there; else `files` has them."""
+        return (self.files[0].after_sha256 or "") if len(self.files) == 1 else ""
+
+    @property
     def diff(self) -> str:
         """The unified diffs of all files."""
         return "".join(receipt.change.diff for receipt in self.files)

@@ -70,6 +70,11 @@ class ChangedFile(CamelResultPart):
     diff: str = ""
     trashed_to: str | None = None
 
+    @property
+    def sha256(self) -> str:
+        """Name of the bytes as they are now; empty if the file is gone."""
+        return self.after_sha256 or ""
+
     def summary_line(self) -> str:
         name = escape_text(self.path) + (f" -> {escape_text(self.to_path)}" if self.to_path else "")
         after = f" sha256 {self.after_sha256}" if self.after_sha256 else f" {self.trashed_to or ''}"
@@ -88,6 +93,11 @@ class PatchResult(ChangeResult):
     failed_files: tuple[FailedFile, ...] | None = None
     change_ids: tuple[str, ...] | None = None
     """With `atomic: false`: one per file."""
+
+    @property
+    def sha256(self) -> str:
+        """Name of the bytes as they are now, if one file was changed; else `changed_files` has them."""
+        return self.changed_files[0].sha256 if len(self.changed_files) == 1 else ""
 
     def changes_made(self) -> tuple[str, ...]:
         return self.change_ids or super().changes_made()

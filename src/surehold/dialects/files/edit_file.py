@@ -80,6 +80,11 @@ class EditResult(ChangeResult):
     after_sha256: str
     applied_edits: tuple[AppliedTextEdit, ...]
 
+    @property
+    def sha256(self) -> str:
+        """Name of the bytes as they are now."""
+        return self.after_sha256
+
     def headline(self) -> str:
         places = sum(edit.occurrences for edit in self.applied_edits)
         count = len(self.applied_edits)

@@ -48,6 +48,11 @@ class DeleteResult(ChangeResult):
     trash_id: str | None = None
     trashed_to: str | None = None
 
+    @property
+    def sha256(self) -> str:
+        """Name of the bytes as they are now: none, since the file is gone."""
+        return ""
+
     def headline(self) -> str:
         return f"{escape_text(self.path)} {'moved to the trash' if self.trash_id else 'deleted'}."
 

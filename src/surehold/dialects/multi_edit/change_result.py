@@ -39,12 +39,22 @@ class TextChangeResult(Result):
     success: bool = True
     meta: TextChangeMeta | None = Field(default=None, serialization_alias="_meta")
 
+    @property
+    def sha256(self) -> str:
+        """Name of the bytes as they are now."""
+        return (self.meta.sha256 if self.meta else None) or ""
+
+    @property
+    def change_id(self) -> str:
+        """For `surehold undo`; empty when nothing had to be written."""
+        return self.meta.change_id if self.meta else ""
+
     @abstractmethod
     def headline(self) -> str:
         """Say what was done, in one line."""
 
     def changes_made(self) -> tuple[str, ...]:
-        return (self.meta.change_id,) if self.meta and self.meta.change_id else ()
+        return (self.change_id,) if self.change_id else ()
 
     def cut_to_budget(self, budget: AnswerBudget) -> Self:  # noqa: ARG002 - only a diff can be long
         return self.model_copy(update={"meta": None})

@@ -52,7 +52,6 @@ def quote_aliases(old: str, new: str) -> dict[str, str]:
 
 _NEXT_CALL_FACTS = {
     "sha256": "sha256",
-    "after_sha256": "sha256",
     "trash_id": "trashId",
     "before_sha256": "beforeSha256",
     "overwrote_trashed_to": "overwroteTrashedTo",

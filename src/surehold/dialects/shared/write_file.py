@@ -68,6 +68,11 @@ class WriteResult(ChangeResult):
     size_bytes: int
     unchanged: bool
 
+    @property
+    def sha256(self) -> str:
+        """Name of the bytes as they are now."""
+        return self.after_sha256
+
     def headline(self) -> str:
         return f"{escape_text(self.path)} {'is unchanged' if self.unchanged else 'written'}, {self.size_bytes} bytes."
 

@@ -180,8 +180,10 @@ def _read_token(file: str) -> str:
         return os.environ.get(_TOKEN_VARIABLE, "")
     try:
         token = as_path(file).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"The token file `{file}` cannot be read: {error}.") from None
+    except OSError as error:
+        raise UsageError(f"The token file `{file}` cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"The token file `{file}` cannot be read: it is not UTF-8 text.") from None
     if not token:
         raise UsageError(f"The token file `{file}` is empty.")
     return token
@@ -248,7 +250,8 @@ def acp_command(context: CommandContext, args: argparse.Namespace) -> int:
     argument("--session", "NAME", "continue the session of this name: what it read counts"),
     _UNCHECKED_FLAG,
     *permission_arguments(),
-    note="It prints what the tool answers, refusals and wrong arguments included, as JSON in the format of its family.",
+    note="It prints what the tool answers, refusals and wrong arguments included, as JSON in the format of its family; "
+    "an unknown tool is refused in the format of read_file.",
     example='surehold tool read_file --json \'{"path": "README.md"}\'\n'
     '  surehold tool create_file --json \'{"path": "a.txt", "content": "x"}\' --mode default',
 )
@@ -257,7 +260,10 @@ def tool_command(context: CommandContext, args: argparse.Namespace) -> int:
     from surehold.library.families import tool_named
     from surehold.tools.call import CallContext
 
-    tool = tool_named(args.name)
+    try:
+        tool = tool_named(args.name)
+    except InvalidArgument as error:
+        return _print_answer(context, tool_named("read_file").refusal_answer(error), as_text=args.text)
     try:
         arguments = _parse_tool_arguments(args.arguments)
     except InvalidArgument as error:

@@ -138,7 +138,7 @@ def diff_command(context: CommandContext, args: argparse.Namespace) -> None:
         if path:
             _diff_of_file(context, workspace, path)
             return
-        view = find_change(workspace, subject) if subject else _newest_change(workspace)
+        view = _change_or_file(workspace, subject) if subject else _newest_change(workspace)
         diff = workspace.history.diff(view.id)
     if context.json:
         context.out.print_json({"change_id": view.id, "diff": diff})
@@ -200,6 +200,16 @@ def _diff_of_file(context: CommandContext, workspace: "Workspace", path: str) ->
         context.out.print_line(f"{escape_text(path)} is unchanged since its last recorded change.")
     else:
         print_diff(context.out, diff)
+
+
+def _change_or_file(workspace: "Workspace", subject: str) -> "ChangeView":
+    try:
+        return find_change(workspace, subject)
+    except NotFound as error:
+        if error.reason != "no_such_change":
+            raise
+        message = f"Neither a change nor a file in the history is called `{subject}`."
+        raise NotFound(message, reason=error.reason, action=error.action) from None
 
 
 def _newest_change(workspace: "Workspace") -> "ChangeView":
