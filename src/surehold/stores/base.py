@@ -285,10 +285,7 @@ class Store(ServerRuns, Conversations, RunRecords, Protocol):
         ...
 
     def finish(self, intent_id: str, *, shown: Sequence[Sighting] = ()) -> tuple[Entry, ...]:
-        """Turn the intent into ledger entries, heads and trash items. `StateUnavailable` if it is gone.
-
-        `shown` is what its session was shown of the new versions, after everything before the first of the entries.
-        """
+        """Turn the intent into entries, heads and trash items, with what its session was `shown` of the new versions."""
         ...
 
     def withdraw(self, intent_id: str) -> None:

@@ -74,11 +74,11 @@ class SqliteStore:
     ) -> Begun | Replay | Busy | StaleRead:
         try:
             outcome = self._begin(intent, blobs, lease=lease, fence=fence)
-        except LockTimeout:
-            raise  # it did not get its turn, so nothing was committed
-        except SureholdError:
+        except SureholdError as error:
             with suppress(SureholdError):  # it may be committed and not on the disk: then it must not stay open
-                self.withdraw(intent.id)
+                _ = isinstance(error, LockTimeout) or self.withdraw(
+                    intent.id
+                )  # without its turn, nothing was committed
             raise
         if isinstance(outcome, Replay):
             self.confirm()
@@ -135,8 +135,7 @@ class SqliteStore:
                     "INSERT OR REPLACE INTO answers (idempotency_key, change_id, timestamp) VALUES (?, ?, ?)",
                     (to_key(intent.call.idempotency_key), to_key(intent.id), timestamp),
                 )
-            before = entries[0].seq - 1 if entries else 0
-            rows = [(replace(one, seq=before), timestamp) for one in shown]
+            rows = [(replace(one, seq=entries[0].seq - 1 if entries else 0), timestamp) for one in shown]
             if waiting is not None:
                 session_tables.add_sightings(connection, [*waiting, *rows])
         if waiting is None:
@@ -324,9 +323,8 @@ class SqliteStore:
 
     def find_session(self, session_id: str) -> SessionRow | None:
         with self._database.read_transaction() as connection:
-            row = connection.execute(
-                "SELECT agent, opened FROM sessions WHERE id = ?", (to_key(session_id),)
-            ).fetchone()
+            found = connection.execute("SELECT agent, opened FROM sessions WHERE id = ?", (to_key(session_id),))
+            row = found.fetchone()
         return None if row is None else SessionRow(id=session_id, agent=text_of(row[0]), opened=row[1])
 
     def list_sessions(self) -> tuple[SessionRow, ...]:
@@ -336,8 +334,9 @@ class SqliteStore:
     def begin_turn(self, session_id: str, *, title: str = "", turn_id: str = "") -> SessionTurn:
         now = ledger_entries.utc_timestamp(self._clock())
         with self._database.write_transaction(durable=False) as connection:
-            turn = SessionTurn(session=session_id, id=turn_id, title=title, began=now)
-            return session_tables.add_turn(connection, turn)
+            return session_tables.add_turn(
+                connection, SessionTurn(session=session_id, id=turn_id, title=title, began=now)
+            )
 
     def list_turns(self, session_id: str) -> tuple[SessionTurn, ...]:
         with self._database.read_transaction() as connection:
