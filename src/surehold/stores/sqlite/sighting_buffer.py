@@ -20,6 +20,7 @@ from surehold.errors import SureholdError
 from surehold.stores.base import Blob, Sighting
 from surehold.stores.sqlite.session_tables import VERSIONS_PER_PATH, merge_sightings, versions_to_forget
 
+LAST_WRITE_SECONDS = 2.0  # how long the end of a process waits for others
 _PAUSE_SECONDS = 0.015  # with the writing itself, sightings are on their way within 20 ms
 _MAX_WAITING = 1_000
 _MAX_WAITING_BYTES = 32 << 20

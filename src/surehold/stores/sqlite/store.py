@@ -42,11 +42,9 @@ from surehold.stores.server_runs import ServerRun, choose_session
 from surehold.stores.sqlite import entry_rows, session_tables, tables
 from surehold.stores.sqlite.blobs import Blobs, PreparedBlob, check_blobs
 from surehold.stores.sqlite.database import Database, Durability
-from surehold.stores.sqlite.sighting_buffer import ShownSighting, SightingBuffer
+from surehold.stores.sqlite.sighting_buffer import LAST_WRITE_SECONDS, ShownSighting, SightingBuffer
 from surehold.stores.upkeep import LedgerCheck, Pruned
 from surehold.text.snapshot import Version
-
-_LAST_WRITE_SECONDS = 2.0  # how long the end of a process waits for others, to write what was shown
 
 
 class SqliteStore:
@@ -358,7 +356,7 @@ class SqliteStore:
         return self.look([path], session=session).records[path].sightings
 
     def _write_sightings(self, sightings: Sequence[ShownSighting], blobs: Sequence[Blob]) -> None:
-        prepared, patience = self._prepare_blobs(blobs), _LAST_WRITE_SECONDS if self._buffer.is_closed else None
+        prepared, patience = self._prepare_blobs(blobs), LAST_WRITE_SECONDS if self._buffer.is_closed else None
         with self._database.write_transaction(durable=False, patience=patience) as connection:
             self._blobs.insert_blobs(connection, prepared, stored=ledger_entries.utc_timestamp(self._clock()))
             session_tables.add_sightings(connection, sightings)
