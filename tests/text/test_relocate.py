@@ -184,6 +184,29 @@ def test_a_block_that_was_moved_across_others_is_lost() -> None:
     assert found == LostLines(reason="disagree")
 
 
+@requirement("text:rebase:two_proofs")
+@pytest.mark.parametrize("body", ["check(request) return_None blank", " ".join(f"step({n})" for n in range(30))])
+def test_lines_of_a_block_that_changed_places_with_one_of_equal_body_are_not_found_in_that_one(body: str) -> None:
+    base = f"login {body} delete_user {body} logout {body}"
+    swapped = f"delete_user {body} login {body} logout {body}"
+    size = len(body.split())
+    for start in range(size + 2, 2 * size + 2):
+        place = find(base, swapped, start, 2 * size + 2)
+        assert isinstance(place, LostLines) or place.shift == -1 - size, start
+    found = find(base, swapped, 2 * size + 3, 2 * size + 5)  # in the block that stayed
+    assert isinstance(found, MovedLines)
+    assert found.shift == 0
+
+
+@requirement("text:rebase:two_proofs")
+def test_context_that_goes_on_elsewhere_does_not_count_if_other_lines_brought_it_there() -> None:
+    base = "if_a call() end if_b call() finish if_a call() leave"
+    assert find(base, "if_c call() end if_b call() finish if_a call() leave", 1, 2) == MovedLines(
+        start=1, end=2, shift=0, evidence="below", context=1
+    )
+    assert find(base, "if_c call() end if_a call() finish if_b call() leave", 1, 2) == LostLines(reason="ambiguous")
+
+
 def test_equal_lines_are_told_apart_by_their_context() -> None:
     found = find("a1 b1 same c1 d1 a2 b2 same c2 d2", "new a1 b1 same c1 d1 a2 b2 same c2 d2", 7, 8)
     assert found == MovedLines(start=8, end=9, shift=1, evidence="context", context=1)

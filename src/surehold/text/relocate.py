@@ -8,15 +8,17 @@ A place counts as found only if two proofs agree:
 3. The alignment must not depend on where it starts: from the bottom it maps the lines to the same place.
 4. If the context next to the lines was edited, equal lines that the alignment maps to nothing are rivals: they may be
    the ones that remained. There must be none nearby, nor anywhere with exactly the neighbours that the lines had.
+5. Context that is no longer next to the lines must not go on elsewhere with equal lines, unless the alignment takes it
+   there from another place that had it too: blocks with equal bodies may have changed places.
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from surehold.text.align import TextRegion, align_from_below, align_lines, shared_length
+from surehold.text.align import EqualRun, TextRegion, align_from_below, align_lines, shared_length
 
 Evidence = Literal["same", "block", "context", "above", "below"]
 
@@ -103,7 +105,7 @@ def _find_block(pair: "_VersionPair", wanted: LineBlock) -> MovedLines | LostLin
             break
         counts = pair.count_occurrences(start - up, end + down)
         if counts == (1, 1) and pair.says_enough(start - up, end + down):
-            if place.has_rivals():
+            if place.has_rivals() or place.has_lost_context():
                 break
             evidence = "block" if not context else "context" if up and down else "above" if up else "below"
             return MovedLines(
@@ -153,6 +155,101 @@ class _AlignmentMap:
         begin, there, size = self._runs[index]
         return there + start - begin if end <= begin + size else None
 
+    def run_around(self, line: int) -> EqualRun:
+        """Return the run that an aligned line belongs to."""
+        return EqualRun(*self._runs[bisect_right(self._starts, line) - 1])
+
+
+class _ContextSearch:
+    """Looks in the other version for what was above (-1) or below (1) lines of one version and is no longer there."""
+
+    def __init__(self, text: _IndexedLines, other: _IndexedLines, there: _AlignmentMap, back: _AlignmentMap) -> None:
+        self._text, self._other, self._there, self._back = text, other, there, back
+        self._edges: dict[tuple[EqualRun, int], int] = {}
+        self._places: dict[tuple[EqualRun, int, int], list[_EdgePlace] | None] = {}
+
+    def is_elsewhere(self, line: int, direction: int) -> bool:
+        """Tell whether an equal line is elsewhere, with more of the context than this aligned line has kept.
+
+        It does not count if the alignment says that it came from a third line that had as much of this context.
+        """
+        run = self._there.run_around(line)
+        edge = self._find_edge(run, direction)
+        if not 0 <= edge < len(self._text.ids):
+            return False
+        size = abs(edge - line) + 1
+        places = self._find_edge_places(run, direction, min(size, _CONTEXT_STEPS[-1]))
+        if places is None:
+            return True
+        for place in places:
+            if place.inwards >= size:
+                shift, beyond = place.line - edge, edge + direction * (place.outwards - 1)
+                if not self._came_with(line + shift, min(line, beyond) + shift, max(line, beyond) + 1 + shift):
+                    return True
+        return False
+
+    def _came_with(self, line: int, start: int, end: int) -> bool:
+        """Tell whether this line of the other version came from one that had the same lines around it."""
+        origin = self._back.mapped_start(line, line + 1)
+        if origin is None:
+            return False
+        if self._back.mapped_start(start, end) is not None:
+            return True
+        shift = origin - line
+        return start + shift >= 0 and self._other.ids[start:end] == self._text.ids[start + shift : end + shift]
+
+    def _find_edge(self, run: EqualRun, direction: int) -> int:
+        """Return the first line that follows in one version only; beyond the text if there is none."""
+        if (run, direction) not in self._edges:
+            own, there = (run.a - 1, run.b - 1) if direction < 0 else (run.a + run.size, run.b + run.size)
+            same = _count_equal(self._text.ids, self._other.ids, own, there, direction)
+            self._edges[run, direction] = own + direction * same
+        return self._edges[run, direction]
+
+    def _find_edge_places(self, run: EqualRun, direction: int, size: int) -> "list[_EdgePlace] | None":
+        """Return where the other version has the edge and the next lines inwards; None if that is too much to look at."""
+        key = run, direction, size
+        if key not in self._places:
+            text, other, edge = self._text.ids, self._other.ids, self._find_edge(run, direction)
+            depth = run.a + run.size - edge if direction < 0 else edge + 1 - run.a
+            start = edge if direction < 0 else edge + 1 - size
+            found = self._other.find_pattern(text[start : start + size])
+            self._places[key] = (
+                None
+                if found is None
+                else [
+                    _EdgePlace(
+                        line=line,
+                        inwards=_count_equal(text, other, edge, line, -direction, most=depth),
+                        outwards=_count_equal(text, other, edge, line, direction, most=_CONTEXT_STEPS[-1]),
+                    )
+                    for line in (begin + edge - start for begin in found)
+                ]
+            )
+        return self._places[key]
+
+
+class _EdgePlace(NamedTuple):
+    """A line of the other version that is equal to an edge, and how many lines are equal from it on, itself included."""
+
+    line: int
+    inwards: int
+    outwards: int
+
+
+def _count_equal(
+    text: list[int], other: list[int], line: int, there: int, direction: int, *, most: int | None = None
+) -> int:
+    """Return how many lines are equal from these two on, upwards (-1) or downwards (1)."""
+    above, below = (line + 1, there + 1), (len(text) - line, len(other) - there)
+    size = min(*(above if direction < 0 else below), len(text) if most is None else most)
+    region = (
+        TextRegion(line + 1 - size, line + 1, there + 1 - size, there + 1)
+        if direction < 0
+        else TextRegion(line, line + size, there, there + size)
+    )
+    return shared_length(text, other, region, direction)
+
 
 class _VersionPair:
     """Both versions, indexed once for all ranges."""
@@ -166,6 +263,8 @@ class _VersionPair:
         self.forward = _AlignmentMap([(a, b, size) for a, b, size in self._blocks])
         self.from_below = _AlignmentMap([(a, b, size) for a, b, size in align_from_below(base, current)])
         self.backward = _AlignmentMap([(b, a, size) for a, b, size in self._blocks])
+        self.from_base = _ContextSearch(self.base, self.current, self.forward, self.backward)
+        self.from_current = _ContextSearch(self.current, self.base, self.backward, self.forward)
 
     def says_enough(self, start: int, end: int) -> bool:
         """Tell whether these lines of the base can be told from any others by what they say."""
@@ -205,17 +304,14 @@ class _AlignedBlock:
     @cached_property
     def same_above(self) -> int:
         """How many lines above are the same, as far as context goes."""
-        most = _CONTEXT_STEPS[-1]
-        above = TextRegion(max(self.start - most, 0), self.start, max(self.here - most, 0), self.here)
-        return shared_length(self.pair.base.ids, self.pair.current.ids, above, -1)
+        old, new = self.pair.base.ids, self.pair.current.ids
+        return _count_equal(old, new, self.start - 1, self.here - 1, -1, most=_CONTEXT_STEPS[-1])
 
     @cached_property
     def same_below(self) -> int:
         """How many lines below are the same, as far as context goes."""
-        old, new, most = self.pair.base.ids, self.pair.current.ids, _CONTEXT_STEPS[-1]
-        there = self.here + self.end - self.start
-        below = TextRegion(self.end, min(self.end + most, len(old)), there, min(there + most, len(new)))
-        return shared_length(old, new, below, 1)
+        old, new = self.pair.base.ids, self.pair.current.ids
+        return _count_equal(old, new, self.end, self.here + self.end - self.start, 1, most=_CONTEXT_STEPS[-1])
 
     def has_rivals(self) -> bool:
         """Tell whether other lines, equal to these, may be the ones that remained here."""
@@ -231,6 +327,19 @@ class _AlignedBlock:
             any(self._has_leftovers(start, end) for start, end in (*suspects, (self.start, self.end)))
             or _occurs_unaligned(pair.base, pair.current, pair.backward, self.start, self.end)
             or _occurs_unaligned(pair.current, pair.base, pair.forward, self.here, self.here + size)
+        )
+
+    def has_lost_context(self) -> bool:
+        """Tell whether context that is no longer here goes on elsewhere, in either version, with lines equal to these."""
+        last, shift = self.end - 1, self.here - self.start
+        return any(
+            search.is_elsewhere(line, direction)
+            for search, line, direction in (
+                (self.pair.from_base, self.start, -1),
+                (self.pair.from_base, last, 1),
+                (self.pair.from_current, self.here, -1),
+                (self.pair.from_current, last + shift, 1),
+            )
         )
 
     def _has_leftovers(self, start: int, end: int) -> bool:

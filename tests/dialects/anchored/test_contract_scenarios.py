@@ -231,6 +231,23 @@ def test_sequential_operations_in_batch_use_initial_snapshot(lines: Lines) -> No
     assert lines.get().splitlines() == [kept[0], *kept[2:4], "new", *kept[4:]]
 
 
+@requirement("anchored:moved_on:rebased")
+def test_functions_of_equal_body_that_changed_places_are_not_mistaken_for_each_other(lines: Lines) -> None:
+    login, delete, logout = (
+        f"def {name}(request):\n    check(request)\n    return None\n\n" for name in ("login", "delete_user", "logout")
+    )
+    lines.put(login + delete + logout)
+    anchors = lines.read()
+    lines.put(delete + login + logout)
+
+    answer = lines.edit(
+        {"op": "replace_range", "start_hash": anchors[6], "end_hash": anchors[7], "content": "    delete_everything()"}
+    )
+
+    assert answer.error["error"] == "anchor_stale"
+    assert lines.get() == delete + login + logout
+
+
 @requirement("anchored:moved_on:changed_target", "anchored:stale:was_line", "anchored:stale:fresh_rows")
 def test_file_modified_externally_between_read_and_edit(lines: Lines) -> None:
     lines.put(TEN)
