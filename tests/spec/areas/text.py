@@ -68,6 +68,7 @@ TEXT = (
             "text:strings:replace_all": "All occurrences are replaced when asked, and an expected number of them must be met.",
             "text:strings:not_found": "A missing text is refused with the usual causes: lines that differ only in blanks, or an edit that is already applied.",
             "text:strings:closest": "Lines that are like the quoted ones are shown, also where the quotation begins with blank or wrong lines.",
+            "text:strings:closest_whole": "The lines shown are all that the quotation corresponds to, also if the file has more or fewer between.",
             "text:strings:peers": "Situations that tests of other exact-edit tools look at have the outcome that is written down here, and a reason where it is another one.",
             "text:strings:empty": "An empty text, an edit without effect and a call without edits are refused.",
             "text:strings:keeps_line_ends": "New text takes the line endings of the file, whichever the quoted and the new text have.",

@@ -8,7 +8,8 @@ from typing import Any
 from surehold.errors import PatchApplyError
 from surehold.text.escape import quote_line
 from surehold.text.patch.hunks import EncodedHunk, ParsedHunk, PatchLineIndex
-from surehold.text.quoted.near_miss import compared_line_count, describe_look_alikes, find_nearest, normalize_look
+from surehold.text.quoted.near_miss import describe_look_alikes
+from surehold.text.quoted.nearest import compared_line_count, find_nearest, normalize_look
 
 _PREVIEW_CHARS = 120
 _COPIED_CHARS = 1000

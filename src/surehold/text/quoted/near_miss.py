@@ -1,17 +1,11 @@
 """Why a quoted text is not in a file, and what is there instead. Nothing is ever applied by similarity.
 
-1. The first cause that applies is named: line numbers were copied, the file has no final line break, line breaks are
-   written as escapes, the edit was already made, only blanks differ, characters only look alike, other lines are
-   similar.
-2. Lines that are equal except for blanks vote for the place where the quotation would begin. Without any such line, the
-   line with the most words in common is taken.
-3. The lines shown are the file's own, so that the next call can quote them.
+The first cause that applies is named: line numbers were copied, the file has no final line break, line breaks are
+written as escapes, the edit was already made, only blanks differ, characters only look alike, other lines are similar.
 """
 
 import re
 import unicodedata
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,51 +14,24 @@ from surehold.errors import NotEncodable
 from surehold.text.encoding import Encoding
 from surehold.text.escape import escape_text, preview_text
 from surehold.text.lines import LineRanges, merge_ranges
-from surehold.text.quoted.matching import DOUBLE_QUOTES, SINGLE_QUOTES, Haystack, straighten_quotes
+from surehold.text.quoted.matching import Haystack, straighten_quotes
+from surehold.text.quoted.nearest import (
+    SimilarLines,
+    compared_line_count,
+    find_look_alike,
+    find_nearest,
+    normalize_look,
+)
 from surehold.text.snapshot import Snapshot
 
-_MAX_SIMILAR_PLACES = 3
-_MAX_COMPARED_LINES = 200_000
-_MAX_COMPARED_BYTES = 16 << 20
-"""So many are compared; the rest of a larger file is not looked at."""
-_MAX_POSITIONS_PER_LINE = 64
-_MAX_SHOWN_LINES = 40
-MAX_SHOWN_CHARS = 2_000
-"""How many characters of a place are shown."""
-_MAX_LINE_CHARS = 10_000
+_PREVIEW_CHARS = 80
+_MIN_TELLING_CHARS = 4
+"""A shorter text may occur by chance."""
+_MAX_CODE_POINTS = 8
+_COPY = "Copy the text exactly as shown in `closest`."
+_EDGE_BLANKS = re.compile(r"^[ \t]+|[ \t]+$")
 _COMPARED_CHARS = 8_000
-_MIN_WORD_SIMILARITY = 0.5
-_WORD = re.compile(r"\w+")
-_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
-_INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u00ad"
-_LOOK_ALIKE_FOLDS = str.maketrans(
-    {
-        **dict.fromkeys(SINGLE_QUOTES, "'"),
-        **dict.fromkeys(DOUBLE_QUOTES, '"'),
-        **dict.fromkeys(_DASHES, "-"),
-        **dict.fromkeys(_INVISIBLE, ""),
-    }
-)
 _LINE_NUMBER_PREFIX = re.compile(r"^[ \t]*\d+(?:#[0-9a-f]{4,}(?:\.\d+)?[!~]?\||\t|→|\|| ?: ?)")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimilarLines:
-    """Lines that are much like a quotation."""
-
-    line: int
-    text: str
-    differing: int
-    """How many of the quoted lines are different, blanks aside."""
-
-    @property
-    def span(self) -> tuple[int, int]:
-        """The lines that are shown whole; of a text that was cut the last one is not."""
-        return self.line, self.line + self.text.count("\n") - (len(self.text) >= MAX_SHOWN_CHARS)
-
-    def as_dict(self) -> dict[str, Any]:
-        row: dict[str, Any] = {"line": self.line, "text": self.text}
-        return {**row, "differing_lines": self.differing} if self.differing else row
 
 
 def strip_line_numbers(old: str) -> str | None:
@@ -74,94 +41,6 @@ def strip_line_numbers(old: str) -> str | None:
     if not filled or not all(_LINE_NUMBER_PREFIX.match(row) for row in filled):
         return None
     return "\n".join(_LINE_NUMBER_PREFIX.sub("", row) for row in rows)
-
-
-def compared_line_count(snapshot: Snapshot) -> int:
-    return min(_MAX_COMPARED_LINES, bisect_left(snapshot.lines.starts, _MAX_COMPARED_BYTES))
-
-
-def find_nearest(snapshot: Snapshot, old: str) -> tuple[SimilarLines, ...]:
-    """Return the places that are most like a quotation, best first; none when nothing is."""
-    quoted = [row.strip() for row in old.split("\n")]
-    if quoted and not quoted[-1]:
-        quoted.pop()
-    if not any(quoted):
-        return ()
-    lines = [snapshot.encoding.decode(row) for row in snapshot.lines.contents[: compared_line_count(snapshot)]]
-    stripped = [line.strip() for line in lines]
-    starts = _starts_by_votes(stripped, quoted) or _starts_by_words(stripped, quoted)
-    return tuple(_lines_at_start(lines, stripped, quoted, start) for start in starts[:_MAX_SIMILAR_PLACES])
-
-
-def find_look_alike(snapshot: Snapshot, old: str) -> SimilarLines | None:
-    """Return where a text is that a reader cannot tell from a quotation; None when nowhere."""
-    if old.isascii() and snapshot.data.isascii():
-        return None
-    lines = [snapshot.encoding.decode(row) for row in snapshot.lines.contents[: compared_line_count(snapshot)]]
-    page, wanted = "\n".join(map(normalize_look, lines)), "\n".join(map(normalize_look, old.split("\n"))).strip()
-    at = page.find(wanted) if wanted else -1
-    if at < 0:
-        return None
-    first = page.count("\n", 0, at)
-    rows = lines[first : first + min(wanted.count("\n") + 1, _MAX_SHOWN_LINES)]
-    return SimilarLines(line=first + 1, text="\n".join(rows)[:MAX_SHOWN_CHARS], differing=0)
-
-
-def normalize_look(text: str) -> str:
-    """Return what a line looks like: one form for characters that a reader cannot tell apart."""
-    if text.isascii():
-        return " ".join(text.split())
-    return " ".join(unicodedata.normalize("NFKC", text.translate(_LOOK_ALIKE_FOLDS)).split())
-
-
-def _starts_by_votes(stripped: Sequence[str], quoted: Sequence[str]) -> list[int]:
-    """Return where the quotation would begin by the vote of its lines, those with the most votes first."""
-    wanted = {text for text in quoted if text}
-    positions: dict[str, list[int]] = {}
-    for index, text in enumerate(stripped):
-        if text in wanted and len(found := positions.setdefault(text, [])) < _MAX_POSITIONS_PER_LINE:
-            found.append(index)
-    votes = Counter[int]()
-    for offset, text in enumerate(quoted):
-        for index in positions.get(text, ()):
-            votes[index - offset] += 1
-    ranked = sorted(votes.items(), key=lambda vote: (-vote[1], vote[0]))
-    best = ranked[0][1] if ranked else 0
-    return [start for start, count in ranked if count == best or count * 2 > best]
-
-
-def _starts_by_words(stripped: Sequence[str], quoted: Sequence[str]) -> list[int]:
-    """Return where the quotation would begin if its longest line were where most of its words are."""
-    offset, longest = max(enumerate(quoted), key=lambda pair: len(pair[1]))
-    words = set(_WORD.findall(longest[:_MAX_LINE_CHARS].casefold()))
-    scores = list[tuple[float, int]]()
-    for index, text in enumerate(stripped if words else ()):
-        if len(text) > _MAX_LINE_CHARS or index < offset:
-            continue
-        others = set(_WORD.findall(text.casefold()))
-        shared = len(words & others)
-        if (score := shared / (len(words) + len(others) - shared)) >= _MIN_WORD_SIMILARITY:
-            scores.append((-score, index - offset))
-    return [start for _, start in sorted(scores)[:_MAX_SIMILAR_PLACES]]
-
-
-def _lines_at_start(lines: Sequence[str], stripped: Sequence[str], quoted: Sequence[str], start: int) -> SimilarLines:
-    if start < 0:  # the quotation begins above the file
-        quoted, start = quoted[-start:], 0
-    end = min(start + min(len(quoted), _MAX_SHOWN_LINES), len(lines))
-    there = stripped[start : start + len(quoted)]
-    same = sum(one == other for one, other in zip(quoted, there, strict=False))
-    return SimilarLines(
-        line=start + 1, text="\n".join(lines[start:end])[:MAX_SHOWN_CHARS], differing=len(quoted) - same
-    )
-
-
-_PREVIEW_CHARS = 80
-_MIN_TELLING_CHARS = 4
-"""A shorter text may occur by chance."""
-_MAX_CODE_POINTS = 8
-_COPY = "Copy the text exactly as shown in `closest`."
-_EDGE_BLANKS = re.compile(r"^[ \t]+|[ \t]+$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
