@@ -124,7 +124,7 @@ def test_the_tools_work_from_python_with_types(session: AgentSession) -> None:
     back = session.restore_file(gone.trash_id)
 
     assert (made.sha256, moved.sha256) == (read.sha256, wrote.after_sha256)
-    assert (edited.sha256, wrote.sha256, gone.sha256) == (edited.after_sha256, wrote.after_sha256, "")
+    assert (edited.sha256, wrote.sha256, gone.sha256) == (edited.after_sha256, wrote.after_sha256, moved.sha256)
     assert "sha256" not in edited.model_dump()  # the wire keeps its own names
     assert [row.operation for row in patched.changed_files] == ["update"]
     assert [row["relativePath"] for row in listed.entries] == ["a", "c.py"]
@@ -209,7 +209,8 @@ def test_every_modifying_result_has_the_change_and_the_bytes_after_it(session: A
     assert modifying
     for result in modifying:
         assert {"sha256", "change_id"} <= {*result.model_fields, *dir(result)}, result
-    assert patched.sha256 == patched.changed_files[0].sha256 == receipt.sha256 == session.read_file("p.txt").sha256
+    assert patched.sha256 == {"p.txt": patched.changed_files[0].sha256}
+    assert patched.changed_files[0].sha256 == receipt.sha256 == session.read_file("p.txt").sha256
     assert patched.change_id
     changed = session.multi_edit_text_file(f"{session.workspace.roots[0]}/p.txt", [("p", "r")])
     assert (changed.sha256, bool(changed.change_id)) == (session.read_file("p.txt").sha256, True)

@@ -286,8 +286,8 @@ class Receipt:
 
     @property
     def sha256(self) -> str:
-        """Name of the bytes after, if it is one file that is still there; else `files` has them."""
-        return (self.files[0].after_sha256 or "") if len(self.files) == 1 else ""
+        """Name of the bytes of one file, of those that were deleted if it is gone; of several files `files` has them."""
+        return (self.files[0].after_sha256 or self.files[0].before_sha256 or "") if len(self.files) == 1 else ""
 
     @property
     def diff(self) -> str:

@@ -72,8 +72,8 @@ class ChangedFile(CamelResultPart):
 
     @property
     def sha256(self) -> str:
-        """Name of the bytes as they are now; empty if the file is gone."""
-        return self.after_sha256 or ""
+        """Name of the bytes as they are now, or of those that were deleted."""
+        return self.after_sha256 or self.before_sha256 or ""
 
     def summary_line(self) -> str:
         name = escape_text(self.path) + (f" -> {escape_text(self.to_path)}" if self.to_path else "")
@@ -95,9 +95,9 @@ class PatchResult(ChangeResult):
     """With `atomic: false`: one per file."""
 
     @property
-    def sha256(self) -> str:
-        """Name of the bytes as they are now, if one file was changed; else `changed_files` has them."""
-        return self.changed_files[0].sha256 if len(self.changed_files) == 1 else ""
+    def sha256(self) -> dict[str, str]:
+        """Name of the bytes of each file, by its path."""
+        return {one.to_path or one.path: one.sha256 for one in self.changed_files}
 
     def changes_made(self) -> tuple[str, ...]:
         return self.change_ids or super().changes_made()

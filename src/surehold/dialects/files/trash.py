@@ -50,8 +50,8 @@ class DeleteResult(ChangeResult):
 
     @property
     def sha256(self) -> str:
-        """Name of the bytes as they are now: none, since the file is gone."""
-        return ""
+        """Name of the bytes that were deleted."""
+        return self.before_sha256
 
     def headline(self) -> str:
         return f"{escape_text(self.path)} {'moved to the trash' if self.trash_id else 'deleted'}."
