@@ -325,6 +325,25 @@ def test_a_command_below_a_workspace_works_in_that_workspace(shell: Shell) -> No
 
 
 @requirement("front:cli:nearest_history")
+def test_a_directory_that_is_named_is_where_the_command_was_typed(shell: Shell) -> None:
+    shell.write("a.txt", "one\n")
+    shell.edit("a.txt", "one", "two")
+    (shell.root / "below").mkdir()
+
+    for words in (["-C", "below", "write", "b.txt"], ["write", "c.txt", "-C", "below"]):
+        shell.patch.chdir(shell.root)
+        said = shell(*words, stdin=b"text\n")
+        assert (said.code, said.err.splitlines()[0]) == (0, f"Workspace: {shell.root}")
+
+    shell.patch.chdir(shell.root)
+    assert [row["path"] for row in shell.json("log")["entries"]] == ["below/c.txt", "below/b.txt", "a.txt"]
+    assert not default_state_dir(str(shell.root / "below")).exists()
+    assert shell("log", "--root", "below").out.startswith("Nothing has been changed through Surehold")
+    refused = shell.json("-C", "missing", "log", code=1)["error"]
+    assert (refused["reason"], bool(refused["suggested_action"])) == ("no_such_root", True)
+
+
+@requirement("front:cli:nearest_history")
 def test_without_a_history_the_repository_is_the_workspace(shell: Shell) -> None:
     (shell.root / ".git").mkdir()
     (shell.root / "deep" / "er").mkdir(parents=True)

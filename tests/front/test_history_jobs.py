@@ -6,6 +6,8 @@ import random
 import signal
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +172,55 @@ def test_who_changed_a_line(shell: Shell) -> None:
     assert {lines[0]["agent"], lines[29]["agent"]} == {"outside"}
 
 
+@requirement("history:blame:lines")
+def test_lines_that_came_back_are_those_of_who_wrote_them(shell: Shell) -> None:
+    work(shell)
+    before = shell.json("blame", "a.txt")["lines"]
+    new = shell.json("blame", "new.txt")["lines"]
+    middle = shell.json("log", "--turn", "2", "--session", "session-claude", "a.txt")["entries"][0]["change_id"]
+
+    shell.json("undo", "--agent", "claude")
+    assert [one["agent"] for one in shell.json("blame", "a.txt")["lines"]].count("codex") == 1
+    assert {one["agent"] for one in shell.json("blame", "a.txt")["lines"]} == {"outside", "codex"}
+    shell.json("redo")
+    assert (shell.json("blame", "a.txt")["lines"], shell.json("blame", "new.txt")["lines"]) == (before, new)
+
+    shell.json("undo", middle)
+    assert shell.json("blame", "a.txt")["lines"][9]["agent"] == "outside"
+    shell.json("redo", middle)
+    assert shell.json("blame", "a.txt")["lines"] == before
+    trash = shell.json("delete", "new.txt")["files"][0]["trash_id"]
+    shell.json("restore", trash)
+    assert shell.json("blame", "new.txt")["lines"] == new
+    (shell.root / "a.txt").write_text("damaged\n")
+    shell.json("revert", "a.txt")
+    assert shell.json("blame", "a.txt")["lines"] == before
+
+
+def test_the_last_session_and_turn_are_those_of_what_else_is_selected(shell: Shell) -> None:
+    work(shell)
+
+    def reasons(*words: str) -> list[str]:
+        return [one["reason"] for one in shell.json("log", *words)["entries"]]
+
+    assert reasons("--agent", "claude", "--turn", "last") == ["ten too"]
+    assert reasons("--session", "last", "--agent", "claude") == ["ten too", "a place for notes", "two is important"]
+    assert reasons("--turn", "last", "new.txt") == ["a place for notes"]
+    assert reasons("--session", "last") == ["", "codex was here"]
+    error = shell.json("log", "--session", "last", "--agent", "outside", code=1)["error"]
+    assert error["reason"] == "no_such_session"
+
+
+def test_an_id_is_named_by_the_beginning_of_what_tables_show(shell: Shell) -> None:
+    shell.write("a.txt", "one\n")
+    change = shell.edit("a.txt", "one", "two")
+    shown = shell("log", "--oneline").out.split()[0]
+
+    assert shell.json("show", shown[:5])["change_id"] == change
+    session = shell.json("log")["entries"][0]["session"]
+    assert len(shell.json("log", "--session", session[-8:][:5])["entries"]) == 1
+
+
 @requirement("history:read:earlier")
 def test_a_file_as_it_was(shell: Shell) -> None:
     work(shell)
@@ -214,31 +265,54 @@ def test_sessions_and_status_have_their_facts(shell: Shell) -> None:
         "added": 3,
         "removed": 2,
     }
+    assert codex["turns"] == 0
     status = shell.json("status")
     assert list(status) == ["workspace", "state", "questions", "agents", "outside", "last"]
     assert (status["workspace"], len(status["last"]), status["outside"]) == (str(shell.root), 5, [])
 
 
-@requirement("history:log:follow")
-def test_the_log_is_watched_live(shell: Shell) -> None:
-    work(shell)
+@contextmanager
+def watch_log(shell: Shell, *words: str) -> Generator[subprocess.Popen[str]]:
+    """Follow the log in a process of its own, which is interrupted in the end."""
     watching = subprocess.Popen(
-        [sys.executable, "-u", "-m", "surehold", "log", "--follow", "--oneline", "--limit", "1"],
+        [sys.executable, "-u", "-m", "surehold", "log", "--follow", *words],
         cwd=shell.root,
         env=shell.environment(),
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no threads here
     )
-    assert watching.stdout is not None
     try:
-        assert "move  b.txt" in watching.stdout.readline()
-        shell.edit("a.txt", "line 5\n", "five\n")
-        assert "edit  a.txt" in watching.stdout.readline()
+        yield watching
     finally:
         watching.send_signal(signal.SIGINT)
         watching.communicate()
     assert watching.returncode == 130
+
+
+@requirement("history:log:follow")
+def test_the_log_is_watched_live(shell: Shell) -> None:
+    work(shell)
+    with watch_log(shell, "--oneline", "--limit", "1") as watching:
+        assert watching.stdout is not None
+        assert "move  b.txt" in watching.stdout.readline()
+        shell.edit("a.txt", "line 5\n", "five\n")
+        assert "edit  a.txt" in watching.stdout.readline()
+
+
+@requirement("history:log:follow")
+def test_the_log_waits_for_the_first_change_and_each_line_has_one_shape(shell: Shell) -> None:
+    shell.write("a.txt", "one\n")
+    with watch_log(shell, "--json") as watching:
+        assert watching.stdout is not None
+        assert watching.stderr is not None
+        assert "waiting for the first change" in watching.stderr.readline()
+        changes = [shell.edit("a.txt", "one", "two"), shell.edit("a.txt", "two", "three")]
+        rows = [json.loads(watching.stdout.readline()) for _ in changes]
+
+    assert [row["change_id"] for row in rows] == changes
+    assert rows[0].keys() == rows[1].keys()
 
 
 @requirement("history:export:patch", "history:export:jsonl")
@@ -251,7 +325,7 @@ def test_the_history_is_exported_as_a_patch_and_as_json_lines(shell: Shell) -> N
     assert [row["turn"] for row in rows] == ["1", "1", "2"]
     assert all(row["diff"].startswith("--- ") for row in rows)
     shell.json("undo", "--session", "session-claude")
-    subprocess.run(["patch", "-p0", "--binary"], cwd=shell.root, input=patch.encode(), check=True, capture_output=True)
+    subprocess.run(["patch", "-p1", "--binary"], cwd=shell.root, input=patch.encode(), check=True, capture_output=True)
     assert (text(shell), text(shell, "new.txt")) == (shouted(2, 10, 20), "new\n")
 
 
@@ -276,6 +350,26 @@ def test_a_bundle_verifies_elsewhere_and_every_flipped_bit_is_found(shell: Shell
         assert shell("verify", str(bad)).code == 1, cut
     exists = shell("export", "--session", "session-claude", "--format", "bundle", "--output", str(bundle))
     assert (exists.code, bundle.read_bytes()) == (1, data)
+
+
+NESTED = b"[" * 100_000 + b"]" * 100_000
+HEADER = b'{"entries":1,"format":"surehold-bundle","made":"","version":1}'
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(b"[]\n{}\n", b"1\n2\n", b'"text"\n\n', b"null\n[]\n", NESTED + b"\n{}\n"),
+        *(HEADER + b"\n" + line + b"\n{}\n" for line in (b"[1]", NESTED, b'{"entry":[1]}', b'{"entry":{"seq":[]}}')),
+        b'{"entries":1e999,"format":"surehold-bundle","version":1}\n{}\n',
+    ],
+    ids=range(10),
+)
+@requirement("history:export:bundle")
+def test_what_is_no_bundle_is_refused(shell: Shell, tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "bad").write_bytes(data)
+
+    assert shell("verify", str(tmp_path / "bad")).code == 1
 
 
 BAD_WORDS: list[tuple[list[str], str]] = [

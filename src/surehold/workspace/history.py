@@ -17,7 +17,15 @@ from surehold.text.snapshot import ABSENT, Snapshot, Version
 from surehold.workspace.access.permission import Permission
 from surehold.workspace.past.net_diff import single_diff
 from surehold.workspace.past.overview import SessionSummary, summarize_sessions
-from surehold.workspace.past.selectors import ChangeSelection, RecordedPlace, Selectors, refuse_empty, resolve_selectors
+from surehold.workspace.past.recorded import no_history_error, recorded_key
+from surehold.workspace.past.selectors import (
+    ChangeSelection,
+    RecordedPlace,
+    Selectors,
+    matches_id,
+    refuse_empty,
+    resolve_selectors,
+)
 from surehold.workspace.proposal import NO_AUTHOR, Absent, CallAuthor, Proposal, Receipt
 from surehold.workspace.undo.planner import UndoOperation, propose_undo
 from surehold.workspace.undo.selection import SelectionSwitch
@@ -27,8 +35,6 @@ from surehold.workspace.workspace import Workspace
 MAX_SCANNED_ENTRIES = 100_000
 """How far back a change is looked for by a part of its id."""
 _MIN_REFERENCE_CHARS = 4
-_MAX_OUTSIDE_ENTRIES = 100
-"""How many outside edits in a row are looked through for the last change of ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +86,7 @@ class HistoryReader:
         """Return one deleted file by its id, or by a unique end of it."""
         item = self._store.trash_item(reference)
         if item is None and len(reference) >= _MIN_REFERENCE_CHARS:
-            found = [one for one in self._store.list_trash() if one.id.endswith(reference.lower())]
+            found = [one for one in self._store.list_trash() if matches_id(one.id, reference.lower())]
             item = found[0] if len(found) == 1 else None
         if item is None or item.state == "emptied":
             raise NotFound(
@@ -89,14 +95,6 @@ class HistoryReader:
                 action="Look at `surehold trash list`.",
             )
         return item
-
-    def last_recorded(self, key: str) -> Snapshot | None:
-        """Return the file as the last change through Surehold left it; None for a path that is not in the history."""
-        entries = self._store.list_entries(LedgerQuery(path=key, ok_only=True, limit=_MAX_OUTSIDE_ENTRIES))
-        ours = next((one for one in entries if one.call.operation != "external"), None)
-        if ours is not None:
-            return self._recorded_snapshot({path: after for path, _, after in ours.change.transitions()}.get(key))
-        return self._recorded_snapshot(entries[-1].change.before) if entries else None
 
     def read_version(self, version: Version | None) -> Snapshot:
         """Return the bytes of a version that the history names; None is an absent file."""
@@ -123,7 +121,7 @@ class HistoryReader:
         name = reference.lower()
         if len(name) >= _MIN_REFERENCE_CHARS:
             ids = {entry.change_id for entry in self._store.list_entries(LedgerQuery(limit=MAX_SCANNED_ENTRIES))}
-            found = sorted(i for i in ids if i.startswith(name) or i.endswith(name))
+            found = sorted(one for one in ids if matches_id(one, name))
             if len(found) == 1:
                 return found[0]
             if found:
@@ -259,15 +257,13 @@ class History(HistoryReader):
         )
 
     def _locate_path(self, path: str) -> RecordedPlace | None:
-        target = self._workspace.target(path.rstrip("/") or "/")
-        if not target.parts:
+        if recorded_key(self._workspace, path.rstrip("/") or "/") in {"", "."}:
             return None
-        is_known = bool(self._store.list_entries(LedgerQuery(path=target.key, limit=1)))
-        place = RecordedPlace(key=target.key, is_directory=not is_known)
-        if not is_known and not self._store.list_entries(LedgerQuery(under=target.key, limit=1)):
-            action = "A file is in the history from its first change through Surehold on."
-            raise NotFound(f"`{path}` is not in the history.", path=path, reason="no_history", action=action)
-        return place
+        key = recorded_key(self._workspace, path.rstrip("/"))
+        is_directory = bool(self._store.list_entries(LedgerQuery(under=key, limit=1)))
+        if not is_directory and not self._store.list_entries(LedgerQuery(path=key, limit=1)):
+            raise no_history_error(path)
+        return RecordedPlace(key=key, is_directory=is_directory)
 
     def select_done(self, words: Selectors) -> list[Entry]:
         """Return the entries that happened and that selectors name, newest first; at least one."""

@@ -24,7 +24,7 @@ HISTORY = (
             "history:revert:files": "`revert` removes outside damage, brings deleted files back, and goes back to a change; it can be undone.",
             "history:sessions:facts": "`sessions` lists who, when, turns, changes, files and lines.",
             "history:status:facts": "`status` names the workspace, the agents at work, outside edits and the last changes.",
-            "history:export:patch": "`export` writes the net difference as a patch that `patch` applies.",
+            "history:export:patch": "`export` writes the net difference as a patch that `git apply` and `patch -p1` apply: moves, modes, links, binary files.",
             "history:export:jsonl": "`export --format jsonl` writes entries with their diffs.",
             "history:export:bundle": "A bundle is verified without the workspace, and every flipped bit is found.",
             "history:commit:exact": "`commit` commits exactly the selected changes, with trailers; files, index, stash and other work stay.",

@@ -86,9 +86,10 @@ _NOT_STARTED = frozenset({"capture_impossible", "no_such_root"})
 """Why `run` refuses a command before it starts it."""
 _PATH_ARGUMENTS = frozenset({"path", "paths", "source", "target", "to"})
 _PATH_OR_ID_ARGUMENTS = frozenset({"subject", "item"})
-_GLOBAL_USAGE = re.compile(r" \[(--root DIR|--state-dir DIR|--json|--no-color|--no-pager)\]")
+_GLOBAL_USAGE = re.compile(r" \[(-C DIR|--root DIR|--state-dir DIR|--json|--no-color|--no-pager)\]")
 GLOBAL_OPTIONS = (
-    argument("--root -C", "DIR", "the workspace (default: the nearest with a history)"),
+    argument("-C", "DIR", "run as if started in this directory", dest="directory"),
+    argument("--root", "DIR", "exactly this workspace (default: the nearest with a history)"),
     argument("--state-dir", "DIR", "where its history is kept"),
     flag("--json", "print one JSON document"),
     flag("--no-color", "disable colour (or set NO_COLOR)"),
@@ -176,6 +177,7 @@ def _run_command(argv: Sequence[str], out: Output, err: Output, *, wants_json: b
         if args.wants_help or not args.run:
             out.print_line(overview_text())
             return DONE
+        _change_directory(args)
         root = _locate_root(args)
         context = CommandContext(root=root, state_dir=args.state_dir, json=bool(args.json), out=out, err=err)
         if root not in {".", args.root} and not context.json and args.command != "run":
@@ -223,6 +225,21 @@ def _run_as_shell(words: Sequence[str], out: Output, err: Output) -> int:
         if error.reason not in _NOT_STARTED:
             raise
         call.run_unrecorded(str(error))
+
+
+def _change_directory(args: argparse.Namespace) -> None:
+    """Go where `-C` says, as if the command had been typed there."""
+    if not args.directory:
+        return
+    if args.command in _ELSEWHERE:
+        args.root = args.root or args.directory
+        return
+    try:
+        os.chdir(args.directory)
+    except OSError as error:
+        message = f"`{args.directory}` cannot be entered: {error.strerror}."
+        action = "Name a directory that exists with -C."
+        raise NotFound(message, path=args.directory, reason="no_such_root", action=action) from None
 
 
 def _locate_root(args: argparse.Namespace) -> str:
@@ -298,7 +315,9 @@ def build_parser(names: Iterable[str] = COMMAND_MODULES) -> argparse.ArgumentPar
     for one in map(load_command, names):
         description = f"{one.help} {one.note}".strip()
         _fill_parser(words.add_parser(one.name, description=description, epilog=f"example:\n  {one.example}"), one)
-    top.set_defaults(root="", state_dir="", json=False, no_color=False, no_pager=False, command="", run=None)
+    top.set_defaults(
+        root="", directory="", state_dir="", json=False, no_color=False, no_pager=False, command="", run=None
+    )
     return top
 
 

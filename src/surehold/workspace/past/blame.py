@@ -5,8 +5,9 @@ bytes are read only where the ledger has no whole diff. At the end the lines mus
 versions are compared byte by byte.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from surehold.errors import BinaryFile, NotFound
 from surehold.stores.base import Entry, LedgerQuery, Store
@@ -69,7 +70,7 @@ def _follow_back(store: Store, key: str) -> list[_VersionStep]:
             steps.append(_VersionStep(entry=entry, before=change.before, after=change.after))
             key = change.path
         elif change.path == key and not change.to_path:
-            if change.after is None and steps:
+            if change.after is None and steps and not (steps[-1].before is None and _comes_back(steps[-1].entry)):
                 break  # another file that had this name before
             steps.append(_VersionStep(entry=entry, before=change.before, after=change.after))
             if change.before is None and not _comes_back(entry):
@@ -99,23 +100,30 @@ def _entries_back(store: Store, key: str, before: int) -> Iterator[Entry]:
 def _carry_lines(
     store: Store, steps: Sequence[_VersionStep], rows: Sequence[bytes], *, trust_diffs: bool
 ) -> list[Entry | None]:
-    lines: Lines = [None] * len(_read_rows(store, steps[0].before))
+    returned = {step.after.sha256 for step in steps if step.after and _comes_back(step.entry)}
     known = steps[0].before
+    carried = _CarriedLines([None] * len(_read_rows(store, known)), keeps_removed=bool(returned))
+    whole: dict[str, Lines] = {known.sha256: [*carried.lines]} if known else {}
+    """Who wrote the lines of the versions that came back later."""
     for step in steps:
         if known != step.before and (known and known.sha256) != (step.before and step.before.sha256):
-            _splice_versions(lines, _read_rows(store, known), _read_rows(store, step.before), None)
+            carried.splice_versions(_read_rows(store, known), _read_rows(store, step.before), None)
         change = step.entry.change
         if step.before and step.after and step.before.sha256 == step.after.sha256:
             pass
+        elif step.after and _comes_back(step.entry) and step.after.sha256 in whole:
+            carried.lines[:] = whole[step.after.sha256]
         elif trust_diffs and change.diff and not change.diff_truncated:
-            _splice_diff(lines, change.diff, step.entry)
+            carried.splice_diff(change.diff, step.entry)
         else:
-            _splice_versions(lines, _read_rows(store, step.before), _read_rows(store, step.after), step.entry)
+            carried.splice_versions(_read_rows(store, step.before), _read_rows(store, step.after), step.entry)
+        if step.after and step.after.sha256 in returned:
+            whole[step.after.sha256] = [*carried.lines]
         known = step.after
     last = _read_rows(store, known)
     if last != rows:
-        _splice_versions(lines, last, rows, None)
-    return lines
+        carried.splice_versions(last, rows, None)
+    return carried.lines
 
 
 def _read_rows(store: Store, version: Version | None) -> list[bytes]:
@@ -126,27 +134,74 @@ def _read_rows(store: Store, version: Version | None) -> list[bytes]:
     return split_lines(snapshot.data)
 
 
-def _splice_diff(lines: Lines, diff: str, entry: Entry) -> None:
-    """Carry lines over a change that says itself where it added and removed some."""
-    at, shift = 0, 0
-    for kind, row in classify_rows(diff):
-        if kind == "hunk" and (match := HUNK_HEADER.match(row)):
-            start, count = int(match[1]), int(match[2] or 1)
-            at = start - (1 if count else 0) + shift
-        elif kind == "added":
-            lines.insert(at, entry)
-            at += 1
-            shift += 1
-        elif kind == "removed":
-            del lines[at : at + 1]
-            shift -= 1
-        elif kind == "same":
-            at += 1
+@dataclass(slots=True)
+class _CarriedLines:
+    """Who wrote each line of a file, from version to version; lines that come back are those of who wrote them first."""
+
+    lines: Lines
+    keeps_removed: bool
+    _removed: dict[str, tuple[int, Lines]] = field(default_factory=dict[str, tuple[int, Lines]])
+    """Who wrote the lines that were removed last, by their text, and at which step that was."""
+    _step: int = 0
+    _returned: Counter[str] = field(default_factory=Counter[str])
+    """How many lines of each text came back in this step."""
+
+    def splice_diff(self, diff: str, entry: Entry) -> None:
+        """Carry lines over a change that says itself where it added and removed some."""
+        self._begin_step()
+        at, shift = 0, 0
+        added = list[tuple[int, str]]()
+        for kind, row in classify_rows(diff):
+            if kind == "hunk" and (match := HUNK_HEADER.match(row)):
+                start, count = int(match[1]), int(match[2] or 1)
+                at = start - (1 if count else 0) + shift
+            elif kind == "added":
+                self.lines.insert(at, entry)
+                added.append((at, row[1:]))
+                at += 1
+                shift += 1
+            elif kind == "removed":
+                self._remove(row[1:], self.lines[at : at + 1])
+                del self.lines[at : at + 1]
+                shift -= 1
+            elif kind == "same":
+                at += 1
+        for place, text in added:
+            self.lines[place] = self._writer_of(text, entry)
+
+    def splice_versions(self, before: Sequence[bytes], after: Sequence[bytes], entry: Entry | None) -> None:
+        self._begin_step()
+        lines = self.lines
+        if len(lines) != len(before):  # an earlier version is missing: nothing is known of where its lines went
+            lines[:] = [entry] * len(after)
+            return
+        changes = find_changes(before, after)
+        for region in changes:
+            for at in range(region.a, region.a_end):
+                self._remove(_to_text(before[at]), lines[at : at + 1])
+        writers: Lines = [entry] * len(after)
+        for at in (at for region in changes for at in range(region.b, region.b_end)):
+            writers[at] = self._writer_of(_to_text(after[at]), entry)
+        for region in reversed(changes):
+            lines[region.a : region.a_end] = writers[region.b : region.b_end]
+
+    def _begin_step(self) -> None:
+        self._step += 1
+        self._returned.clear()
+
+    def _remove(self, text: str, writers: Lines) -> None:
+        if not self.keeps_removed:
+            return
+        step, earlier = self._removed.get(text, (0, Lines()))
+        self._removed[text] = (self._step, [*earlier, *writers] if step == self._step else writers)
+
+    def _writer_of(self, text: str, entry: Entry | None) -> Entry | None:
+        if entry is None or not _comes_back(entry) or text not in self._removed:
+            return entry
+        _, writers = self._removed[text]
+        self._returned[text] += 1
+        return writers[min(self._returned[text], len(writers)) - 1] if writers else entry
 
 
-def _splice_versions(lines: Lines, before: Sequence[bytes], after: Sequence[bytes], entry: Entry | None) -> None:
-    if len(lines) != len(before):  # an earlier version is missing: nothing is known of where its lines went
-        lines[:] = [entry] * len(after)
-        return
-    for region in reversed(find_changes(before, after)):
-        lines[region.a : region.a_end] = [entry] * (region.b_end - region.b)
+def _to_text(row: bytes) -> str:
+    return row.decode("utf-8", "surrogateescape").removesuffix("\n")

@@ -10,7 +10,7 @@ import json
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from surehold.errors import InvalidArgument, NotFound
 from surehold.stores.base import Entry, Store
@@ -75,13 +75,13 @@ def check_bundle(lines: Iterable[bytes]) -> BundleCheck:
         if waiting:
             digest.update(waiting)
             try:
-                data: dict[str, Any] = json.loads(waiting)
+                data = _read_object(waiting, is_first=number == 1)
                 if number == 1:
                     announced = _read_header(data)
                 problem = problem or _find_problem(data, earlier)
                 earlier = (data["hash"], data["entry"]["seq"]) if "entry" in data else earlier
                 counts.update({kind: counts[kind] + 1 for kind in counts if kind in data})
-            except (ValueError, KeyError, TypeError, zlib.error):
+            except (ValueError, KeyError, TypeError, OverflowError, RecursionError, zlib.error):
                 problem = problem or f"Line {number} cannot be read."
         waiting = line
     if waiting != _digest_line(digest.hexdigest()):
@@ -91,10 +91,23 @@ def check_bundle(lines: Iterable[bytes]) -> BundleCheck:
     return BundleCheck(entries=counts["entry"], versions=counts["sha256"], problem=problem)
 
 
+def _read_object(line: bytes, *, is_first: bool) -> dict[str, Any]:
+    data = json.loads(line)
+    if isinstance(data, dict):
+        return cast("dict[str, Any]", data)
+    if is_first:
+        raise _not_a_bundle_error()
+    raise TypeError
+
+
+def _not_a_bundle_error() -> InvalidArgument:
+    message = "This is not a bundle of Surehold."
+    return InvalidArgument(message, reason="not_a_bundle", action="Make one with: surehold export --format bundle")
+
+
 def _read_header(data: dict[str, Any]) -> int:
     if data.get("format") != _FORMAT:
-        message = "This is not a bundle of Surehold."
-        raise InvalidArgument(message, reason="not_a_bundle", action="Make one with: surehold export --format bundle")
+        raise _not_a_bundle_error()
     if data.get("version") != _VERSION:
         message = "A newer Surehold made this bundle."
         raise InvalidArgument(message, reason="bundle_too_new", action="Check it with that version.")

@@ -26,7 +26,7 @@ _UNFINISHED = {
     "REVERT_HEAD": "a revert",
     "BISECT_LOG": "a bisect",
 }
-_ABSENT_MODE = "0"
+_ABSENT_MODE, _LINK_MODE = "0", "120000"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ class GitRepository:
             raise InvalidArgument(message, path=elsewhere, reason="other_root", action="Commit each root by itself.")
         ignored = self._ignored([one.to_key or one.key for one in files])
         head = self._head()
-        wanted = [one for one in files if (one.to_key or one.key) not in ignored]
+        wanted = [one for one in files if (one.to_key or one.key) not in ignored and _git_holds(one)]
         updates = [update for one in wanted for update in self._plan_file(one, head)]
         whole = self._with_trailers(message, trailers)
         paths = tuple(sorted({one.key for one in updates}))
@@ -128,7 +128,10 @@ class GitRepository:
         if mode is None:
             mode = self._mode_on_disk(to_path)
         git_mode = known.mode if known and mode is None else "100755" if mode and mode & 0o100 else "100644"
-        blob = self._git("hash-object", "-w", "--stdin", f"--path={self._in_repository(to_path)}", stdin=content)
+        if file.after_version and file.after_version.kind == "link":
+            git_mode = _LINK_MODE
+        filters = "--no-filters" if git_mode == _LINK_MODE else f"--path={self._in_repository(to_path)}"
+        blob = self._git("hash-object", "-w", "--stdin", filters, stdin=content)
         there = self._read_tree_file(head, to_path)
         if there == _TreeFile(mode=git_mode, blob=blob):
             return updates
@@ -277,6 +280,12 @@ class GitRepository:
         if check and done.returncode:
             raise _git_failed_error(words[0], done.stderr.decode("utf-8", "replace").strip())
         return done.stdout
+
+
+def _git_holds(file: FileNetDiff) -> bool:
+    """Tell whether git knows of it: it has no directories, nor FIFOs."""
+    versions = [one for one in (file.before_version, file.after_version) if one]
+    return not versions or any(one.kind in {"file", "link"} for one in versions)
 
 
 def _git_failed_error(word: str, said: str) -> InvalidArgument:

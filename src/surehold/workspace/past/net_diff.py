@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from surehold.errors import StaleFile
+from surehold.errors import NotFound, StaleFile
 from surehold.stores.base import Entry
 from surehold.text.diff_rows import count_rows
 from surehold.text.plan import diff_between
 from surehold.text.snapshot import ABSENT, Snapshot, Version
+from surehold.workspace.past.recorded import describe_facts, load_recorded
+from surehold.workspace.undo.planner import FileSwitch
 from surehold.workspace.undo.selection import SelectionSwitch
 from surehold.workspace.undo.timeline import name_entry
 from surehold.workspace.workspace import Workspace
@@ -28,10 +30,16 @@ class FileNetDiff:
     before: Snapshot = ABSENT
     """The file without the changes; absent as well where it cannot be told."""
     after: Snapshot = ABSENT
+    before_version: Version | None = None
+    after_version: Version | None = None
+    facts: tuple[str, ...] = ()
+    """What the diff does not say: directories, links and modes, in words."""
     added: int = 0
     removed: int = 0
     conflict: str = ""
     """Why it cannot be told as one; then the diff is that of each change, one after the other."""
+    parts: "tuple[FileNetDiff, ...]" = ()
+    """Those single differences, oldest first."""
 
 
 def net_diff(workspace: Workspace, entries: Sequence[Entry]) -> list[FileNetDiff]:
@@ -44,31 +52,63 @@ def net_diff(workspace: Workspace, entries: Sequence[Entry]) -> list[FileNetDiff
 
 def _net_diff(workspace: Workspace, entries: Sequence[Entry]) -> list[FileNetDiff]:
     switch = SelectionSwitch(workspace, entries, "undo")
+    by_name = {name_entry(entry): entry for entry in entries}
     found = list[FileNetDiff]()
     for one in switch.switches:
-        before, after = switch.attempt.load(one.new), switch.attempt.load(one.old)
-        key, to_key = one.new.key or one.old.key, one.old.key or one.new.key
-        diff = diff_between(before, after, from_name=key, to_name=to_key)
-        found.append(
-            FileNetDiff(
-                key=key,
-                to_key=to_key if to_key != key else "",
-                diff=diff.text,
-                before=before,
-                after=after,
-                added=diff.added,
-                removed=diff.removed,
-            )
-        )
-    by_name = {name_entry(entry): entry for entry in entries}
+        if one.old.is_directory and one.new.is_directory and not one.has_effect:
+            continue  # its time follows from what is in it
+        try:
+            found.append(_diff_of_switch(one, switch.attempt.load(one.new), switch.attempt.load(one.old)))
+        except NotFound:
+            names = [step.entry_name for step in one.file.steps if step.entry_name in by_name]
+            why = "bytes that it had are not stored any more"
+            found.append(_single_diffs(workspace, one.old.key or one.new.key, [by_name[name] for name in names], why))
     for conflict in switch.conflicts:
         single = [by_name[name] for name in conflict.entries if name in by_name]
-        text = "".join(single_diff(workspace, entry) for entry in sorted(single, key=lambda one: one.seq))
-        added, removed = count_rows(text)
-        found.append(
-            FileNetDiff(key=conflict.key, to_key="", diff=text, added=added, removed=removed, conflict=conflict.why)
-        )
+        found.append(_single_diffs(workspace, conflict.key, single, conflict.why))
     return sorted(found, key=lambda one: one.key)
+
+
+def _diff_of_switch(switch: FileSwitch, before: Snapshot, after: Snapshot) -> FileNetDiff:
+    old, new = switch.new, switch.old  # it is the undoing that is switched to
+    return diff_versions(old.key or new.key, new.key or old.key, (old.version, new.version), (before, after))
+
+
+def diff_versions(
+    key: str, to_key: str, versions: tuple[Version | None, Version | None], snapshots: tuple[Snapshot, Snapshot]
+) -> FileNetDiff:
+    """Return the difference between two versions of a file, with the name that it had and the one that it has."""
+    diff = diff_between(*snapshots, from_name=key, to_name=to_key)
+    return FileNetDiff(
+        key=key,
+        to_key=to_key if to_key != key else "",
+        diff=diff.text,
+        before=snapshots[0],
+        after=snapshots[1],
+        before_version=versions[0],
+        after_version=versions[1],
+        facts=describe_facts(*versions, *snapshots),
+        added=diff.added,
+        removed=diff.removed,
+    )
+
+
+def _single_diffs(workspace: Workspace, key: str, entries: Sequence[Entry], why: str) -> FileNetDiff:
+    """Return what each of some entries did to one file."""
+    ordered = sorted(entries, key=lambda one: one.seq)
+    text = "".join(single_diff(workspace, entry) for entry in ordered)
+    added, removed = count_rows(text)
+    parts = tuple(one for entry in ordered if (one := _diff_of_entry(workspace, entry)))
+    return FileNetDiff(key=key, to_key="", diff=text, added=added, removed=removed, conflict=why, parts=parts)
+
+
+def _diff_of_entry(workspace: Workspace, entry: Entry) -> FileNetDiff | None:
+    change = entry.change
+    try:
+        before, after = (load_recorded(workspace, one, change.path) for one in (change.before, change.after))
+    except NotFound:
+        return None
+    return diff_versions(change.path, change.to_path or change.path, (change.before, change.after), (before, after))
 
 
 def single_diff(workspace: Workspace, entry: Entry) -> str:
@@ -76,9 +116,8 @@ def single_diff(workspace: Workspace, entry: Entry) -> str:
     change = entry.change
     if not change.diff_truncated and entry.call.operation != "external":
         return change.diff
-    before, after = (_load_version(workspace, version) for version in (change.before, change.after))
+    try:
+        before, after = (load_recorded(workspace, one, change.path) for one in (change.before, change.after))
+    except NotFound:
+        return change.diff
     return diff_between(before, after, from_name=change.path, to_name=change.to_path or change.path).text
-
-
-def _load_version(workspace: Workspace, version: Version | None) -> Snapshot:
-    return Snapshot(workspace.store.read_blob(version.sha256), meta=version.meta) if version else ABSENT

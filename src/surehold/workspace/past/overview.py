@@ -45,7 +45,7 @@ def _summarize(row: SessionRow, entries: tuple[Entry, ...]) -> SessionSummary:
         agent=row.agent,
         started=min(row.opened, entries[-1].timestamp),
         ended=entries[0].timestamp,
-        turns=len({entry.call.turn for entry in entries}),
+        turns=len({entry.call.turn for entry in entries if entry.call.turn}),
         changes=len({entry.change_id for entry in entries}),
         files=len({path for entry in entries for path, _, _ in entry.change.transitions()}),
         added=sum(added for added, _ in counts),

@@ -1,7 +1,7 @@
 """Which changes are meant: the selectors of the command line, the page, the library and MCP, as one value.
 
 1. `Selectors` are words, as they were given. `resolve_selectors` looks them up once; what comes out is exact.
-2. A session is named by a unique beginning or end of its id, or `last`; an agent by the beginning of its name; a turn by its
+2. A session is named by a unique beginning or end of its id, or `last`, which is the last of what else is selected; an agent by the beginning of its name; a turn by its
    id, or `last`. What names nothing, or several, is refused with what it could be.
 3. Outside edits are meant only where `outside` is the agent, or where nothing but paths is named.
 """
@@ -20,6 +20,8 @@ LAST = "last"
 _PAGE_ENTRIES = 500
 _MIN_NAME_CHARS = 4
 _LISTED_NAMES = 10
+SHOWN_ID_CHARS = 8
+"""How many characters of the end of an id the tables show."""
 SWITCHING = ("undo", "redo")
 
 
@@ -46,7 +48,7 @@ class Selectors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedPlace:
-    """A path that changes are looked up by: one file, or everything below a directory."""
+    """A path that changes are looked up by: one file, or a directory with everything below it."""
 
     key: str
     is_directory: bool = False
@@ -77,7 +79,7 @@ class ChangeSelection:
             ok_only=ok_only,
             limit=_PAGE_ENTRIES,
         )
-        places = [replace(query, **_place_condition(one)) for one in self.places] or [query]
+        places = [replace(query, **row) for one in self.places for row in _place_conditions(one)] or [query]
         last = 0
         for entry in merge(*(_read_pages(store, one) for one in places), key=lambda one: -one.seq):
             is_outside = entry.call.operation == "external"
@@ -92,8 +94,8 @@ class ChangeSelection:
         return not self.places or any(_is_at(path, place) for path in paths for place in self.places)
 
 
-def _place_condition(place: RecordedPlace) -> dict[str, str]:
-    return {"under": place.key} if place.is_directory else {"path": place.key}
+def _place_conditions(place: RecordedPlace) -> list[dict[str, str]]:
+    return [{"path": place.key}, *([{"under": place.key}] if place.is_directory else [])]
 
 
 def _is_at(key: str, place: RecordedPlace) -> bool:
@@ -121,36 +123,38 @@ def resolve_selectors(
     if since and until and since >= until:
         message = f"`{words.since}` is not before `{words.until}`."
         raise InvalidArgument(message, reason="empty_period", action="Name an earlier time with --since.")
-    session = _find_session(store, words.session) if words.session else ""
     if words.agent and words.agent != OUTSIDE_AGENT:
         _check_agent(store, words.agent)
-    turn = None
-    if words.turn:
-        session = session or (_last_session(store) if words.turn == LAST else "")
-        session, turn = _find_turn(store, session, words.turn)
     located = [locate(path) for path in words.paths]
-    return ChangeSelection(
-        session=session,
+    found = ChangeSelection(
         agent="" if words.agent == OUTSIDE_AGENT else words.agent,
-        turn=turn,
         since=since,
         until=until,
         places=() if None in located else tuple(one for one in located if one),
         outside=words.agent == OUTSIDE_AGENT,
     )
+    if words.session:
+        found = replace(found, session=_find_session(store, words.session, found))
+    if words.turn:
+        session, turn = _find_turn(store, found, words.turn)
+        found = replace(found, session=session, turn=turn)
+    return found
 
 
-def _last_session(store: Store) -> str:
-    """Return the session that changed something last; undoing and redoing by hand do not count."""
-    for entry in _read_pages(store, LedgerQuery(ok_only=True, limit=_PAGE_ENTRIES)):
+def _session_entries(store: Store, among: ChangeSelection) -> Iterator[Entry]:
+    """Yield what sessions did, newest first; undoing and redoing by hand do not count."""
+    for entry in among.iterate(store):
         if entry.call.session and entry.call.operation not in SWITCHING:
-            return entry.call.session
-    raise NotFound("No session has changed anything yet.", reason="no_such_session", action="See: surehold sessions")
+            yield entry
 
 
-def _find_session(store: Store, word: str) -> str:
+def _find_session(store: Store, word: str, among: ChangeSelection) -> str:
+    """Return the id of a session; the last one is that of what else is selected."""
     if word == LAST:
-        return _last_session(store)
+        newest = next(_session_entries(store, among), None)
+        if newest is None:
+            raise _no_last_session(among)
+        return newest.call.session
     names = [row.id for row in store.list_sessions()]
     found = [name for name in names if name == word] or _find_names(names, word)
     if len(found) == 1:
@@ -168,7 +172,12 @@ def _find_session(store: Store, word: str) -> str:
 def _find_names(names: list[str], word: str) -> list[str]:
     if len(word) < _MIN_NAME_CHARS:
         return []
-    return [name for name in names if name.startswith(word) or name.endswith(word)]
+    return [name for name in names if matches_id(name, word)]
+
+
+def matches_id(name: str, word: str) -> bool:
+    """Tell whether a word is the beginning or the end of an id, or the beginning of the end that tables show."""
+    return name.startswith(word) or name.endswith(word) or name[-SHOWN_ID_CHARS:].startswith(word)
 
 
 def _check_agent(store: Store, word: str) -> None:
@@ -179,15 +188,14 @@ def _check_agent(store: Store, word: str) -> None:
     raise NotFound(f"No agent's name begins with `{word[:80]}`.", reason="no_such_agent", action=action)
 
 
-def _find_turn(store: Store, session: str, word: str) -> tuple[str, str]:
-    """Return the session and the id of a turn."""
-    entries = _read_pages(store, LedgerQuery(session=session, ok_only=True, limit=_PAGE_ENTRIES))
-    made = (one for one in entries if one.call.session and one.call.operation not in SWITCHING)
+def _find_turn(store: Store, among: ChangeSelection, word: str) -> tuple[str, str]:
+    """Return the session and the id of a turn, of those in which something selected was done."""
+    made = _session_entries(store, among)
     if word == LAST:
         newest = next(made, None)
         if newest is None:
-            raise _changed_nothing(session)
-        return session, newest.call.turn
+            raise _no_last_session(among)
+        return newest.call.session, newest.call.turn
     turns = dict.fromkeys((one.call.session, one.call.turn) for one in made if one.call.turn)
     found = [turn for turn in turns if turn[1] == word] or [t for t in turns if _find_names([t[1]], word)]
     if len(found) == 1:
@@ -200,6 +208,15 @@ def _find_turn(store: Store, session: str, word: str) -> tuple[str, str]:
     known = ", ".join(list(dict.fromkeys(turn for _, turn in turns))[:_LISTED_NAMES])
     action = f"Turns with changes: {known}." if known else "No turn was marked; select by session or time instead."
     raise NotFound(f"No turn is called `{word[:80]}`.", reason="no_such_turn", action=action)
+
+
+def _no_last_session(among: ChangeSelection) -> NotFound:
+    if among.session:
+        return _changed_nothing(among.session)
+    message = "No session has changed anything yet."
+    if among != ChangeSelection():
+        message = "No session has made a change like that."
+    return NotFound(message, reason="no_such_session", action="See: surehold sessions")
 
 
 def _changed_nothing(session: str) -> NotFound:

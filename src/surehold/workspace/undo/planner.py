@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from surehold.errors import NotAFile, NotFound, StaleFile, UndoConflict
 from surehold.text.plan import Delete, Keep
 from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import ABSENT, Snapshot, Version
+from surehold.workspace.past.recorded import read_recorded
 from surehold.workspace.proposal import Absent, EntrySwitch, Proposal, Sha256, Unproven
 from surehold.workspace.undo.replay import FileReplay, FileState, Obstacle
 from surehold.workspace.undo.timeline import OUTSIDE, FileTrail, Timeline, load_changes, outside_step
@@ -62,7 +64,7 @@ class UndoAttempt:
 
     def __init__(self, workspace: Workspace, timeline: Timeline) -> None:
         self._workspace, self._timeline = workspace, timeline
-        self._replay = FileReplay(workspace.store.read_blob)
+        self._replay = FileReplay(partial(read_recorded, workspace))
         self._seen = set[int]()
         self._whole = False
         """Entries are switched as a whole: kinds, facts and names too, as commands change them."""
@@ -109,8 +111,8 @@ class UndoAttempt:
         return self._describe_obstacle(main, lines), lines
 
     def load(self, state: FileState) -> Snapshot:
-        """Return a file in one of its states."""
-        return Snapshot(self._replay.load(state.sha256)) if state.version else ABSENT
+        """Return a file or a link in one of its states; what has no bytes is absent."""
+        return Snapshot(self._replay.load(state.sha256)) if state.has_bytes else ABSENT
 
     # What the files are, and what they would be.
 

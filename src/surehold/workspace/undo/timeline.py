@@ -191,8 +191,9 @@ class Timeline:
         return self.changes[self.position_of(change_id)].is_outside
 
     def is_run(self, change_id: str) -> bool:
-        """Tell whether a command made the change, whose entries may be of any kind."""
-        return self.changes[self.position_of(change_id)].entries[0].call.operation == "run"
+        """Tell whether the entries of a change may be of any kind: a command made it, or it brought such entries back."""
+        entries = self.changes[self.position_of(change_id)].entries
+        return entries[0].call.operation == "run" or any(entry.change.whole for entry in entries)
 
     def switched_since(self, change_id: str) -> list[str]:
         """List what must be switched back, newest first, to get to right after a change; what cancels out is left out."""

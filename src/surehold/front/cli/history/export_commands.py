@@ -1,6 +1,7 @@
 """Commands that take the history elsewhere: export, and commit into git."""
 
 import argparse
+import json
 import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from surehold.front.cli.command import DRY_RUN_FLAG, CommandContext, argument, a
 from surehold.front.cli.history.selector_options import SELECTOR_OPTIONS, SUBJECTS_ARGUMENT, selected_entries
 from surehold.front.cli.output import format_count
 from surehold.front.shared.ledger_json import entry_record
+from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
     from surehold.stores.base import Entry
@@ -28,24 +30,33 @@ _MAX_REASONS = 20
     example="surehold export --session last --format bundle --output work.bundle",
 )
 def export_command(context: CommandContext, args: argparse.Namespace) -> None:
+    wanted = args.format or "patch"
     with context.open_recorded_workspace() as workspace:
         entries = selected_entries(workspace, args)
-        pieces = _export_pieces(context, workspace, entries, args.format)
+        number = len({entry.change_id for entry in entries})
+        left_out = list[str]()
+        pieces = _export_pieces(context, workspace, entries, wanted, left_out)
+        if context.json and not args.output:
+            text = b"".join(pieces).decode("utf-8", "backslashreplace")
+            content = (
+                {"entries": [json.loads(row) for row in text.splitlines()]} if wanted == "jsonl" else {wanted: text}
+            )
+            context.out.print_json({"format": wanted, "changes": number, "left_out": left_out, **content})
+            return
         if not args.output:
             for piece in pieces:
                 context.out.write_bytes(piece)
-            return
-        size = _write_output(args.output, pieces)
-    number = len({entry.change_id for entry in entries})
-    sentence = f"Wrote {format_count(number, 'change')} to {args.output}."
-    context.print_outcome(sentence, output=args.output, changes=number, bytes=size)
+        else:
+            size = _write_output(args.output, pieces)
+            sentence = f"Wrote {format_count(number, 'change')} to {escape_text(args.output)}."
+            context.print_outcome(sentence, output=args.output, changes=number, bytes=size, left_out=left_out)
+    for note in left_out if not context.json else ():
+        context.print_note(f"Left out: {note}.")
 
 
 def _export_pieces(
-    context: CommandContext, workspace: "Workspace", entries: "list[Entry]", wanted: str
+    context: CommandContext, workspace: "Workspace", entries: "list[Entry]", wanted: str, left_out: list[str]
 ) -> Iterator[bytes]:
-    from surehold.workspace.past.net_diff import net_diff, single_diff
-
     match wanted:
         case "bundle":
             from surehold.stores.ledger_entries import utc_timestamp
@@ -53,16 +64,32 @@ def _export_pieces(
 
             yield from write_bundle(workspace, entries, made=utc_timestamp(context.out.now))
         case "jsonl":
-            import json
+            from surehold.workspace.past.net_diff import single_diff
 
             for entry in sorted(entries, key=lambda one: one.seq):
                 record = {**entry_record(entry), "diff": single_diff(workspace, entry)}
                 yield json.dumps(record, ensure_ascii=True).encode() + b"\n"
         case _:
-            for one in net_diff(workspace, entries):
-                if one.conflict:
-                    context.print_note(f"{one.key}: each change by itself, since {one.conflict}.")
-                yield one.diff.encode("utf-8", "surrogateescape")
+            yield from _patch_pieces(context, workspace, entries, left_out)
+
+
+def _patch_pieces(
+    context: CommandContext, workspace: "Workspace", entries: "list[Entry]", left_out: list[str]
+) -> Iterator[bytes]:
+    from surehold.workspace.past.git_patch import find_left_out, render_git_patch
+    from surehold.workspace.past.net_diff import net_diff
+
+    files = net_diff(workspace, entries)
+    names = [one.to_key or one.key for one in files]
+    for one in files:
+        if one.conflict and not context.json:
+            context.print_note(f"{one.key}: each change by itself, since {one.conflict}.")
+        yield render_git_patch(one)
+        if why := find_left_out(one):
+            is_implied = one.after_version and any(name.startswith(f"{one.key}/") for name in names)
+            left_out += [] if is_implied else [f"{one.key}, since {why}"]
+    if not files and not context.json:
+        context.print_note("Nothing of what was selected is in effect.")
 
 
 def _write_output(name: str, pieces: Iterable[bytes]) -> int:

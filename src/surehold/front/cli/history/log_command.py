@@ -61,9 +61,10 @@ class LoggedChange:
     example="surehold log src --agent claude --since 2h --stat",
 )
 def log_command(context: CommandContext, args: argparse.Namespace) -> None:
-    if not context.has_history():
+    if not context.has_history() and not args.follow:
         _print_empty_log(context)
         return
+    _wait_for_history(context)
     with context.open_workspace(recover=False) as workspace:
         words = read_selectors(args)
         selection = workspace.history.select(words, now=context.out.now)
@@ -86,7 +87,10 @@ def _print_log(
     *,
     more: bool,
 ) -> None:
-    if context.json:
+    if context.json and args.follow:
+        for one in reversed(changes):
+            _print_json_lines(context, one)
+    elif context.json:
         records = [entry_record(entry, undone_by=one.undone_by) for one in changes for entry in reversed(one.entries)]
         context.out.print_json({"entries": records, "more": more})
     elif not changes and not args.follow:
@@ -109,6 +113,19 @@ def _print_empty_log(context: CommandContext) -> None:
         context.out.print_line("Try it: surehold edit PATH --old 'one text' --new 'another'")
 
 
+def _print_json_lines(context: CommandContext, one: LoggedChange) -> None:
+    for entry in one.entries:
+        context.out.print_json_line(entry_record(entry, undone_by=one.undone_by))
+
+
+def _wait_for_history(context: CommandContext) -> None:
+    """Wait for the first change of a workspace, until the person interrupts."""
+    if not context.has_history():
+        context.print_note("Nothing has been changed here yet; waiting for the first change.")
+    while not context.has_history():
+        time.sleep(_FOLLOW_SECONDS)
+
+
 def _follow_log(
     context: CommandContext, args: argparse.Namespace, workspace: "Workspace", selection: "ChangeSelection", newest: int
 ) -> None:
@@ -122,8 +139,7 @@ def _follow_log(
         for one in reversed(found):
             newest = max(newest, *(entry.seq for entry in one.entries))
             if context.json:
-                for entry in one.entries:
-                    context.out.print_json_line(entry_record(entry, undone_by=one.undone_by))
+                _print_json_lines(context, one)
             else:
                 _print_change(context, args, workspace, one)
         context.out.flush()

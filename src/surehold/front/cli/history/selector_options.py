@@ -53,9 +53,14 @@ def recorded_path(workspace: "Workspace", subject: str) -> str:
     """Return the key of a file if the subject is one; empty if it can only be a change."""
     if not subject or (len(subject) == _FULL_ID_CHARS and subject.isalnum()):
         return ""
+    from surehold.stores.base import LedgerQuery
+    from surehold.workspace.past.recorded import is_recorded, recorded_key
+
+    key = recorded_key(workspace, subject)
+    if is_recorded(workspace, key) or workspace.history.log(LedgerQuery(under=key, ok_only=True, limit=1)):
+        return key
     target = workspace.target(subject)
-    known = workspace.history.last_recorded(target.key) is not None
-    return target.key if known or os.path.lexists(as_path(target.root, *target.parts)) else ""
+    return key if os.path.lexists(as_path(target.root, *target.parts)) else ""
 
 
 def named_change(workspace: "Workspace", args: argparse.Namespace) -> str:

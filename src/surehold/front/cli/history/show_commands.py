@@ -28,6 +28,7 @@ from surehold.text.escape import escape_text
 if TYPE_CHECKING:
     from surehold.stores.base import Call, Change
     from surehold.workspace.history import ChangeView
+    from surehold.workspace.past.net_diff import FileNetDiff
     from surehold.workspace.workspace import Workspace
 
 
@@ -130,13 +131,11 @@ def diff_command(context: CommandContext, args: argparse.Namespace) -> None:
             _net_diff(context, workspace, args)
             return
         if len(args.subject) > 1:
-            for path in args.subject:
-                _diff_of_file(context, workspace, workspace.target(path).key)
+            _diff_of_files(context, workspace, args.subject)
             return
         subject = args.subject[0] if args.subject else ""
-        path = recorded_path(workspace, subject)
-        if path:
-            _diff_of_file(context, workspace, path)
+        if recorded_path(workspace, subject):
+            _diff_of_files(context, workspace, [subject])
             return
         view = _change_or_file(workspace, subject) if subject else _newest_change(workspace)
         diff = workspace.history.diff(view.id)
@@ -160,6 +159,7 @@ def _net_diff(context: CommandContext, workspace: "Workspace", args: argparse.Na
                 "added": one.added,
                 "removed": one.removed,
                 "conflict": one.conflict or None,
+                "facts": list(one.facts),
                 "diff": one.diff,
             }
             for one in files
@@ -168,38 +168,50 @@ def _net_diff(context: CommandContext, workspace: "Workspace", args: argparse.Na
         return
     for one in files:
         counts = " ".join(f"{sign}{n}" for sign, n in (("+", one.added), ("-", one.removed)) if n)
+        name = escape_text(format_move(one.key, one.to_key))
         if args.stat:
-            context.out.print_line(f"{escape_text(format_move(one.key, one.to_key))}  {counts}".rstrip())
+            context.out.print_line(f"{name}  {', '.join((*map(escape_text, one.facts), counts))}".rstrip(", "))
         if one.conflict:
             context.print_note(f"{one.key}: not one difference, but each change by itself, since {one.conflict}.")
-        if not args.stat and one.diff:
+        if args.stat:
+            continue
+        for fact in one.facts:
+            context.out.print_line(f"{name}: {escape_text(fact)}")
+        if one.diff:
             print_diff(context.out, one.diff)
-        elif not args.stat:
+        elif not one.facts:
             context.print_note(f"{format_move(one.key, one.to_key)}: the content is the same.")
     if not files:
         context.print_note("Nothing of what was selected is in effect.")
 
 
-def _diff_of_file(context: CommandContext, workspace: "Workspace", path: str) -> None:
-    from surehold.text.plan import diff_between
-    from surehold.text.snapshot import ABSENT
+def _diff_of_files(context: CommandContext, workspace: "Workspace", words: list[str]) -> None:
+    """Print how files, and everything recorded below directories, differ from what was last recorded."""
+    from surehold.workspace.past.recorded import recorded_keys
+    from surehold.workspace.past.versions import diff_since_recorded
 
-    before = workspace.history.last_recorded(path)
-    if before is None:
-        action = "A file is in the history from its first change through Surehold on."
-        raise NotFound(f"`{path}` is not in the history.", path=path, reason="no_history", action=action)
-    try:
-        after = workspace.read(path)
-    except NotFound:
-        after = ABSENT
-    diff = diff_between(before, after, from_name=path, to_name=path).text
+    keys = list(dict.fromkeys(key for word in words for key in recorded_keys(workspace, word)))
+    found = [diff_since_recorded(workspace, key) for key in keys]
+    if context.json and len(words) == 1 and len(found) == 1:
+        context.out.print_json(_since_record(found[0]))
+        return
     if context.json:
-        versions = {"before_sha256": before.sha256, "after_sha256": after.sha256}
-        context.out.print_json({"path": path, **versions, "diff": diff})
-    elif before == after:
-        context.out.print_line(f"{escape_text(path)} is unchanged since its last recorded change.")
-    else:
-        print_diff(context.out, diff)
+        records = [_since_record(one) for one in found]
+        context.out.print_json({"files": records, "diff": "".join(one.diff for one in found)})
+        return
+    changed = [one for one in found if one.diff or one.facts]
+    for one in changed:
+        for fact in one.facts:
+            context.out.print_line(f"{escape_text(one.key)}: {escape_text(fact)}")
+        if one.diff:
+            print_diff(context.out, one.diff)
+    for word in words if not changed else ():
+        context.out.print_line(f"{escape_text(word)} is unchanged since its last recorded change.")
+
+
+def _since_record(one: "FileNetDiff") -> dict[str, object]:
+    versions = {"before_sha256": one.before.sha256, "after_sha256": one.after.sha256}
+    return {"path": one.key, **versions, "facts": list(one.facts), "diff": one.diff}
 
 
 def _change_or_file(workspace: "Workspace", subject: str) -> "ChangeView":

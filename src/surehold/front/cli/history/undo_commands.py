@@ -15,6 +15,7 @@ from surehold.front.cli.history.selector_options import (
     read_selectors,
 )
 from surehold.front.cli.output import format_count
+from surehold.text.escape import escape_text
 
 _PARTIAL_FLAG = flag("--partial", "do what can be done, and leave out what later changes depend on")
 
@@ -108,7 +109,7 @@ def revert_command(context: CommandContext, args: argparse.Namespace) -> None:
             point = point_at(view.entries, view.id)
         receipt = revert_files(workspace, args.paths, point, author=context.author, dry_run=args.dry_run)
     if not receipt.files and not context.json:
-        context.out.print_line(f"{', '.join(args.paths)}: nothing to revert.")
+        context.out.print_line(f"{escape_text(', '.join(args.paths))}: nothing to revert.")
         if not args.to_change:
             context.print_hint("To go further back: surehold log FILE, then surehold revert FILE --to CHANGE")
         return
