@@ -124,7 +124,11 @@ def test_the_tools_work_from_python_with_types(session: AgentSession) -> None:
     back = session.restore_file(gone.trash_id)
 
     assert (made.sha256, moved.sha256) == (read.sha256, wrote.after_sha256)
-    assert (edited.sha256, wrote.sha256, gone.sha256) == (edited.after_sha256, wrote.after_sha256, moved.sha256)
+    assert (edited.sha256, wrote.sha256, gone.sha256) == (
+        edited.after_sha256,
+        wrote.after_sha256,
+        found.files[0].sha256,
+    )
     assert "sha256" not in edited.model_dump()  # the wire keeps its own names
     assert [row.operation for row in patched.changed_files] == ["update"]
     assert [row["relativePath"] for row in listed.entries] == ["a", "c.py"]
