@@ -130,20 +130,58 @@ def test_revert_shows_no_escape_sequence_of_a_name(shell: Shell) -> None:
 def test_what_a_command_made_is_committed_with_its_links_and_modes(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {"NAME": "Ada", "EMAIL": "ada@example.org"}.items():
-        monkeypatch.setenv(f"GIT_AUTHOR_{name}", value)
-        monkeypatch.setenv(f"GIT_COMMITTER_{name}", value)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    subprocess.run(["git", "init", "-q"], cwd=shell.root, check=True)
+    prepare_git(shell, tmp_path, monkeypatch)
     made(shell)
 
-    shell.json("commit", "--agent", "bob")
+    said = shell("commit", "--agent", "bob")
 
+    assert "Change 4 files (4 files)" in said.out
     listed = subprocess.run(
         ["git", "ls-tree", "-r", "HEAD"], cwd=shell.root, check=True, capture_output=True, text=True
     )
     modes = {row.split("\t")[1]: row.split(" ")[0] for row in listed.stdout.splitlines()}
     assert modes == {"dang": "120000", "f": "100755", "q/f": "100644", "x": "100644"}
+
+
+@requirement("history:commit:exact")
+def test_a_commit_says_nothing_of_what_git_ignores_and_counts_moved_files_once(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare_git(shell, tmp_path, monkeypatch)
+    shell.write(".gitignore", "*.log\n")
+    shell.write("a.txt", "one\n")
+    subprocess.run(["git", "add", "-A"], cwd=shell.root, check=True)
+    subprocess.run(["git", "commit", "-qm", "First"], cwd=shell.root, check=True)
+    shell.json("write", "x.log", stdin=b"noise\n")
+    shell.json("write", "b.txt", stdin=b"two\n")
+    shell.json("move", "a.txt", "c.txt")
+    moved, written, ignored = (row["change_id"] for row in shell.json("log")["entries"])
+    refused = shell.json("commit", ignored, code=1)["error"]
+    assert "git ignores" in refused["message"]
+
+    said = shell.json("commit", "--since", "1h", "--dry-run")
+
+    assert said["message"].startswith("Change 2 files\n")
+    assert (moved in said["message"], written in said["message"], ignored in said["message"]) == (True, True, False)
+    assert (said["ignored"], said["paths"]) == (["x.log"], ["a.txt", "b.txt", "c.txt"])
+    assert "Change 2 files (2 files)" in shell("commit", "--since", "1h").out
+    assert "in HEAD already" in shell.json("commit", "--since", "1h", code=1)["error"]["message"]
+    shell.json("undo", written)
+    assert "undone" in shell.json("commit", written, code=1)["error"]["message"]
+
+
+def test_the_status_says_how_many_files_a_change_has(shell: Shell) -> None:
+    made(shell)
+
+    assert "run dang and 4 more\n" in shell("status").out
+
+
+def prepare_git(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"NAME": "Ada", "EMAIL": "ada@example.org"}.items():
+        monkeypatch.setenv(f"GIT_AUTHOR_{name}", value)
+        monkeypatch.setenv(f"GIT_COMMITTER_{name}", value)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    subprocess.run(["git", "init", "-q"], cwd=shell.root, check=True)
 
 
 MIXED = r"""

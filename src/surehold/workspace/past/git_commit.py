@@ -9,7 +9,7 @@
 import os
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +36,8 @@ class GitCommit:
     sha: str
     """Empty for a dry run."""
     paths: tuple[str, ...]
+    """Every name that is another one in the commit; a file that was moved has two."""
+    files: int = 0
     ignored: tuple[str, ...] = ()
     """Changed files that git ignores; they are not committed."""
     message: str = ""
@@ -87,9 +89,14 @@ class GitRepository:
             raise InvalidArgument("The index of the repository is locked.", reason="repository_busy", action=action)
 
     def commit(
-        self, files: Sequence[FileNetDiff], message: str, trailers: Sequence[str], *, dry_run: bool
+        self,
+        files: Sequence[FileNetDiff],
+        message: str | Callable[[Sequence[str]], str],
+        trailers: Sequence[str],
+        *,
+        dry_run: bool,
     ) -> GitCommit:
-        """Make a commit of what some changes did to these files."""
+        """Make a commit of what some changes did to these files; a message can be made of the names that are committed."""
         self.refuse_unfinished()
         conflict = next((one for one in files if one.conflict), None)
         if conflict:
@@ -98,20 +105,23 @@ class GitRepository:
         if elsewhere := next((one.key for one in files if os.path.isabs(one.key)), ""):  # noqa: PTH117 - a key, not a path
             message = f"`{elsewhere}` is in another root than the repository."
             raise InvalidArgument(message, path=elsewhere, reason="other_root", action="Commit each root by itself.")
-        ignored = self._ignored([one.to_key or one.key for one in files])
+        ignored = self.find_ignored([one.to_key or one.key for one in files])
         head = self._head()
         wanted = [one for one in files if (one.to_key or one.key) not in ignored and _git_holds(one)]
-        updates = [update for one in wanted for update in self._plan_file(one, head)]
-        whole = self._with_trailers(message, trailers)
-        paths = tuple(sorted({one.key for one in updates}))
+        planned = {one.to_key or one.key: self._plan_file(one, head) for one in wanted}
+        updates = [update for found in planned.values() for update in found]
         if not updates:
-            text = "There is nothing to commit: the selected changes are in HEAD already."
-            raise NotFound(text, reason="nothing_to_commit", action="See: git log")
+            raise _nothing_to_commit_error(files, wanted)
+        names = tuple(sorted(name for name, found in planned.items() if found))
+        whole = self._with_trailers(message if isinstance(message, str) else message(names), trailers)
+        paths = tuple(sorted({one.key for one in updates}))
         if dry_run:
-            return GitCommit(sha="", paths=paths, ignored=tuple(sorted(ignored)), message=whole)
+            return GitCommit(sha="", paths=paths, files=len(names), ignored=tuple(sorted(ignored)), message=whole)
         sha = self._write_commit(updates, whole, head)
         left = self._update_index(updates)
-        return GitCommit(sha=sha, paths=paths, ignored=tuple(sorted(ignored)), message=whole, left_staged=left)
+        return GitCommit(
+            sha=sha, paths=paths, files=len(names), ignored=tuple(sorted(ignored)), message=whole, left_staged=left
+        )
 
     # What goes into the commit.
 
@@ -239,7 +249,8 @@ class GitRepository:
         name = f"--path={self._in_repository(key)}"
         return Snapshot(self._git_bytes("cat-file", "--filters", name, file.blob))
 
-    def _ignored(self, paths: Sequence[str]) -> set[str]:
+    def find_ignored(self, paths: Sequence[str]) -> set[str]:
+        """Return those of some files that git ignores."""
         names = {self._in_repository(path): path for path in paths}
         if not names:
             return set()
@@ -280,6 +291,16 @@ class GitRepository:
         if check and done.returncode:
             raise _git_failed_error(words[0], done.stderr.decode("utf-8", "replace").strip())
         return done.stdout
+
+
+def _nothing_to_commit_error(files: Sequence[FileNetDiff], wanted: Sequence[FileNetDiff]) -> NotFound:
+    if not files:
+        text, action = "There is nothing to commit: the selected changes are undone.", "See: surehold log"
+    elif not wanted:
+        text, action = "There is nothing to commit: git ignores every selected file.", "See: git check-ignore -v FILE"
+    else:
+        text, action = "There is nothing to commit: the selected changes are in HEAD already.", "See: git log"
+    return NotFound(text, reason="nothing_to_commit", action=action)
 
 
 def _git_holds(file: FileNetDiff) -> bool:

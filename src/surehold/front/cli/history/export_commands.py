@@ -3,7 +3,8 @@
 import argparse
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from surehold.errors import AlreadyExists, SureholdError
@@ -134,9 +135,10 @@ def commit_command(context: CommandContext, args: argparse.Namespace) -> None:
         repository.refuse_unfinished()
         entries = selected_entries(workspace, args)
         files = net_diff(workspace, entries)
-    made = repository.commit(
-        files, args.message or _default_message(entries), commit_trailers(entries), dry_run=args.dry_run
-    )
+    ignored = repository.find_ignored([one.change.to_path or one.change.path for one in entries])
+    kept = [one for one in entries if (one.change.to_path or one.change.path) not in ignored]
+    message = args.message or partial(_default_message, kept)
+    made = repository.commit(files, message, commit_trailers(kept), dry_run=args.dry_run)
     if context.json:
         context.out.print_json(
             {
@@ -151,13 +153,11 @@ def commit_command(context: CommandContext, args: argparse.Namespace) -> None:
         return
     subject = made.message.partition("\n")[0]
     if args.dry_run:
-        context.out.print_line(f"Nothing was written. This would commit {format_count(len(made.paths), 'file')}:")
+        context.out.print_line(f"Nothing was written. This would commit {format_count(made.files, 'file')}:")
         for path in made.paths:
             context.out.print_labelled("  File", path)
         return
-    context.out.print_labelled(
-        "Committed", f"{made.sha[:12]} {subject} ({format_count(len(made.paths), 'file')})", "green"
-    )
+    context.out.print_labelled("Committed", f"{made.sha[:12]} {subject} ({format_count(made.files, 'file')})", "green")
     for path in made.ignored:
         context.print_note(f"{path}: ignored by git, not committed.")
     for path in made.left_staged:
@@ -173,11 +173,10 @@ def commit_trailers(entries: "list[Entry]") -> list[str]:
     return [*(f"Agent: {name}" for name in clean), *(f"Surehold-Change: {name}" for name in changes)]
 
 
-def _default_message(entries: "list[Entry]") -> str:
+def _default_message(entries: "list[Entry]", names: Sequence[str]) -> str:
     ordered = sorted(entries, key=lambda one: one.seq)
     reasons = [*dict.fromkeys(" ".join(one.call.reason.split()) for one in ordered if one.call.reason)]
-    paths = [*dict.fromkeys(one.change.to_path or one.change.path for one in ordered)]
     if len(reasons) == 1:
         return reasons[0]
-    subject = f"Change {paths[0]}" if len(paths) == 1 else f"Change {format_count(len(paths), 'file')}"
+    subject = f"Change {names[0]}" if len(names) == 1 else f"Change {format_count(len(names), 'file')}"
     return "\n".join((subject, "", *(f"- {reason}" for reason in reasons[:_MAX_REASONS]))) if reasons else subject

@@ -70,7 +70,7 @@ def log_command(context: CommandContext, args: argparse.Namespace) -> None:
         selection = workspace.history.select(words, now=context.out.now)
         outside = not (words.session or words.agent or words.turn or words.since or words.until)
         entries = workspace.history.iterate(selection, ok_only=False, outside=outside)
-        found = _group_changes(workspace, (one for one in entries if not (args.failed and one.ok)))
+        found = group_changes(workspace, (one for one in entries if not (args.failed and one.ok)))
         changes = list(islice(found, None if args.all else args.limit))
         more = next(found, None) is not None
         _print_log(context, args, workspace, changes, more=more)
@@ -135,7 +135,7 @@ def _follow_log(
     while True:
         time.sleep(_FOLLOW_SECONDS)
         rows = _entries_after(newest, workspace.history.iterate(selection, ok_only=False, outside=True))
-        found = list(_group_changes(workspace, rows))
+        found = list(group_changes(workspace, rows))
         for one in reversed(found):
             newest = max(newest, *(entry.seq for entry in one.entries))
             if context.json:
@@ -149,7 +149,8 @@ def _entries_after(seq: int, entries: "Iterable[Entry]") -> "Iterator[Entry]":
     return takewhile(lambda one: one.seq > seq, entries)
 
 
-def _group_changes(workspace: "Workspace", entries: "Iterable[Entry]") -> Iterator[LoggedChange]:
+def group_changes(workspace: "Workspace", entries: "Iterable[Entry]") -> Iterator[LoggedChange]:
+    """Yield the changes that entries belong to, in their order."""
     board: SwitchBoard | None = None
     for change_id, group in groupby(entries, key=lambda entry: entry.change_id):
         board = board or workspace.history.load_board()
@@ -166,20 +167,21 @@ def _log_row(context: CommandContext, one: LoggedChange) -> list[TableCell]:
         (short_id(one.id), "yellow"),
         (author_name(first), "plain"),
         (first.call.operation, "cyan"),
-        (_paths_text(one), "plain"),
+        (paths_text(one), "plain"),
         (_result_text(one), "dim" if first.ok else "red"),
         (_purpose_text(one), "plain"),
     ]
 
 
-def _paths_text(one: LoggedChange) -> str:
-    shown = _shown_entries(one)
+def paths_text(one: LoggedChange) -> str:
+    """Return the first file of a change, and how many more there are."""
+    shown = shown_entries(one)
     change, others = shown[0].change, len(shown) - 1
     more = f" and {others} more" if others else ""
     return f"{format_move(change.path, change.to_path)}{more}"
 
 
-def _shown_entries(one: LoggedChange) -> "Sequence[Entry]":
+def shown_entries(one: LoggedChange) -> "Sequence[Entry]":
     """Return the entries without those of directories whose time follows from the others."""
     return [entry for entry in one.entries if not entry.change.sets_times_only] or one.entries
 
@@ -228,13 +230,13 @@ def _print_change(context: CommandContext, args: argparse.Namespace, workspace: 
         out.paint(out.format_time(first.timestamp), "dim"),
         escape_text(author_name(first)),
         out.paint(first.call.operation, "cyan"),
-        escape_text(_paths_text(one)),
+        escape_text(paths_text(one)),
         out.paint(f"({text})", "dim") if (text := escape_text(_result_text(one))) else "",
         escape_text(_purpose_text(one)),
     ]
     out.print_line("  ".join(word for word in words if word))
     if args.stat:
-        for entry in _shown_entries(one):
+        for entry in shown_entries(one):
             path = escape_text(format_move(entry.change.path, entry.change.to_path))
             out.print_line(f"    {path}  {format_line_counts(entry.change)}".rstrip())
     if args.patch:

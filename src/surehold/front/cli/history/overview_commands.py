@@ -6,13 +6,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from surehold.front.cli.command import FILE_ARGUMENT, CommandContext, argument, command, flag, parse_positive, short_id
-from surehold.front.cli.history.log_command import author_name
+from surehold.front.cli.history.log_command import LoggedChange, author_name, group_changes, paths_text, shown_entries
 from surehold.front.cli.output import TableColumn, format_count
-from surehold.front.shared.ledger_json import entry_record, format_move
+from surehold.front.shared.ledger_json import entry_record
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
-    from surehold.stores.base import Entry
     from surehold.workspace.past.blame import BlamedLine
     from surehold.workspace.workspace import Workspace
 
@@ -50,7 +49,7 @@ def status_command(context: CommandContext, _: argparse.Namespace) -> None:
         last = _last_changes(workspace)
     if context.json:
         rows = [{"agent": one.client or "mcp", "session": one.session, "began": one.began} for one in agents]
-        records = [entry_record(one) for one in last]
+        records = [entry_record(shown_entries(one)[0], undone_by=one.undone_by) for one in last]
         context.out.print_json({**facts, "questions": None, "agents": rows, "outside": outside, "last": records})
         return
     out = context.out
@@ -61,8 +60,8 @@ def status_command(context: CommandContext, _: argparse.Namespace) -> None:
     shown = f"{format_count(len(outside), 'file')}: {', '.join(outside[:5])}{' …' if len(outside) > 5 else ''}"  # noqa: PLR2004
     out.print_labelled("Outside edits", shown if outside else "none since the last recorded changes")
     out.print_line("Last changes:")
-    for entry in last:
-        path = escape_text(format_move(entry.change.path, entry.change.to_path))
+    for one in last:
+        entry, path = one.entries[0], escape_text(paths_text(one))
         when, who = out.format_time(entry.timestamp), escape_text(author_name(entry))
         out.print_line(
             f"  {out.paint(short_id(entry.change_id), 'yellow')}  {when}  {who}  {entry.call.operation} {path}"
@@ -71,13 +70,13 @@ def status_command(context: CommandContext, _: argparse.Namespace) -> None:
         context.print_hint(f"To see one: surehold diff {outside[0]}; to remove it: surehold revert {outside[0]}")
 
 
-def _last_changes(workspace: "Workspace") -> "list[Entry]":
-    from surehold.stores.base import LedgerQuery
+def _last_changes(workspace: "Workspace") -> list[LoggedChange]:
+    from itertools import islice
 
-    newest: dict[str, Entry] = {}
-    for entry in workspace.history.log(LedgerQuery(ok_only=True, limit=200)):
-        newest.setdefault(entry.change_id, entry)
-    return list(newest.values())[:_STATUS_CHANGES]
+    from surehold.workspace.past.selectors import ChangeSelection
+
+    entries = workspace.history.iterate(ChangeSelection(), outside=True)
+    return list(islice(group_changes(workspace, entries), _STATUS_CHANGES))
 
 
 @command(
