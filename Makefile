@@ -50,7 +50,7 @@ fix: $(STAMP)  ## format, repair what can be repaired, and generate what is gene
 	$(BIN)/ruff format .
 	$(BIN)/python scripts/contract.py --write
 	$(BIN)/python scripts/tree.py --write
-	$(BIN)/python scripts/coverage.py --write
+	$(BIN)/python scripts/host_coverage.py --write
 	$(BIN)/python scripts/write_stubs.py
 
 bench: $(STAMP)  ## measure speed, as ratios against baselines of the same run
