@@ -49,7 +49,8 @@ root, calls = Path(sys.argv[1]), json.loads(sys.argv[2])
 AS_NOBODY = """
 if not os.geteuid():  # root is denied nothing
     (root / "first" / "files").mkdir(parents=True)
-    answers(root / "first", calls)  # nobody may not read the modules, so they are all loaded before
+    # Nobody may not read the modules, so they are all loaded before: those of refusals, and those of a change.
+    answers(root / "first", [*calls, ["create_file", {"path": "new.txt", "content": "x"}]])
     os.setgid(65534); os.setuid(65534)
 """
 PRINTED = "print(json.dumps(answers(root, calls)))"

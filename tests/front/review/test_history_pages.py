@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from front.mcp.site import HttpServer, Site
-from front.review.browser import BROWSER, WAIT_MILLISECONDS, needs_browser
+from front.review.browser import WAIT_MILLISECONDS, needs_browser
 from front.review.test_page import cookie_of, sign_in
 from spec.marks import requirement
 from surehold.app import Settings, open_workspace
@@ -194,10 +194,11 @@ def test_keys_go_from_card_to_card_and_to_their_buttons(agent: AgentSession, ser
 
 
 @requirement("history:page:no_script")
-def test_reading_and_undoing_need_no_script(agent: AgentSession, site: Site, server: HttpServer) -> None:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        page = browser.new_context(java_script_enabled=False).new_page()
+def test_reading_and_undoing_need_no_script(
+    agent: AgentSession, site: Site, server: HttpServer, browser: Browser
+) -> None:
+    with browser.new_context(java_script_enabled=False) as person:
+        page = person.new_page()
         page.set_default_timeout(WAIT_MILLISECONDS)
         page.goto(f"http://127.0.0.1:{server.port}/")
         page.get_by_label("Token").fill(server.token)
@@ -205,7 +206,6 @@ def test_reading_and_undoing_need_no_script(agent: AgentSession, site: Site, ser
         page.locator("#conversation-rows a").first.click()
         page.get_by_role("button", name="Undo this conversation").click()
         expect(page.get_by_role("status")).to_have_text("Undone.")
-        browser.close()
     assert [path for path in site.root.rglob("*") if path.is_file()] == []
     assert agent.id
 
