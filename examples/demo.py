@@ -66,7 +66,7 @@ def main() -> None:
             patch(agent, root)
         kill(root)
         with Client(root, name="agent") as agent:
-            settled(root)
+            settled(agent, root)
             trash(agent, root)
         look_back(root, first["changeId"])
     say("\nDone. The sample workspace is deleted; docs/clients.md says how to connect your own agent.")
@@ -168,9 +168,10 @@ def kill_at_the_first_file(root: Path) -> bool:
     return not all(b"serves 8" in (root / path).read_bytes() for path in RECIPES)
 
 
-def settled(root: Path) -> None:
-    """Scene 5, second half: the next server has cleaned up before it answers."""
-    say("The next server starts. Before it answers, it cleans up after the dead one.")
+def settled(agent: Client, root: Path) -> None:
+    """Scene 5, second half: the next server has cleaned up before it answers a call."""
+    say("The next server starts. Before it answers its first call, it cleans up after the dead one.")
+    call(agent, "read_file", path=next(iter(RECIPES)))
     claim(
         contents(root / "recipes") == {path.removeprefix("recipes/"): text.encode() for path, text in RECIPES.items()},
         "All two hundred recipes are as they were, byte for byte, and no temporary file is left.",
