@@ -50,7 +50,7 @@ def test_an_undo_of_the_newest_change_says_that_its_command_still_runs(desk: Run
     program = desk.start(f"rm a.txt; echo > {here}; read x < {there}")
     here.read_bytes()
     with open_workspace(desk.root, settings=desk.settings()) as workspace:
-        with pytest.raises(InvalidArgument, match=r"still runs: bash -c rm a\.txt"):
+        with pytest.raises(InvalidArgument, match=r"that of `bash -c rm a\.txt.*still runs"):
             workspace.history.undo()
         assert (desk.root / "early.txt").exists()
         workspace.session(agent="me").create("late.txt", "x\n")

@@ -350,7 +350,7 @@ class History(HistoryReader):
             call, began = busy.intent.call, normalize_timestamp(busy.intent.began)
             if call.operation == "run" and (entry is None or began > entry.timestamp):
                 raise InvalidArgument(
-                    f"The newest change is that of a command that still runs: {' '.join(call.argv)}",
+                    f"The newest change is that of `{' '.join(call.argv)}`, which still runs.",
                     reason="still_running",
                     action=f"Wait until its last process has ended, then: surehold undo {busy.intent.id}",
                 )

@@ -22,6 +22,7 @@ from surehold.front.mcp.options import HttpSettings
 from surehold.front.mcp.sdk.http import open_port
 from surehold.front.mcp.sdk.http_limits import ConnectionLimits, LimitedConnection, RepeatFilter, SessionLimit
 from waiting import HANG_SECONDS, wait_until
+from warm import cold
 
 HALF_REQUEST = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Le"
 STRANGERS = 1_100
@@ -33,7 +34,8 @@ def narrow(site: Site) -> Iterator[HttpServer]:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
     try:
-        server = site.serve("serve", "--port", "0")
+        with cold():  # a process that was there before has the limits of before
+            server = site.serve("serve", "--port", "0")
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * STRANGERS), hard))
     with server:

@@ -311,7 +311,7 @@ def _git_holds(file: FileNetDiff) -> bool:
 
 def _git_failed_error(word: str, said: str) -> InvalidArgument:
     return InvalidArgument(
-        f"`git {word}` failed, saying: {said[:500]}",
+        f"`git {word}` failed and said `{said[:500]}`.",
         reason="git_failed",
         action="Look at what `git status` says, and try again.",
     )
