@@ -1,6 +1,7 @@
 """The guard of `surehold run`: what it asks a person about, and how it asks at the terminal."""
 
 import os
+import select
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from surehold.capture.keeper import Keeper
 
 _SHOWN_PATHS = 20
+_LOOK_SECONDS = 0.2
 _TERMINAL = "/dev/tty"
 
 
@@ -76,6 +78,9 @@ def ask_at_terminal(question: dict[str, Any]) -> bool:
     try:
         with open(_TERMINAL, "r+b", buffering=0) as terminal:  # noqa: PTH123 - the terminal itself
             terminal.write("\n".join(escape_text(row) for row in _spell_question(question)).encode() + b" ")
+            # A signal that comes right before a read blocks would be noticed only after it.
+            while not select.select([terminal], [], [], _LOOK_SECONDS)[0]:
+                pass
             return terminal.readline().strip().lower() in {b"y", b"yes"}
     except OSError:
         return False
