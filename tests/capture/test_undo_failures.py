@@ -28,18 +28,20 @@ def workspace(tmp_path: Path) -> Iterator[AgentWorkspace]:
         yield opened
 
 
-def change_everything(workspace: AgentWorkspace) -> str:
-    done = workspace.run(["sh", "-c", "echo x >> a.txt; rm -r sub; mkdir new; ln -s a.txt new/link"])
+def change_everything(workspace: AgentWorkspace, also: str = "") -> str:
+    script = f"echo x >> a.txt; rm -r sub; mkdir new; ln -s a.txt new/link; {also}"
+    done = workspace.run(["sh", "-c", script])
     assert done.change_id
     return done.change_id
 
 
 @requirement("engine:recover:again", "run:undo:exact")
+@pytest.mark.parametrize("also", ["", "chmod 0750 ."], ids=["entries", "the root too"])
 def test_an_undo_that_cannot_be_recorded_is_taken_back_and_holds_nothing(
-    workspace: AgentWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: AgentWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, also: str
 ) -> None:
     before = take_fingerprint(tmp_path / "root")
-    change = change_everything(workspace)
+    change = change_everything(workspace, also)
     after = take_fingerprint(tmp_path / "root")
 
     def fail(*_: object) -> NoReturn:

@@ -644,3 +644,17 @@ def test_a_file_that_another_program_keeps_locked_can_still_be_read(tmp_path: Pa
 
     assert stored is not None
     assert stored.data == b"x"
+
+
+@requirement("engine:recover:again")
+def test_leftovers_are_found_where_the_root_itself_is_among_the_targets(local: LocalWorld) -> None:
+    local.put("a", b"old")
+    leftover = local.root / ".surehold-t1-0.tmp"
+    leftover.write_bytes(b"staged")
+    kept = list[bytes]()
+
+    local.disk.remove_leftovers(
+        [local.target("a"), local.disk.locate(".")], tag="t1", keep=lambda _, data: kept.append(data)
+    )
+
+    assert (leftover.exists(), kept) == (False, [b"staged"])

@@ -184,7 +184,8 @@ def replaces_in_place(tree: Tree, target: Target) -> bool:
 
 
 def remove_leftovers(tree: Tree, targets: Sequence[Target], *, tag: str, keep: KeepBytes) -> None:
-    by_directory = {(target.root, target.parts[:-1]): target for target in targets}
+    # A root is a target too, where a command changed its mode; nothing is ever staged beside it.
+    by_directory = {(target.root, target.parts[:-1]): target for target in targets if target.parts}
     escapes = list[OutsideWorkspace]()
     with _open_call(tree, tag=tag, keep=keep, durability="none") as call:
         for target in by_directory.values():
