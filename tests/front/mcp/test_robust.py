@@ -12,6 +12,7 @@ from front.mcp.client import RpcFailed, StdioClient
 from front.mcp.site import Site, data_of, sha_of, text_of
 from spec.marks import requirement
 from waiting import wait_until
+from warm import cold
 
 
 @pytest.fixture(scope="module")
@@ -250,7 +251,8 @@ def _wait_for(site: Site, name: str) -> None:
 def test_a_signal_that_is_ignored_from_outside_stays_ignored(site: Site) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
     try:
-        client = site.start()
+        with cold():  # a process that was there before does not ignore it
+            client = site.start()
     finally:
         signal.signal(signal.SIGHUP, before)
     with client:
