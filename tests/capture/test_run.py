@@ -15,6 +15,7 @@ from spec.marks import requirement
 from surehold import open_workspace
 from surehold.capture.filter import can_listen
 from surehold.errors import InvalidArgument
+from waiting import wait_until
 
 _SOAK = bool(os.environ.get("SUREHOLD_SOAK"))
 pytestmark = pytest.mark.skipif(bool(can_listen()), reason="calls cannot be captured here")
@@ -127,6 +128,8 @@ def test_whoever_is_killed_nothing_is_lost(desk: RunDesk, calls: int, who: str) 
     assert done.returncode == (128 + signal.SIGKILL if who == "$$" else 125)
     assert (desk.root / "a.txt").exists(), "without its supervisor a command changes nothing"
     with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        # A process that was killed is there a moment longer.
+        wait_until(lambda: bool(workspace.recover() or workspace.history.log()))
         change = workspace.history.log()[0].change_id
         workspace.history.undo(change)
     assert take_fingerprint(desk.root) == before

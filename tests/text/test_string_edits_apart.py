@@ -1,7 +1,7 @@
 """Many edits of much text: found by one pass, and made at once where they cannot meet. Here little text is taken for much."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from surehold.errors import MultipleMatches, SureholdError
@@ -58,6 +58,12 @@ def scenes(draw: st.DrawFn) -> tuple[Snapshot, tuple[StringEdit, ...]]:
 
 
 @settings(max_examples=200, deadline=None)
+@example(
+    (
+        Snapshot(b"00\n1first part of a row 1\n"),
+        (StringEdit(old="00\n1first part ", new=""), StringEdit(old="00\n1first part ", new="of a")),
+    )
+)
 @given(scenes())
 def test_long_texts_are_edited_as_the_plain_way_does(scene: tuple[Snapshot, tuple[StringEdit, ...]]) -> None:
     before, edits = scene

@@ -196,7 +196,11 @@ def _explain_conflict(
     if takers and not others:
         action = "Leave this edit out, or write it for the text as the earlier one leaves it."
         message = f"Edit {index}: edit {min(takers)} already replaced {quoted}."
-        return OldTextNotFound(message, reason="replaced_before", action=action, **missing.details)
+        details: dict[str, Any] = {
+            **missing.details,
+            "already_applied": False,
+        }  # not in the file, but by this very call
+        return OldTextNotFound(message, reason="replaced_before", action=action, **details)
     if not others:
         return None
     return OverlappingEdits(
