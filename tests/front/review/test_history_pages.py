@@ -42,6 +42,7 @@ def open_conversation(page: Page, server: HttpServer) -> None:
     sign_in(page, server)
     page.locator("#conversation-rows a").first.click()
     expect(page.get_by_role("heading", name="Turns")).to_be_visible()
+    page.wait_for_load_state()  # the script runs, and hears keys
 
 
 @requirement("history:page:conversation")
