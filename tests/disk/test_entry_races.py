@@ -16,6 +16,9 @@ from spec.marks import requirement
 from surehold.disk.base import PutEntry, SetFacts, Step, TakeEntry
 from surehold.disk.entries import NotTheKind, set_facts
 from surehold.disk.kernel import Kernel
+from surehold.disk.steps import entries
+from surehold.disk.steps.entries import check_entry
+from surehold.disk.steps.staging import DirectorySlot, DisplacedFile
 from surehold.errors import StaleFile, SureholdError
 from surehold.text.snapshot import Meta, Version
 
@@ -147,20 +150,32 @@ def test_a_file_that_appears_between_two_renames_stays_and_nothing_is_left_besid
 
 @requirement("promise:nothing_lost:outside_edit")
 @pytest.mark.skipif(sys.platform != "linux", reason="leases are of Linux")
-def test_a_program_that_has_a_displaced_file_open_is_waited_for(tmp_path: Path) -> None:
+def test_a_program_that_has_a_displaced_file_open_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world = local_world(tmp_path, Kernel(), durability="none")
     world.put("a", b"old\n")
     script = (
         "import os, sys\nfd = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND)\nprint(flush=True)\n"
-        "while os.path.getsize(sys.argv[1]) != 8: pass\n"  # until the new file is there
-        "os.write(fd, b'more')\n"
+        "sys.stdin.readline()\nos.write(fd, b'more')\n"
     )
-    program = subprocess.Popen([sys.executable, "-c", script, str(world.root / "a")], stdout=subprocess.PIPE, text=True)
-    assert program.stdout is not None
-    program.stdout.readline()
-    scene = Struck(world=world)
-    scene.apply(scene.put("a", b"replaced", expected=b"old\n"))
-    program.communicate()
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", script, str(world.root / "a")], **pipes) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        program.stdout.readline()
+
+        def check_then_write(place: DirectorySlot, name: str, expected: Version) -> DisplacedFile:
+            seen = check_entry(place, name, expected)
+            assert program.stdin is not None
+            program.stdin.write("\n")
+            program.stdin.flush()
+            return seen
+
+        monkeypatch.setattr(entries, "check_entry", check_then_write)
+        monkeypatch.setattr(entries, "LATE_WRITER_WAIT_SECONDS", 600)
+        scene = Struck(world=world)
+        scene.apply(scene.put("a", b"replaced", expected=b"old\n"))
     assert (scene.files(), world.kept) == ({"a": b"replaced"}, [b"old\nmore"])
 
 

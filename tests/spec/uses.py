@@ -20,7 +20,9 @@ class Use:
 
 def uses_below(tests: Path) -> tuple[Use, ...]:
     """List every use in every test file and suite, in order."""
-    return tuple(use for file in sorted(tests.rglob("*.py")) for use in uses_in(file.read_text(), file, tests))
+    return tuple(
+        use for file in sorted(tests.rglob("*.py")) for use in uses_in(file.read_text(encoding="utf-8"), file, tests)
+    )
 
 
 def uses_in(source: str, file: Path, tests: Path) -> Iterator[Use]:

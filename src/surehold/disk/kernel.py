@@ -202,7 +202,6 @@ def has_openat2() -> bool:
     return True
 
 
-@cache
 def _has_proc_fd() -> bool:
     return os.path.isdir("/proc/self/fd")  # noqa: PTH112  # no pathlib in the hot path
 

@@ -6,7 +6,7 @@ The tools are imported by the first session, since most commands need none.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from surehold.errors import InvalidArgument, PermissionDenied
 from surehold.workspace.workspace import Workspace
@@ -14,10 +14,10 @@ from surehold.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from surehold.library.session import AgentSession
     from surehold.workspace.access.permission import Approver
-    from surehold.workspace.history import ChangeView
     from surehold.workspace.past.selectors import Selectors
-    from surehold.workspace.proposal import CallAuthor, Receipt
+    from surehold.workspace.proposal import Receipt
     from surehold.workspace.settings import Mode
+    from surehold.workspace.undo.switch_board import ChangeView
 
 Moment = str | datetime
 """A time as `2h`, `10:00`, `yesterday` or in ISO form; or as Python has it."""
@@ -112,20 +112,13 @@ class AgentWorkspace(Workspace):
         limit: int | None = None,
     ) -> "list[ChangeView]":
         """Return the changes that the selectors name, newest first; without any, all of them."""
-        from itertools import groupby, islice
-
-        from surehold.workspace.history import ChangeView
+        from itertools import islice
 
         words = _selectors(paths, session=session, agent=agent, turn=turn, since=since, until=until)
         # As in the log: outside edits belong to no session and no agent.
         outside = not any((session, agent, turn, since, until))
         entries = self.history.iterate(self.history.select(words), outside=outside)
-        board = self.history.load_board()
-        found = list[ChangeView]()
-        for change_id, group in islice(groupby(entries, key=lambda entry: entry.change_id), limit):
-            rows = tuple(group)[::-1]
-            found.append(ChangeView(id=change_id, entries=rows, undone_by=board.undone_by(change_id, rows)))
-        return found
+        return list(islice(self.history.group_changes(entries), limit))
 
     def undo(
         self,
@@ -142,10 +135,7 @@ class AgentWorkspace(Workspace):
     ) -> "Receipt":
         """Undo a change, or everything that the selectors name as one change; without any, the newest change."""
         words = _selectors(paths, session=session, agent=agent, turn=turn, since=since, until=until)
-        _check_one_way(change, words)
-        if not words:
-            return self.history.undo(change, author=_author(), dry_run=dry_run)
-        return self.history.undo_selected(words, author=_author(), partial=partial, dry_run=dry_run)
+        return self._switch("undo", change, words, partial=partial, dry_run=dry_run)
 
     def redo(
         self,
@@ -162,10 +152,22 @@ class AgentWorkspace(Workspace):
     ) -> "Receipt":
         """Redo what was undone: a change, everything that the selectors name, or what was undone last."""
         words = _selectors(paths, session=session, agent=agent, turn=turn, since=since, until=until)
-        _check_one_way(change, words)
-        if not words:
-            return self.history.redo(change, author=_author(), dry_run=dry_run)
-        return self.history.redo_selected(words, author=_author(), partial=partial, dry_run=dry_run)
+        return self._switch("redo", change, words, partial=partial, dry_run=dry_run)
+
+    def _switch(
+        self, operation: Literal["undo", "redo"], change: str, words: "Selectors", *, partial: bool, dry_run: bool
+    ) -> "Receipt":
+        from surehold.workspace.proposal import CallAuthor
+
+        author, history = CallAuthor(agent="library"), self.history
+        if change and words:
+            action = "Name a change, or selectors such as agent= and since=."
+            raise InvalidArgument("A change is named, and selectors too.", reason="change_and_selectors", action=action)
+        if words:
+            many = history.undo_selected if operation == "undo" else history.redo_selected
+            return many(words, author=author, partial=partial, dry_run=dry_run)
+        one = history.undo if operation == "undo" else history.redo
+        return one(change, author=author, dry_run=dry_run)
 
 
 def _selectors(
@@ -177,15 +179,3 @@ def _selectors(
         raise InvalidArgument("`paths` is a list.", reason="bad_paths", action='paths=["src/app.py"]')
     moments = [one.astimezone().isoformat() if isinstance(one, datetime) else one for one in (since, until)]
     return Selectors(session=session, agent=agent, turn=turn, since=moments[0], until=moments[1], paths=tuple(paths))
-
-
-def _check_one_way(change: str, words: "Selectors") -> None:
-    if change and words:
-        action = "Name a change, or selectors such as agent= and since=."
-        raise InvalidArgument("A change is named, and selectors too.", reason="change_and_selectors", action=action)
-
-
-def _author() -> "CallAuthor":
-    from surehold.workspace.proposal import CallAuthor
-
-    return CallAuthor(agent="library")

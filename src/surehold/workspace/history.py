@@ -1,8 +1,7 @@
 """The history of a workspace: show it, undo, redo and restore. Everything that changes a file ends in `write`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from itertools import islice
 from typing import Self
@@ -29,22 +28,12 @@ from surehold.workspace.past.selectors import (
 from surehold.workspace.proposal import NO_AUTHOR, Absent, CallAuthor, Proposal, Receipt
 from surehold.workspace.undo.planner import UndoOperation, propose_undo
 from surehold.workspace.undo.selection import SelectionSwitch
-from surehold.workspace.undo.switch_board import SwitchBoard, load_board, load_board_of
+from surehold.workspace.undo.switch_board import ChangeView, SwitchBoard, group_changes, load_board, load_board_of
 from surehold.workspace.workspace import Workspace
 
 MAX_SCANNED_ENTRIES = 100_000
 """How far back a change is looked for by a part of its id."""
 _MIN_REFERENCE_CHARS = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeView:
-    """One change: its entries, and what became of it."""
-
-    id: str
-    entries: tuple[Entry, ...]
-    undone_by: str = ""
-    """The change that took it back and was not undone itself; empty when there is none."""
 
 
 class HistoryReader:
@@ -73,6 +62,10 @@ class HistoryReader:
         """Return the change that took this one back, if it is still undone; empty when it is in effect."""
         entries = self._store.list_entries(LedgerQuery(change_id=change_id, ok_only=True, limit=MAX_SCANNED_ENTRIES))
         return load_board_of(self._store, change_id).undone_by(change_id, entries)
+
+    def group_changes(self, entries: Iterable[Entry]) -> Iterator[ChangeView]:
+        """Yield the changes that entries belong to, in their order; the entries come newest first."""
+        return group_changes(self._store, entries)
 
     def load_board(self) -> SwitchBoard:
         """Return what became of every change."""

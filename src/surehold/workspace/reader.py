@@ -136,9 +136,8 @@ class WorkspaceReader:
             head = Head(path=target.key, version=version, writer="", seq=0, timestamp=_LONG_AGO)
         self.store.note_outside(target.key, current.version, blobs, fence=fence, shown=head)
 
-    def notice_other_version(self, target: Target, session: str, sha256: str) -> None:
+    def notice_other_version(self, target: Target, record: PathRecord, sha256: str) -> None:
         """Record that an outside program changed a file since a session saw it, if the ledger knows nothing of the file."""
-        record = self.store.look([target.key], session=session).records[target.key]
         newest = record.sightings[0].sha256 if record.sightings else ""
         if record.head is not None or newest in ("", sha256) or not self.disk.shows_saved:
             return

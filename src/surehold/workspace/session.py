@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from surehold.disk.base import Target
 from surehold.errors import InvalidArgument, SureholdError
-from surehold.stores.base import Blob, Call, Operation, Sighting
+from surehold.stores.base import Blob, Call, Operation, PathRecord, Sighting
 from surehold.stores.conversations import SessionRow, SessionTurn
 from surehold.text.lines import LineRanges, merge_ranges
 from surehold.text.page import FilePage
@@ -113,13 +113,12 @@ class Session:
         shown = len(page.rows) - page.cut
         spans = ((page.start, page.start + shown - 1),) if shown else ()
         target = self.workspace.target(path)
-        earlier = next(
-            (s for s in self.workspace.store.list_sightings(self.id, target.key) if s.sha256 == page.sha256), None
-        )
+        record = self._look_at(target)
+        earlier = next((one for one in record.sightings if one.sha256 == page.sha256), None)
         together = merge_ranges([*spans, *(earlier.spans if earlier else ())])
         everything = ((1, page.line_count),) if page.line_count else ()
         whole = not page.cut and together == everything
-        self._record_shown(target, page.sha256, spans, whole=whole, anchored=anchored, kept=snapshot)
+        self._record_shown(record, target, page.sha256, spans, whole=whole, anchored=anchored, kept=snapshot)
 
     def record_shown_lines(
         self,
@@ -133,12 +132,24 @@ class Session:
     ) -> None:
         """Remember that these lines of this version were shown, with or without their anchors; `keep` its bytes."""
         target, kept = self.workspace.target(path), snapshot if keep else None
-        self._record_shown(target, snapshot.sha256, spans, whole=whole, anchored=anchored, kept=kept)
+        record = self._look_at(target)
+        self._record_shown(record, target, snapshot.sha256, spans, whole=whole, anchored=anchored, kept=kept)
+
+    def _look_at(self, target: Target) -> PathRecord:
+        return self.workspace.store.look([target.key], session=self.id).records[target.key]
 
     def _record_shown(
-        self, target: Target, sha256: str, spans: LineRanges, *, whole: bool, anchored: bool, kept: Snapshot | None
+        self,
+        record: PathRecord,
+        target: Target,
+        sha256: str,
+        spans: LineRanges,
+        *,
+        whole: bool,
+        anchored: bool,
+        kept: Snapshot | None,
     ) -> None:
-        self.workspace.reader.notice_other_version(target, self.id, sha256)
+        self.workspace.reader.notice_other_version(target, record, sha256)
         with_anchors = spans if anchored else ()
         sighting = Sighting(
             session=self.id, path=target.key, sha256=sha256, spans=spans, whole=whole, anchored=with_anchors

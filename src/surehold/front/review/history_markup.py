@@ -10,7 +10,7 @@ from surehold.front.review.diff_markup import render_diff
 from surehold.front.shared.ledger_json import describe_approval, format_move
 from surehold.stores.base import Entry, TrashItem
 from surehold.text.escape import escape_text
-from surehold.workspace.history import ChangeView
+from surehold.workspace.undo.switch_board import ChangeView
 
 if TYPE_CHECKING:
     from surehold.stores.conversations import SessionTurn
@@ -129,7 +129,9 @@ def _render_turns(view: ConversationView) -> str:
         parts.append(
             f'<article class="turn"><h2>{escape(escape_text(title))}</h2>{undo}<ol class="rows">{rows}</ol></article>'
         )
-    return f"<section><h1>Turns</h1>{''.join(parts)}</section>" if parts else ""
+    hidden = view.summary.changes - sum(one.entries[0].ok for one in view.changes)
+    note = f'<p class="notice">{_count(hidden, "older change")} not listed here.</p>' if hidden > 0 else ""
+    return f"<section><h1>Turns</h1>{note}{''.join(parts)}</section>" if parts else ""
 
 
 def _render_step(view: ConversationView, one: ChangeView) -> str:
@@ -296,8 +298,9 @@ def render_conflict(message: str, words: dict[str, str]) -> str:
 
 
 def render_file_history(
-    key: str, views: Sequence[ChangeView], blame: "Sequence[BlamedLine]", *, problem: str = ""
+    key: str, views: Sequence[ChangeView], blame: "Sequence[BlamedLine]", *, problem: str = "", more: bool = False
 ) -> str:
+    older = f'<p><a href="{escape(ChangeFilter(path=key).query())}">All changes of this file</a></p>' if more else ""
     rows = "".join(
         f'<span class="same" data-old="{one.number}">{_blame_label(one)} {escape(escape_text(one.text))}\n</span>'
         for one in blame
@@ -305,7 +308,7 @@ def render_file_history(
     lines = f'<pre class="diff blame" tabindex="0">{rows}</pre>' if rows else ""
     said = f'<p class="notice">{escape(escape_text(problem))}</p>' if problem else ""
     return (
-        f'<section class="card"><h1><code>{escape(escape_text(key))}</code></h1>{render_changes(views)}</section>'
+        f'<section class="card"><h1><code>{escape(escape_text(key))}</code></h1>{render_changes(views)}{older}</section>'
         f"<section><h1>Who wrote each line</h1>{said}{lines}</section>"
     )
 

@@ -1,18 +1,17 @@
 """What the history pages show and do: conversations, filtered changes, files, trash, and undo of more than one change."""
 
-from collections.abc import Iterator
-from itertools import groupby, islice
+from itertools import islice
 
 from surehold.errors import NotFound, SureholdError, UndoConflict
 from surehold.front.review import history_markup as markup
 from surehold.front.review.history_markup import ChangeFilter, ConversationView
-from surehold.stores.base import Entry, LedgerQuery
-from surehold.workspace.history import ChangeView
+from surehold.stores.base import LedgerQuery
 from surehold.workspace.past.blame import blame_file
 from surehold.workspace.past.net_diff import net_diff
 from surehold.workspace.past.overview import find_conversation
 from surehold.workspace.past.selectors import Selectors
 from surehold.workspace.proposal import CallAuthor
+from surehold.workspace.undo.switch_board import ChangeView
 from surehold.workspace.workspace import Workspace
 
 REVIEWER_NAME = "review page"
@@ -63,7 +62,7 @@ class HistoryPages:
             ConversationView(
                 summary=summary,
                 turns=turns,
-                changes=list(islice(self._views(iter(entries)), _MAX_STEPS))[::-1],
+                changes=list(islice(history.group_changes(entries), _MAX_STEPS))[::-1],
                 files=net_diff(self._workspace, done) if done else [],
                 file=file,
                 split=split,
@@ -78,7 +77,7 @@ class HistoryPages:
         entries = history.iterate(history.select(words), ok_only=False, outside=outside)
         older = (entry for entry in entries if not wanted.before or entry.seq < wanted.before)
         scanned, found, more = 0, list[ChangeView](), ""
-        for view in self._views(older):
+        for view in history.group_changes(older):
             scanned += 1
             if _matches(view, wanted):
                 found.append(view)
@@ -91,14 +90,15 @@ class HistoryPages:
 
     def file(self, path: str) -> str:
         key = self._workspace.target(path).key
-        views = list(islice(self._views(iter(self._entries_of(key))), PAGE_CHANGES))
+        entries = self._workspace.history.log(LedgerQuery(path=key, limit=PAGE_CHANGES))
+        views, more = list(self._workspace.history.group_changes(entries)), len(entries) == PAGE_CHANGES
         try:
             lines, problem = blame_file(self._workspace, key), ""
         except SureholdError as error:
             lines, problem = [], error.message
         if len(lines) > _MAX_BLAMED_LINES:
             problem = f"Only the first {_MAX_BLAMED_LINES:,} of {len(lines):,} lines are shown."
-        return markup.render_file_history(key, views, lines[:_MAX_BLAMED_LINES], problem=problem)
+        return markup.render_file_history(key, views, lines[:_MAX_BLAMED_LINES], problem=problem, more=more)
 
     def trash(self) -> str:
         return markup.render_trash(self._workspace.history.trash())
@@ -131,18 +131,6 @@ class HistoryPages:
         if not isinstance(error, UndoConflict) or form.get("partial"):
             return ""
         return markup.render_conflict(f"Nothing was written. {error}", words)
-
-    def _entries_of(self, key: str) -> tuple[Entry, ...]:
-        return self._workspace.history.log(LedgerQuery(path=key, limit=PAGE_CHANGES * 2))
-
-    def _views(self, entries: Iterator[Entry]) -> Iterator[ChangeView]:
-        """Yield changes, newest first, from entries in that order."""
-        board = None
-        for change_id, group in groupby(entries, key=lambda entry: entry.change_id):
-            board = board or self._workspace.history.load_board()
-            rows = tuple(group)[::-1]
-            undone_by = board.undone_by(change_id, rows) if rows[0].ok else ""
-            yield ChangeView(id=change_id, entries=rows, undone_by=undone_by)
 
 
 def _matches(view: ChangeView, wanted: ChangeFilter) -> bool:

@@ -4,14 +4,26 @@ A change that undoes or redoes another one switches all of its entries; one that
 switches. An entry that was switched an odd number of times is not in effect.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 from surehold.stores.base import Entry, LedgerQuery, Store
 from surehold.workspace.undo.timeline import name_entry
 
 _PAGE_ENTRIES = 1000
 _MAX_ENTRIES = 10_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeView:
+    """One change: its entries, and what became of it."""
+
+    id: str
+    entries: tuple[Entry, ...]
+    undone_by: str = ""
+    """The change that took it back and was not undone itself; empty when there is none."""
+    partly_undone: bool = False
 
 
 class SwitchBoard:
@@ -105,3 +117,14 @@ def _read_all(store: Store, operation: str) -> Iterable[Entry]:
         if len(rows) < _PAGE_ENTRIES:
             return
         before = rows[-1].seq
+
+
+def group_changes(store: Store, entries: Iterable[Entry]) -> Iterator[ChangeView]:
+    """Yield the changes that entries belong to, in their order; the entries come newest first."""
+    board: SwitchBoard | None = None
+    for change_id, group in groupby(entries, key=lambda entry: entry.change_id):
+        board = board or load_board(store)
+        rows = tuple(group)[::-1]
+        undone_by = board.undone_by(change_id, rows) if rows[0].ok else ""
+        partly = rows[0].ok and not undone_by and board.is_partly_undone(rows)
+        yield ChangeView(id=change_id, entries=rows, undone_by=undone_by, partly_undone=partly)

@@ -3,9 +3,7 @@
 import argparse
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby, islice, takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from surehold.front.cli.change_view import format_line_counts, paint_diff, print_diff
@@ -16,9 +14,11 @@ from surehold.front.shared.ledger_json import count_changed_lines, entry_record,
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
     from surehold.stores.base import Entry
     from surehold.workspace.past.selectors import ChangeSelection
-    from surehold.workspace.undo.switch_board import SwitchBoard
+    from surehold.workspace.undo.switch_board import ChangeView
     from surehold.workspace.workspace import Workspace
 
 _FOLLOW_SECONDS = 0.3
@@ -31,16 +31,6 @@ _LOG_COLUMNS = (
     TableColumn(title="result", least=8, rank=3),
     TableColumn(title="reason", least=16, rank=4),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoggedChange:
-    """One change with those of its entries that are shown, in the order of its call."""
-
-    id: str
-    entries: "tuple[Entry, ...]"
-    undone_by: str
-    partly_undone: bool = False
 
 
 @command(
@@ -70,7 +60,7 @@ def log_command(context: CommandContext, args: argparse.Namespace) -> None:
         selection = workspace.history.select(words, now=context.out.now)
         outside = not (words.session or words.agent or words.turn or words.since or words.until)
         entries = workspace.history.iterate(selection, ok_only=False, outside=outside)
-        found = group_changes(workspace, (one for one in entries if not (args.failed and one.ok)))
+        found = workspace.history.group_changes(one for one in entries if not (args.failed and one.ok))
         changes = list(islice(found, None if args.all else args.limit))
         more = next(found, None) is not None
         _print_log(context, args, workspace, changes, more=more)
@@ -83,7 +73,7 @@ def _print_log(
     context: CommandContext,
     args: argparse.Namespace,
     workspace: "Workspace",
-    changes: list[LoggedChange],
+    changes: "list[ChangeView]",
     *,
     more: bool,
 ) -> None:
@@ -113,7 +103,7 @@ def _print_empty_log(context: CommandContext) -> None:
         context.out.print_line("Try it: surehold edit PATH --old 'one text' --new 'another'")
 
 
-def _print_json_lines(context: CommandContext, one: LoggedChange) -> None:
+def _print_json_lines(context: CommandContext, one: "ChangeView") -> None:
     for entry in one.entries:
         context.out.print_json_line(entry_record(entry, undone_by=one.undone_by))
 
@@ -135,7 +125,7 @@ def _follow_log(
     while True:
         time.sleep(_FOLLOW_SECONDS)
         rows = _entries_after(newest, workspace.history.iterate(selection, ok_only=False, outside=True))
-        found = list(group_changes(workspace, rows))
+        found = list(workspace.history.group_changes(rows))
         for one in reversed(found):
             newest = max(newest, *(entry.seq for entry in one.entries))
             if context.json:
@@ -149,18 +139,7 @@ def _entries_after(seq: int, entries: "Iterable[Entry]") -> "Iterator[Entry]":
     return takewhile(lambda one: one.seq > seq, entries)
 
 
-def group_changes(workspace: "Workspace", entries: "Iterable[Entry]") -> Iterator[LoggedChange]:
-    """Yield the changes that entries belong to, in their order."""
-    board: SwitchBoard | None = None
-    for change_id, group in groupby(entries, key=lambda entry: entry.change_id):
-        board = board or workspace.history.load_board()
-        rows = tuple(group)[::-1]
-        undone_by = board.undone_by(change_id, rows) if rows[0].ok else ""
-        partly = rows[0].ok and not undone_by and board.is_partly_undone(rows)
-        yield LoggedChange(id=change_id, entries=rows, undone_by=undone_by, partly_undone=partly)
-
-
-def _log_row(context: CommandContext, one: LoggedChange) -> list[TableCell]:
+def _log_row(context: CommandContext, one: "ChangeView") -> list[TableCell]:
     first = one.entries[0]
     return [
         (context.out.format_time(first.timestamp), "dim"),
@@ -173,7 +152,7 @@ def _log_row(context: CommandContext, one: LoggedChange) -> list[TableCell]:
     ]
 
 
-def paths_text(one: LoggedChange) -> str:
+def paths_text(one: "ChangeView") -> str:
     """Return the first file of a change, and how many more there are."""
     shown = shown_entries(one)
     change, others = shown[0].change, len(shown) - 1
@@ -181,12 +160,12 @@ def paths_text(one: LoggedChange) -> str:
     return f"{format_move(change.path, change.to_path)}{more}"
 
 
-def shown_entries(one: LoggedChange) -> "Sequence[Entry]":
+def shown_entries(one: "ChangeView") -> "Sequence[Entry]":
     """Return the entries without those of directories whose time follows from the others."""
     return [entry for entry in one.entries if not entry.change.sets_times_only] or one.entries
 
 
-def _purpose_text(one: LoggedChange) -> str:
+def _purpose_text(one: "ChangeView") -> str:
     """Return the reason of a change, or the command that made it."""
     call = one.entries[0].call
     return call.reason or (f"$ {format_command(call)}" if call.argv else "")
@@ -199,7 +178,7 @@ def author_name(entry: "Entry") -> str:
     return f"{call.agent}/{call.tool}" if call.agent else call.tool
 
 
-def _result_text(one: LoggedChange) -> str:
+def _result_text(one: "ChangeView") -> str:
     first = one.entries[0]
     if not first.ok:
         return f"refused: {first.error_kind}"
@@ -223,7 +202,7 @@ def mode_change(entry: "Entry") -> str:
     return "" if one is None or other is None or one == other else f"{one:04o} → {other:04o}"
 
 
-def _print_change(context: CommandContext, args: argparse.Namespace, workspace: "Workspace", one: LoggedChange) -> None:
+def _print_change(context: CommandContext, args: argparse.Namespace, workspace: "Workspace", one: "ChangeView") -> None:
     out, first = context.out, one.entries[0]
     words = [
         out.paint(short_id(one.id), "yellow"),

@@ -6,13 +6,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from surehold.front.cli.command import FILE_ARGUMENT, CommandContext, argument, command, flag, parse_positive, short_id
-from surehold.front.cli.history.log_command import LoggedChange, author_name, group_changes, paths_text, shown_entries
+from surehold.front.cli.history.log_command import author_name, paths_text, shown_entries
 from surehold.front.cli.output import TableColumn, format_count
 from surehold.front.shared.ledger_json import entry_record
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
     from surehold.workspace.past.blame import BlamedLine
+    from surehold.workspace.undo.switch_board import ChangeView
     from surehold.workspace.workspace import Workspace
 
 _STATUS_CHANGES = 5
@@ -70,13 +71,13 @@ def status_command(context: CommandContext, _: argparse.Namespace) -> None:
         context.print_hint(f"To see one: surehold diff {outside[0]}; to remove it: surehold revert {outside[0]}")
 
 
-def _last_changes(workspace: "Workspace") -> list[LoggedChange]:
+def _last_changes(workspace: "Workspace") -> "list[ChangeView]":
     from itertools import islice
 
     from surehold.workspace.past.selectors import ChangeSelection
 
     entries = workspace.history.iterate(ChangeSelection(), outside=True)
-    return list(islice(group_changes(workspace, entries), _STATUS_CHANGES))
+    return list(islice(workspace.history.group_changes(entries), _STATUS_CHANGES))
 
 
 @command(

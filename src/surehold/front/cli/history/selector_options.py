@@ -9,8 +9,8 @@ from surehold.front.cli.command import argument, as_path, with_action
 
 if TYPE_CHECKING:
     from surehold.stores.base import Entry
-    from surehold.workspace.history import ChangeView
     from surehold.workspace.past.selectors import Selectors
+    from surehold.workspace.undo.switch_board import ChangeView
     from surehold.workspace.workspace import Workspace
 
 _FULL_ID_CHARS = 26

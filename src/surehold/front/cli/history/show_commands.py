@@ -27,8 +27,8 @@ from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
     from surehold.stores.base import Call, Change
-    from surehold.workspace.history import ChangeView
     from surehold.workspace.past.net_diff import FileNetDiff
+    from surehold.workspace.undo.switch_board import ChangeView
     from surehold.workspace.workspace import Workspace
 
 
