@@ -259,8 +259,8 @@ _MEASURED_SEARCH = """
 import resource, sys
 from pathlib import Path
 from search.scenes import make_scene
-scene = make_scene(Path(sys.argv[1]), seconds=100)
-scene.put("a", data=b"a" * 22_000)
+scene = make_scene(Path(sys.argv[1]), seconds=3_600)
+scene.put("a", data=b"a" * 20_050)
 print(scene.search("[a-z]{20000}", "regex").total_matches, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10)
 """
 
