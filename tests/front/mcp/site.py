@@ -104,10 +104,16 @@ class HttpServer:
         self.token = token[1] if token else ""
 
     def send(
-        self, method: str, path: str = "/mcp", *, body: bytes = b"", headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str = "/mcp",
+        *,
+        body: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+        seconds: float | None = HANG_SECONDS,
     ) -> tuple[int, dict[str, str], bytes]:
-        """Send one request; return status, headers and body."""
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=HANG_SECONDS)
+        """Send one request; return status, headers and body. Without seconds, wait for the answer as long as it takes."""
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=seconds)
         try:
             connection.request(method, path, body=body, headers=dict(headers or {}))
             response = connection.getresponse()
@@ -116,7 +122,13 @@ class HttpServer:
             connection.close()
 
     def rpc(
-        self, method: str, params: Json | None = None, *, era: str = MODERN, headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        params: Json | None = None,
+        *,
+        era: str = MODERN,
+        headers: Mapping[str, str] | None = None,
+        seconds: float | None = HANG_SECONDS,
     ) -> tuple[int, dict[str, str], Json]:
         """Send one JSON-RPC request; return status, headers and the answer, from JSON or from a stream."""
         body: Json = {"jsonrpc": "2.0", "id": 1, "method": method, "params": dict(params or {})}
@@ -135,7 +147,8 @@ class HttpServer:
             sent["MCP-Protocol-Version"] = era
         if self.token:
             sent["Authorization"] = f"Bearer {self.token}"
-        status, got, raw = self.send("POST", body=json.dumps(body).encode(), headers={**sent, **(headers or {})})
+        data, sent = json.dumps(body).encode(), {**sent, **(headers or {})}
+        status, got, raw = self.send("POST", body=data, headers=sent, seconds=seconds)
         self.events = _events(raw) if got.get("content-type", "").startswith("text/event-stream") else []
         if self.events:
             return status, got, self.events[-1]

@@ -12,7 +12,7 @@ from front.review.browser import needs_browser
 from spec.marks import requirement
 from surehold.text.rewrite import WriteText
 from surehold.workspace.proposal import Absent, Proposal
-from waiting import wait_until
+from waiting import HANG_SECONDS, wait_until
 
 
 class Agent(threading.Thread):
@@ -26,10 +26,10 @@ class Agent(threading.Thread):
 
     def run(self) -> None:
         headers = {"Authorization": f"Bearer {self._server.token}"}
-        self.result = self._server.rpc("tools/call", self._call, headers=headers)[2]["result"]
+        self.result = self._server.rpc("tools/call", self._call, headers=headers, seconds=None)[2]["result"]
 
     def text(self) -> str:
-        self.join(30)
+        self.join(HANG_SECONDS)
         assert self.result, "the call is still waiting"
         return self.result["content"][0]["text"]
 

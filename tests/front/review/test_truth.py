@@ -117,13 +117,13 @@ def test_a_question_ends_when_its_client_is_killed(site: Site, server: HttpServe
     client = subprocess.Popen([sys.executable, "-c", _CLIENT, str(server.port), server.token])
     sign_in(page, server)
     question = page.locator("article.question")
-    expect(question).to_contain_text("dead-agent wants to create a.txt", timeout=60_000)
+    expect(question).to_contain_text("dead-agent wants to create a.txt")
     (name,) = open_questions(server)
 
     client.send_signal(signal.SIGKILL)
     client.wait()
 
-    expect(question).to_contain_text("The agent has gone.", timeout=60_000)
+    expect(question).to_contain_text("The agent has gone.")
     assert question.get_by_role("button").all_inner_texts() == ["Dismiss"]
     assert "no longer open" in answer(server, name, "decision=allow&unseen=0")
     question.get_by_role("button", name="Dismiss").click()
@@ -140,10 +140,10 @@ def test_the_page_says_when_it_is_not_connected_and_leads_to_the_sign_in(site: S
     with site.serve("serve", "--port", "0") as first:
         port = first.port
         sign_in(page, first)
-    expect(page.get_by_role("alert")).to_contain_text("Not connected since", timeout=60_000)
+    expect(page.get_by_role("alert")).to_contain_text("Not connected since")
 
     with site.serve("serve", "--port", str(port)):  # another token
-        expect(page.get_by_role("heading", name="Sign in")).to_be_visible(timeout=60_000)
+        expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
 
 
 @needs_browser
@@ -160,7 +160,7 @@ def test_news_leave_the_reader_alone(server: HttpServer, page: Page) -> None:
     refuse.focus()
 
     Agent(server, "create_file", path="2", content="x")
-    expect(page.locator("article.question")).to_have_count(2, timeout=60_000)
+    expect(page.locator("article.question")).to_have_count(2)
 
     expect(page).to_have_title("(2) root · Surehold")
     expect(page.locator("#news")).to_have_text("1 new")
