@@ -9,9 +9,10 @@ from pathlib import Path
 from conformance.fixtures import PROMPTS, TOOLS, FixtureResources
 from surehold.app import Settings, open_workspace
 from surehold.front.mcp.adapter import Adapter
-from surehold.front.mcp.options import HttpSettings
-from surehold.front.mcp.sdk.http import open_port, serve_http
+from surehold.front.mcp.sdk.http import serve_http
 from surehold.front.mcp.sdk.server import make_server
+from surehold.front.shared.http_server import open_port
+from surehold.front.shared.http_settings import HttpSettings
 
 
 def main(folder: Path, port: int) -> int:

@@ -31,6 +31,7 @@ def test_bash_completes_commands_options_and_values(shell: Shell, tmp_path: Path
         "recover",
         "restore",
         "revert",
+        "review",
         "rewind",
     }
     assert complete_in_bash(shell, tmp_path, "surehold log --s") == {"--session", "--since", "--stat", "--state-dir"}

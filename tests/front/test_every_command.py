@@ -66,7 +66,7 @@ def test_every_command_takes_json_and_prints_one_document(shell: Shell) -> None:
         used.add(words[0])
 
     servers, with_arguments = (
-        {"mcp", "serve", "acp"},
+        {"mcp", "serve", "acp", "review"},
         {"tool", "hook", "run"},
     )  # the first two always print JSON, the output of `run` is that of its command; they have tests of their own
     assert used == set(COMMAND_MODULES) - {"help"} - servers - with_arguments

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -17,12 +17,15 @@ from typing import TYPE_CHECKING, Self
 from surehold import __version__
 from surehold.app import locate_workspace
 from surehold.errors import missing_extra
-from surehold.front.mcp.options import HttpSettings
+from surehold.front.shared.http_settings import HttpSettings
 from surehold.front.shared.stdio_lines import claim_stdio
 from surehold.text.escape import escape_text
 from surehold.workspace.settings import check_session_name
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
     from starlette.routing import Route
 
     from surehold.app import Settings
@@ -30,9 +33,10 @@ if TYPE_CHECKING:
     from surehold.front.mcp.catalog import ServerCatalog
     from surehold.front.mcp.options import ServerOptions
     from surehold.front.mcp.sdk.server import BoundServer
+    from surehold.front.review.sign_in import SignIn
+    from surehold.front.review.site import ReviewPage
     from surehold.tools.listing import ListedTool
     from surehold.workspace.current_server import CurrentServer
-    from surehold.workspace.workspace import Workspace
 
 _CHANGE_WAIT_SECONDS = 30.0
 """Seconds that changes under way get when the server ends."""
@@ -54,11 +58,13 @@ class ServerLaunch:
     http: HttpSettings | None = None
     """Where HTTP is served; None for standard input and output."""
     page: bool = False
-    """Show the review page beside the server."""
+    """Show the review page at the same port as the server."""
     session: str = ""
     """The session that a server on standard input and output goes on with; empty for the one that fits."""
     show_token: bool = False
     """Print how a client connects, with the token: once, when it was made for this run."""
+    page_port: int | None = None
+    """Serve the review page beside standard input and output, at this port; 0 for the last one, if it is free, or any."""
 
 
 def choose_roots(given: Sequence[str]) -> tuple[tuple[str, ...], str]:
@@ -77,17 +83,19 @@ def launch_server(order: ServerLaunch) -> int:
 
     gc.disable()  # nothing of what is loaded now is ever collected; looking for it costs a tenth of the start
     check_session_name(order.session)
-    roots, _ = locate_workspace(list(order.roots), order.settings)
+    roots, state_dir = locate_workspace(list(order.roots), order.settings)
+    if order.page_port is not None or order.page:
+        _require_page_extra()
     tools = list_tools(order.tools) if order.tools else list_tools()
     check_tools_to_load(order.options.always_load, tools)
     if order.http is not None or os.environ.get(_SDK_VARIABLE) == "sdk":
-        return _launch_through_sdk(order, tools)
+        return _launch_through_sdk(order, tools, state_dir)
     from surehold.front.mcp.stdio import serve_stdio
 
     pipes = claim_stdio()
     catalog = ServerCatalog(tools, roots=roots, options=order.options)
     _print_to_stderr(f"{_startup_line(catalog, order)}; Ctrl-C ends it.")
-    with LateWorkspace(order, tools) as late:
+    with LateWorkspace(order, tools) as late, _page_beside(order, late, state_dir):
         return serve_stdio(catalog, late.open_adapter, pipes)
 
 
@@ -99,6 +107,8 @@ class LateWorkspace:
         self._lock = threading.Lock()
         self._end = ExitStack()
         self._adapter: Adapter | None = None
+        self.page_url = ""
+        """Where the review page beside it is; empty if there is none."""
         self._process: CurrentServer | None = None
         self._failure: Exception | None = None
 
@@ -124,7 +134,12 @@ class LateWorkspace:
         order = self._order
         workspace = self._end.enter_context(open_workspace(*order.roots, settings=_settings_for_stdio(order)))
         self._process = CurrentServer(workspace, named=order.session)
-        return Adapter(workspace=workspace, tools=self._tools, options=order.options, process=self._process)
+        has_page = bool(self.page_url)
+        adapter = Adapter(
+            workspace=workspace, tools=self._tools, options=order.options, process=self._process, has_page=has_page
+        )
+        adapter.announce_page(self.page_url)
+        return adapter
 
     def __enter__(self) -> Self:
         return self
@@ -141,7 +156,33 @@ class LateWorkspace:
                     self._process.end()
 
 
-def _launch_through_sdk(order: ServerLaunch, tools: "Sequence[ListedTool]") -> int:
+@contextmanager
+def _page_beside(order: ServerLaunch, late: LateWorkspace, state_dir: "Path") -> "Generator[None]":
+    """Serve the review page beside standard input and output, if that is wanted."""
+    if order.page_port is None:
+        yield
+        return
+    from surehold.front.review.page_server import PageServer
+
+    def open_page(sign_in: "SignIn") -> "ReviewPage":
+        from surehold.front.review.site import ReviewPage
+
+        adapter = late.open_adapter()
+        return ReviewPage(adapter.workspace, adapter.approvals, sign_in)
+
+    with PageServer(state_dir, open_page, port=order.page_port) as page:
+        late.page_url = page.url
+        _print_to_stderr(f"Review what agents do: {page.link}")
+        page.start()
+        yield
+
+
+def _require_page_extra() -> None:
+    if find_spec("uvicorn") is None or find_spec("starlette") is None:
+        raise missing_extra("The review page cannot be served", "serve")
+
+
+def _launch_through_sdk(order: ServerLaunch, tools: "Sequence[ListedTool]", state_dir: "Path") -> int:
     """Serve over HTTP, or over standard input and output for comparison, with the protocol's own library."""
     from surehold.app import open_workspace
 
@@ -149,7 +190,7 @@ def _launch_through_sdk(order: ServerLaunch, tools: "Sequence[ListedTool]") -> i
         from surehold.front.mcp.sdk.stdio import serve_through_sdk
 
         pipes = claim_stdio()
-        with LateWorkspace(order, tools) as late:
+        with LateWorkspace(order, tools) as late, _page_beside(order, late, state_dir):
             adapter = late.open_adapter()
             _print_to_stderr(f"{_startup_line(adapter.catalog, order)}; Ctrl-C ends it.")
             return _serve_bound(adapter, partial(serve_through_sdk, pipes=pipes))()
@@ -157,9 +198,10 @@ def _launch_through_sdk(order: ServerLaunch, tools: "Sequence[ListedTool]") -> i
         from surehold.front.mcp.adapter import Adapter
 
         adapter = Adapter(workspace=workspace, tools=tools, options=order.options, has_page=order.page)
-        serve = _prepare_http(adapter, order, workspace)
-        _finish_startup()
-        return serve()
+        with ExitStack() as end:
+            serve = _prepare_http(adapter, order, state_dir, end)
+            _finish_startup()
+            return serve()
 
 
 _IF_NOT_READ = (
@@ -191,10 +233,11 @@ def _serve_bound(adapter: "Adapter", serve: "Callable[[BoundServer], int]") -> "
     return serve_to_the_end
 
 
-def _prepare_http(adapter: "Adapter", order: ServerLaunch, workspace: "Workspace") -> "Callable[[], int]":
+def _prepare_http(adapter: "Adapter", order: ServerLaunch, state_dir: "Path", end: ExitStack) -> "Callable[[], int]":
     if find_spec("mcp_types") is None or find_spec("uvicorn") is None:  # an older `mcp` has no `mcp_types`
         raise missing_extra("HTTP cannot be served", "serve")
-    from surehold.front.mcp.sdk.http import open_port, serve_http
+    from surehold.front.mcp.sdk.http import serve_http
+    from surehold.front.shared.http_server import open_port
 
     listener, settings = open_port(order.http or HttpSettings())
     _print_to_stderr(f"{_startup_line(adapter.catalog, order)} at http://{settings.address}/mcp; Ctrl-C ends it.")
@@ -202,12 +245,17 @@ def _prepare_http(adapter: "Adapter", order: ServerLaunch, workspace: "Workspace
         _print_to_stderr(_client_config_line(settings))
     routes: Sequence[Route] = ()
     if order.page:
+        from surehold.front.review.page_records import PageRecord, announce_page, load_key
+        from surehold.front.review.sign_in import SignIn
         from surehold.front.review.site import ReviewPage
 
-        secret = f"#{settings.token}" if order.show_token else ""
-        _print_to_stderr(f"Review what agents do: http://{settings.address}/{secret}")
-        adapter.announce_page(f"http://{settings.address}")
-        page = ReviewPage(workspace, adapter.approvals, token=settings.token, token_is_printed=order.show_token)
+        secret, url = f"#{settings.token}" if order.show_token else "", f"http://{settings.address}"
+        _print_to_stderr(f"Review what agents do: {url}/{secret}")
+        adapter.announce_page(url)
+        sign_in = SignIn(settings.token, key=load_key(state_dir), is_chosen=not order.show_token)
+        page = ReviewPage(adapter.workspace, adapter.approvals, sign_in)
+        record = PageRecord(url=url, door=sign_in.door, pid=os.getpid())
+        end.enter_context(announce_page(state_dir, record, port=settings.port))
         routes = page.make_routes()
     return _serve_bound(adapter, partial(serve_http, listener=listener, settings=settings, routes=routes))
 

@@ -13,11 +13,13 @@ from typing import Any
 from surehold.app import Settings, open_workspace
 from surehold.dialects.shared.wire import WIRE
 from surehold.front.mcp.adapter import Adapter
-from surehold.front.mcp.options import HttpSettings, ServerOptions
-from surehold.front.mcp.sdk.http import open_port, serve_http
+from surehold.front.mcp.options import ServerOptions
+from surehold.front.mcp.sdk.http import serve_http
 from surehold.front.mcp.sdk.server import BoundServer, make_server
 from surehold.front.mcp.sdk.stdio import serve_through_sdk
 from surehold.front.mcp.stdio import serve_stdio
+from surehold.front.shared.http_server import open_port
+from surehold.front.shared.http_settings import HttpSettings
 from surehold.front.shared.stdio_lines import claim_stdio
 from surehold.text.lines import LineRanges
 from surehold.text.plan import EditPlan

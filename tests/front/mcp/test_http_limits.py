@@ -18,9 +18,9 @@ from uvicorn.server import ServerState
 
 from front.mcp.site import HttpServer, Site, text_of
 from spec.marks import requirement
-from surehold.front.mcp.options import HttpSettings
-from surehold.front.mcp.sdk.http import open_port
-from surehold.front.mcp.sdk.http_limits import ConnectionLimits, LimitedConnection, RepeatFilter, SessionLimit
+from surehold.front.mcp.sdk.http import SessionLimit
+from surehold.front.shared.http_server import ConnectionLimits, LimitedConnection, RepeatFilter, open_port
+from surehold.front.shared.http_settings import HttpSettings
 from waiting import HANG_SECONDS, wait_until
 from warm import cold
 

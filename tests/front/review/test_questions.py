@@ -9,6 +9,7 @@ from starlette.requests import Request
 
 from surehold.errors import Cancelled, NotFound, PermissionRequired, SureholdError
 from surehold.front.review import markup
+from surehold.front.review.sign_in import SignIn
 from surehold.front.review.site import ReviewPage
 from surehold.front.shared.approval_queue import ApprovalQueue, PendingApproval
 from surehold.workspace.access.permission import Approval, PermissionRequest
@@ -127,7 +128,7 @@ def test_an_answer_that_comes_while_a_question_is_given_up_counts(workspace: Wor
 
 
 def test_a_page_that_misses_a_change_asks_for_it_again(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    page: Any = ReviewPage(workspace, ApprovalQueue(), token="t")
+    page: Any = ReviewPage(workspace, ApprovalQueue(), SignIn("t", key=b"k"))
     session, render = workspace.session(), markup.render_overview
 
     def render_slowly(*given: Any, **more: Any) -> str:

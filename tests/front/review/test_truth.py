@@ -142,7 +142,7 @@ def test_the_page_says_when_it_is_not_connected_and_leads_to_the_sign_in(site: S
         sign_in(page, first)
     expect(page.get_by_role("alert")).to_contain_text("Not connected since")
 
-    with site.serve("serve", "--port", str(port)):  # another token
+    with site.serve("serve", "--port", str(port), environment={"SUREHOLD_TOKEN": "one-that-a-person-chose"}):
         expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
 
 

@@ -25,7 +25,7 @@ from surehold.front.shared.person import person_name
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
-    from surehold.front.mcp.options import HttpSettings
+    from surehold.front.shared.http_settings import HttpSettings
     from surehold.tools.call import Answer
 
 _DEFAULT_PORT = 8765
@@ -68,14 +68,22 @@ _HTTP_ARGUMENTS = (
     *_SERVER_ARGUMENTS,
     argument("--http", "HOST:PORT", "streamable HTTP at /mcp instead of stdio"),
     argument("--session", "ID", f"the session to go on with, over stdio (or set {_SESSION_VARIABLE})"),
+    flag("--review", "serve the review page beside stdio, and print the link on stderr"),
+    argument("--review-port", "PORT", "its port (default: the one of the last time)", type=int, default=0),
     *_HTTP_ARGUMENTS,
-    example="surehold mcp ~/project\n  surehold mcp ~/project --http 127.0.0.1:8765 --mode plan",
+    example="surehold mcp ~/project\n  surehold mcp ~/project --review --mode default\n"
+    "  surehold mcp ~/project --http 127.0.0.1:8765 --mode plan",
 )
 def mcp_command(context: CommandContext, args: argparse.Namespace) -> int:
     if args.http and args.session:
         raise UsageError("--session is for stdio; over HTTP each client has a session of its own.")
+    if args.http and args.review:
+        raise UsageError("--review is for stdio; over HTTP, `surehold serve` has the page.")
+    if not 0 <= args.review_port <= _HIGHEST_PORT:
+        raise UsageError(f"{args.review_port} is not a port.")
     http = _build_http_settings(*_parse_address(args.http), args) if args.http else None
-    return _launch_server(context, args, http, session=args.session or session_in(os.environ))
+    page_port = args.review_port if args.review or args.review_port else None
+    return _launch_server(context, args, http, session=args.session or session_in(os.environ), page_port=page_port)
 
 
 @command(
@@ -147,7 +155,7 @@ def _given_roots(context: CommandContext, args: argparse.Namespace) -> list[str]
 
 
 def _build_http_settings(host: str, port: int, args: argparse.Namespace) -> "HttpSettings":
-    from surehold.front.mcp.options import HttpSettings
+    from surehold.front.shared.http_settings import HttpSettings
 
     if not 0 <= port <= _HIGHEST_PORT:
         raise UsageError(f"{port} is not a port.")

@@ -29,6 +29,7 @@ COMMAND_GROUPS: dict[str, dict[str, str]] = {
         "show": "history.show_commands",
         "diff": "history.show_commands",
         "blame": "history.overview_commands",
+        "review": "history.review_command",
         "export": "history.export_commands",
         "commit": "history.export_commands",
     },

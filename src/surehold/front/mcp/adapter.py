@@ -62,6 +62,7 @@ class Adapter:
         `process`: this process, when it serves one client over stdio.
         """
         self.options = options or ServerOptions()
+        self.workspace = workspace
         self.catalog = ServerCatalog(tools, roots=workspace.roots, options=self.options, prompts=prompts)
         self._tools = self.catalog.tools
         self._sessions = SessionRegistry(workspace, process)

@@ -46,7 +46,7 @@ _MAX_REASON_CHARS = 300
 _MAX_NOTE_CHARS = 500
 _NOTE_CHARS = 400
 """Characters for the sentences that say what is not shown, and where it is."""
-_SPLIT_IT = "Make it in smaller changes that can be shown; or the person starts `surehold serve` and connects this client to it: its review page shows all of a change."
+_SPLIT_IT = "Make it in smaller changes that can be shown; or the person starts this server with `--review`: its review page shows all of a change."
 
 
 class InputRequired(Exception):

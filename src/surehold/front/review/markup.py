@@ -11,6 +11,10 @@ from surehold.text.escape import escape_editable, escape_text
 _MAX_EDITABLE_BYTES = 200_000
 _SECONDS_PER_MINUTE = 60
 _MAX_TEXTAREA_ROWS = 16
+_NOT_ASKED_HERE = (
+    "No agent can ask here: questions are shown by the server that an agent uses. "
+    "Start it with <code>surehold mcp --review</code>, or use <code>surehold serve</code>."
+)
 
 
 def render_document(title: str, body: str, *, notice: str = "", state: str = "", project: str = "") -> str:
@@ -38,20 +42,26 @@ def render_document(title: str, body: str, *, notice: str = "", state: str = "",
 """
 
 
-def render_sign_in(*, wrong: bool = False, token_is_printed: bool = True) -> str:
+def render_sign_in(project: str, *, wrong: bool = False, is_chosen: bool = False) -> str:
     source = (
-        "The token is printed where <code>surehold serve</code> was started."
-        if token_is_printed
-        else "The token is the one that <code>surehold serve</code> was given, in a file or in <code>SUREHOLD_TOKEN</code>."
+        "Or enter the token that the server was given, in a file or in <code>SUREHOLD_TOKEN</code>:"
+        if is_chosen
+        else "Or enter the token: what follows <code>#</code> in the link that the server printed when it started."
     )
-    problem = '<p class="notice">This is not the token.</p>' if wrong else ""
+    problem = (
+        '<p class="notice" role="alert">This is not the token, or the link was used or is too old.</p>' if wrong else ""
+    )
     return render_document(
         "Surehold: sign in",
         f"""<section class="card"><h1>Sign in</h1>{problem}
-<form method="post" action="/review/sign-in" id="sign-in">
+<p>This page shows what agents changed in <strong>{escape(escape_text(project))}</strong>, and lets you answer for them,
+so it is for you alone. This browser is not signed in, or the server has another token now.</p>
+<p>Run <code>surehold review</code> in the project: it prints a link that signs you in, and opens it.</p>
+<form method="post" action="/review/sign-in" id="sign-in"><p>{source}</p>
 <label>Token <input name="token" type="password" autocomplete="off" autofocus required></label>
 <button>Sign in</button></form>
-<p class="quiet">{source}</p></section>""",
+<p class="quiet">You stay signed in for 30 days, also when the server is started again.</p></section>""",
+        project=project,
     )
 
 
@@ -69,9 +79,13 @@ class QuestionCard:
         return "ended" if self.question.ended else f"open {self.question.unseen}"
 
 
-def render_overview(cards: Sequence[QuestionCard], conversations: str, changes: str, *, more: str = "") -> str:
+def render_overview(
+    cards: Sequence[QuestionCard], conversations: str, changes: str, *, more: str = "", is_asked: bool = True
+) -> str:
+    """`is_asked`: agents can ask here; elsewhere nothing is known about their questions."""
     waiting = "".join(_render_question(one) for one in cards)
-    waiting = waiting or '<p class="quiet" id="nothing-waits">Nothing waits for you.</p>'
+    nothing = "Nothing waits for you." if is_asked else _NOT_ASKED_HERE
+    waiting = waiting or f'<p class="quiet" id="nothing-waits">{nothing}</p>'
     older = f'<p><a href="/?before={escape(more)}">Older changes</a></p>' if more else ""
     return (
         f'<section id="questions"><h1>Waiting for you</h1><div id="question-list">{waiting}</div></section>'

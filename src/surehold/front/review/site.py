@@ -1,14 +1,12 @@
 """The routes of the review page.
 
-1. Showing the token sets a cookie that pages of other sites cannot use; everything but signing in requires it.
+1. Everything but signing in requires the cookie of `sign_in`, which pages of other sites cannot use.
 2. Every change is a POST from our own pages: its Origin must equal the Host that it was sent to, which the HTTP
    checks have already verified. Origins that may call the server are not the page.
 3. Nothing is loaded from other sites, nothing may frame the page, and text from files and agents is never markup.
 """
 
 import asyncio
-import hashlib
-import hmac
 import os
 import secrets
 from collections import OrderedDict
@@ -25,6 +23,7 @@ from starlette.routing import Route
 from surehold.errors import SureholdError
 from surehold.front.review import history_markup, markup
 from surehold.front.review.history_pages import REVIEWER_NAME, HistoryPages
+from surehold.front.review.sign_in import SignIn
 from surehold.front.shared.approval_queue import ApprovalQueue, PendingApproval, approval_for
 from surehold.front.shared.change_text import unseen_lines
 from surehold.front.shared.person import person_name
@@ -34,7 +33,6 @@ from surehold.workspace.proposal import CallAuthor
 from surehold.workspace.workspace import Workspace
 
 LOOPBACK_ADDRESSES = frozenset({"127.0.0.1", "::1"})
-_COOKIE_PREFIX = "surehold-review"
 _LOOK_SECONDS = 0.5
 _ALIVE_SECONDS = 15.0
 _MAX_NOTICES = 50
@@ -55,14 +53,12 @@ PageEndpoint = Callable[[Request], Awaitable[Response]]
 class ReviewPage:
     """Shows a workspace's changes and open questions to the person who has the token."""
 
-    def __init__(
-        self, workspace: Workspace, questions: ApprovalQueue, *, token: str, token_is_printed: bool = True
-    ) -> None:
+    def __init__(self, workspace: Workspace, questions: ApprovalQueue | None, sign_in: SignIn) -> None:
+        """`questions`: those of the server that it is the page of; None if no agent can ask here."""
         self._workspace = workspace
-        self._questions = questions
-        self._token = token.encode()
-        self._token_is_printed = token_is_printed
-        self._cookie = hmac.new(self._token, b"surehold review page", hashlib.sha256).hexdigest()
+        self._questions = questions or ApprovalQueue()
+        self._is_asked = questions is not None
+        self._sign_in = sign_in
         self._notices = OrderedDict[str, str]()
         self._history = HistoryPages(workspace)
         self._project = os.path.basename(workspace.roots[0]) or workspace.roots[0]  # noqa: PTH119 - names need not be UTF-8
@@ -79,7 +75,8 @@ class ReviewPage:
             Route("/review/trash", self._require_sign_in(self._show_trash)),
             Route("/review/undo", self._require_sign_in(self._undo_many), methods=["POST"]),
             Route("/review/restore", self._require_sign_in(self._restore), methods=["POST"]),
-            Route("/review/sign-in", self._sign_in, methods=["POST"]),
+            Route("/review/sign-in", self._take_sign_in, methods=["POST"]),
+            Route("/review/code", self._make_code, methods=["POST"]),
             Route("/review/change/{id}", self._require_sign_in(self._show_change)),
             Route("/review/change/{id}/{word}", self._require_sign_in(self._undo_or_redo), methods=["POST"]),
             Route("/review/question/{id}", self._require_sign_in(self._show_question), methods=["GET"]),
@@ -90,22 +87,30 @@ class ReviewPage:
 
     def _require_sign_in(self, answer: PageEndpoint) -> PageEndpoint:
         async def answer_signed_in(request: Request) -> Response:
-            if not hmac.compare_digest(request.cookies.get(_cookie_name(request), "").encode(), self._cookie.encode()):
-                return _html_response(markup.render_sign_in(token_is_printed=self._token_is_printed), 401)
+            if not self._sign_in.is_signed_in(request):
+                return self._ask_to_sign_in()
             if request.method == "POST" and not _is_same_origin(request):
                 return _plain_response("Changes come from this page only.\n", 403)
             return await answer(request)
 
         return answer_signed_in
 
-    async def _sign_in(self, request: Request) -> Response:
-        sent = (await _read_form(request)).get("token", "")
-        if not hmac.compare_digest(sent.strip().encode("utf-8", "replace"), self._token):
-            page = markup.render_sign_in(wrong=True, token_is_printed=self._token_is_printed)
-            return _html_response(page, 401)
+    def _ask_to_sign_in(self, *, wrong: bool = False) -> Response:
+        page = markup.render_sign_in(self._project, wrong=wrong, is_chosen=self._sign_in.is_chosen)
+        return _html_response(page, 401)
+
+    async def _take_sign_in(self, request: Request) -> Response:
+        if not self._sign_in.accepts((await _read_form(request)).get("token", "")):
+            return self._ask_to_sign_in(wrong=True)
         response = RedirectResponse("/", 303, _HEADERS)
-        response.set_cookie(_cookie_name(request), self._cookie, httponly=True, samesite="strict", path="/")
+        self._sign_in.remember(request, response)
         return response
+
+    async def _make_code(self, request: Request) -> Response:
+        """Give a program of the same person a code that signs a browser in."""
+        if not self._sign_in.opens_door((await _read_form(request)).get("door", "")):
+            return _plain_response("This is not the key of the page.\n", 403)
+        return _plain_response(self._sign_in.make_code())
 
     async def _show_overview(self, request: Request) -> Response:
         mark = await self._state_mark()
@@ -114,7 +119,9 @@ class ReviewPage:
         shown = (*self._questions.list_open(), *self._questions.list_ended())
         cards = [self._card_of(one) for one in shown]
         changes = history_markup.render_changes(views)
-        body = await run_in_threadpool(markup.render_overview, cards, conversations, changes, more=more)
+        body = await run_in_threadpool(
+            markup.render_overview, cards, conversations, changes, more=more, is_asked=self._is_asked
+        )
         return await self._show_page(request, self._project, body, mark)
 
     async def _show_conversations(self, request: Request) -> Response:
@@ -299,11 +306,6 @@ class ReviewPage:
         while len(self._notices) > _MAX_NOTICES:
             self._notices.popitem(last=False)
         return RedirectResponse(f"{path}?notice={name}", 303, _HEADERS)
-
-
-def _cookie_name(request: Request) -> str:
-    """Return a name for this port only: browsers send cookies to every port of a host, and keep one of each name."""
-    return f"{_COOKIE_PREFIX}-{request.url.port or request.url.scheme}"
 
 
 def _is_same_origin(request: Request) -> bool:

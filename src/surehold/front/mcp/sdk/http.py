@@ -1,21 +1,17 @@
-"""Serves MCP over streamable HTTP at `/mcp`, with checks of host, origin and token.
+"""Serves MCP over streamable HTTP at `/mcp`, with a check of the token and a limit of sessions.
 
-1. The Host header must be ours, else 421: a web page cannot reach us through a name of its own (DNS rebinding).
-2. An Origin must be ours or allowed, else 403: other web pages cannot call us from a browser.
-3. With a token, every request to the protected path must carry it, else 401.
+1. With a token, every request to the protected path must carry it, else 401.
+2. When too many sessions are open, the one that was idle longest is forgotten. Its client begins another one, and reads
+   again. Without any open request for a minute, not even the one that listens for news, its client counts as gone.
 """
 
 import asyncio
 import hashlib
 import hmac
-import logging
-import os
 import socket
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
-from typing import Any
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from http import HTTPStatus
 
 import anyio
 import uvicorn
@@ -26,39 +22,9 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from surehold.errors import InvalidArgument
-from surehold.front.mcp.options import LOOPBACK_HOSTS, HttpSettings, url_host
-from surehold.front.mcp.sdk.http_limits import BACKLOG, ConnectionLimits, LimitedConnection, RepeatFilter, SessionLimit
 from surehold.front.mcp.sdk.server import DISCONNECTED_KEY, PRINCIPAL_KEY, BoundServer, ShutdownSignals
-
-
-class SameSiteCheck:
-    """Refuses requests that come through a foreign name or from a foreign page."""
-
-    def __init__(self, app: ASGIApp, settings: HttpSettings) -> None:
-        self._app = app
-        names = {url_host(name) for name in (*LOOPBACK_HOSTS, settings.host)}
-        self._hosts = {f"{name}:{settings.port}" for name in names} | ({*names} if settings.port == 80 else set[str]())  # noqa: PLR2004 - the default port is left out
-        self._any_port = frozenset(name.casefold() for name in settings.allow_hosts)
-        self._origins = {f"http://{host}" for host in self._hosts} | set(settings.allow_origins)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            headers = Headers(scope=scope)
-            if not self._is_own_host(headers.getlist("host")):
-                await PlainTextResponse("This Host is not served here.\n", 421)(scope, receive, send)
-                return
-            origin = headers.get("origin")
-            if origin is not None and origin not in self._origins:
-                await PlainTextResponse("Requests from this Origin are not allowed.\n", 403)(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
-
-    def _is_own_host(self, hosts: list[str]) -> bool:
-        if len(hosts) != 1:
-            return False
-        host = hosts[0].casefold()
-        return host in self._hosts or host in self._any_port or _strip_port(host) in self._any_port
+from surehold.front.shared.http_server import SameSiteCheck, make_http_server
+from surehold.front.shared.http_settings import HttpSettings
 
 
 class TokenCheck:
@@ -115,14 +81,74 @@ class DisconnectWatch:
                 watching.cancel()
 
 
-def _strip_port(host: str) -> str:
-    name, colon, port = host.rpartition(":")
-    return name if colon and port.isdigit() else host
+class SessionLimit:
+    """Forgets the session that was idle longest when one more is opened than may be in memory; tells of clients that are gone."""
+
+    def __init__(
+        self, app: ASGIApp, *, path: str, most: int, tell_gone: Callable[[str], None], gone_seconds: float
+    ) -> None:
+        self._app, self._path, self._most = app, path, most
+        self._tell_gone, self._gone_seconds = tell_gone, gone_seconds
+        self._idle = OrderedDict[str, asyncio.TimerHandle]()
+        self._busy = Counter[str]()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or str(scope["path"]).rstrip("/") != self._path:
+            await self._app(scope, receive, send)
+            return
+        name = Headers(scope=scope).get(_SESSION_HEADER, "")
+        if name not in self._idle and name not in self._busy:
+            await self._pass_on(scope, receive, send)
+            return
+        if name in self._idle:
+            self._idle.pop(name).cancel()
+        self._busy[name] += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            if scope["method"] == "DELETE":
+                self._busy.pop(name, None)
+                self._tell_gone(name)
+            elif self._busy[name] > 1:
+                self._busy[name] -= 1
+            elif self._busy.pop(name, None):
+                self._note_idle(name)
+
+    def _note_idle(self, name: str) -> None:
+        self._idle[name] = asyncio.get_running_loop().call_later(self._gone_seconds, self._tell_gone, name)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request without a session, which may open one."""
+
+        async def note_session(message: Message) -> None:
+            accepted = message["type"] == "http.response.start" and message["status"] < HTTPStatus.BAD_REQUEST
+            if accepted and (opened := Headers(scope=message).get(_SESSION_HEADER)):
+                self._note_idle(opened)
+            await send(message)
+
+        await self._app(scope, receive, note_session)
+        while self._idle and len(self._idle) + len(self._busy) > self._most:
+            oldest, timer = self._idle.popitem(last=False)
+            timer.cancel()
+            self._tell_gone(oldest)
+            await self._end_session(oldest, scope)
+
+    async def _end_session(self, name: str, scope: Scope) -> None:
+        """End a session as its client would: by a request to delete it."""
+
+        async def receive_nothing() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send_nowhere(_: Message) -> None:
+            pass
+
+        headers = [(_SESSION_HEADER.encode(), name.encode("latin-1"))]
+        await self._app({**scope, "method": "DELETE", "headers": headers}, receive_nothing, send_nowhere)
 
 
 MCP_PATH = "/mcp"
+_SESSION_HEADER = "mcp-session-id"
 _MAX_REQUEST_BYTES = 64 << 20
-_SHUTDOWN_SECONDS = 1
 _WELCOME_TEXT = """Surehold: file tools for AI agents that never lose an edit.
 
 This is its MCP server. Clients connect to /mcp (streamable HTTP).
@@ -164,19 +190,6 @@ async def _welcome_page(_: Request) -> PlainTextResponse:
     return PlainTextResponse(_WELCOME_TEXT)
 
 
-def open_port(settings: HttpSettings) -> tuple[socket.socket, HttpSettings]:
-    """Open the port; return it with the settings as they came out, since port 0 means any."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    try:
-        listener = socket.create_server((settings.host, settings.port), family=family, backlog=128)
-    except (OSError, OverflowError) as error:
-        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-        message = f"Cannot listen on {settings.address}: {reason}."
-        action = "Choose another address or port; port 0 takes any that is free."
-        raise InvalidArgument(message, reason="cannot_listen", action=action) from None
-    return listener, replace(settings, port=listener.getsockname()[1])
-
-
 def serve_http(
     bound: BoundServer, listener: socket.socket, settings: HttpSettings, *, routes: Sequence[Route] = ()
 ) -> int:
@@ -185,24 +198,7 @@ def serve_http(
 
 
 async def _serve_app(bound: BoundServer, listener: socket.socket, app: ASGIApp) -> int:
-    logging.getLogger("uvicorn.error").addFilter(_is_real_error)
-    repeats = RepeatFilter()
-    for name in ("uvicorn.error", "asyncio", "mcp"):
-        logging.getLogger(name).addFilter(repeats)
-    protocol: Any = partial(LimitedConnection, limits=ConnectionLimits())
-    config = uvicorn.Config(
-        app,
-        http=protocol,
-        backlog=BACKLOG,
-        log_config=None,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-        lifespan="on",
-        ws="none",
-    )
-    server = _SignalFreeServer(config)
+    server = make_http_server(app, lifespan="on")
     ending = ShutdownSignals()
     async with anyio.create_task_group() as group:
         group.start_soon(ending.watch_signals)
@@ -212,23 +208,8 @@ async def _serve_app(bound: BoundServer, listener: socket.socket, app: ASGIApp) 
     return ending.code
 
 
-def _is_real_error(record: logging.LogRecord) -> bool:
-    """Tell real trouble from streams that are still open when the server ends."""
-    kind = record.exc_info[0] if record.exc_info else None
-    cancelled = kind is not None and issubclass(kind, asyncio.CancelledError)
-    return not cancelled and not record.getMessage().startswith("Cancel ")
-
-
 async def _stop_when_asked(ending: ShutdownSignals, server: uvicorn.Server, bound: BoundServer) -> None:
     await ending.asked.wait()
     bound.approvals.close()
     bound.listening.close()
     server.should_exit = True
-
-
-class _SignalFreeServer(uvicorn.Server):
-    """Leaves signals to us, so that the exit code is ours too."""
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
