@@ -437,5 +437,5 @@ def test_a_file_that_a_form_without_a_page_cannot_show_is_refused_without_a_ques
     error = data_of(answer)["error"]
     assert (error["reason"], asked_at_all) == ("cannot_be_shown", [])
     assert " 1 line of this change cannot be shown here" in error["message"]
-    assert "surehold serve" in error["suggestedNextAction"]
+    assert "--review" in error["suggestedNextAction"]
     assert list(site.root.iterdir()) == []
