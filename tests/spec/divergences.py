@@ -73,4 +73,5 @@ DIVERGENCES = {
     "files:stale:still_apply": "What changed since is shown only against a version that this session was shown of this very file.",
     "front:start:safe_path": "Python itself looks for the module of `python -m surehold` in the working directory before any code of ours runs; the console script, `python -P -m surehold` and everything imported later are safe.",
     "engine:lock:processes": "The first design has lock files: locks are bytes of the parent directory, which work across state directories and users.",
+    "run:guard:form": "In the protocol of 2026-07-28 a server cannot ask by itself, and a client over HTTP says nothing of the processes of its host: for their commands the review page and the terminal are asked.",
 }

@@ -48,10 +48,22 @@ class RunEnding:
     """Why the command could not be executed."""
 
 
+class _QuestionInterrupted(Exception):
+    """A signal came that ends the command, while a person was asked about it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def _interrupt_question(number: int, _: object) -> None:
+    raise _QuestionInterrupted(number)
+
+
 class RunCaller:
     """The process that was started: it passes signals on, asks the person, and waits."""
 
-    def __init__(self, answer: Callable[[Message], bool]) -> None:
+    def __init__(self, answer: Callable[[Message], Message]) -> None:
         self._answer = answer
         self._supervisor = self._command = 0
         self._has_ended = False
@@ -71,7 +83,7 @@ class RunCaller:
             for line in lines:
                 message = cast("Message", json.loads(line))
                 if "ask" in message:
-                    send_message(connection, {"answer": self._ask_person(message["ask"])})
+                    send_message(connection, self._ask_person(message["ask"]))
                 elif self._handle(message, ending):
                     break
         return ending
@@ -82,16 +94,16 @@ class RunCaller:
         for number in self._early:
             self._pass_on(number, None)
 
-    def _ask_person(self, question: Message) -> bool:
+    def _ask_person(self, question: Message) -> Message:
         """Ask; to interrupt the question is to say no."""
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        before = {number: signal.signal(number, _interrupt_question) for number in _ENDING}
         try:
             return self._answer(question)
-        except KeyboardInterrupt:
-            self._pass_on(signal.SIGINT, None)
-            return False
+        except _QuestionInterrupted as interrupted:
+            self._pass_on(interrupted.number, None)
+            return {"answer": False, "note": "interrupted"}
         finally:
-            signal.signal(signal.SIGINT, before)
+            give_back_signals(before)
 
     def _handle(self, message: Message, ending: RunEnding) -> bool:
         if "pid" in message:
@@ -160,7 +172,7 @@ def run_plainly(line: CommandLine) -> RunEnding:
     import subprocess
 
     ending = RunEnding()
-    caller = RunCaller(lambda _: False)
+    caller = RunCaller(lambda _: {})
     before = caller.take_signals()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -57,7 +57,7 @@ class RunBook(Protocol):
         """Begin the record, at the first call that changes something."""
         ...
 
-    def make_guard(self, ask: Callable[[Message], bool]) -> DeletionGuard | None:
+    def make_guard(self, ask: Callable[[Message], Message]) -> DeletionGuard | None:
         """Return who decides about large removals, if anyone does."""
         ...
 
@@ -67,7 +67,7 @@ class RunBook(Protocol):
 
 
 def run_captured(
-    command: CommandLine, make_book: Callable[[], RunBook], answer: Callable[[Message], bool]
+    command: CommandLine, make_book: Callable[[], RunBook], answer: Callable[[Message], Message]
 ) -> RunEnding:
     """Run a command, and return when it has ended and what it did is recorded."""
     ours, theirs = socket.socketpair()
@@ -219,12 +219,10 @@ class _RunSupervisor:
         else:
             self._exit_code = os.WEXITSTATUS(status)
 
-    def _ask(self, question: Message) -> bool:
+    def _ask(self, question: Message) -> Message:
         """Ask the caller, and wait for its answer; without one it is no."""
-        if not self._tell({"ask": question}):
-            return False
-        line = self._answers.readline()
-        return bool(line) and bool(json.loads(line).get("answer"))
+        line = self._answers.readline() if self._tell({"ask": question}) else b""
+        return json.loads(line) if line else {}
 
     def _tell(self, message: Message) -> bool:
         return send_message(self._caller, message)

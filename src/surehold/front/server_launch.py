@@ -228,6 +228,7 @@ def _serve_bound(adapter: "Adapter", serve: "Callable[[BoundServer], int]") -> "
         try:
             return serve(bound)
         finally:
+            adapter.command_post.close()
             bound.calls.wait_for_changes(_CHANGE_WAIT_SECONDS)
 
     return serve_to_the_end
@@ -257,6 +258,7 @@ def _prepare_http(adapter: "Adapter", order: ServerLaunch, state_dir: "Path", en
         record = PageRecord(url=url, door=sign_in.door, pid=os.getpid())
         end.enter_context(announce_page(state_dir, record, port=settings.port))
         routes = page.make_routes()
+        adapter.command_post.open()
     return _serve_bound(adapter, partial(serve_http, listener=listener, settings=settings, routes=routes))
 
 

@@ -4,44 +4,24 @@ The tools are imported by the first session, since most commands need none.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from surehold.errors import InvalidArgument, PermissionDenied
+from surehold.errors import InvalidArgument
 from surehold.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from surehold.library.command_run import RunReceipt
     from surehold.library.session import AgentSession
     from surehold.workspace.access.permission import Approver
     from surehold.workspace.past.selectors import Selectors
     from surehold.workspace.proposal import Receipt
+    from surehold.workspace.session import Session
     from surehold.workspace.settings import Mode
     from surehold.workspace.undo.switch_board import ChangeView
 
 Moment = str | datetime
 """A time as `2h`, `10:00`, `yesterday` or in ISO form; or as Python has it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunReceipt:
-    """What a command printed, how it ended, and what it changed."""
-
-    exit_code: int
-    stdout: bytes
-    stderr: bytes
-    change_id: str
-    """Empty when nothing changed."""
-    created: int | None
-    changed: int | None
-    deleted: int | None
-    moved: int | None
-    """How many paths; None inside another run, which counts them with its own."""
-    complete: bool
-    """Whether an undo gives exactly what was there before."""
-    not_kept: tuple[dict[str, str], ...]
-    running: tuple[str, ...]
-    """What still runs, and is recorded into the same change when it ends."""
 
 
 class AgentWorkspace(Workspace):
@@ -51,42 +31,33 @@ class AgentWorkspace(Workspace):
         self,
         argv: Sequence[str],
         *,
-        session: str = "",
+        session: "str | Session" = "",
         turn: str = "",
         agent: str = "",
         reason: str = "",
         stdin: bytes = b"",
         confine: bool = False,
-    ) -> RunReceipt:
-        """Run a command in the first root and record what it changes, so that it can be undone."""
-        import json
-        import subprocess
-        import sys
-        import tempfile
-        from pathlib import Path
+        guard: int = 0,
+        approver: "Approver | None" = None,
+    ) -> "RunReceipt":
+        """Run a command in the first root and record what it changes, so that it can be undone.
 
-        if self.runs_dir is None or isinstance(argv, str) or not argv:
-            raise InvalidArgument(
-                "A command is a list of words.", reason="no_command", action='run(["make", "format"])'
-            )
-        options = {"--session": session, "--turn": turn, "--agent": agent, "--reason": reason}
-        with tempfile.TemporaryDirectory() as folder:
-            report = Path(folder) / "report.json"
-            words = [sys.executable, "-P", "-m", "surehold", "run", "--root", self.roots[0], "--report", str(report)]
-            words += ["--state-dir", str(self.runs_dir.parent), *(["--confine"] if confine else [])]
-            words += [word for name, value in options.items() if value for word in (name, value)]
-            words += ["--", *argv]
-            done = subprocess.run(words, cwd=self.roots[0], input=stdin, capture_output=True, check=False)  # noqa: S603 - that is the purpose
-            if not report.exists():
-                message = "The command could not be run under capture."
-                cause = done.stderr.decode("utf-8", "replace")[-2000:]
-                raise PermissionDenied(message, reason="capture_impossible", action="Look at the cause.", cause=cause)
-            facts: dict[str, Any] = json.loads(report.read_text())
-        facts.pop("joined", None)
-        facts.update(
-            not_kept=tuple(facts["not_kept"]), running=tuple(facts["running"]), change_id=facts["change_id"] or ""
-        )
-        return RunReceipt(**facts, stdout=done.stdout, stderr=done.stderr)
+        Before the `guard`th deletion, and before a protected file changes, the approver is asked while the command waits:
+        the given one, or that of the session or the workspace. Without any, those are asked whom `surehold run` would ask.
+        """
+        from surehold.library.command_run import start_run
+
+        return start_run(
+            self,
+            argv,
+            session=session,
+            turn=turn,
+            agent=agent,
+            reason=reason,
+            confine=confine,
+            guard=guard,
+            approver=approver,
+        ).wait(stdin)
 
     def session(
         self,

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 PLAN_KEY = "surehold/plan"
 OptionKind = Literal["allow_once", "allow_always", "reject_once"]
+_COMMAND_CHARS = 60_000
+"""How much is shown of what a command deleted."""
 _SPLIT_IT = "Make it in smaller changes that can be shown, or ask the person to make it."
 
 
@@ -47,8 +49,11 @@ _PLAIN_OPTIONS = (
 def options_for(request: PermissionRequest, seen: ChangePreview) -> tuple[ApprovalOption, ...]:
     """Return what can be chosen; a protected path whose diff the editor does not show cannot be allowed."""
     unseen = sum(row.kind in {"added", "removed"} for row in ChangeText(seen.hidden).rows)
+    if request.command:
+        text = ChangeText((), request.command)
+        unseen = text.count_unseen(text.view(_COMMAND_CHARS))
     if not unseen:
-        return _PLAIN_OPTIONS
+        return (_PLAIN_OPTIONS[0], _REJECT) if request.command else _PLAIN_OPTIONS
     if request.is_protected:
         raise cannot_show_error(request, unseen, action=_SPLIT_IT)
     return (ApprovalOption("allow_once", f"Allow {unseen_lines(unseen)}", "allow"), _REJECT)
@@ -56,8 +61,9 @@ def options_for(request: PermissionRequest, seen: ChangePreview) -> tuple[Approv
 
 def pending_call(event: ToolEvent, request: PermissionRequest, seen: ChangePreview, *, root: str) -> Json:
     """Return the call that waits, with the difference it would make."""
-    totals = f"{ChangeText(request.files).totals}."
-    rows = (request.why, totals, *map(_describe_outcome, request.files), *seen.notes)
+    whole = ChangeText(request.files, request.command)
+    listed = [row.text for row in whole.view(_COMMAND_CHARS).rows] if request.command else ()
+    rows = (request.why, f"{whole.totals}.", *map(_describe_outcome, request.files), *listed, *seen.notes)
     text = "\n".join(row for row in rows if row)
     locations = changed_locations(request.files, root=root) or event.locations
     spelled = to_acp_update(replace(event, locations=locations, text=text, diffs=seen.diffs))

@@ -42,7 +42,7 @@ class ToolEvent:
     call_id: str
     status: Status
     title: str = ""
-    kind: Kind | None = None
+    kind: Kind | Literal["execute"] | None = None
     locations: tuple[FileLocation, ...] = ()
     raw_input: Json | None = None
     raw_output: Json | None = None

@@ -10,11 +10,13 @@ answer = await reporter.call("multi_edit_text_file", {"path": "/project/a.py", "
 """
 
 import asyncio
+import shlex
 import threading
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from surehold.errors import SureholdError
 from surehold.front.acp.client import ClientChannel
 from surehold.front.acp.events import MAX_INPUT_BYTES, Dialect, ToolEvent, cut_texts
 from surehold.front.acp.file_diffs import preview_changes
@@ -22,8 +24,10 @@ from surehold.front.acp.locations import call_title, changed_locations, requeste
 from surehold.front.shared.approval_queue import ANSWER_SECONDS, ApprovalQueue
 from surehold.front.shared.bug_report import answer_after_bug
 from surehold.front.shared.event_loop import run_on_loop
-from surehold.front.shared.sanitize import has_surrogates, lone_surrogate_error
+from surehold.front.shared.sanitize import ensure_utf8, has_surrogates, lone_surrogate_error
+from surehold.library.command_run import RunReceipt, finish_run, start_run
 from surehold.library.families import tool_named
+from surehold.text.escape import escape_text
 from surehold.tools.call import Answer, AnswerBudget, CallContext
 from surehold.tools.spec import AnyTool
 from surehold.workspace.access.permission import Approval, PermissionRequest
@@ -32,6 +36,9 @@ from surehold.workspace.session import Session
 
 if TYPE_CHECKING:
     from acp.interfaces import Client
+
+GUARD_DELETIONS = 100
+"""Before which deletion of a command the client is asked."""
 
 
 class CancelToken:
@@ -203,3 +210,46 @@ class Reporter:
             cancel=cancel or halt or CancelToken(),
         )
         return await call.run_and_report(budget=self._budget, unchecked=self._unchecked)
+
+    async def run(
+        self, argv: Sequence[str], *, reason: str = "", guard: int = GUARD_DELETIONS, cancel: CancelToken | None = None
+    ) -> RunReceipt:
+        """Run a command whose changes can be undone, and report it as a call; the client is asked while it waits.
+
+        It is asked before the `guard`th deletion, and before a file changes that configures another program.
+        """
+        stop, loop = cancel or CancelToken(), asyncio.get_running_loop()
+        session = self.session.with_call_id(self.session.workspace.new_id())
+        title = ensure_utf8(escape_text(shlex.join(argv)))
+        begun = ToolEvent(call_id=session.call_id, status="pending", title=title, kind="execute")
+
+        def ask(request: PermissionRequest) -> Approval:
+            return self._approvals.ask(
+                request,
+                show=lambda _: run_on_loop(self._client.ask_approval(begun, request, root=self.root), loop),
+                cancelled=lambda: stop.is_cancelled,
+            )
+
+        await self._client.send_event(begun)
+        await self._client.send_event(ToolEvent(call_id=session.call_id, status="in_progress"))
+        try:
+            run = await asyncio.to_thread(
+                start_run, session.workspace, argv, session=session, reason=reason, guard=guard, approver=ask
+            )
+            receipt = await finish_run(run, cancelled=lambda: stop.is_cancelled)
+        except SureholdError as error:
+            await self._client.send_event(ToolEvent(call_id=session.call_id, status="failed", text=str(error)))
+            raise
+        text = (receipt.stdout + receipt.stderr).decode("utf-8", "replace")
+        status = "failed" if receipt.exit_code else "completed"
+        counts = {name: getattr(receipt, name) for name in ("exit_code", "created", "changed", "deleted", "moved")}
+        await self._client.send_event(
+            ToolEvent(
+                call_id=session.call_id,
+                status=status,
+                text=escape_text(text, keep="\n\t"),
+                raw_output=counts | {"change_id": receipt.change_id, "complete": receipt.complete},
+                change_id=receipt.change_id,
+            )
+        )
+        return receipt

@@ -20,7 +20,7 @@ from surehold.front.cli.command import (
     flag,
     parse_positive,
 )
-from surehold.front.cli.run_guard import RemovalGuard, ask_at_terminal, has_terminal
+from surehold.front.cli.run_guard import PersonAsker, RemovalGuard, has_terminal
 from surehold.front.shared.person import person_name
 from surehold.text.escape import escape_text
 
@@ -59,10 +59,11 @@ def _parse_seconds(text: str) -> float:
     argument(
         "--guard",
         "N",
-        "ask before the Nth deletion and before a protected file changes (default: 100 at a terminal)",
+        "ask before the Nth deletion and before a protected file changes (default: 100 where a person can be asked)",
         type=parse_positive,
         default=0,
     ),
+    argument("--ask-through", None, argparse.SUPPRESS, type=parse_positive, default=0),
     flag("--confine", "let it write only below the workspace and temporary directories (Landlock)"),
     flag("--best-effort", "where capture is impossible, compare the tree before and after instead"),
     argument(
@@ -138,11 +139,24 @@ def _refuse_guard(book: "_CommandBook", why: str) -> None:
 def _run_captured(book: "_CommandBook") -> "RunEnding":
     from surehold.capture.runner import run_captured
 
-    if not book.args.guard and has_terminal():  # asked here: the supervisor has no terminal
+    asker = book.make_asker()
+    if not book.args.guard and (has_terminal() or _has_channel(asker)):  # asked here: the supervisor has no terminal
         book.args.guard = _DEFAULT_GUARD
     book.context.out.flush()
     book.context.err.flush()
-    return run_captured(book.command_line(), lambda: book, ask_at_terminal)
+    ending = run_captured(book.command_line(), lambda: book, asker)
+    for sentence in asker.refusals:
+        book.context.err.print_line(f"surehold: {escape_text(sentence)}")
+    return ending
+
+
+def _has_channel(asker: PersonAsker) -> bool:
+    """Tell whether a server of this workspace can ask a person about this command."""
+    if asker.through is not None:
+        return True
+    from surehold.front.shared.command_channels import find_channels
+
+    return bool(find_channels(asker.state_dir))
 
 
 def _tell_ending(context: CommandContext, ending: "RunEnding") -> int:
@@ -186,6 +200,7 @@ class _CommandBook:
     report: str
     change_id: str = field(default_factory=_new_id)
     _recorder: "RunRecorder | None" = None
+    _guard: RemovalGuard | None = None
     _covers: Callable[[bytes], bool] | None = None
 
     def command_line(self) -> "CommandLine":
@@ -215,30 +230,37 @@ class _CommandBook:
 
         state_dir = as_path(self.context.state_dir) if self.context.state_dir else None
         workspace = open_workspace(self.root, settings=Settings(state_dir=state_dir))
-        call = Call(
-            tool="run",
-            operation="run",
-            writer="run",
-            agent=self.args.agent or person_name(),
-            session=self.args.session,
-            turn=self.args.turn,
-            call_id=self.args.call,
-            reason=self.args.reason,
-            argv=self.argv,
-        )
+        call = Call(tool="run", operation="run", writer="run", argv=self.argv, **self.caller())
         self._recorder = workspace.record_run(call, self.change_id)
         return self._recorder.open_keeper()
 
-    def make_guard(self, ask: Callable[[dict[str, Any]], bool]) -> "DeletionGuard | None":
-        limit = self.args.guard
-        return RemovalGuard(limit=limit, root=os.fsencode(self.root), ask=ask) if limit else None
+    def caller(self) -> dict[str, Any]:
+        """Return on whose behalf the command runs, and why."""
+        args = self.args
+        names = {"session": args.session, "turn": args.turn, "call_id": args.call, "reason": args.reason}
+        return {"agent": args.agent or person_name(), **{name: value or "" for name, value in names.items()}}
+
+    def make_asker(self) -> PersonAsker:
+        through = None
+        if self.args.ask_through:
+            import socket
+
+            through = socket.socket(fileno=self.args.ask_through)
+            through.set_inheritable(False)
+        state_dir = os.fspath(self.context.state_directory)
+        return PersonAsker(facts={"argv": self.argv, **self.caller()}, state_dir=state_dir, through=through)
+
+    def make_guard(self, ask: Callable[[dict[str, Any]], dict[str, Any]]) -> "DeletionGuard | None":
+        if self.args.guard:
+            self._guard = RemovalGuard(limit=self.args.guard, root=os.fsencode(self.root), ask=ask)
+        return self._guard
 
     def conclude(self, exit_code: int, notes: Sequence[tuple[bytes, str]], running: Sequence[str]) -> dict[str, Any]:
         from surehold.capture.settle import Settlement, UnkeptPath
 
-        settled = Settlement()
+        settled, approval = Settlement(), self._guard.approval if self._guard else None
         if self._recorder is not None:
-            settled = self._recorder.preview() if running else self._recorder.finish(exit_code)
+            settled = self._recorder.preview() if running else self._recorder.finish(exit_code, approval)
         settled.not_kept += [UnkeptPath(key=os.fsdecode(path), why=why) for path, why in notes]
         answer: dict[str, Any] = {
             "change_id": self.change_id if settled.changes or running else None,

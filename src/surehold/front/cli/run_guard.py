@@ -1,20 +1,27 @@
-"""The guard of `surehold run`: what it asks a person about, and how it asks at the terminal."""
+"""The guard of `surehold run`: what it asks a person about, and where it asks: at the terminal, and through other servers."""
 
+import json
 import os
 import select
+import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
     from surehold.capture.keeper import Keeper
+    from surehold.stores.approval import ApprovalRecord
 
 _SHOWN_PATHS = 20
+_SENT_PATHS = 10_000
 _LOOK_SECONDS = 0.2
 _TERMINAL = "/dev/tty"
+
+Answer = dict[str, Any]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -23,7 +30,9 @@ class RemovalGuard:
 
     limit: int
     root: bytes
-    ask: Callable[[dict[str, Any]], bool]
+    ask: Callable[[dict[str, Any]], Answer]
+    approval: "ApprovalRecord | None" = None
+    """What was answered last, for the ledger."""
     _removed: list[str] = field(default_factory=list[str])
     _removals_allowed: bool | None = None
     _protected_allowed: bool | None = None
@@ -37,9 +46,8 @@ class RemovalGuard:
             return True
         if self._removals_allowed is None:
             *removed, last = self._removed
-            self._removals_allowed = self.ask(
-                {"removed": len(removed), "paths": removed[-_SHOWN_PATHS:], "next": last, "protected": False}
-            )
+            question = {"removed": len(removed), "paths": removed[-_SENT_PATHS:], "next": last, "protected": False}
+            self._removals_allowed = self._allows(question, f"guard {self.limit}")
         return self._removals_allowed
 
     def allows_change(self, path: bytes, keeper: "Keeper") -> bool:  # noqa: ARG002 - the same for every guard
@@ -48,8 +56,25 @@ class RemovalGuard:
         if not _is_protected(name):
             return True
         if self._protected_allowed is None:
-            self._protected_allowed = self.ask({"protected": True, "next": name})
+            self._protected_allowed = self._allows({"protected": True, "next": name}, f"protected {name}")
         return self._protected_allowed
+
+    def _allows(self, question: dict[str, Any], rule: str) -> bool:
+        from datetime import UTC, datetime
+
+        from surehold.stores.approval import ApprovalRecord
+
+        answer = self.ask(question)
+        allowed, note = bool(answer.get("answer")), str(answer.get("note", ""))
+        self.approval = ApprovalRecord(
+            asked=bool(answer.get("where")),
+            rule=rule,
+            where=str(answer.get("where", "")),
+            who=str(answer.get("who", "")),
+            at=datetime.now(UTC).isoformat(),
+            note=note if allowed else f"refused: {note}" if note else "refused",
+        )
+        return allowed
 
 
 def _is_protected(name: str) -> bool:
@@ -73,28 +98,118 @@ def has_terminal() -> bool:
     return True
 
 
-def ask_at_terminal(question: dict[str, Any]) -> bool:
-    """Show what is about to go and ask; without a terminal the answer is no."""
+@dataclass(slots=True, kw_only=True)
+class PersonAsker:
+    """Asks at the terminal and at every channel at once, in the process that has the terminal; the first answer counts."""
+
+    facts: Mapping[str, Any]
+    """Who runs which command."""
+    state_dir: str
+    through: socket.socket | None = None
+    """The program that started us asks; then no other channel is asked."""
+    refusals: list[str] = field(default_factory=list[str])
+    """What was refused, and why, for the person who reads the output."""
+
+    def __call__(self, question: dict[str, Any]) -> Answer:
+        terminal = _open_terminal()
+        connections = self._send(question)
+        try:
+            answer = _wait_for_answer(question, terminal, connections)
+        finally:
+            if terminal is not None:
+                terminal.close()
+            for connection in connections:
+                if connection is not self.through:
+                    with suppress(OSError):
+                        connection.sendall(b"withdrawn\n")
+                    connection.close()
+        if not answer.get("answer"):
+            what = "change a protected file" if question["protected"] else "delete more"
+            why = f": {answer['note']}" if answer.get("note") else ""
+            self.refusals.append(f"the command was not allowed to {what} (`{question['next']}`){why}")
+        return answer
+
+    def _send(self, question: dict[str, Any]) -> list[socket.socket]:
+        """Tell the channels that are open what is asked, and return those that heard it."""
+        from surehold.front.shared.command_channels import find_channels, list_ancestors, open_channels
+
+        connections = [self.through] if self.through else open_channels(self.state_dir, find_channels(self.state_dir))
+        message = {**self.facts, **question, "ancestors": list_ancestors(os.getpid())}
+        line = json.dumps(message).encode("ascii") + b"\n"
+        heard = list[socket.socket]()
+        for connection in connections:
+            with suppress(OSError):
+                connection.sendall(line)
+                heard.append(connection)
+        return heard
+
+
+def _open_terminal() -> IO[bytes] | None:
     try:
-        with open(_TERMINAL, "r+b", buffering=0) as terminal:  # noqa: PTH123 - the terminal itself
-            terminal.write("\n".join(escape_text(row) for row in _spell_question(question)).encode() + b" ")
-            # A signal that comes right before a read blocks would be noticed only after it.
-            while not select.select([terminal], [], [], _LOOK_SECONDS)[0]:
-                pass
-            return terminal.readline().strip().lower() in {b"y", b"yes"}
+        return open(_TERMINAL, "r+b", buffering=0)  # noqa: PTH123 - the terminal itself; the caller closes it
     except OSError:
-        return False
+        return None
 
 
-def _spell_question(question: dict[str, Any]) -> list[str]:
+def _wait_for_answer(question: dict[str, Any], terminal: IO[bytes] | None, connections: list[socket.socket]) -> Answer:
+    """Show what is about to go, and wait for the first answer; where no one is left to answer, it is no."""
+    waiting, problem = dict.fromkeys(connections, b""), "no person could be asked"
+    if terminal is not None:
+        rows = _spell_question(question, elsewhere=bool(waiting))
+        terminal.write("\n".join(escape_text(row) for row in rows).encode() + b" ")
+    while terminal is not None or waiting:
+        # A signal that comes right before a read blocks would be noticed only after it.
+        ready = select.select([*waiting, *([terminal] if terminal else [])], [], [], _LOOK_SECONDS)[0]
+        if terminal in ready:
+            return _read_terminal(terminal)
+        for connection in [one for one in waiting if one in ready]:
+            said = _hear(connection)
+            waiting[connection] += said
+            if not said:
+                del waiting[connection]
+            elif waiting[connection].endswith(b"\n"):
+                answer = json.loads(waiting.pop(connection))
+                if "problem" not in answer:
+                    _tell_terminal(terminal, answer)
+                    return answer
+                problem = answer["problem"]
+    return {"answer": False, "note": problem}
+
+
+def _read_terminal(terminal: IO[bytes] | None) -> Answer:
+    from surehold.front.shared.person import person_name
+
+    row = b""
+    with suppress(OSError):
+        row = terminal.readline() if terminal else b""
+    return {"answer": row.strip().lower() in {b"y", b"yes"}, "where": "terminal", "who": person_name()}
+
+
+def _tell_terminal(terminal: IO[bytes] | None, answer: Answer) -> None:
+    if terminal is not None:
+        word = "allowed" if answer.get("answer") else "refused"
+        terminal.write(f"\nsurehold: {word} by {escape_text(str(answer.get('who') or 'a person'))}\n".encode())
+
+
+def _hear(connection: socket.socket) -> bytes:
+    try:
+        return connection.recv(1 << 16)
+    except OSError:
+        return b""
+
+
+def _spell_question(question: dict[str, Any], *, elsewhere: bool) -> list[str]:
+    also = ["It can be answered here or where else it is shown; the first answer counts."] if elsewhere else []
     if question["protected"]:
         return [
             f"surehold: the command is about to change `{question['next']}`, which configures another program.",
+            *also,
             "Allow this, and further changes of such files? [y/N]",
         ]
     rows = ["surehold: the command has deleted so far:"] if question["removed"] else []
-    if hidden := question["removed"] - len(question["paths"]):
+    shown = question["paths"][-_SHOWN_PATHS:]
+    if hidden := question["removed"] - len(shown):
         rows.append(f"  … {hidden} more")
-    rows += [f"  {path}" for path in question["paths"]]
+    rows += [f"  {path}" for path in shown]
     rows += [f"surehold: {question['removed']} paths were deleted; next is `{question['next']}`."]
-    return [*rows, "Allow this, and all further deletions? [y/N]"]
+    return [*rows, *also, "Allow this, and all further deletions? [y/N]"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from surehold.errors import OutsideWorkspace, PermissionDenied, SureholdError
 from surehold.front.hosts.table import budget_for
-from surehold.front.mcp.approval import ApprovalRouter, InputRequired
+from surehold.front.mcp.approval import ApprovalRouter, CommandDesk, InputRequired
 from surehold.front.mcp.catalog import Prompt, ServerCatalog
 from surehold.front.mcp.options import ServerOptions
 from surehold.front.mcp.protocol import INVALID_PARAMS, NO_SUCH_RESOURCE, RpcError
@@ -72,6 +72,7 @@ class Adapter:
             note_unanswered=lambda request, error: workspace.record_unanswered(request.files, request.call, error),
         )
         self._router = ApprovalRouter(self.approvals, has_page=has_page)
+        self.command_post = CommandDesk(self._router, workspace.runs_dir, has_page=has_page)
         files = FileResources(workspace)
         self._providers: tuple[ResourceProvider, ...] = (LedgerResources(workspace), *resources, self._answers, files)
 

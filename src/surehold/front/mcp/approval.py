@@ -12,12 +12,15 @@
    question would happen twice.
 """
 
+import os
+import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import cast
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from surehold.errors import PermissionRequired
 from surehold.front.mcp.protocol import CONNECTION_CLOSED, INVALID_PARAMS, RpcError
@@ -34,10 +37,15 @@ from surehold.front.shared.approval_queue import (
     duration_text,
 )
 from surehold.front.shared.change_text import ChangeText, TextRow, TextView, unseen_lines
+from surehold.front.shared.person import person_name
 from surehold.front.shared.sanitize import ensure_utf8
 from surehold.text.escape import escape_text, preview_text
 from surehold.tools.call import Json
 from surehold.workspace.access.permission import Approval, Approver, PermissionRequest
+
+if TYPE_CHECKING:
+    from surehold.front.shared.command_channels import CommandPost
+    from surehold.workspace.runs.questions import CommandCall
 
 ONCE, ALWAYS, REFUSE = "allow once", "allow all in this session", "refuse"
 _PERMISSION_KEY = "permission"
@@ -98,6 +106,12 @@ class ApprovalRouter:
         answered = [(asked, reply)] if asked and reply else []
         return partial(self._ask_between_calls, answered, tool, owner.handle, caller)
 
+    def ask_about_command(self, caller: Caller, request: PermissionRequest) -> Approval:
+        """Ask whoever can be asked about a command that another process runs."""
+        if caller.show_form is not None:
+            return self._ask_at_client(caller.show_form, caller, request)
+        return self._ask_on_page(caller, request)
+
     def _ask_on_page(self, caller: Caller, request: PermissionRequest) -> Approval:
         return self._queue.ask(request, cancelled=caller.cancelled, gone=caller.gone)
 
@@ -134,6 +148,44 @@ class ApprovalRouter:
         return form.read_reply(reply, who=caller.who)
 
 
+class CommandDesk:
+    """Takes the questions of commands that other processes run in the workspace: for the page, and for the client."""
+
+    def __init__(self, router: ApprovalRouter, runs: Path | None, *, has_page: bool) -> None:
+        self._router, self._runs, self._has_page = router, runs, has_page
+        self._lock = threading.Lock()
+        self._post: CommandPost | None = None
+        self._host = 0
+        self._show_form: ShowForm | None = None
+
+    def open(self, show_form: ShowForm | None = None) -> None:
+        """Listen; `show_form` asks at the client, about commands of the process that started us."""
+        if self._runs is None or not (self._has_page or show_form):
+            return
+        from surehold.front.shared.command_channels import CommandPost
+
+        with self._lock:
+            if self._post is None:
+                self._show_form, self._host = show_form, os.getppid() if show_form else 0
+                self._post = CommandPost(self._runs.parent, self._ask, host=self._host, has_page=self._has_page)
+                self._post.open()
+
+    def close(self) -> None:
+        with self._lock:
+            if self._post is not None:
+                self._post.close()
+                self._post = None
+
+    def _ask(self, command: "CommandCall") -> Approval:
+        caller = Caller(
+            show_form=self._show_form if self._host in command.ancestors else None,
+            who=person_name(),
+            gone=command.is_gone,
+            cancelled=command.is_withdrawn,
+        )
+        return self._router.ask_about_command(caller, command.to_request())
+
+
 def _refuse_one_by_one(request: PermissionRequest) -> Approval:
     message = f"{request.why} The files of one call cannot be approved one by one here."
     action = "Send it with `atomic: true`, or each file in a call of its own."
@@ -151,7 +203,7 @@ class ApprovalForm:
 
     @classmethod
     def for_request(cls, request: PermissionRequest) -> "ApprovalForm":
-        text = ChangeText(request.files)
+        text = ChangeText(request.files, request.command)
         head = _head_text(request, text)
         return cls(request=request, head=head, text=text, view=text.view(_MAX_MESSAGE_CHARS - _NOTE_CHARS - len(head)))
 
@@ -162,7 +214,8 @@ class ApprovalForm:
     @property
     def decisions(self) -> Mapping[str, Decision]:
         if not self.unseen:
-            return {ONCE: "allow", ALWAYS: "always", REFUSE: "refuse"}
+            always: Mapping[str, Decision] = {} if self.request.command else {ALWAYS: "always"}
+            return {ONCE: "allow", **always, REFUSE: "refuse"}
         if self.request.is_protected:
             return {REFUSE: "refuse"}
         return {f"allow {unseen_lines(self.unseen)} once": "allow", REFUSE: "refuse"}
@@ -215,7 +268,10 @@ class ApprovalForm:
 
 def _head_text(request: PermissionRequest, text: ChangeText) -> str:
     call = request.call
-    rows = [f"`{escape_text(call.tool)}` wants to change {text.totals}.", escape_text(request.why)]
+    wants = f"`{escape_text(call.tool)}` wants to change {text.totals}."
+    if request.command:
+        wants = f"{escape_text(call.agent or 'A command')} wants to {escape_text(request.summary)}. {text.totals}."
+    rows = [wants, escape_text(request.why)]
     if call.reason:
         rows.append(f"Reason given by the agent: {escape_text(preview_text(call.reason, _MAX_REASON_CHARS))}")
     return "\n".join(rows)
@@ -232,8 +288,10 @@ def _row_text(row: TextRow) -> str:
 
 
 def _is_editable(request: PermissionRequest) -> bool:
+    if len(request.files) != 1:
+        return False
     after = request.files[0].plan.after
-    return len(request.files) == 1 and after.exists and after.is_text and request.files[0].plan.changes_bytes
+    return after.exists and after.is_text and request.files[0].plan.changes_bytes
 
 
 def _edited_contents(reply: ElicitationReply, request: PermissionRequest) -> Mapping[str, str]:

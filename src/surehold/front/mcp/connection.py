@@ -112,7 +112,13 @@ class ClientConnection:
                     raise RpcError(INTERNAL_ERROR, ensure_utf8(str(error)), facts) from None
                 if self._is_ending:
                     self._requests.withdraw_questions()
+                self._take_command_questions()
             return self._requests
+
+    def _take_command_questions(self) -> None:
+        """Let commands ask the client, as soon as both it and the workspace are known; stateless ones cannot be asked."""
+        if self._requests is not None and self._era == "handshake" and self._facts.can_elicit:
+            self._requests.take_command_questions()
 
     # What the client sends.
     def take_message(self, message: RpcMessage) -> None:
@@ -142,6 +148,7 @@ class ClientConnection:
         elif request.method == "initialize":
             self._facts = ClientFacts.from_sent(handling.params["clientInfo"], handling.params["capabilities"])
             self._is_open = True
+            self._take_command_questions()
         with self._changed:
             self._calls[same_id(request.id)] = call
         if call.is_loading:

@@ -83,6 +83,7 @@ class WorkspaceRequests:
     def close(self) -> Sequence[RunningCall]:
         """Stop looking at resources; return the requests that listened, which are not answered yet."""
         self._watch.close()
+        self._adapter.command_post.close()
         with self._changed:
             listeners, self._listeners = list(self._listeners.values()), {}
         return listeners
@@ -143,6 +144,10 @@ class WorkspaceRequests:
     def withdraw_questions(self) -> None:
         """Ask nothing any more: the client has left."""
         self._adapter.approvals.close()
+
+    def take_command_questions(self) -> None:
+        """Let commands that the host of this client runs ask the client."""
+        self._adapter.command_post.open(self._show_form)
 
     def _show_form(self, form: Json, read: Callable[[ElicitationReply], Approval]) -> Future[Approval]:
         question = _Question(Future(), read)

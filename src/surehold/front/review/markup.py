@@ -108,11 +108,10 @@ def render_question_page(card: QuestionCard, number: int) -> str:
 def _render_question(card: QuestionCard, body: str = "") -> str:
     question = card.question
     request, view = question.request, question.view
-    call, many = request.call, len(request.files) > 1
-    summary = f"change {len(request.files)} files" if many else request.files[0].summary
+    call, many = request.call, len(request.files) != 1
     note = f" Its note: {escape(escape_text(call.reason))}" if call.reason else ""
     return f"""<article class="card question" id="question-{escape(question.id)}" data-version="{card.version}">
-<h2>{escape(escape_text(call.agent or "An agent"))} wants to {escape(escape_text(summary))}</h2>
+<h2>{escape(escape_text(call.agent or "An agent"))} wants to {escape(escape_text(request.summary))}</h2>
 <p class="status" aria-live="polite">{_render_status(card)}</p>
 <p><strong>{escape(question.text.totals)}.</strong> {escape(escape_text(request.why))}
 It calls <code>{escape(escape_text(call.tool))}</code>.{note}</p>
@@ -123,7 +122,8 @@ It calls <code>{escape(escape_text(call.tool))}</code>.{note}</p>
 def _render_status(card: QuestionCard) -> str:
     question = card.question
     if question.ended:
-        return f"The agent has gone. {escape(question.ended)} Nothing was written."
+        outcome = "The command could not go on." if question.request.command else "Nothing was written."
+        return f"The agent has gone. {escape(question.ended)} {outcome}"
     also = " The client shows it too: the first answer counts." if question.has_channel else ""
     return (
         f'<span class="age" data-age="{card.age:.0f}" data-left="{card.left:.0f}">Asked {_format_span(card.age)} ago, '
@@ -148,7 +148,9 @@ def _render_answers(card: QuestionCard) -> str:
     if question.ended:
         return f"""<form method="post" action="{path}/dismiss"><p class="buttons"><button>Dismiss</button></p></form>"""
     unseen = question.unseen
-    allow = '<button name="decision" value="allow" class="yes">Allow</button>\n<button name="decision" value="always">Allow for this session</button>'
+    allow = '<button name="decision" value="allow" class="yes">Allow</button>'
+    if not question.request.command:
+        allow += '\n<button name="decision" value="always">Allow for this session</button>'
     if unseen and question.request.is_protected:
         allow = "<span>A protected file can be allowed when everything was opened.</span>"
     elif unseen:

@@ -101,7 +101,7 @@ class PendingApproval:
 
     @cached_property
     def text(self) -> ChangeText:
-        return ChangeText(self.request.files)
+        return ChangeText(self.request.files, self.request.command)
 
     @cached_property
     def view(self) -> TextView:

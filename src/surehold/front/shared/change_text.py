@@ -9,12 +9,15 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from surehold.text.diff_rows import RowKind, classify_rows
 from surehold.text.escape import escape_text
 from surehold.text.plan import diff_of_plan
 from surehold.workspace.proposal import FileReceipt
+
+if TYPE_CHECKING:
+    from surehold.workspace.runs.questions import CommandQuestion
 
 PAGE_CHARS = 200_000
 _CUT_ROW_CHARS = 400
@@ -40,13 +43,15 @@ class TextView:
 
 
 class ChangeText:
-    """A change of one or several files as rows. Worked out when it is first looked at, and once."""
+    """A change of one or several files, or what a command does, as rows. Worked out when it is first looked at, and once."""
 
-    def __init__(self, files: Sequence[FileReceipt]) -> None:
-        self._files = tuple(files)
+    def __init__(self, files: Sequence[FileReceipt], command: "CommandQuestion | None" = None) -> None:
+        self._files, self._command = tuple(files), command
 
     @cached_property
     def rows(self) -> tuple[TextRow, ...]:
+        if self._command:
+            return tuple(_command_rows(self._command))
         found = [TextRow("file", escape_text(one.summary)) for one in self._files]
         found += (TextRow("warning", escape_text(text)) for one in self._files for text in one.warnings)
         for one in self._files:
@@ -56,6 +61,8 @@ class ChangeText:
     @cached_property
     def totals(self) -> str:
         """How much it is: files, lines and bytes."""
+        if self._command:
+            return self._command.totals
         kinds = [row.kind for row in self.rows]
         count = len(self._files)
         before, after = (sum(getattr(one.plan, side).size for one in self._files) for side in ("before", "after"))
@@ -119,6 +126,17 @@ def _cut_middle(text: str) -> str:
         return text
     half = _CUT_ROW_CHARS // 2
     return f"{text[:half]}[… {left:,} characters are not shown …]{text[-half:]}"
+
+
+def _command_rows(command: "CommandQuestion") -> Iterator[TextRow]:
+    import shlex
+
+    yield TextRow("file", f"Command: {escape_text(shlex.join(command.argv))}")
+    if more := command.removed_count - len(command.removed):
+        yield TextRow("removed", f"… {more:,} more, which were deleted before these")
+    for path in command.removed:
+        yield TextRow("removed", f"deleted: {escape_text(path)}")
+    yield TextRow("removed", f"{'to be changed' if command.is_protected else 'next'}: {escape_text(command.next)}")
 
 
 def _diff_rows(one: FileReceipt) -> Iterator[TextRow]:

@@ -17,7 +17,7 @@ file or the plan has changed by then, nothing is written.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from surehold.errors import (
     InvalidArgument,
@@ -36,6 +36,9 @@ from surehold.workspace.access.policy import PathRules
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.proposal import AllOf, ChangeRecord, FileReceipt, Proof, Proposal, Receipt
 from surehold.workspace.settings import Mode, check_mode
+
+if TYPE_CHECKING:
+    from surehold.workspace.runs.questions import CommandQuestion
 
 _DIFF_PREVIEW_CHARS = 8 * 1024
 """How much of a diff a refusal shows."""
@@ -66,6 +69,15 @@ class PermissionRequest:
     """Why approval is required, in one sentence."""
     is_protected: bool = False
     """Whether a protected path is among the files: then everything must have been shown before it can be allowed."""
+    command: "CommandQuestion | None" = None
+    """What a running command is about to do; then there are no files, and a yes is for this command."""
+
+    @property
+    def summary(self) -> str:
+        """What is asked for, to follow "wants to"."""
+        if self.command:
+            return self.command.summary
+        return next(iter(self.files)).summary if len(self.files) == 1 else f"change {len(self.files)} files"
 
     @property
     def diff(self) -> str:
@@ -125,6 +137,11 @@ class Permission:
     def mode(self) -> Mode:
         """The mode that decides where no rule does."""
         return self._agreed.mode
+
+    @property
+    def approver(self) -> Approver | None:
+        """Who is asked; None for no one."""
+        return self._approver
 
     def switch_mode(self, mode: Mode) -> None:
         """Go on in another mode; an earlier "always" is forgotten."""

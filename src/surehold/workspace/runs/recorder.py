@@ -18,6 +18,7 @@ from surehold.capture.settle import Settlement, UnkeptPath, settle_run
 from surehold.capture.stash import make_stash, open_stash
 from surehold.disk.base import Disk
 from surehold.errors import StateUnavailable
+from surehold.stores.approval import ApprovalRecord
 from surehold.stores.base import Begun, Blob, Call, Change, Intent, Store
 from surehold.stores.ledger_entries import normalize_timestamp
 from surehold.stores.owner import Owner
@@ -109,11 +110,11 @@ class RunRecorder:
         settled = settle_run(self._keeper, key_of=key_maker(self._roots), keep_blob=lambda _: None, limit=self._limit)
         return _follow_ledger(self._store, settled, self._began)
 
-    def finish(self, exit_code: int) -> Settlement:
-        """Record what changed; a run that changed nothing leaves no trace."""
+    def finish(self, exit_code: int, approval: ApprovalRecord | None = None) -> Settlement:
+        """Record what changed, and what a person said about it; a run that changed nothing leaves no trace."""
         if self._keeper is None:
             return Settlement()
-        call = replace(self._call, exit_code=exit_code)
+        call = replace(self._call, exit_code=exit_code, approval=approval)
         settled, _ = record_run(
             self._store,
             self._keeper,
