@@ -12,7 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import surehold
 from surehold.library.families import FAMILIES, FAMILY_TOOLS, load_tool, tools_of
-from surehold.library.tool_methods import method_signature
+from surehold.library.tool_methods import NAMESPACES, method_signature
 from surehold.tools.listing import listing_data
 from surehold.tools.spec import AnyTool
 
@@ -40,7 +40,7 @@ class StubWriter:
             self.imports[one.__module__].add(one.__name__)
         return one.__name__
 
-    def method_source(self, tool: AnyTool) -> str:
+    def method_source(self, tool: AnyTool, name: str) -> str:
         signature = method_signature(tool)
         words, marked = ["self"], False
         for row in list(signature.parameters.values())[1:]:
@@ -50,16 +50,20 @@ class StubWriter:
             words.append(f"{row.name}: {self.type_source(row.annotation)}{default}")
         sentence = " ".join(tool.description.partition("\n\n")[0].split())
         result = self.type_source(signature.return_annotation)
-        return f'    def {tool.method}({", ".join(words)}) -> {result}:\n        """{sentence}"""\n'
+        return f'    def {name}({", ".join(words)}) -> {result}:\n        """{sentence}"""\n'
 
 
 def methods_stub() -> str:
     """Return the stub of a session's methods, before it is formatted."""
     writer = StubWriter()
-    by_method = {tool.method: tool for family in FAMILIES for tool in tools_of(family)}
-    methods = [writer.method_source(by_method[name]) for name in sorted(by_method)]
+    direct = {tool.method: tool for family in FAMILIES if family not in NAMESPACES for tool in tools_of(family)}
+    body = ["class ToolMethods:", *(writer.method_source(direct[name], name) for name in sorted(direct))]
+    for family, name in NAMESPACES.items():
+        body += ["    @property", f"    def {family}(self) -> {name}: ..."]
+    for family, name in NAMESPACES.items():
+        body += [f"class {name}:", *(writer.method_source(tool, tool.name) for tool in tools_of(family))]
     head = '"""The methods of a session, one for each tool. Written by scripts/write_stubs.py; do not edit."""'
-    return "\n".join([head, "", *import_lines(writer.imports), "", "class ToolMethods:", *methods])
+    return "\n".join([head, "", *import_lines(writer.imports), "", *body])
 
 
 def public_stub() -> str:

@@ -18,6 +18,7 @@ _HOMES = {
     for module, names in {
         "app": ("Settings", "open_workspace"),
         "errors": ("SureholdError",),
+        "library.model_calls": ("dispatch", "tools_for"),
         "text.plan": ("Delete", "Keep"),
         "text.quoted.edits": ("SequentialEdits", "SnapshotEdits", "StringEdit"),
         "text.rewrite": ("WriteBytes", "WriteText"),

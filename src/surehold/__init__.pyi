@@ -2,6 +2,7 @@
 
 from surehold.app import Settings, open_workspace
 from surehold.errors import SureholdError
+from surehold.library.model_calls import dispatch, tools_for
 from surehold.text.plan import Delete, Keep
 from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteBytes, WriteText
@@ -36,7 +37,9 @@ __all__ = [
     "Workspace",
     "WriteBytes",
     "WriteText",
+    "dispatch",
     "open_workspace",
+    "tools_for",
 ]
 
 __version__: str

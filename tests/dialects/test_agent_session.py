@@ -9,25 +9,20 @@ from pathlib import Path
 import pytest
 
 from spec.marks import requirement
-from surehold import Settings, StringEdit, open_workspace
+from surehold import Settings, StringEdit, open_workspace, tools_for
 from surehold.errors import InvalidArgument, StaleFile
 from surehold.library.families import FAMILIES, list_tools, tool_named, tools_of
 from surehold.library.session import AgentSession
-from surehold.tools.export import FORMATS, export_tools
+from surehold.library.tool_methods import NAMESPACES, namespace_class
+from surehold.tools.export import export_tools
 from tool_names import FAMILY_TOOLS
 
 WRITER = runpy.run_path(str(Path(__file__).parents[2] / "scripts/write_stubs.py"))
 STUBS = WRITER["STUBS"]
-METHODS = {
-    "edit": "edit_lines",
-    "Read": "claude_read",
-    "Write": "claude_write",
-    "Edit": "claude_edit",
-    "Glob": "claude_glob",
-    "Grep": "claude_grep",
-    "NotebookEdit": "claude_notebook_edit",
-}
-"""`Session.edit` quotes texts; the tool `edit` names lines. Methods are spelled in small letters."""
+METHODS = {"edit": "edit_lines"}
+"""`Session.edit` quotes texts; the tool `edit` names lines."""
+NAMESPACED = {family: {tool.name for tool in tools_of(family)} for family in NAMESPACES}
+DIRECT = [tool for tool in tools_of("all") if not any(tool.name in names for names in NAMESPACED.values())]
 
 
 @pytest.fixture
@@ -40,8 +35,10 @@ def session(tmp_path: Path) -> AgentSession:
 @requirement("front:library:tools", "promise:product:one_definition")
 @pytest.mark.parametrize("tool", tools_of("all"), ids=lambda tool: tool.name)
 def test_a_session_has_a_method_for_every_tool_that_takes_what_the_tool_takes(tool: object) -> None:
-    name, params = getattr(tool, "name"), getattr(tool, "params")  # noqa: B009 - tools of any type
-    method = inspect.signature(getattr(AgentSession, METHODS.get(str(name), str(name))))
+    name, params = str(getattr(tool, "name")), getattr(tool, "params")  # noqa: B009 - tools of any type
+    family = next((family for family, names in NAMESPACED.items() if name in names), "")
+    home = namespace_class(family) if family else AgentSession
+    method = inspect.signature(getattr(home, METHODS.get(name, name)))
     result = getattr(tool, "result")  # noqa: B009
 
     assert set(method.parameters) - {"self"} == set(params.model_fields)
@@ -72,17 +69,33 @@ def test_type_checkers_are_shown_the_names_and_methods_that_there_are(stub: Path
 
 
 def test_methods_can_be_listed_and_have_their_help(session: AgentSession) -> None:
-    methods = {METHODS.get(tool.name, tool.name) for tool in tools_of("all")}
+    methods = {METHODS.get(tool.name, tool.name) for tool in DIRECT}
 
     assert methods <= set(dir(session))
     assert methods <= set(dir(AgentSession))
-    assert str(inspect.signature(session.read_text_file)) == (
+    assert {"Read", "Edit"} <= set(dir(session.claude))
+    assert {"claude", "multi_edit"} <= set(dir(session))
+    assert str(inspect.signature(session.multi_edit.read_text_file)) == (
         "(path: str, *, line: int | None = None, limit: int | None = None)"
         " -> surehold.dialects.multi_edit.text_file.ReadTextResult"
     )
-    help_text = pydoc.plain(pydoc.render_doc(AgentSession))
-    assert "claude_read(self, file_path: str, *, offset: int | None = 1" in help_text
+    help_text = pydoc.plain(pydoc.render_doc(session.claude))
+    assert "Read(self, file_path: str, *, offset: int | None = 1" in help_text
     assert tool_named("Read").description.partition("\n")[0] in help_text
+
+
+@requirement("front:library:namespaces")
+def test_other_vocabularies_are_namespaces_and_earlier_names_warn(session: AgentSession) -> None:
+    session.create_file("a.txt", "one\n")
+    path = str(Path(session.workspace.roots[0]) / "a.txt")
+
+    assert session.claude.Read(path).sha256
+    assert session.claude.Edit(path, "one", "two").change_id
+    assert session.multi_edit.read_text_file(path).content == "two\n"
+    with pytest.warns(DeprecationWarning, match=r"session\.claude\.Read"):
+        assert getattr(session, "claude_read")(path)  # noqa: B009 - a type checker does not know it
+    with pytest.warns(DeprecationWarning, match=r"session\.multi_edit\.read_text_file"):
+        assert getattr(session, "read_text_file")(path)  # noqa: B009
 
 
 def test_a_method_that_does_not_exist_is_an_attribute_error(session: AgentSession) -> None:
@@ -95,11 +108,12 @@ def test_a_method_that_does_not_exist_is_an_attribute_error(session: AgentSessio
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_method_imports_only_its_own_family(family: str) -> None:
-    method = {"anchored": "edit_lines", "files": "glob", "multi_edit": "multi_edit_text_file", "claude": "claude_read"}
+    use = {"anchored": "edit_lines", "files": "glob", "multi_edit": "multi_edit.fget", "claude": "claude.fget"}
     code = (
         "import sys\n"
         "from surehold.library.session import AgentSession\n"
-        f"AgentSession.{method[family]}\n"
+        f"used = AgentSession.{use[family]}\n"
+        "used(None) if used.__name__ in ('claude', 'multi_edit') else used\n"
         "print(*sorted(name.split('.')[2] for name in sys.modules"
         " if name.startswith('surehold.dialects.') and name.count('.') == 2))"
     )
@@ -162,9 +176,13 @@ def test_a_tool_is_called_by_name_as_a_model_does(session: AgentSession) -> None
 @requirement("front:library:adapters", "promise:product:one_definition")
 def test_tool_lists_for_others_come_from_the_same_definitions() -> None:
     tools = tools_of()
-    openai, anthropic, mcp = (export_tools(tools, name) for name in ("openai", "anthropic", "mcp"))
+    openai, anthropic, mcp = (tools_for(name) for name in ("openai-responses", "anthropic", "mcp"))
 
-    assert set(FORMATS) == {"openai", "anthropic", "mcp"}
+    assert [row["function"]["parameters"] for row in tools_for("openai-chat")] == [one.input_schema for one in tools]
+    assert tools_for("openai") == openai
+    assert [row["name"] for row in tools_for("mcp", "claude")] == [tool.name for tool in tools_of("claude")]
+    with pytest.raises(InvalidArgument, match="openai-chat"):
+        tools_for("gemini")
     assert [row["parameters"] for row in openai] == [tool.input_schema for tool in tools]
     assert [row["input_schema"] for row in anthropic] == [tool.input_schema for tool in tools]
     assert [row["inputSchema"] for row in mcp] == [tool.input_schema for tool in tools]
@@ -198,10 +216,10 @@ def test_whoever_is_asked_the_session_remembers_what_it_was_given(session: Agent
     one, other = session.with_approver(None), session.with_approver(None)
     one.deliveries.says_unchanged = True
 
-    assert one.claude_read("a.txt").type == "text"
-    assert other.claude_read("a.txt").type == "file_unchanged"
+    assert one.claude.Read("a.txt").type == "text"
+    assert other.claude.Read("a.txt").type == "file_unchanged"
     other.notify_compaction()
-    assert one.claude_read("a.txt").type == "text"
+    assert one.claude.Read("a.txt").type == "text"
 
 
 @requirement("front:library:results")
@@ -216,7 +234,7 @@ def test_every_modifying_result_has_the_change_and_the_bytes_after_it(session: A
     assert patched.sha256 == {"p.txt": patched.changed_files[0].sha256}
     assert patched.changed_files[0].sha256 == receipt.sha256 == session.read_file("p.txt").sha256
     assert patched.change_id
-    changed = session.multi_edit_text_file(f"{session.workspace.roots[0]}/p.txt", [("p", "r")])
+    changed = session.multi_edit.multi_edit_text_file(f"{session.workspace.roots[0]}/p.txt", [("p", "r")])
     assert (changed.sha256, bool(changed.change_id)) == (session.read_file("p.txt").sha256, True)
 
 

@@ -278,10 +278,10 @@ def test_a_session_that_is_opened_again_by_its_id_goes_on_with_what_it_was_shown
 
     with open_workspace(root, settings=settings) as workspace:
         workspace.session(id=session.id).edit_lines("a", [ReplaceLine(hash=third, content="changed")])
-        workspace.session(id=session.id).claude_edit("a", "changed", "CHANGED")
+        workspace.session(id=session.id).claude.Edit("a", "changed", "CHANGED")
     forgetful = replace(settings, limits=Limits(session_idle=0))
     with open_workspace(root, settings=forgetful) as workspace, pytest.raises(StaleFile):
-        workspace.session(id=session.id).claude_edit("a", "CHANGED", "again")
+        workspace.session(id=session.id).claude.Edit("a", "CHANGED", "again")
 
     assert (root / "a").read_bytes() == b"same\nnew\nsame\nfirst\nCHANGED\nsecond\n"
 

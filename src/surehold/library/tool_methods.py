@@ -1,10 +1,11 @@
 """The methods of a session: one for each tool, made from its definition when it is first looked up.
 
-A family is imported when one of its methods is. Type checkers read `tool_methods.pyi`, which `make fix` writes from the same
-definitions.
+The default tools are methods of the session itself; other vocabularies are namespaces: `session.claude.Read(...)`. A family is
+imported when one of its methods is. Type checkers read `tool_methods.pyi`, which `make fix` writes from the same definitions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from inspect import Parameter, Signature
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -19,25 +20,42 @@ _UNLIMITED_BUDGET = AnswerBudget(lines=1 << 30, page=1 << 40, answer=1 << 40, to
 """A program is given everything at once."""
 
 
+NAMESPACES = {"claude": "ClaudeTools", "multi_edit": "MultiEditTools"}
+"""Families whose tools are in a namespace of the session, and what the namespace's class is called."""
+
+
 class _MethodsOnDemand(type):
     """Adds the methods of a family to `ToolMethods` when one of them is looked up."""
 
     def __getattr__(cls, name: str) -> Any:
-        prefixed = [family for family in FAMILIES if name.startswith(f"{family}_")]
-        for family in [] if name.startswith("_") else prefixed or FAMILIES:
-            _add_methods(family)
-            if name in vars(ToolMethods):
-                return vars(ToolMethods)[name]
+        if not name.startswith("_"):
+            for family in FAMILIES:
+                if family not in NAMESPACES:
+                    _add_methods(family)
+                    if name in vars(ToolMethods):
+                        return vars(ToolMethods)[name]
+            if (method := _earlier_method(name)) is not None:
+                return method
         raise AttributeError(f"{cls.__name__!r} has no attribute {name!r}", name=name, obj=cls)
 
     def __dir__(cls) -> list[str]:
-        for family in FAMILIES:
+        for family in set(FAMILIES) - set(NAMESPACES):
             _add_methods(family)
         return [*super().__dir__()]
 
 
 class ToolMethods(metaclass=_MethodsOnDemand):
     """A method for every tool. It takes the tool's arguments in snake_case and returns its result; a refusal is raised."""
+
+    @property
+    def claude(self) -> "ToolNamespace":
+        """Return the tools as Claude Code calls them: `session.claude.Read(...)`."""
+        return namespace_class("claude")(self)
+
+    @property
+    def multi_edit(self) -> "ToolNamespace":
+        """Return the tools that take absolute paths: `session.multi_edit.read_text_file(...)`."""
+        return namespace_class("multi_edit")(self)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(type(self), name).__get__(self)
@@ -46,23 +64,58 @@ class ToolMethods(metaclass=_MethodsOnDemand):
         return sorted({*dir(type(self)), *vars(self)})
 
 
+class ToolNamespace:
+    """The tools of one family, for a session. The methods are in its subclasses, one for each family."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+
+@cache
+def namespace_class(family: str) -> type[ToolNamespace]:
+    """Make the class of a family's namespace."""
+    methods = {tool.name: _make_method(tool, tool.name) for tool in tools_of(family)}
+    about = f"The tools of the family `{family}`, for a session."
+    return type(NAMESPACES[family], (ToolNamespace,), {**methods, "__doc__": about, "__module__": __name__})
+
+
 def _add_methods(family: str) -> None:
     for tool in tools_of(family):
         if tool.method not in vars(ToolMethods):
-            setattr(ToolMethods, tool.method, _make_method(tool))
+            setattr(ToolMethods, tool.method, _make_method(tool, tool.method))
 
 
-def _make_method(tool: AnyTool) -> Callable[..., Any]:
-    signature = method_signature(tool)
+def _earlier_method(name: str) -> Callable[..., Any] | None:
+    """Return a method by the name that it had before there were namespaces; its use is warned of."""
+    for family in NAMESPACES:
+        tool = next((one for one in tools_of(family) if one.method == name), None)
+        if tool is not None:
+            break
+    else:
+        return None
+    new_name, found = f"session.{family}.{tool.name}", tool
 
     def method(self: Session, *args: Any, **kwargs: Any) -> Any:
+        from warnings import warn
+
+        warn(f"`session.{name}` is called `{new_name}` now.", DeprecationWarning, stacklevel=2)
+        return _make_method(found, name)(self, *args, **kwargs)
+
+    return method
+
+
+def _make_method(tool: AnyTool, name: str) -> Callable[..., Any]:
+    signature = method_signature(tool)
+
+    def method(self: Session | ToolNamespace, *args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(self, *args, **kwargs)
         bound.apply_defaults()
         given = {name: value for name, value in bound.arguments.items() if name != "self"}
         params, _ = parse_arguments(tool.name, tool.params, arguments_from_python(tool.params, given))
-        return tool(CallContext(session=self, budget=_UNLIMITED_BUDGET), params)
+        session: Session = getattr(self, "_session", self)
+        return tool(CallContext(session=session, budget=_UNLIMITED_BUDGET), params)
 
-    method.__name__, method.__qualname__ = tool.method, f"{ToolMethods.__name__}.{tool.method}"
+    method.__name__ = name
     method.__doc__ = tool.description
     method.__dict__["__signature__"] = signature
     return method

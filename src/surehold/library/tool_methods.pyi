@@ -44,86 +44,6 @@ class ToolMethods:
     ) -> PatchResult:
         """Apply a patch to many files: all of them or none, also when the machine dies in the middle."""
 
-    def claude_edit(
-        self,
-        file_path: str,
-        old_string: str,
-        new_string: str,
-        *,
-        replace_all: bool = False,
-        expected_sha256: str = "",
-        dry_run: bool = False,
-        reason: str = "",
-    ) -> FileEditResult:
-        """Replace old_string by new_string in an existing file, exactly and literally."""
-
-    def claude_glob(
-        self,
-        pattern: str,
-        path: str | None = None,
-        *,
-        include_ignored: bool = False,
-        include_hidden: bool = True,
-        limit: int = 250,
-        offset: int = 0,
-    ) -> ClaudeGlobResult:
-        """Find files by a pattern of their path, most recently modified first; at most 250 unless `limit` says otherwise."""
-
-    def claude_grep(
-        self,
-        pattern: str,
-        path: str | None = None,
-        *,
-        glob: str | None = None,
-        output_mode: Literal["files_with_matches", "content", "count"] = "files_with_matches",
-        ignore_case: bool = False,
-        line_numbers: bool = True,
-        after: int | None = None,
-        before: int | None = None,
-        around: int | None = None,
-        context: int | None = None,
-        type: str | None = None,
-        head_limit: int = 250,
-        offset: int = 0,
-        multiline: bool = False,
-        include_ignored: bool = False,
-        include_hidden: bool = True,
-    ) -> ClaudeGrepResult:
-        """Search file contents for a regular expression; at most 250 files or lines a page, in path order."""
-
-    def claude_notebook_edit(
-        self,
-        notebook_path: str,
-        new_source: str | None = None,
-        *,
-        edit_mode: Literal["replace", "insert", "delete"] = "replace",
-        cell_id: str | None = None,
-        cell_type: Literal["code", "markdown", "raw"] | None = None,
-        position: Literal["after", "before", "start", "end"] | None = None,
-        expected_sha256: str = "",
-        dry_run: bool = False,
-        reason: str = "",
-    ) -> NotebookEditResult:
-        """Replace, insert or delete one cell of a Jupyter notebook (.ipynb); no other byte of the file changes."""
-
-    def claude_read(
-        self,
-        file_path: str,
-        *,
-        offset: int | None = 1,
-        limit: int | None = 2000,
-        pages: str | None = None,
-        column: int | None = 1,
-        encoding: str | None = None,
-        sha256: bool = False,
-    ) -> FileReadResult:
-        """Read a file of any kind: text, an image, a PDF document or a Jupyter notebook."""
-
-    def claude_write(
-        self, file_path: str, content: str, *, expected_sha256: str = "", dry_run: bool = False, reason: str = ""
-    ) -> FileWriteResult:
-        """Create a file, or overwrite one completely; parent directories are made."""
-
     def create_file(
         self,
         path: str,
@@ -164,11 +84,6 @@ class ToolMethods:
     ) -> LineEditResult:
         """Change lines by the anchors `N#HASH` of read_file(hashes: true). The number is advisory (a snapshot position), the hash is the authoritative identity. Edit right after reading, one file after the other, all operations on a file in one call. Anchor on unique lines, not blanks, braces or boilerplate; repeated lines: replace_range around them, or occurrence with line. One line: replace_line, delete_line, insert_after, insert_before take hash; a block: replace_range, delete_range take start_hash, end_hash; mixing is refused. `path` names the file; `file_path` is deprecated and will be rejected."""
 
-    def edit_text_file(
-        self, path: str, old_string: str, new_string: str, *, expected_sha256: str = ""
-    ) -> EditTextResult:
-        """Replace one text that occurs exactly once in a file; everything else stays as it is, byte by byte."""
-
     def glob(
         self,
         pattern: str,
@@ -207,11 +122,6 @@ class ToolMethods:
     ) -> MoveResult:
         """Move or rename a file; missing directories are made. An existing destination is refused, unless overwrite."""
 
-    def multi_edit_text_file(
-        self, path: str, edits: Sequence[tuple[str, str]], *, expected_sha256: str = ""
-    ) -> MultiEditResult:
-        """Apply many string replacements to one file in order: all of them or none, with one cumulative diff."""
-
     def read_file(
         self,
         path: str,
@@ -228,9 +138,6 @@ class ToolMethods:
         if_none_match: str | None = None,
     ) -> ReadResult:
         """Read a text file: its lines, and the sha256 that changing tools want as expectedSha256."""
-
-    def read_text_file(self, path: str, *, line: int | None = None, limit: int | None = None) -> ReadTextResult:
-        """Read a text file, or `limit` lines of it from `line` on."""
 
     def restore_file(
         self,
@@ -263,6 +170,106 @@ class ToolMethods:
         self, path: str, content: str, *, dry_run: bool = False, reason: str = "", expected_sha256: str
     ) -> WriteResult:
         """Overwrite an existing file; encoding, byte order mark and line endings stay as they are."""
+
+    @property
+    def claude(self) -> ClaudeTools: ...
+    @property
+    def multi_edit(self) -> MultiEditTools: ...
+
+class ClaudeTools:
+    def Edit(
+        self,
+        file_path: str,
+        old_string: str,
+        new_string: str,
+        *,
+        replace_all: bool = False,
+        expected_sha256: str = "",
+        dry_run: bool = False,
+        reason: str = "",
+    ) -> FileEditResult:
+        """Replace old_string by new_string in an existing file, exactly and literally."""
+
+    def Glob(
+        self,
+        pattern: str,
+        path: str | None = None,
+        *,
+        include_ignored: bool = False,
+        include_hidden: bool = True,
+        limit: int = 250,
+        offset: int = 0,
+    ) -> ClaudeGlobResult:
+        """Find files by a pattern of their path, most recently modified first; at most 250 unless `limit` says otherwise."""
+
+    def Grep(
+        self,
+        pattern: str,
+        path: str | None = None,
+        *,
+        glob: str | None = None,
+        output_mode: Literal["files_with_matches", "content", "count"] = "files_with_matches",
+        ignore_case: bool = False,
+        line_numbers: bool = True,
+        after: int | None = None,
+        before: int | None = None,
+        around: int | None = None,
+        context: int | None = None,
+        type: str | None = None,
+        head_limit: int = 250,
+        offset: int = 0,
+        multiline: bool = False,
+        include_ignored: bool = False,
+        include_hidden: bool = True,
+    ) -> ClaudeGrepResult:
+        """Search file contents for a regular expression; at most 250 files or lines a page, in path order."""
+
+    def NotebookEdit(
+        self,
+        notebook_path: str,
+        new_source: str | None = None,
+        *,
+        edit_mode: Literal["replace", "insert", "delete"] = "replace",
+        cell_id: str | None = None,
+        cell_type: Literal["code", "markdown", "raw"] | None = None,
+        position: Literal["after", "before", "start", "end"] | None = None,
+        expected_sha256: str = "",
+        dry_run: bool = False,
+        reason: str = "",
+    ) -> NotebookEditResult:
+        """Replace, insert or delete one cell of a Jupyter notebook (.ipynb); no other byte of the file changes."""
+
+    def Read(
+        self,
+        file_path: str,
+        *,
+        offset: int | None = 1,
+        limit: int | None = 2000,
+        pages: str | None = None,
+        column: int | None = 1,
+        encoding: str | None = None,
+        sha256: bool = False,
+    ) -> FileReadResult:
+        """Read a file of any kind: text, an image, a PDF document or a Jupyter notebook."""
+
+    def Write(
+        self, file_path: str, content: str, *, expected_sha256: str = "", dry_run: bool = False, reason: str = ""
+    ) -> FileWriteResult:
+        """Create a file, or overwrite one completely; parent directories are made."""
+
+class MultiEditTools:
+    def edit_text_file(
+        self, path: str, old_string: str, new_string: str, *, expected_sha256: str = ""
+    ) -> EditTextResult:
+        """Replace one text that occurs exactly once in a file; everything else stays as it is, byte by byte."""
+
+    def multi_edit_text_file(
+        self, path: str, edits: Sequence[tuple[str, str]], *, expected_sha256: str = ""
+    ) -> MultiEditResult:
+        """Apply many string replacements to one file in order: all of them or none, with one cumulative diff."""
+
+    def read_text_file(self, path: str, *, line: int | None = None, limit: int | None = None) -> ReadTextResult:
+        """Read a text file, or `limit` lines of it from `line` on."""
 
     def write_text_file(self, path: str, content: str, *, expected_sha256: str = "") -> WriteTextResult:
         """Write the complete content of a text file: a new one, or one that read_text_file showed completely."""

@@ -69,6 +69,12 @@ def mcp_tool(tool: "ListedTool") -> Json:
     return {**entry, "outputSchema": tool.output_schema} if tool.output_schema is not None else entry
 
 
+def openai_chat_tool(tool: "ListedTool") -> Json:
+    """Return a tool as OpenAI's chat API takes it, and every API that follows it."""
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.input_schema, "strict": False}
+    return {"type": "function", "function": function}
+
+
 def openai_tool(tool: "ListedTool") -> Json:
     """Return a tool as OpenAI's Responses API takes it."""
     entry = {"type": "function", "name": tool.name, "description": tool.description}
@@ -81,10 +87,13 @@ def anthropic_tool(tool: "ListedTool") -> Json:
 
 
 FORMATS: dict[str, Callable[["ListedTool"], Json]] = {
-    "openai": openai_tool,
-    "anthropic": anthropic_tool,
     "mcp": mcp_tool,
+    "openai": openai_tool,
+    "openai-responses": openai_tool,
+    "openai-chat": openai_chat_tool,
+    "anthropic": anthropic_tool,
 }
+"""How each API takes a tool; `openai` alone means its Responses API."""
 
 
 def export_tools(tools: "Iterable[ListedTool]", format: str) -> list[Json]:  # noqa: A002 - the word that people type

@@ -307,7 +307,11 @@ def _parse_tool_arguments(text: str) -> dict[str, Any]:
 @command(
     "schema",
     "Print the definitions of the tools.",
-    choice("--format", ("mcp", "openai", "anthropic"), "in the notation of this API (default: mcp)"),
+    choice(
+        "--format",
+        ("mcp", "openai", "openai-responses", "openai-chat", "anthropic"),
+        "in the notation of this API (default: mcp)",
+    ),
     _FAMILIES_OPTION,
     example="surehold schema --format openai",
 )

@@ -1,0 +1,124 @@
+"""The tools for an agent loop of your own: their definitions for a model's API, and the answers to the calls it makes."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from surehold.errors import InvalidArgument, SureholdError
+from surehold.library.families import DEFAULT_FAMILIES, list_tools, tool_named
+from surehold.tools.export import FORMATS, export_tools
+
+if TYPE_CHECKING:
+    from surehold.library.session import AgentSession
+    from surehold.tools.call import Answer
+
+Json = dict[str, Any]
+
+
+def tools_for(format: str, tools: str = DEFAULT_FAMILIES) -> list[Json]:  # noqa: A002 - the word that people type
+    """Return the definitions of tools as `openai-chat`, `openai-responses`, `anthropic` or `mcp` takes them."""
+    if format not in FORMATS:
+        action = f"Choose one of {', '.join(FORMATS)}."
+        raise InvalidArgument(f"No API is called `{format}`.", reason="unknown_format", action=action)
+    return export_tools(list_tools(tools), format)
+
+
+def dispatch(session: "AgentSession", call: Any) -> Json:
+    """Do what a model asked for with a tool call, and return the message that answers it.
+
+    The call is taken as its API sends it, as plain data or as an object of the API's package: OpenAI's chat and Responses
+    APIs, Anthropic's and MCP's. A refusal is an answer too, so that the model can correct itself.
+    """
+    data = _plain_data(call)
+    for fits, answer in _SHAPES:
+        if fits(data):
+            return answer(session, data)
+    action = "Pass one tool call of OpenAI's chat or Responses API, of Anthropic's or of MCP's, as it came."
+    raise InvalidArgument("This is not a tool call.", reason="not_a_call", action=action)
+
+
+def _answer_chat(session: "AgentSession", call: Json) -> Json:
+    answer = _answer(session, call["function"].get("name"), call["function"].get("arguments"))
+    return {"role": "tool", "tool_call_id": call.get("id", ""), "content": _text_alone(answer)}
+
+
+def _answer_responses(session: "AgentSession", call: Json) -> Json:
+    answer = _answer(session, call.get("name"), call.get("arguments"))
+    output: Any = _text_alone(answer)
+    if images := [block for block in answer.content if block.get("type") == "image"]:
+        urls = [f"data:{block['mimeType']};base64,{block['data']}" for block in images]
+        output = [{"type": "input_text", "text": answer.text}]
+        output += [{"type": "input_image", "detail": "auto", "image_url": url} for url in urls]
+    return {"type": "function_call_output", "call_id": call.get("call_id", ""), "output": output}
+
+
+def _answer_anthropic(session: "AgentSession", call: Json) -> Json:
+    answer = _answer(session, call.get("name"), call.get("input"))
+    content: list[Json] = [{"type": "text", "text": answer.text}] if answer.text else []
+    for block in answer.content:
+        if block.get("type") == "image":
+            source = {"type": "base64", "media_type": block["mimeType"], "data": block["data"]}
+            content.append({"type": "image", "source": source})
+    return {"type": "tool_result", "tool_use_id": call.get("id", ""), "content": content, "is_error": not answer.ok}
+
+
+def _answer_mcp(session: "AgentSession", call: Json) -> Json:
+    asked = call.get("params", call)
+    answer = _answer(session, asked.get("name"), asked.get("arguments"))
+    content = [*([{"type": "text", "text": answer.text}] if answer.text else []), *answer.content]
+    result: Json = {"content": content, "isError": not answer.ok}
+    return {**result, "structuredContent": answer.structured} if answer.structured is not None else result
+
+
+_SHAPES: tuple[tuple[Callable[[Json], bool], Callable[["AgentSession", Json], Json]], ...] = (
+    (lambda call: isinstance(call.get("function"), dict), _answer_chat),
+    (lambda call: call.get("type") == "function_call", _answer_responses),
+    (lambda call: call.get("type") == "tool_use", _answer_anthropic),
+    (lambda call: call.get("method") == "tools/call" and isinstance(call.get("params"), dict), _answer_mcp),
+    (lambda call: isinstance(call.get("name"), str) and "type" not in call, _answer_mcp),
+)
+
+
+def _answer(session: "AgentSession", name: object, arguments: object) -> "Answer":
+    try:
+        return session.answer(str(name), _parse_arguments(arguments))
+    except InvalidArgument as error:
+        return _spell_refusal(error)
+
+
+def _parse_arguments(arguments: object) -> Mapping[str, Any]:
+    if isinstance(arguments, str | bytes):
+        try:
+            arguments = json.loads(arguments) if arguments else {}
+        except ValueError as error:
+            message = f"The arguments are not JSON: {error}."
+            raise InvalidArgument(message, reason="bad_json", action="Send one JSON object.") from None
+    if arguments is None:
+        return {}
+    if not isinstance(arguments, dict):
+        raise InvalidArgument("The arguments must be one JSON object.", reason="bad_json", action="Send one object.")
+    return cast("dict[str, Any]", arguments)
+
+
+def _spell_refusal(error: SureholdError) -> "Answer":
+    """Answer a call that reached no tool as the default tools answer."""
+    return tool_named("write_file").refusal_answer(error)
+
+
+def _text_alone(answer: "Answer") -> str:
+    """Return the text of an answer for an API whose answers are text, and name what it cannot show."""
+    notes = [
+        f"[{block.get('mimeType', block.get('type', ''))}: an answer in this API is text, so it is not shown here]"
+        for block in answer.content
+        if block.get("type") != "text"
+    ]
+    return "\n".join([answer.text, *notes]) if notes else answer.text
+
+
+def _plain_data(call: Any) -> Json:
+    if isinstance(call, dict):
+        return cast("Json", call)
+    if (dump := getattr(call, "model_dump", None)) is not None:
+        return dump(mode="json")
+    action = "Pass it as plain data, or as the object of the API's package."
+    raise InvalidArgument("This is not a tool call.", reason="not_a_call", action=action)

@@ -1,0 +1,95 @@
+"""Tool calls as models' APIs send them, and the messages that answer them."""
+
+import base64
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from spec.marks import requirement
+from surehold import Settings, dispatch, open_workspace
+from surehold.errors import InvalidArgument
+from surehold.library.session import AgentSession
+
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+CREATE = {"path": "a.txt", "content": "one\n"}
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> AgentSession:
+    (tmp_path / "root").mkdir()
+    settings = Settings(state_dir=tmp_path / "state", durability="none")
+    return open_workspace(tmp_path / "root", settings=settings).session(agent="ada")
+
+
+def chat(name: str, arguments: object) -> dict[str, Any]:
+    return {"id": "1", "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def responses(name: str, arguments: object) -> dict[str, Any]:
+    return {"type": "function_call", "call_id": "1", "name": name, "arguments": arguments}
+
+
+def anthropic(name: str, arguments: object) -> dict[str, Any]:
+    return {"type": "tool_use", "id": "1", "name": name, "input": arguments}
+
+
+@requirement("front:library:dispatch")
+def test_each_api_gets_its_own_message(session: AgentSession) -> None:
+    made = dispatch(session, chat("create_file", json.dumps(CREATE)))
+    again = dispatch(session, anthropic("create_file", CREATE))
+    read = dispatch(session, responses("read_file", '{"path": "a.txt"}'))
+    listed = dispatch(session, {"name": "list_directory", "arguments": {}})
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_directory"}}
+
+    assert (made["role"], made["tool_call_id"], "a.txt" in made["content"]) == ("tool", "1", True)
+    assert (again["type"], again["tool_use_id"], again["is_error"]) == ("tool_result", "1", True)
+    assert "already_exists" in again["content"][0]["text"]
+    assert (read["type"], read["call_id"], "one" in read["output"]) == ("function_call_output", "1", True)
+    assert "a.txt" in listed["content"][0]["text"]
+    assert dispatch(session, request) == listed
+    assert (Path(session.workspace.roots[0]) / "a.txt").read_bytes() == b"one\n"
+
+
+@requirement("front:library:dispatch")
+@pytest.mark.parametrize("make", [chat, responses, anthropic])
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("create_file", '{"path": "a', "not JSON"),
+        ("create_file", "[1]", "one JSON object"),
+        ("no_such_tool", {}, "create_file"),
+        ("create_file", {"path": "a.txt"}, "content"),
+    ],
+)
+def test_a_bad_call_is_answered_and_changes_nothing(
+    session: AgentSession, make: Any, name: str, arguments: object, words: str
+) -> None:
+    said = str(dispatch(session, make(name, arguments)))
+
+    assert words in said
+    assert "Nothing was written" in said
+    assert list(Path(session.workspace.roots[0]).iterdir()) == []
+
+
+def test_an_object_of_the_apis_package_is_taken(session: AgentSession) -> None:
+    call = SimpleNamespace(model_dump=lambda mode: chat("create_file", json.dumps(CREATE)))
+
+    assert dispatch(session, call)["role"] == "tool"
+    for other in (42, {"type": "message"}, {}):
+        with pytest.raises(InvalidArgument, match="not a tool call"):
+            dispatch(session, other)
+
+
+def test_an_image_is_shown_where_the_api_can_and_named_where_it_cannot(session: AgentSession) -> None:
+    (Path(session.workspace.roots[0]) / "p.png").write_bytes(PNG)
+    arguments = {"file_path": "p.png"}
+
+    shown = dispatch(session, anthropic("Read", arguments))
+    assert [block["type"] for block in shown["content"]][-1] == "image"
+    assert [one["type"] for one in dispatch(session, responses("Read", arguments))["output"]][-1] == "input_image"
+    assert "not shown here" in dispatch(session, chat("Read", json.dumps(arguments)))["content"]
