@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 import surehold
-from surehold.library.families import FAMILIES, FAMILY_TOOLS, load_tool, tools_of
-from surehold.library.tool_methods import NAMESPACES, method_signature
+from surehold.library.families import FAMILIES, FAMILY_TOOLS, NAMESPACES, load_tool, tools_of
+from surehold.library.tool_methods import method_signature
 from surehold.tools.listing import listing_data
 from surehold.tools.spec import AnyTool
 

@@ -11,9 +11,8 @@ import pytest
 from spec.marks import requirement
 from surehold import Settings, StringEdit, open_workspace, tools_for
 from surehold.errors import InvalidArgument, StaleFile
-from surehold.library.families import FAMILIES, list_tools, tool_named, tools_of
+from surehold.library.families import FAMILIES, NAMESPACES, list_tools, tool_named, tools_of
 from surehold.library.session import AgentSession
-from surehold.library.tool_methods import NAMESPACES, namespace_class
 from surehold.tools.export import export_tools
 from tool_names import FAMILY_TOOLS
 
@@ -34,10 +33,12 @@ def session(tmp_path: Path) -> AgentSession:
 
 @requirement("front:library:tools", "promise:product:one_definition")
 @pytest.mark.parametrize("tool", tools_of("all"), ids=lambda tool: tool.name)
-def test_a_session_has_a_method_for_every_tool_that_takes_what_the_tool_takes(tool: object) -> None:
+def test_a_session_has_a_method_for_every_tool_that_takes_what_the_tool_takes(
+    session: AgentSession, tool: object
+) -> None:
     name, params = str(getattr(tool, "name")), getattr(tool, "params")  # noqa: B009 - tools of any type
     family = next((family for family, names in NAMESPACED.items() if name in names), "")
-    home = namespace_class(family) if family else AgentSession
+    home: object = type(getattr(session, family)) if family else AgentSession
     method = inspect.signature(getattr(home, METHODS.get(name, name)))
     result = getattr(tool, "result")  # noqa: B009
 

@@ -3,7 +3,6 @@
 import base64
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -77,9 +76,11 @@ def test_a_bad_call_is_answered_and_changes_nothing(
 
 
 def test_an_object_of_the_apis_package_is_taken(session: AgentSession) -> None:
-    call = SimpleNamespace(model_dump=lambda mode: chat("create_file", json.dumps(CREATE)))
+    class Call:
+        def model_dump(self, mode: str) -> dict[str, Any]:
+            return {**chat("create_file", json.dumps(CREATE)), "mode": mode}
 
-    assert dispatch(session, call)["role"] == "tool"
+    assert dispatch(session, Call())["role"] == "tool"
     for other in (42, {"type": "message"}, {}):
         with pytest.raises(InvalidArgument, match="not a tool call"):
             dispatch(session, other)

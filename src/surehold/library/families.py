@@ -50,6 +50,8 @@ FAMILY_TOOLS: Mapping[str, Sequence[str]] = {
 }
 """Every tool of every family: its module below `dialects/`, and its name there."""
 FAMILIES = tuple(FAMILY_TOOLS)
+NAMESPACES = {"claude": "ClaudeTools", "multi_edit": "MultiEditTools"}
+"""Families whose tools are in a namespace of the session, and what the namespace's class is called."""
 
 
 def load_tool(home: str) -> "AnyTool":

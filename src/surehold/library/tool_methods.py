@@ -9,7 +9,7 @@ from functools import cache
 from inspect import Parameter, Signature
 from typing import Any, get_args, get_origin, get_type_hints
 
-from surehold.library.families import FAMILIES, tools_of
+from surehold.library.families import FAMILIES, NAMESPACES, tools_of
 from surehold.tools.call import AnswerBudget, CallContext, Json
 from surehold.tools.params import NamesFile, Params, parse_arguments
 from surehold.tools.schema import ordered_fields
@@ -18,10 +18,6 @@ from surehold.workspace.session import Session
 
 _UNLIMITED_BUDGET = AnswerBudget(lines=1 << 30, page=1 << 40, answer=1 << 40, tokens=1 << 40)
 """A program is given everything at once."""
-
-
-NAMESPACES = {"claude": "ClaudeTools", "multi_edit": "MultiEditTools"}
-"""Families whose tools are in a namespace of the session, and what the namespace's class is called."""
 
 
 class _MethodsOnDemand(type):
@@ -107,7 +103,7 @@ def _earlier_method(name: str) -> Callable[..., Any] | None:
 def _make_method(tool: AnyTool, name: str) -> Callable[..., Any]:
     signature = method_signature(tool)
 
-    def method(self: Session | ToolNamespace, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(self, *args, **kwargs)
         bound.apply_defaults()
         given = {name: value for name, value in bound.arguments.items() if name != "self"}
