@@ -15,6 +15,7 @@ BENCHES = (  # the page comes last: what it leaves to be written back would slow
     "durable_edit",
     "crowded",
     "history_growth",
+    "old_changes",
     "locks",
     "writers",
     "stored_bytes",

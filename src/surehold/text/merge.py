@@ -28,7 +28,7 @@ def merge_changes(base: Snapshot, ours: Snapshot, theirs: Snapshot) -> bytes | M
         return MergeConflict()
     rows = base.lines.raw
     sides = [Lines(side.data, base.encoding).raw for side in (ours, theirs)]
-    changes = sorted((region, side) for side in (0, 1) for region in _changed_regions(rows, sides[side]))
+    changes = sorted((region, side) for side in (0, 1) for region in changed_regions(rows, sides[side]))
     if shared := tuple(dict.fromkeys(_shared_lines(changes))):
         return MergeConflict(lines=shared)
     merged, at = list[bytes](), 0
@@ -42,7 +42,8 @@ def merge_changes(base: Snapshot, ours: Snapshot, theirs: Snapshot) -> bytes | M
     return data
 
 
-def _changed_regions(base: list[bytes], side: list[bytes]) -> list[TextRegion]:
+def changed_regions(base: list[bytes], side: list[bytes]) -> list[TextRegion]:
+    """Return which lines became which, where it can be told; what cannot be told counts as changed."""
     whole = TextRegion(0, len(base), 0, len(side))
     runs = list(_agreed_runs(align_lines(base, side), align_from_below(base, side)))
     return [part for part in regions_between(runs, whole) if (part.a, part.b) != (part.a_end, part.b_end)]

@@ -13,6 +13,7 @@ HISTORY = (
             "history:log:follow": "`log --follow` shows changes as they happen.",
             "history:undo:selection": "Everything that selectors name is undone as one change, with a preview on request; `redo` makes it again.",
             "history:undo:keeps_later": "Undoing a selection keeps later work.",
+            "history:undo:old": "Undoing and showing old changes under many later ones does not read or merge every version between.",
             "history:undo:any_order": "Undoing everything, in any order and any parts, gives the original bytes.",
             "history:undo:runs": "Commands that ran under capture are undone with the other changes of a selection, and made again with them.",
             "history:undo:path": "Selectors with paths undo only what was done to these files.",

@@ -82,6 +82,7 @@ TEXT = (
             "text:diff:large": "Large and repetitive files are compared in linear time by a coarser diff that is still correct.",
             "text:rebase:two_proofs": "A plan is rebased only where the line map and the unique surroundings agree; else it is a conflict.",
             "text:merge:clean": "Two changes of one text are merged, byte for byte, where they share no line; they may touch.",
+            "text:merge:carried": "A text that is carried through later changes by its differing lines is what merging the whole texts gives.",
             "text:merge:touched": "Lines that both changes touch, or that cannot be told from others, are a conflict that names them.",
             "text:page:streamed": "A page of a file of any size is read in one pass without holding the file.",
             "text:page:long_line": "A line longer than the page is cut, and the page says so.",

@@ -1,14 +1,22 @@
-"""What a file would be with other changes in effect than now: its steps are made again, one after the other."""
+"""What a file would be with other changes in effect than now: its steps are made again, one after the other.
 
-from collections.abc import Callable
+While a text differs from the one that a step was made to, it is carried along by the lines that differ; its bytes are put
+together when the last step is made.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from surehold.errors import NotFound
+from surehold.text.carry import CarriedText, LineHunk, find_line_hunks
 from surehold.text.lines import sha256_hex
 from surehold.text.merge import MergeConflict, merge_changes
 from surehold.text.snapshot import Snapshot, Version
 from surehold.workspace.undo.timeline import OUTSIDE, FileStep, FileTrail
+
+_CARRIED = "carried"
+"""The name of a text that is carried along, until its bytes are needed."""
 
 ObstacleKind = Literal["lines", "changed", "moved", "removed", "taken", "directory"]
 
@@ -47,6 +55,10 @@ class Obstacle:
     lines: tuple[int, ...] = ()
 
 
+class _WrongDiff(Exception):
+    """A diff in the ledger does not lead from the bytes before a change to those after it."""
+
+
 class FileReplay:
     """Makes the steps of files again; the bytes that come out are kept for as long as this object lives."""
 
@@ -54,6 +66,11 @@ class FileReplay:
         self._read_blob = read_blob
         self._made: dict[str, bytes] = {}
         self._merged: dict[tuple[str, str, str], str | MergeConflict] = {}
+        self._hunks: dict[tuple[str, str], tuple[LineHunk, ...]] = {}
+        self._carried: CarriedText | None = None
+        self._base = ""
+        """What the text that is carried along differs from."""
+        self._trusts_diffs = True
 
     def keep(self, data: bytes) -> str:
         """Keep bytes that the history does not have, and return their name."""
@@ -66,14 +83,29 @@ class FileReplay:
 
     def state_of(self, file: FileTrail, active: frozenset[str]) -> tuple[FileState, list[Obstacle]]:
         """Return what a file is with these changes in effect, and the steps that had to be left out."""
+        try:
+            return self._make_steps(file, active)
+        except _WrongDiff:  # the bytes that are recorded count, not the words about them
+            self._trusts_diffs = False
+            self._hunks.clear()
+            return self._make_steps(file, active)
+
+    def _make_steps(self, file: FileTrail, active: frozenset[str]) -> tuple[FileState, list[Obstacle]]:
         state, left_out = FileState(key=file.key, version=file.version), list[Obstacle]()
+        steps, places = file.steps, {id(step): place for place, step in enumerate(file.steps)}
+        self._carried, at = None, 0
         for step in file.list_steps(active):
+            place = places.get(id(step), at)
+            if state.version and state.version.sha256 == _CARRIED:
+                self._skip_steps(one for one in steps[at:place] if one.entry_name not in active)
+            at = place
             match self._make_step(state, step):
                 case FileState() as state:
                     pass
                 case obstacle:
                     left_out.append(obstacle)
-        return state, left_out
+        version = self._put_together(state.version) if state.version else None
+        return replace(state, version=version), left_out
 
     def _make_step(self, state: FileState, step: FileStep) -> FileState | Obstacle:
         if step.before is None:
@@ -94,7 +126,7 @@ class FileReplay:
         moves = step.key != step.to_key
         if moves and state.key != step.key:
             return Obstacle(change_id=step.change_id, key=step.key, kind="moved")
-        version = self._merge_versions(step.before, state.version, step.after)
+        version = self._merge_versions(step.before, state.version, step.after, step.diff)
         if isinstance(version, MergeConflict):
             kind: ObstacleKind = "lines" if version.lines else "changed"
             return Obstacle(change_id=step.change_id, key=step.to_key, kind=kind, lines=version.lines)
@@ -103,14 +135,18 @@ class FileReplay:
             return Obstacle(change_id=step.change_id, key=step.to_key, kind="changed")
         return FileState(key=step.to_key if moves else state.key, version=version or step.after)
 
-    def _merge_versions(self, base: Version, ours: Version, theirs: Version) -> Version | MergeConflict:
-        names = base.sha256, ours.sha256, theirs.sha256
+    def _merge_versions(self, base: Version, ours: Version, theirs: Version, diff: str) -> Version | MergeConflict:
         if {base.kind, ours.kind, theirs.kind} != {"file"}:
             return _merge_kinds(base, ours, theirs)
         if base.sha256 == ours.sha256:
             return theirs
         if base.sha256 == theirs.sha256:
             return replace(theirs, sha256=ours.sha256, size=ours.size)
+        change = self._find_change(base, ours, theirs, diff) if _merge_modes(base, ours, theirs) else None
+        if self._carried and change and self._carried.make_change(change):
+            self._base = theirs.sha256
+            return theirs if self._carried.is_base else Version(sha256=_CARRIED, size=0, meta=theirs.meta)
+        names = base.sha256, self._put_together(ours).sha256, theirs.sha256
         if names not in self._merged:
             merged = self._merge_texts(names)
             self._merged[names] = merged if isinstance(merged, MergeConflict) else self.keep(merged)
@@ -118,6 +154,7 @@ class FileReplay:
             case str(sha256):
                 return Version(sha256=sha256, size=len(self.load(sha256)), meta=theirs.meta)
             case conflict:
+                self._skip_change(change, theirs)  # the next step was made to what this one left
                 return conflict
 
     def _merge_texts(self, names: tuple[str, str, str]) -> bytes | MergeConflict:
@@ -125,6 +162,51 @@ class FileReplay:
             return merge_changes(*(Snapshot(self.load(name)) for name in names))
         except NotFound:  # a command left it, and it was too large to be stored as well
             return MergeConflict()
+
+    # Texts that are carried along.
+
+    def _find_change(self, base: Version, ours: Version, theirs: Version, diff: str) -> tuple[LineHunk, ...]:
+        """Return which lines a step changed, with the text carried up to there; none if only a merge can tell."""
+        if self._carried is None or ours.sha256 != _CARRIED or self._base != base.sha256:
+            hunks = self._hunks_between(base.sha256, self._put_together(ours).sha256)
+            if not hunks:
+                return ()
+            self._carried, self._base = CarriedText.from_base(self.load(base.sha256), hunks), base.sha256
+        return self._hunks_between(base.sha256, theirs.sha256, diff)
+
+    def _skip_steps(self, steps: Iterable[FileStep]) -> None:
+        """Follow what the next step was made to over steps that are not made."""
+        for step in steps:
+            before, after = step.before, step.after
+            if before and after and before.sha256 == self._base and before.kind == after.kind == "file":
+                self._skip_change(self._hunks_between(before.sha256, after.sha256, step.diff), after)
+
+    def _skip_change(self, change: Sequence[LineHunk] | None, after: Version) -> None:
+        if self._carried and change:
+            self._carried.skip_change(change)
+            self._base = after.sha256
+
+    def _hunks_between(self, before: str, after: str, diff: str = "") -> tuple[LineHunk, ...]:
+        names = before, after
+        if names not in self._hunks:
+            told = self._carried.read_change(diff) if diff and self._carried and self._trusts_diffs else ()
+            self._hunks[names] = told or self._compare_texts(names)
+        return self._hunks[names]
+
+    def _compare_texts(self, names: tuple[str, str]) -> tuple[LineHunk, ...]:
+        try:
+            return find_line_hunks(*map(self.load, names))
+        except NotFound:
+            return ()
+
+    def _put_together(self, version: Version) -> Version:
+        """Return a version with the name of its bytes."""
+        if version.sha256 != _CARRIED or self._carried is None:
+            return version
+        if sha256_hex(self._carried.base_to_bytes()) != self._base:
+            raise _WrongDiff
+        data = self._carried.to_bytes()
+        return replace(version, sha256=self.keep(data), size=len(data))
 
 
 def _merge_kinds(base: Version, ours: Version, theirs: Version) -> Version | MergeConflict:

@@ -20,6 +20,7 @@ OUTSIDE = ""
 """The id of an outside edit that the ledger does not have yet: it is in effect, and cannot be switched."""
 _PAGE_ENTRIES = 1000
 _MAX_CHANGE_ENTRIES = 10_000_000
+_KEPT_DIFF_CHARS = 2048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,8 @@ class FileStep:
     after: Version | None
     outside: bool = False
     """Another program did it."""
+    diff: str = ""
+    """What it did, if that is told in few words; empty if only the bytes tell."""
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -133,6 +136,7 @@ class Timeline:
     def __init__(self, changes: Sequence[RecordedChange], *, switching: bool = True) -> None:
         """Follow the files; without switching, an undo counts as a change of its own, beside the one it undid."""
         self.changes = changes
+        self._positions = {change.id: index for index, change in enumerate(changes)}
         self._on = {OUTSIDE}
         self.files = list[FileTrail]()
         self.found: dict[str, FileTrail] = {}
@@ -182,7 +186,7 @@ class Timeline:
         return list({id(file): file for name in entries for file in self._files_of_entry.get(name, ())}.values())
 
     def position_of(self, change_id: str) -> int:
-        return next(index for index, change in enumerate(self.changes) if change.id == change_id)
+        return self._positions[change_id]
 
     def is_outside(self, change_id: str) -> bool:
         """Tell whether a change was made by another program."""
@@ -274,6 +278,7 @@ class Timeline:
             before=before,
             after=after,
             outside=outside,
+            diff="" if outside else entry.change.diff,
         )
         file.steps.append(step)
         self._files_of_entry.setdefault(name, []).append(file)
@@ -324,15 +329,21 @@ def _read_change(store: Store, change_id: str) -> RecordedChange:
 
 
 def _entries_between(store: Store, start: int, end: int) -> list[Entry]:
-    """Return what happened from one entry on and before another, oldest first, without the diffs."""
+    """Return what happened from one entry on and before another, oldest first, without long or cut diffs."""
     found, before = list[Entry](), end
     query = LedgerQuery(after_seq=start - 1, ok_only=True, limit=_PAGE_ENTRIES)
     while rows := store.list_entries(replace(query, before_seq=before)):
-        found += (replace(row, change=replace(row.change, diff="")) for row in rows if row.call.operation != "gc")
+        found += (_without_long_diff(row) for row in rows if row.call.operation != "gc")
         before = rows[-1].seq
         if len(rows) < _PAGE_ENTRIES:
             break
     return found[::-1]
+
+
+def _without_long_diff(entry: Entry) -> Entry:
+    change = entry.change
+    is_short = len(change.diff) <= _KEPT_DIFF_CHARS and not change.diff_truncated
+    return entry if is_short else replace(entry, change=replace(change, diff=""))
 
 
 def _group_entries(rows: Sequence[Entry]) -> list[RecordedChange]:
