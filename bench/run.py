@@ -18,6 +18,7 @@ BENCHES = (  # the page comes last: what it leaves to be written back would slow
     "old_changes",
     "locks",
     "writers",
+    "long_history",
     "stored_bytes",
     "startup",
     "mcp_start",

@@ -1,4 +1,4 @@
-"""Many writers on one workspace, on a disk whose every sync takes 10 ms; and one that edits during a clean-up."""
+"""Many writers on one workspace, on a disk whose every sync takes 10 ms."""
 
 import json
 import os
@@ -11,21 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sample import NAME, edited, source
+from sample import source
 from table import Row
-from timing import seconds
 
 from surehold import Settings, open_workspace
 
 _WRITERS, _SECONDS = 16, 4.0
-_ENTRIES = 10_000
-_CLEAN_UP = """
-import sys
-from pathlib import Path
-from surehold.stores.sqlite.store import SqliteStore
-from surehold.workspace.settings import utc_now
-assert SqliteStore(Path(sys.argv[1]), clock=utc_now, durability="none").prune(before=utc_now().isoformat()).blobs > 1000
-"""
 _SLOW_SYNC = """
 #include <unistd.h>
 int fsync(int fd) { (void)fd; return usleep(10000); }
@@ -58,27 +49,7 @@ def rows() -> list[Row]:
             goal=2.0,
             note=f"the same disk: {together:.0f} edits per second",
         ),
-        _measure_cleanup(),
     ]
-
-
-def _measure_cleanup() -> Row:
-    """Take the longest edit while a long history is cleaned up by another process."""
-    with _in_memory() as folder, edited(folder, 10_000, durability="none") as file:
-        for number in range(_ENTRIES):
-            new = f"{file.line} {number}"  # every version is another one
-            file.session.edit(NAME, (f"{file.text}\n", f"{new}\n"))
-            file.text = new
-        alone = sorted(seconds(file.edit, number) for number in range(200))
-        command = [sys.executable, "-c", _CLEAN_UP, str(folder / "state-10000-none")]
-        during = list[float]()
-        with subprocess.Popen(command) as cleaner:
-            while cleaner.poll() is None:
-                during.append(seconds(file.edit, len(during)))
-        assert cleaner.returncode == 0, "the clean-up failed"
-    note = f"no fsync; {len(during)} edits beside it, median alone {alone[100] * 1e3:.1f} ms, longest alone {alone[-1] * 1e3:.0f} ms"
-    name = f"longest edit while `gc` cleans {_ENTRIES:,} entries"
-    return Row(name=name, measured=max(during) * 1e3, unit="ms", goal=100.0, note=note)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 from surehold.app import Settings, open_workspace
@@ -114,6 +115,8 @@ OPERATIONS: dict[str, Act] = {
     "restore": lambda w: w.history.restore(w.history.trash()[0].id, author=CallAuthor(agent="crash", session=SESSION)),
     "undo": _undo,
 }
+UPKEEP: dict[str, Act] = {"gc": lambda w: w.history.gc(keep=timedelta(days=1))}
+"""What changes the history and no file."""
 RECOVER = "recover"
 """Opening the workspace is the operation: it closes what a dead process left open."""
 
@@ -124,7 +127,7 @@ def _rehearse(operation: str) -> None:
     try:
         prepare(directory / "root", directory / "state", 10)
         with open_at(directory / "root", directory / "state", durable=True) as workspace:
-            for act in OPERATIONS.values() if operation == RECOVER else (OPERATIONS[operation],):
+            for act in OPERATIONS.values() if operation == RECOVER else ((OPERATIONS | UPKEEP)[operation],):
                 try:
                     act(workspace)
                 except SureholdError:
@@ -140,7 +143,7 @@ def _answer(word: str, value: object = "") -> None:
 def _child(operation: str, root: Path, state: Path, gate: int) -> None:
     """Perform the operation when the gate opens, say how it went, and end."""
     try:
-        act = OPERATIONS.get(operation)
+        act = (OPERATIONS | UPKEEP).get(operation)
         workspace = open_at(root, state, durable=True) if act else None
         _answer("ready", os.getpid())
         os.read(gate, 1)

@@ -300,7 +300,7 @@ class MemoryStore:
                 blobs=len(dead),
                 bytes=sum(len(self._blobs[name].data) for name in dead),
                 sightings=sum(len(self._sightings[place]) for place in places),
-                details={"rebased": 0, "sessions": len(sessions), "answers": len(answers)},
+                details={"rebased": 0, "sessions": len(sessions), "answers": len(answers), "archived": 0},
             )
             if dry_run or not (dead or places or sessions or answers):
                 return pruned

@@ -9,6 +9,7 @@ import pytest
 
 from front.shell import Shell
 from spec.marks import requirement
+from stores.scenes import fill_history
 from surehold.app import open_workspace
 from surehold.front.cli.main import COMMAND_MODULES
 
@@ -106,6 +107,32 @@ def test_gc_removes_what_is_old_says_so_and_records_it(shell: Shell, monkeypatch
     assert shell.json("log")["entries"][0]["operation"] == "gc"
     assert shell("undo", old).code == 1
     assert shell("undo", new).code == 0
+    assert path.read_text() == "two\n"
+
+
+@requirement("engine:archive:read", "engine:archive:sealed", "front:cli:gc")
+def test_archived_changes_are_shown_as_before(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = shell.write("a.txt", "one\n")
+    with monkeypatch.context() as patch:
+        patch.setattr("surehold.app.utc_now", lambda: datetime.now(UTC) - timedelta(days=40))
+        with open_workspace(shell.root) as workspace:
+            old = workspace.session().edit("a.txt", ("one", "two")).change_id
+    (state,) = (place.parent for place in shell.state_home.rglob("state.db"))
+    fill_history(state, 300)
+    new = shell.edit("a.txt", "two", "three")
+    questions = (["log", "a.txt"], ["log", "--patch", "--until", "20d"], ["show", old], ["blame", "a.txt"])
+    before = [shell(*question) for question in questions]
+
+    assert shell("gc", "--keep", "30d", "--dry-run").out.endswith(" Would archive 255 entries.\n")
+    assert shell("gc", "--keep", "30d").out.endswith(" Archived 255 entries.\n")
+
+    after = [shell(*question) for question in questions]
+    assert after[:3] == before[:3]
+    assert (after[3].code, after[3].out) == (0, before[3].out)
+    assert "entries and " in shell("verify").out
+    assert shell("undo", new).code == 0
+    said = shell("undo", old)
+    assert (said.code, "not stored any more" in said.err) == (1, True), said
     assert path.read_text() == "two\n"
 
 

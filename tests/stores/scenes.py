@@ -12,7 +12,8 @@ from typing import Any
 from surehold.stores.base import Begun, Blob, Call, Change, Entry, Intent, Operation, Sighting, Store
 from surehold.stores.ledger_entries import microseconds, utc_timestamp
 from surehold.stores.owner import Owner, current_owner
-from surehold.stores.sqlite import entry_rows, schema
+from surehold.stores.sqlite import entry_rows, schema, tables
+from surehold.stores.sqlite.database import Database
 from surehold.stores.sqlite.packing import with_base
 from surehold.text.snapshot import Version
 
@@ -101,9 +102,48 @@ class Author:
         return self.store.finish(name)
 
 
+def fill_history(state: Path, entries: int, *, start: datetime = START) -> None:
+    """Write so many entries of every kind, a minute apart, without the bytes they speak of; two are one change."""
+    database = Database(state, durability="none")
+    with database.write_transaction() as connection:
+        for number in range(entries):
+            tables.append_entry(connection, _entry_of_any_kind(number, start + timedelta(minutes=number)))
+    database.close()
+
+
+def _entry_of_any_kind(number: int, when: datetime) -> Entry:
+    path, before, after = f"d{number % 3}/deep/f{number % 7}.py", version(b"%d" % number), version(b"+%d" % number)
+    asked = Call(
+        tool="any",
+        operation=("edit", "write", "move", "undo", "external")[number % 5 if number % 11 else 3],
+        writer=f"writer-{number // 90}" if number % 4 else "edit",
+        agent=f"agent-{number % 4}{number % 2}",
+        session=f"session-{number // 100}",
+        undoes=f"change-{number // 4}" if number % 13 == 0 else "",
+    )
+    made = Change(
+        path=path,
+        before=before if number % 6 else None,
+        after=after,
+        to_path=f"moved/g{number % 5}" if number % 8 == 0 else "",
+        undoes=(f"change-{number // 3}#0",) if number % 17 == 0 else (),
+        diff=f"-{number}\n+{number}\n",
+    )
+    refused = number % 19 == 0
+    return Entry(
+        change_id=f"change-{number // 2}",
+        index=number % 2,
+        timestamp=utc_timestamp(when),
+        call=asked,
+        change=made,
+        ok=not refused,
+        error_kind="not_found" if refused else "",
+    )
+
+
 def unpack_bodies(raw: sqlite3.Connection) -> None:
     """Write every body as the plain text that earlier versions wrote; the triggers must be gone."""
-    for row in list(entry_rows.all_rows(raw)):
+    for row in list(entry_rows.rows_between(raw)):
         raw.execute("UPDATE entries SET body = ? WHERE seq = ?", (entry_rows.body_of_row(row).decode(), row[0]))
 
 
@@ -133,7 +173,7 @@ def make_older(database: Path, version: int) -> None:
     raw.execute(f"PRAGMA user_version = {min(version, _LAST_PLAIN)}")
     raw.execute("ATTACH ? AS newer", (str(newer),))
     with closing(sqlite3.connect(newer)) as old:
-        bodies = {row[0]: entry_rows.body_of_row(row).decode() for row in entry_rows.all_rows(old)}
+        bodies = {row[0]: entry_rows.body_of_row(row).decode() for row in entry_rows.rows_between(old)}
     columns = "seq, change_id, path, to_path, session, agent, operation, undoes, ok, timestamp"
     plain = f"SELECT {columns}, hex_of(previous), hex_of(hash), ? FROM newer.entries WHERE seq = ?"
     raw.executemany(f"INSERT INTO entries {plain}", [(body, seq) for seq, body in bodies.items()])

@@ -64,7 +64,7 @@ def test_a_dry_run_counts_the_same_and_removes_nothing(store: Store, author: Aut
 def test_a_clean_up_that_finds_nothing_leaves_no_entry(store: Store, author: Author, clock: Clock) -> None:
     author.write("a", b"new")
 
-    nothing = Pruned(blobs=0, bytes=0, sightings=0, details={"rebased": 0, "sessions": 0, "answers": 0})
+    nothing = Pruned(blobs=0, bytes=0, sightings=0, details={"rebased": 0, "sessions": 0, "answers": 0, "archived": 0})
     assert store.prune(before=later(clock)) == nothing
     assert len(store.list_entries(LedgerQuery())) == 1
 

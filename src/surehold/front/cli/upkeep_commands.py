@@ -124,7 +124,7 @@ def parse_duration(text: str) -> timedelta:
 
 @command(
     "gc",
-    "Remove stored versions that only old changes need.",
+    "Remove stored versions that only old changes need; archive old entries.",
     argument("--keep", "AGE", "how far back undo must work: 12h, 30d, 8w", required=True, type=parse_duration),
     flag("--dry-run", "show what would be removed without removing it"),
     example="surehold gc --keep 30d --dry-run",
@@ -138,6 +138,9 @@ def gc_command(context: CommandContext, args: argparse.Namespace) -> None:
     removed = f"{format_count(pruned.blobs, 'stored version')} ({format_size(pruned.bytes)})."
     done = f"Would remove {removed}" if args.dry_run else f"Removed {removed}"
     sentence = done if pruned.blobs else "No stored version is that old."
+    if number := pruned.details["archived"]:
+        archived = format_count(number, "entry", "entries")
+        sentence += f" Would archive {archived}." if args.dry_run else f" Archived {archived}."
     context.print_outcome(sentence, **asdict(pruned), dry_run=args.dry_run)
 
 

@@ -45,6 +45,15 @@ PreparedBlob = tuple[Blob, bytes | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PackedAlone:
+    """Stored bytes that were packed again, without a base; on the disk already if they need a file."""
+
+    sha256: str
+    size: int
+    packed: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _BlobState:
     depth: int
     whole: bool
@@ -143,6 +152,17 @@ class Blobs:
                 None if in_file else without_base(packed, base),
             ),
         )
+
+    def pack_alone(self, connection: sqlite3.Connection, sha256: str) -> PackedAlone:
+        """Pack stored bytes without their base; nothing is changed by that alone."""
+        data = self.load_blob(connection, sha256)
+        packed = pack_full(data)
+        if _needs_file(packed):
+            self._write_file(sha256, packed)
+        return PackedAlone(sha256=sha256, size=len(data), packed=packed)
+
+    def put_alone(self, connection: sqlite3.Connection, alone: PackedAlone, *, stored: int) -> None:
+        self.put_row(connection, alone.sha256, alone.size, alone.packed, depth=0, stored=stored)
 
     def has_blob(self, connection: sqlite3.Connection, sha256: str) -> bool:
         """Tell whether these bytes are stored; a row whose file is gone or short does not count."""

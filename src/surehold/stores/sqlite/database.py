@@ -16,6 +16,7 @@ import os
 import sqlite3
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -33,6 +34,8 @@ Durability = Literal["full", "none"]
 _WAIT_SECONDS = 30.0  # seconds; a turn takes milliseconds
 _CHECKPOINT_PAGES = 500  # 2 MB of log: a log that is written over, not longer, is cheaper to bring to the disk
 _LOG_LIMIT_BYTES = 64 * 1024 * 1024
+
+_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.002, 0.05
 
 _databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
 
@@ -98,6 +101,15 @@ class Database:
                 ticket = self._sync.take_ticket() if wait else None
             if ticket is not None:
                 self._reach_disk(lambda log: self._sync.wait(ticket, log))
+
+    @contextmanager
+    def short_turn(self) -> Generator[sqlite3.Connection]:
+        """Lend a write transaction for a part of a long work: nothing waits for it, and afterwards others come first."""
+        with self.write_transaction(durable=False) as connection:
+            began = time.monotonic()
+            yield connection
+        # The lock is not handed over: whoever waits for it has to be awake before we want it again.
+        time.sleep(min(max(time.monotonic() - began, _MIN_PAUSE_SECONDS), _MAX_PAUSE_SECONDS))
 
     def sync(self) -> None:
         """Return when everything that any process has committed is on the disk."""

@@ -42,8 +42,9 @@ _PLAIN_CONDITIONS = {
 }
 _WORD_KINDS = {"session": 4, "agent": 5, "operation": 6}
 """The columns whose words are found by blocks, and where they are in a row."""
-_BLOCK_BITS = 8
-_LAST_SEQ = (1 << 62) - 1
+BLOCK_BITS = 8
+"""How many of the last bits of their numbers the entries of a block differ in."""
+LAST_SEQ = (1 << 62) - 1
 _WINDOW_BITS, _MEMORY_LEVEL, _PACK_LEVEL = -13, 6, 6
 _COMMON_WORDS = (
     b'"argv":["bash","-c","call_id":"","diff_truncated":true,"displaced":{"error_kind":"not_found","idempotency_key":"'
@@ -80,7 +81,7 @@ def insert_entries(connection: sqlite3.Connection, entries: list[tuple[Entry, st
         ],
     )
     words = {
-        (kind, to_key(str(word)) if kind == "operation" else word, entry.seq >> _BLOCK_BITS)
+        (kind, to_key(str(word)) if kind == "operation" else word, entry.seq >> BLOCK_BITS)
         for columns, entry, _ in rows
         for kind, at in _WORD_KINDS.items()
         if (word := columns[at])
@@ -143,9 +144,9 @@ def _hex(stored: str | bytes) -> str:
     return stored if isinstance(stored, str) else stored.hex()
 
 
-def all_rows(connection: sqlite3.Connection) -> Iterator[EntryRow]:
-    """Return every row in the order of the chain, one at a time."""
-    yield from connection.execute(f"{_SELECT} ORDER BY seq")
+def rows_between(connection: sqlite3.Connection, first: int = 0, last: int = LAST_SEQ) -> Iterator[EntryRow]:
+    """Return rows in the order of the chain, one at a time."""
+    yield from connection.execute(f"{_SELECT} WHERE seq BETWEEN ? AND ? ORDER BY seq", (first, last))
 
 
 def find_problem(at: ledger_entries.ChainTip, row: EntryRow) -> str:
@@ -171,16 +172,10 @@ def hash_of_row(row: EntryRow) -> str:
     return _hex(row[11])
 
 
-def entries_of_change(connection: sqlite3.Connection, change_id: str) -> tuple[Entry, ...]:
-    """List the entries of a change that succeeded, in the order of its call."""
-    rows = connection.execute(f"{_SELECT} WHERE change_id = ? AND ok = 1 ORDER BY seq", (to_key(change_id),))
-    return tuple(entry_of_row(row) for row in rows)
-
-
 def find_entries(connection: sqlite3.Connection, query: LedgerQuery) -> tuple[Entry, ...]:
     where, values = _build_conditions(query)
     newest = "ORDER BY seq DESC LIMIT :limit"
-    spans = [(0, _LAST_SEQ)]
+    spans = [(0, LAST_SEQ)]
     if query.path:
         # One index per half, each read backwards and only as far as needed; an OR would read all, then sort.
         halves = " UNION ".join(
@@ -189,7 +184,7 @@ def find_entries(connection: sqlite3.Connection, query: LedgerQuery) -> tuple[En
         )
         where = f"seq IN ({halves})"
     elif not (query.change_id or query.undoes):
-        spans = _spans_of_words(connection, query)
+        spans = _spans_of_blocks(blocks_of_words(connection, query))
     found = list[Entry]()
     for low, high in spans:
         limits = {"low": low, "high": high, "limit": max(query.limit - len(found), 0)}
@@ -200,8 +195,8 @@ def find_entries(connection: sqlite3.Connection, query: LedgerQuery) -> tuple[En
     return tuple(found)
 
 
-def _spans_of_words(connection: sqlite3.Connection, query: LedgerQuery) -> list[tuple[int, int]]:
-    """Return which entries may speak of all words of a query, as first and last, newest first."""
+def blocks_of_words(connection: sqlite3.Connection, query: LedgerQuery) -> set[int] | None:
+    """Return which blocks may speak of all words of a query; None if it has none."""
     blocks: set[int] | None = None
     for kind in _WORD_KINDS:
         if word := to_key(getattr(query, kind)):
@@ -209,11 +204,16 @@ def _spans_of_words(connection: sqlite3.Connection, query: LedgerQuery) -> list[
             select = "SELECT block FROM entry_words WHERE kind = ? AND word >= ? AND word < ?"
             found = {block for (block,) in connection.execute(select, (kind, word, after))}
             blocks = found if blocks is None else blocks & found
+    return blocks
+
+
+def _spans_of_blocks(blocks: set[int] | None) -> list[tuple[int, int]]:
+    """Return the entries of some blocks, or all, as first and last, newest first."""
     if blocks is None:
-        return [(0, _LAST_SEQ)]
+        return [(0, LAST_SEQ)]
     spans = list[tuple[int, int]]()
     for block in sorted(blocks, reverse=True):
-        first, last = block << _BLOCK_BITS, (block + 1 << _BLOCK_BITS) - 1
+        first, last = block << BLOCK_BITS, (block + 1 << BLOCK_BITS) - 1
         if spans and spans[-1][0] == last + 1:
             spans[-1] = (first, spans[-1][1])
         else:

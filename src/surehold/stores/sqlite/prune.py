@@ -9,6 +9,8 @@
 4. Files are removed after their rows, in turns of their own: a writer that stores such bytes in between writes the file
    again.
 5. A clean-up that is interrupted has dropped less; nothing of it is waited for but the entry that records it.
+6. Entries are dropped by no one: those older than the retention are sealed in the archive, which is searched and verified
+   like their rows were.
 """
 
 import sqlite3
@@ -19,13 +21,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from surehold.errors import StateCorrupt
+from surehold.errors import NotFound, StateCorrupt
 from surehold.stores import ledger_entries
 from surehold.stores.ledger_entries import microseconds
-from surehold.stores.sqlite import entry_rows, tables
-from surehold.stores.sqlite.blobs import Blobs
+from surehold.stores.sqlite import archive, entry_rows, tables
+from surehold.stores.sqlite.archive import EntryArchiver
+from surehold.stores.sqlite.blobs import Blobs, PackedAlone
 from surehold.stores.sqlite.database import Database
-from surehold.stores.sqlite.packing import pack_full
 from surehold.stores.sqlite.session_tables import FORGOTTEN_AFTER
 from surehold.stores.upkeep import Pruned
 
@@ -43,12 +45,15 @@ _OLD_SIGHTINGS = """
     FROM sightings WHERE session NOT IN (SELECT session FROM sightings WHERE shown >= :cutoff)
     AND session NOT IN (SELECT id FROM sessions WHERE used >= :cutoff)
 """
-
+_OLD_ANSWERS = "SELECT idempotency_key FROM answers WHERE timestamp < :before"
 
 _INCREMENTAL = 2  # as SQLite numbers the ways to make a file shorter
-_TURN_SECONDS = 0.02  # then others are let in
+_TURN_SECONDS = 0.01  # then others are let in
+_BLOBS_PER_TURN = 500
+_PACKED_BYTES = 4 << 20  # how much is packed before its turn
+_ROWS_PER_TURN = 500
 _FILES_PER_TURN = 50
-_VACUUMED_PAGES = 100
+_VACUUMED_PAGES = 500
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,6 +66,8 @@ class _Unneeded:
     """What is packed as a difference to one of them."""
     needed: set[str]
     """What came to be needed since."""
+    alone: dict[str, PackedAlone | None]
+    """What depends on them, packed alone; None if it cannot be read."""
     seq: int
     sighting: int
     row: int
@@ -85,25 +92,38 @@ class BlobPruner:
         details = counted.details | {"rebased": dropped.details["rebased"]}
         pruned = replace(dropped, sightings=counted.sightings, details=details)
         if pruned.blobs or pruned.sightings or details["sessions"] or details["answers"]:
+            self._drop_rows("sessions", "id", f"SELECT id FROM ({_OLD_SESSIONS})")  # noqa: S608 - constants
+            self._drop_rows("sightings", "number", f"SELECT number {_OLD_SIGHTINGS}")
+            self._drop_rows("answers", "idempotency_key", _OLD_ANSWERS)
             with self.database.write_transaction() as connection:
-                connection.execute(f"DELETE FROM sessions WHERE id IN ({_OLD_SESSIONS})", self._cutoff)  # noqa: S608 - constants
-                connection.execute(f"DELETE {_OLD_SIGHTINGS}", self._cutoff)
-                connection.execute("DELETE FROM answers WHERE timestamp < ?", (self.before,))
                 self._record_pruning(connection, pruned)
+        sealed = self._archiver.seal_entries()
         self._drop_files()
         self._give_back_space()
-        return pruned
+        return replace(pruned, details=details | {"archived": sealed})
 
     @property
-    def _cutoff(self) -> dict[str, str]:
-        return {"cutoff": ledger_entries.utc_timestamp(self.now - FORGOTTEN_AFTER)}
+    def _archiver(self) -> EntryArchiver:
+        return EntryArchiver.until(self.database, self.before, now=self.now)
+
+    @property
+    def _cutoff(self) -> dict[str, object]:
+        return {"cutoff": ledger_entries.utc_timestamp(self.now - FORGOTTEN_AFTER), "before": self.before}
+
+    def _drop_rows(self, table: str, key: str, old: str) -> None:
+        """Drop what a query finds, in short turns."""
+        delete = f"DELETE FROM {table} WHERE {key} IN ({old} LIMIT {_ROWS_PER_TURN})"  # noqa: S608 - constants
+        dropped = _ROWS_PER_TURN
+        while dropped == _ROWS_PER_TURN:
+            with self.database.short_turn() as connection:
+                dropped = connection.execute(delete, self._cutoff).rowcount
 
     def _count_rows(self, connection: sqlite3.Connection, found: _Unneeded) -> Pruned:
-        old_answers = "SELECT COUNT(*) FROM answers WHERE timestamp < :before"
         details = {
             "rebased": sum(child not in found.dead for children in found.dependents.values() for child in children),
             "sessions": _count(connection, f"SELECT COUNT(*) FROM ({_OLD_SESSIONS})", self._cutoff),  # noqa: S608 - constants
-            "answers": _count(connection, old_answers, {"before": self.before}),
+            "answers": _count(connection, f"SELECT COUNT(*) FROM ({_OLD_ANSWERS})", self._cutoff),  # noqa: S608 - constants
+            "archived": self._archiver.count_entries(connection),
         }
         sightings = _count(connection, f"SELECT COUNT(*) {_OLD_SIGHTINGS}", self._cutoff)
         return Pruned(blobs=len(found.dead), bytes=sum(found.dead.values()), sightings=sightings, details=details)
@@ -122,6 +142,7 @@ class BlobPruner:
             dead=dead,
             dependents=dependents,
             needed=set(),
+            alone={},
             seq=tables.read_tip(connection).seq,
             sighting=_count(connection, "SELECT COALESCE(MAX(number), 0) FROM sightings", {}),
             row=_count(connection, "SELECT COALESCE(MAX(rowid), 0) FROM blobs", {}),
@@ -129,6 +150,7 @@ class BlobPruner:
 
     def _needed_hashes(self, connection: sqlite3.Connection) -> set[str]:
         needed = set(entry_rows.hashes_since(connection, self.before))
+        needed.update(archive.hashes_since(connection, self.before))
         versions = connection.execute(_KEPT_VERSIONS)
         needed.update(ledger_entries.from_json(version)["sha256"] for (version,) in versions)
         needed.update(_hashes_of_intents(connection))
@@ -140,11 +162,12 @@ class BlobPruner:
         waiting = list(found.dead)[::-1]
         blobs = size = rebased = 0
         while waiting:
-            with self.database.write_transaction(durable=False) as connection:
+            ready = self._pack_dependents(found, waiting[: -_BLOBS_PER_TURN - 1 : -1])
+            with self.database.short_turn() as connection:
                 end = time.monotonic() + _TURN_SECONDS
                 self._look_again(connection, found)
                 intents = set(_hashes_of_intents(connection))
-                while waiting:
+                for _ in range(ready):
                     sha256 = waiting.pop()
                     if sha256 not in found.needed and sha256 not in intents and self._is_old(connection, sha256):
                         rebased += self._free_dependents(connection, found, sha256)
@@ -154,6 +177,23 @@ class BlobPruner:
                     if time.monotonic() >= end:
                         break
         return Pruned(blobs=blobs, bytes=size, sightings=0, details={"rebased": rebased})
+
+    def _pack_dependents(self, found: _Unneeded, names: list[str]) -> int:
+        """Pack alone what depends on the next to go, before it is their turn; return for how many of them that is done."""
+        size = sum(len(alone.packed) for alone in found.alone.values() if alone)
+        for number, name in enumerate(names):
+            for child in found.dependents.get(name, ()):
+                if child not in found.alone and child not in found.dead:
+                    alone = found.alone[child] = self._pack_alone(child)
+                    size += len(alone.packed) if alone else 0
+            if size > _PACKED_BYTES:
+                return number + 1
+        return len(names)
+
+    def _pack_alone(self, sha256: str) -> PackedAlone | None:
+        with self.database.read_transaction() as connection, suppress(NotFound, StateCorrupt):
+            return self.blobs.pack_alone(connection, sha256)
+        return None  # it cannot be read with its base either; `verify` names it
 
     def _is_old(self, connection: sqlite3.Connection, sha256: str) -> bool:
         """Tell whether bytes are still there, and were not stored again."""
@@ -179,9 +219,12 @@ class BlobPruner:
         """Pack alone what depends on bytes that are about to go; return how many that were."""
         freed = 0
         for child in found.dependents.get(sha256, ()):
-            row = connection.execute("SELECT base FROM blobs WHERE sha256 = ?", (bytes.fromhex(child),)).fetchone()
+            select = "SELECT base, stored FROM blobs WHERE sha256 = ?"
+            row = connection.execute(select, (bytes.fromhex(child),)).fetchone()
+            alone = found.alone.pop(child) if child in found.alone else self._pack_alone(child)
             if row is not None and row[0] == bytes.fromhex(sha256):
-                self._repack_alone(connection, child)
+                if alone is not None:
+                    self.blobs.put_alone(connection, alone, stored=row[1])
                 freed += 1
         return freed
 
@@ -199,7 +242,7 @@ class BlobPruner:
         if surplus:
             self.database.sync()  # a row that a power failure brought back would miss its file
         for at in range(0, len(surplus), _FILES_PER_TURN):
-            with self.database.write_transaction(durable=False) as connection:
+            with self.database.short_turn() as connection:
                 for path in surplus[at : at + _FILES_PER_TURN]:
                     if not _has_file(connection, path):
                         with suppress(OSError):  # it stays until the next time
@@ -207,23 +250,17 @@ class BlobPruner:
 
     def _give_back_space(self) -> None:
         """Make the file of the database shorter, where it was made for that."""
-        while True:
-            with self.database.write_transaction(durable=False) as connection:
+        free, before = 1, 0
+        while free not in (0, before):
+            with self.database.short_turn() as connection:
                 if connection.execute("PRAGMA auto_vacuum").fetchone()[0] != _INCREMENTAL:
                     return
-                before = _count(connection, "PRAGMA freelist_count", {})
-                connection.execute(f"PRAGMA incremental_vacuum({_VACUUMED_PAGES})").fetchall()
-                if _count(connection, "PRAGMA freelist_count", {}) in (0, before):
-                    return
-
-    def _repack_alone(self, connection: sqlite3.Connection, sha256: str) -> None:
-        key = (bytes.fromhex(sha256),)
-        (stored,) = connection.execute("SELECT stored FROM blobs WHERE sha256 = ?", key).fetchone()
-        try:
-            data = self.blobs.load_blob(connection, sha256)
-        except StateCorrupt:
-            return  # it cannot be read with its base either; `verify` names it
-        self.blobs.put_row(connection, sha256, len(data), pack_full(data), depth=0, stored=stored)
+                before, end = _count(connection, "PRAGMA freelist_count", {}), time.monotonic() + _TURN_SECONDS
+                for _ in range(min(before, _VACUUMED_PAGES)):
+                    connection.execute("PRAGMA incremental_vacuum(1)")  # a page at a time, whatever number is given
+                    if time.monotonic() >= end:
+                        break
+                free = _count(connection, "PRAGMA freelist_count", {})
 
     def _record_pruning(self, connection: sqlite3.Connection, pruned: Pruned) -> None:
         entry = ledger_entries.gc_entry(

@@ -24,6 +24,7 @@ MIGRATIONS = (
     "0007_switches.sql",
     "0008_smaller_rows.sql",
     "0009_entry_writers.sql",
+    "0010_archive.sql",
 )
 LATEST = len(MIGRATIONS)
 

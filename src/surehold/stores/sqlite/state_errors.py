@@ -31,6 +31,15 @@ def entry_damaged_error(seq: int) -> StateCorrupt:
     )
 
 
+def archive_damaged_error(first: int, last: int, cause: str) -> StateCorrupt:
+    return StateCorrupt(
+        f"The archive of the entries {first} to {last} is damaged.",
+        action="Run `surehold verify` to see what else is affected, and take the history from a backup.",
+        seq=first,
+        cause=cause,
+    )
+
+
 def intent_gone_error(intent_id: str) -> StateUnavailable:
     """Say that another process settled the intent, because its lease was over."""
     return StateUnavailable(

@@ -39,7 +39,7 @@ from surehold.stores.conversations import SessionRow, SessionTurn
 from surehold.stores.ledger_entries import text_of, to_key
 from surehold.stores.owner import is_dead
 from surehold.stores.server_runs import ServerRun, choose_session
-from surehold.stores.sqlite import entry_rows, session_tables, tables
+from surehold.stores.sqlite import archive, entry_rows, session_tables, tables
 from surehold.stores.sqlite.blobs import Blobs, PreparedBlob, check_blobs
 from surehold.stores.sqlite.database import Database, Durability
 from surehold.stores.sqlite.sighting_buffer import LAST_WRITE_SECONDS, ShownSighting, SightingBuffer
@@ -241,11 +241,11 @@ class SqliteStore:
 
     def list_entries(self, query: LedgerQuery) -> tuple[Entry, ...]:
         with self._database.read_transaction() as connection:
-            return entry_rows.find_entries(connection, query)
+            return archive.find_entries(connection, query)
 
     def list_writers(self, key: str, *, after_seq: int = 0) -> tuple[WriterSpan, ...]:
         with self._database.read_transaction() as connection:
-            return entry_rows.find_writers(connection, key, after_seq)
+            return archive.find_writers(connection, key, after_seq)
 
     def verify(self, *, blobs: bool = True) -> LedgerCheck:
         with self._database.read_transaction() as connection:

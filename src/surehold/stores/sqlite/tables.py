@@ -9,7 +9,7 @@ from surehold.stores import ledger_entries
 from surehold.stores.base import Busy, Entry, Head, Intent, Replay, TrashItem
 from surehold.stores.ledger_entries import text_of, to_key, version_from_text, version_text
 from surehold.stores.owner import is_dead, was_dead_lately
-from surehold.stores.sqlite import entry_rows
+from surehold.stores.sqlite import archive, entry_rows
 from surehold.stores.sqlite.state_errors import intent_gone_error
 from surehold.stores.upkeep import LedgerCheck
 from surehold.text.snapshot import Version
@@ -117,8 +117,10 @@ def read_heads(connection: sqlite3.Connection) -> tuple[Head, ...]:
 def verify_chain(connection: sqlite3.Connection) -> LedgerCheck:
     """Walk the whole chain and say where it first breaks; memory does not grow with its length."""
     end = read_tip(connection)
-    at = ledger_entries.ChainTip()
-    for row in entry_rows.all_rows(connection):
+    at, problem = archive.verify_archive(connection)
+    if problem:
+        return LedgerCheck(entries=at.seq, blobs=0, broken_seq=at.seq + 1, problem=problem)
+    for row in entry_rows.rows_between(connection):
         problem = entry_rows.find_problem(at, row)
         if problem:
             return LedgerCheck(entries=at.seq, blobs=0, broken_seq=at.seq + 1, problem=problem)
@@ -232,7 +234,7 @@ def earlier_attempt(connection: sqlite3.Connection, idempotency_key: str, now: d
     ).fetchone()
     if row is None:
         return find_by_key(connection, idempotency_key, now)
-    return Replay(entries=entry_rows.entries_of_change(connection, text_of(row[0])))
+    return Replay(entries=archive.entries_of_change(connection, text_of(row[0])))
 
 
 def list_open(connection: sqlite3.Connection, *, now: datetime) -> tuple[Busy, ...]:
