@@ -183,10 +183,18 @@ def run_plainly(line: CommandLine) -> RunEnding:
             caller.set_command(command.pid)
             code = command.wait()
         ending.exit_code = SIGNALLED - code if code < 0 else code
-    except FileNotFoundError:
-        ending.exit_code, ending.problem = NOT_FOUND, f"{line.argv[0]}: not found"
     except OSError as error:
-        ending.exit_code, ending.problem = NOT_EXECUTABLE, f"{line.argv[0]}: {error.strerror}"
+        ending.exit_code, ending.problem = explain_failed_start(line, error)
     finally:
         give_back_signals(before)
     return ending
+
+
+def explain_failed_start(line: CommandLine, error: OSError) -> tuple[int, str]:
+    """Return the exit code and the words that shells have for it; a closed directory in PATH does not hide a missing name."""
+    name = line.argv[0]
+    folders = line.environment.get("PATH", os.defpath).split(os.pathsep)
+    is_somewhere = os.path.dirname(name) or any(os.path.exists(os.path.join(folder, name)) for folder in folders)
+    if isinstance(error, FileNotFoundError) or not is_somewhere:
+        return NOT_FOUND, f"{name}: not found"
+    return NOT_EXECUTABLE, f"{name}: {error.strerror}"

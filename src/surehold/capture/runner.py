@@ -21,13 +21,13 @@ from typing import IO, NoReturn, Protocol
 
 from surehold.capture.caller import (
     NOT_EXECUTABLE,
-    NOT_FOUND,
     SIGNALLED,
     SUPERVISOR_DIED,
     CommandLine,
     Message,
     RunCaller,
     RunEnding,
+    explain_failed_start,
     give_back_signals,
     send_message,
 )
@@ -263,11 +263,9 @@ def _become_command(line: CommandLine, supervisor: socket.socket) -> NoReturn:
         try:
             joined = {JOINED_VARIABLE: spell_run(line.run_id, os.getppid(), line.root)}
             os.execvpe(line.argv[0], line.argv, {**line.environment, **joined})  # noqa: S606 - that is the purpose
-        except FileNotFoundError:
-            code = NOT_FOUND
-            supervisor.sendall(f"{line.argv[0]}: not found".encode("utf-8", "replace"))
         except OSError as error:
-            supervisor.sendall(f"{line.argv[0]}: {error.strerror}".encode("utf-8", "replace"))
+            code, problem = explain_failed_start(line, error)
+            supervisor.sendall(problem.encode("utf-8", "replace"))
     except BaseException:  # noqa: BLE001 - nothing of Python may go on in here
         os._exit(NOT_EXECUTABLE)
     os._exit(code)
