@@ -63,6 +63,9 @@ def methods_stub() -> str:
     for family, name in NAMESPACES.items():
         body += [f"class {name}:", *(writer.method_source(tool, tool.name) for tool in tools_of(family))]
     head = '"""The methods of a session, one for each tool. Written by scripts/write_stubs.py; do not edit."""'
+    writer.imports["collections.abc"].add("Callable")
+    writer.imports["contextvars"].add("ContextVar")
+    body += ["class ToolNamespace: ...", "CANCELLED: ContextVar[Callable[[], bool]]"]
     return "\n".join([head, "", *import_lines(writer.imports), "", *body])
 
 

@@ -4,12 +4,14 @@
 from surehold import aio
 
 async with aio.open_workspace("my-project") as workspace:
+    agent = workspace.session(agent="me")
+    page = await agent.read_file("README.md")
     done = await workspace.run(["make", "format"])
     await workspace.undo(done.change_id)
 ```
 
-Everything happens in threads. To cancel a command ends it as a signal does, and what it changed until then is recorded; any
-other call that has begun runs to its end.
+Everything happens in threads. To cancel a command ends it as a signal does, and what it changed until then is recorded. Any
+other call that is cancelled is done or not done, never half: the error is raised when that is known, and has a note of it.
 """
 
 import asyncio
@@ -21,14 +23,16 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from surehold.app import Settings
 from surehold.app import open_workspace as open_plain_workspace
+from surehold.library.async_session import AsyncApprover, AsyncSession, call_in_thread, plain_approver
 from surehold.library.command_run import RunReceipt, finish_run, start_run
 from surehold.library.workspace import AgentWorkspace
 
 if TYPE_CHECKING:
     from surehold.workspace.access.permission import Approver
     from surehold.workspace.session import Session
+    from surehold.workspace.settings import Mode
 
-__all__ = ["AsyncWorkspace", "open_workspace"]
+__all__ = ["AsyncSession", "AsyncWorkspace", "dispatch", "open_workspace"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -41,7 +45,7 @@ def _in_thread(
 
     @wraps(method)
     async def call(self: "AsyncWorkspace", /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return await asyncio.to_thread(method, self.workspace, *args, **kwargs)
+        return await call_in_thread(method, self.workspace, *args, **kwargs)
 
     return call
 
@@ -56,11 +60,23 @@ class AsyncWorkspace:
     undo = _in_thread(AgentWorkspace.undo)
     redo = _in_thread(AgentWorkspace.redo)
 
+    def session(
+        self,
+        *,
+        agent: str = "",
+        id: str = "",  # noqa: A002 - it is the id
+        mode: "Mode | None" = None,
+        approver: "Approver | AsyncApprover | None" = None,
+    ) -> AsyncSession:
+        """Begin a session, or continue the one of that id; the approver may be a coroutine function."""
+        plain = self.workspace.session(agent=agent, id=id, mode=mode, approver=plain_approver(approver))
+        return AsyncSession(plain)
+
     async def run(
         self,
         argv: Sequence[str],
         *,
-        session: "str | Session" = "",
+        session: "str | Session | AsyncSession" = "",
         turn: str = "",
         agent: str = "",
         reason: str = "",
@@ -73,7 +89,7 @@ class AsyncWorkspace:
         run = start_run(
             self.workspace,
             argv,
-            session=session,
+            session=session.plain if isinstance(session, AsyncSession) else session,
             turn=turn,
             agent=agent,
             reason=reason,
@@ -94,3 +110,10 @@ async def open_workspace(
         yield AsyncWorkspace(workspace)
     finally:
         await asyncio.to_thread(workspace.close)
+
+
+async def dispatch(session: AsyncSession, call: Any) -> dict[str, Any]:
+    """Do what a model asked for with a tool call, and return the message that answers it."""
+    from surehold.library.model_calls import dispatch as dispatch_plainly
+
+    return await call_in_thread(dispatch_plainly, session.plain, call)

@@ -5,6 +5,7 @@ imported when one of its methods is. Type checkers read `tool_methods.pyi`, whic
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from functools import cache
 from inspect import Parameter, Signature
 from typing import Any, get_args, get_origin, get_type_hints
@@ -18,6 +19,8 @@ from surehold.workspace.session import Session
 
 _UNLIMITED_BUDGET = AnswerBudget(lines=1 << 30, page=1 << 40, answer=1 << 40, tokens=1 << 40)
 """A program is given everything at once."""
+CANCELLED: ContextVar[Callable[[], bool]] = ContextVar("CANCELLED", default=lambda: False)
+"""Tells a call of this context whether it was taken back; it is asked before anything is written."""
 
 
 class _MethodsOnDemand(type):
@@ -109,7 +112,7 @@ def _make_method(tool: AnyTool, name: str) -> Callable[..., Any]:
         given = {name: value for name, value in bound.arguments.items() if name != "self"}
         params, _ = parse_arguments(tool.name, tool.params, arguments_from_python(tool.params, given))
         session: Session = getattr(self, "_session", self)
-        return tool(CallContext(session=session, budget=_UNLIMITED_BUDGET), params)
+        return tool(CallContext(session=session, budget=_UNLIMITED_BUDGET, cancelled=CANCELLED.get()), params)
 
     method.__name__ = name
     method.__doc__ = tool.description

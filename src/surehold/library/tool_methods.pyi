@@ -1,6 +1,7 @@
 """The methods of a session, one for each tool. Written by scripts/write_stubs.py; do not edit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Literal
 
 from surehold.dialects.anchored.edit import LineEditResult
@@ -273,3 +274,7 @@ class MultiEditTools:
 
     def write_text_file(self, path: str, content: str, *, expected_sha256: str = "") -> WriteTextResult:
         """Write the complete content of a text file: a new one, or one that read_text_file showed completely."""
+
+class ToolNamespace: ...
+
+CANCELLED: ContextVar[Callable[[], bool]]

@@ -72,6 +72,7 @@ FRONT = (
             "front:library:names": "`dir(surehold)` lists every public name.",
             "front:library:wrong_values": 'A wrong value, such as `session(mode="Plan")`, is refused at once, with the values that exist.',
             "front:library:adapters": "`tools_for` lists the tools for OpenAI's chat and Responses APIs, Anthropic's and MCP's, from the same definitions.",
+            "front:library:awaitable": "`surehold.aio` has the same names, awaitable; a cancelled call is done or not done, never half, and says which.",
             "front:library:dispatch": "`dispatch` answers a tool call of each of these APIs in its own notation; broken JSON and unknown tools are answers too.",
             "front:docs:clients": "Every install snippet for a client works with the real flags.",
         },

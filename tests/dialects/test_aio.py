@@ -1,0 +1,129 @@
+"""The awaitable library."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spec.marks import requirement
+from surehold import Settings, aio
+from surehold.errors import StaleFile
+from surehold.workspace.access.permission import Approval
+
+Scenario = Callable[[aio.AsyncWorkspace], Awaitable[None]]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "root").mkdir()
+    return tmp_path / "root"
+
+
+def play(root: Path, scenario: Scenario, **more: Any) -> None:
+    async def run() -> None:
+        settings = Settings(state_dir=root.parent / "state", durability="none", **more)
+        async with aio.open_workspace(root, settings=settings) as workspace:
+            await scenario(workspace)
+
+    asyncio.run(run())
+
+
+@requirement("front:library:awaitable")
+def test_the_same_names_are_awaited(root: Path) -> None:
+    async def scenario(workspace: aio.AsyncWorkspace) -> None:
+        session = workspace.session(agent="ada")
+        made = await session.create_file("a.txt", "one\n")
+        async with session.turn("change it") as turn:
+            edited = await session.edit_file("a.txt", [("one", "two")], expected_sha256=made.sha256)
+        with pytest.raises(StaleFile):
+            await session.write_file("a.txt", "three\n", expected_sha256=made.sha256)
+        again = await workspace.session(id=session.id)
+
+        assert (await again.claude.Read("a.txt")).sha256 == edited.sha256
+        assert (await session.answer("read_file", {"path": "a.txt"})).ok
+        newest, *_ = await workspace.changes(agent="ada")
+        assert newest.entries[0].call.turn == turn.id
+        assert (await workspace.undo(agent="ada")).change_id
+        assert {"create_file", "claude", "id"} <= set(dir(session))
+        call = {"type": "tool_use", "id": "1", "name": "create_file", "input": {"path": "b", "content": "b"}}
+        assert not (await aio.dispatch(session, call))["is_error"]
+
+    play(root, scenario)
+    assert [one.name for one in root.iterdir()] == ["b"]
+
+
+@requirement("front:library:awaitable")
+def test_many_calls_at_once_do_not_block_the_loop(root: Path) -> None:
+    async def scenario(workspace: aio.AsyncWorkspace) -> None:
+        sessions = [workspace.session(agent=str(number)) for number in range(4)]
+        await asyncio.gather(*(one.create_file(f"{one.id}.txt", "x\n") for one in sessions))
+
+    play(root, scenario)
+    assert len(list(root.iterdir())) == 4
+
+
+@requirement("front:library:awaitable")
+def test_a_call_that_is_cancelled_while_a_person_is_asked_writes_nothing(root: Path) -> None:
+    asked = list[object]()
+
+    async def scenario(workspace: aio.AsyncWorkspace) -> None:
+        reached = asyncio.Event()
+
+        async def ask(request: object) -> Approval:
+            asked.append(request)
+            reached.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        task = asyncio.create_task(workspace.session(approver=ask).create_file("a.txt", "one\n"))
+        await reached.wait()
+        task.cancel()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError) as cancelled:
+            await task
+        assert cancelled.value.__notes__ == ["The call was cancelled. Nothing was written."]
+
+    play(root, scenario, mode="default")
+    assert len(asked) == 1
+    assert list(root.iterdir()) == []
+
+
+@requirement("front:library:awaitable")
+def test_a_call_that_is_cancelled_too_late_says_what_it_did(root: Path) -> None:
+    async def scenario(workspace: aio.AsyncWorkspace) -> None:
+        begun, go = threading.Event(), threading.Event()
+
+        def ask(request: object) -> Approval:
+            begun.set()
+            go.wait()
+            return Approval(allowed=True)
+
+        session = workspace.session(approver=ask)
+        task = asyncio.create_task(session.create("a.txt", "one\n"))
+        await asyncio.to_thread(begun.wait)
+        task.cancel()
+        await asyncio.sleep(0)
+        go.set()
+        with pytest.raises(asyncio.CancelledError) as cancelled:
+            await task
+        (change,) = await workspace.changes()
+        assert cancelled.value.__notes__ == [f"The call had already ended: its change is {change.id}."]
+
+    play(root, scenario, mode="default")
+    assert (root / "a.txt").read_bytes() == b"one\n"
+
+
+@requirement("front:library:awaitable")
+def test_a_coroutine_can_approve(root: Path) -> None:
+    async def scenario(workspace: aio.AsyncWorkspace) -> None:
+        async def ask(request: object) -> Approval:
+            await asyncio.sleep(0)
+            return Approval(allowed=True)
+
+        await workspace.session(approver=ask).create_file("a.txt", "one\n")
+
+    play(root, scenario, mode="default")
+    assert (root / "a.txt").read_bytes() == b"one\n"
