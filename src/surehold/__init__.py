@@ -23,6 +23,7 @@ _HOMES = {
         "text.quoted.edits": ("SequentialEdits", "SnapshotEdits", "StringEdit"),
         "text.rewrite": ("WriteBytes", "WriteText"),
         "text.snapshot": ("Snapshot",),
+        "workspace.access.permission": ("Approval", "PermissionRequest"),
         "workspace.history": ("History",),
         "workspace.proposal": ("Absent", "Exact", "Proposal", "Receipt", "Seen", "Sha256", "Unproven"),
         "workspace.session": ("Session",),

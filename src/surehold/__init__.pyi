@@ -7,6 +7,7 @@ from surehold.text.plan import Delete, Keep
 from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteBytes, WriteText
 from surehold.text.snapshot import Snapshot
+from surehold.workspace.access.permission import Approval, PermissionRequest
 from surehold.workspace.history import History
 from surehold.workspace.proposal import Absent, Exact, Proposal, Receipt, Seen, Sha256, Unproven
 from surehold.workspace.session import Session
@@ -15,6 +16,7 @@ from surehold.workspace.workspace import CheckpointManager, FileWriteTracker, Wo
 
 __all__ = [
     "Absent",
+    "Approval",
     "CheckpointManager",
     "Delete",
     "Exact",
@@ -22,6 +24,7 @@ __all__ = [
     "History",
     "Keep",
     "Limits",
+    "PermissionRequest",
     "Proposal",
     "Receipt",
     "Seen",

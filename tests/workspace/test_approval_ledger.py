@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -181,3 +182,17 @@ def test_lines_of_earlier_versions_count_as_seen_after_an_approval_too(bench: Be
     answers += [change(f"line {n}\n", f"number {n}\n") for n in range(20, 30)]  # until that version is forgotten
     answers += [change("line 9\n", "nine\n")]
     assert [text for text in answers if "Nothing was written" in text] == []
+
+
+@requirement("approval:callback:answer")
+@pytest.mark.parametrize("answer", [True, False, None, "yes", 1])
+def test_a_callback_says_true_or_false_and_nothing_else_allows(bench: Bench, answer: Any) -> None:
+    session = bench.workspace.session(mode="default", approver=lambda request: answer)
+    if answer is True:
+        assert session.create("made", "x").change_id
+        return
+    with pytest.raises(PermissionDenied) as refused:
+        session.create("made", "x")
+    assert bench.get("made") is None
+    if answer is not False:
+        assert "True, False or" in str(refused.value)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 _LOOK_SECONDS = 0.1
-AsyncApprover = Callable[["PermissionRequest"], Awaitable["Approval"]]
+AsyncApprover = Callable[["PermissionRequest"], Awaitable["Approval | bool"]]
 
 
 async def call_in_thread(function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
@@ -52,7 +52,7 @@ def _describe_outcome(future: asyncio.Future[Any]) -> str:
 def approver_in_loop(approver: AsyncApprover, loop: asyncio.AbstractEventLoop) -> "Approver":
     """Return an approver that asks a coroutine of the event loop, from a thread; a cancelled call stops asking."""
 
-    def ask(request: "PermissionRequest") -> "Approval":
+    def ask(request: "PermissionRequest") -> "Approval | bool":
         answer = asyncio.run_coroutine_threadsafe(_await(approver(request)), loop)
         while True:
             try:

@@ -118,10 +118,11 @@ class CommandRun:
         return RunReceipt(**facts, stdout=stdout, stderr=stderr)
 
     def _answer_questions(self, approver: "Approver") -> None:
+        from surehold.workspace.access.permission import read_answer
         from surehold.workspace.runs.questions import answer_question
 
         def ask(question: "CommandCall") -> "Approval":
-            return approver(question.to_request())
+            return read_answer(approver(question.to_request()))
 
         while answer_question(self._questions, ask):
             pass

@@ -23,6 +23,7 @@ APPROVAL = (
             "approval:page:sign_in": "A sign-in outlives the server, and the page of a workspace comes back at the same port where that is free.",
             "approval:page:review": "`surehold review` opens the page that is served for the workspace, by a link that signs in once, or serves one; where no agent can ask, the page says so.",
             "approval:page:reader": "News on the page take away neither scroll position nor focus nor open boxes.",
+            "approval:callback:answer": "A callback answers with `True`, `False` or an `Approval`; nothing else allows a change.",
             "approval:ledger:rule": "The ledger says of every change whether a person was asked, by which rule, where, who and when they answered, and with which note.",
             "approval:ledger:proposal": "When the person changed the content, the agent's own proposal is kept beside it.",
             "approval:ledger:unanswered": "A question that is answered between two calls and never is leaves an entry with its diff, when its time is over or the server ends.",

@@ -103,8 +103,8 @@ class Approval:
 class Approver(Protocol):
     """Asks a person. It may take minutes; no lock is held while it does."""
 
-    def __call__(self, request: PermissionRequest) -> Approval:
-        """Return the person's answer. Raise `PermissionRequired` when there is no answer or no one to ask."""
+    def __call__(self, request: PermissionRequest) -> Approval | bool:
+        """Return the person's answer, or just whether it is allowed. Raise `PermissionRequired` when there is no answer or no one to ask."""
         ...
 
 
@@ -222,7 +222,7 @@ class Permission:
         try:
             if self._approver is None:
                 raise _no_approver_error(request)
-            approval = self._approver(request)
+            approval = read_answer(self._approver(request))
         except SureholdError as error:
             return AnsweredProposals(record=replace(asked, at=timestamp()), refusal=error)
         record = replace(asked, where=approval.where, who=approval.who, at=timestamp(), note=approval.note)
@@ -232,6 +232,16 @@ class Permission:
             return AnsweredProposals(record=record, refusal=error)
         self._agreed.always |= approval.always and self.mode == mode  # it was said about the mode that asked
         return AnsweredProposals(record=record, approved=bound)
+
+
+def read_answer(answer: object) -> Approval:
+    """Return the answer of an approver; nothing but True and an `Approval` allows anything."""
+    if isinstance(answer, bool):
+        return Approval(allowed=answer)
+    if isinstance(answer, Approval):
+        return answer
+    message = f"The approver answered with {type(answer).__name__}, so nothing is allowed."
+    raise PermissionDenied(message, reason="bad_approval", action="Return True, False or `Approval(allowed=…)`.")
 
 
 def _bind_proposals(
