@@ -173,6 +173,17 @@ def test_the_client_of_the_host_that_runs_the_command_is_asked(desk: RunDesk, an
     assert approval_of(desk).where == "form"
 
 
+@requirement("run:guard:page", "run:guard:form")
+@pytest.mark.parametrize("capabilities", [{}, FORMS], ids=["page alone", "page and form"])
+def test_a_page_beside_stdio_is_asked_too(desk: RunDesk, capabilities: dict[str, Any]) -> None:
+    with Site(root=desk.root, state=desk.state).start("--review", capabilities=capabilities):
+        (channel,) = wait_until(lambda: find_channels(str(desk.state)))
+        host = os.getpid() if capabilities else 0
+        wait_until(lambda: [(one.host, one.has_page) for one in find_channels(str(desk.state))] == [(host, True)])
+    assert channel.has_page
+    assert find_channels(str(desk.state)) == []
+
+
 @requirement("run:guard:form")
 def test_the_client_of_another_host_is_not_asked_about_a_command(desk: RunDesk) -> None:
     bystander = subprocess.Popen(["sleep", "600"])

@@ -165,6 +165,9 @@ class CommandDesk:
         from surehold.front.shared.command_channels import CommandPost
 
         with self._lock:
+            if self._post is not None and show_form and not self._show_form:  # now the client is known too
+                self._post.close()
+                self._post = None
             if self._post is None:
                 self._show_form, self._host = show_form, os.getppid() if show_form else 0
                 self._post = CommandPost(self._runs.parent, self._ask, host=self._host, has_page=self._has_page)

@@ -116,9 +116,10 @@ class ClientConnection:
             return self._requests
 
     def _take_command_questions(self) -> None:
-        """Let commands ask the client, as soon as both it and the workspace are known; stateless ones cannot be asked."""
-        if self._requests is not None and self._era == "handshake" and self._facts.can_elicit:
-            self._requests.take_command_questions()
+        """Let commands ask here, as soon as the workspace is known: on the page, and a client that is not stateless."""
+        if self._requests is not None:
+            can_ask = self._era == "handshake" and self._facts.can_elicit
+            self._requests.take_command_questions(at_client=can_ask)
 
     # What the client sends.
     def take_message(self, message: RpcMessage) -> None:

@@ -145,9 +145,9 @@ class WorkspaceRequests:
         """Ask nothing any more: the client has left."""
         self._adapter.approvals.close()
 
-    def take_command_questions(self) -> None:
-        """Let commands that the host of this client runs ask the client."""
-        self._adapter.command_post.open(self._show_form)
+    def take_command_questions(self, *, at_client: bool) -> None:
+        """Let commands ask on the page, if there is one; those that the host of this client runs may ask the client."""
+        self._adapter.command_post.open(self._show_form if at_client else None)
 
     def _show_form(self, form: Json, read: Callable[[ElicitationReply], Approval]) -> Future[Approval]:
         question = _Question(Future(), read)
