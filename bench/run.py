@@ -21,6 +21,7 @@ BENCHES = (  # the page comes last: what it leaves to be written back would slow
     "long_history",
     "stored_bytes",
     "startup",
+    "commands",
     "mcp_start",
     "mcp_calls",
     "mcp_http",

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -11,12 +12,15 @@ from surehold.errors import InvalidArgument, NotFound
 from surehold.workspace.settings import Limits, check_mode, utc_now
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from surehold.disk.base import Disk, EditorFiles
     from surehold.library.workspace import AgentWorkspace
     from surehold.stores.sqlite.store import SqliteStore
     from surehold.text.encoding import EncodingDetector
     from surehold.workspace.access.permission import Approver
     from surehold.workspace.history import HistoryReader
+    from surehold.workspace.reader import WorkspaceReader
     from surehold.workspace.settings import Mode, ReadGateSettings
 
 Durability = Literal["full", "file", "none"]
@@ -124,6 +128,27 @@ def open_history(state_dir: Path) -> "HistoryReader":
     from surehold.workspace.history import HistoryReader
 
     return HistoryReader(_open_store(state_dir, "full"))
+
+
+@contextmanager
+def open_reader(root: str, state_dir: Path) -> "Generator[WorkspaceReader]":
+    """Open a directory for those who only read files and note what other programs do: faster than a workspace."""
+    from surehold.workspace.access.policy import Policy
+    from surehold.workspace.reader import WorkspaceReader
+
+    paths, state_dir = locate_workspace([root], Settings(state_dir=state_dir))
+    disk, store = _open_disk([root], Settings()), _open_store(state_dir, "full")
+    try:
+        policy = Policy(state_dir=_key_below_root(state_dir, paths))
+        yield WorkspaceReader(disk=disk, store=store, policy=policy, runs=state_dir / "runs")
+    finally:
+        store.close()
+        disk.close()
+
+
+def open_records(state_dir: Path) -> "SqliteStore":
+    """Open the records of a state directory alone: faster than a workspace, for those who read and change no file."""
+    return _open_store(state_dir, "full")
 
 
 def _open_disk(roots: list[str], chosen: Settings) -> "Disk":

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+MAX_TITLE_CHARS = 500
+"""How much is kept of what a person asked for."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRow:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 from surehold.disk.base import Target
 from surehold.errors import InvalidArgument, SureholdError
 from surehold.stores.base import Blob, Call, Operation, PathRecord, Sighting
-from surehold.stores.conversations import SessionRow, SessionTurn
+from surehold.stores.conversations import MAX_TITLE_CHARS, SessionRow, SessionTurn
 from surehold.text.lines import LineRanges, merge_ranges
 from surehold.text.page import FilePage
 from surehold.text.plan import Delete, Keep
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 _MAX_MATCHED_VERSION_BYTES = 256 * 1024
 """Versions up to this size are kept when a search shows lines of them: there may be many."""
-_MAX_TITLE_CHARS = 500
-"""How much is kept of what a person asked for."""
 
 
 class Session:
@@ -69,7 +67,7 @@ class Session:
     @contextmanager
     def turn(self, title: str = "", *, id: str = "") -> Generator[SessionTurn]:  # noqa: A002 - it is the id
         """Mark what happens inside as done for one request of a person; an id that is known goes on with that turn."""
-        begun = self.workspace.store.begin_turn(self.id, title=title[:_MAX_TITLE_CHARS], turn_id=id)
+        begun = self.workspace.store.begin_turn(self.id, title=title[:MAX_TITLE_CHARS], turn_id=id)
         earlier, self.turn_id = self.turn_id, begun.id
         try:
             yield begun

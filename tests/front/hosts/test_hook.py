@@ -290,23 +290,35 @@ def test_a_history_that_cannot_be_opened_never_stops_the_host(shell: Shell) -> N
     assert "What Edit does to a.txt cannot be undone" in said.err.replace(f"{shell.root}/", "")
 
 
+_HEAVY = ("mcp", "acp", "pydantic", "asyncio", "tree_sitter", "surehold.dialects", "surehold.library")
+
+
 @requirement("host:hook:light")
-def test_a_real_hook_loads_neither_a_protocol_library_nor_the_tools(shell: Shell) -> None:
+@pytest.mark.parametrize(
+    ("kind", "unused"),
+    [
+        ("prompt", (*_HEAVY, "surehold.workspace.writer", "surehold.disk", "surehold.text.plan")),
+        ("before", (*_HEAVY, "surehold.workspace.writer", "surehold.text.plan")),
+        ("after", (*_HEAVY, "surehold.workspace.writer")),
+        ("nothing", (*_HEAVY, "sqlite3", "surehold.stores", "surehold.workspace.reader", "surehold.front.hosts.setup")),
+    ],
+)
+def test_a_real_hook_loads_only_what_its_event_needs(shell: Shell, kind: str, unused: tuple[str, ...]) -> None:
     shell.write("a.txt", "one\n")
     code = (
         "import sys; from surehold.front.cli.main import run; run(['hook', 'claude']); "
-        "print([name for name in ('mcp', 'acp', 'pydantic', 'asyncio', 'tree_sitter', 'surehold.dialects') if name in sys.modules])"
+        f"print([name for name in {unused!r} if name in sys.modules])"
     )
-    for kind in ("prompt", "before"):
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=shell.root,
-            env=shell.environment(),
-            input=json.dumps(claude(shell, kind)).encode(),
-            capture_output=True,
-            check=False,
-        )
-        assert done.stdout.decode().splitlines() == ["{}", "[]"], done.stderr
+    event = {"hook_event_name": "Notification", "session_id": "s-1", "cwd": str(shell.root)}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=shell.root,
+        env=shell.environment(),
+        input=json.dumps(event if kind == "nothing" else claude(shell, kind)).encode(),
+        capture_output=True,
+        check=False,
+    )
+    assert done.stdout.decode().splitlines() == ["{}", "[]"], done.stderr
 
 
 def test_a_server_of_claude_code_serves_the_session_that_its_hooks_name() -> None:

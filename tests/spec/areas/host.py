@@ -43,7 +43,7 @@ HOST = (
             "host:hook:open": "A hook that fails says so on standard error and in a log that the doctor shows, and lets the host go on, unless it is strict.",
             "host:hook:doctor": "`surehold doctor --host HOST` tries what is recorded of a host, and says what is covered, what is not and why, and which hooks failed.",
             "host:setup:plugins": "`make plugin` builds a Claude Code plugin with a marketplace, an Agent Plugins 1.0 folder and a Gemini extension, with the hooks that setup writes.",
-            "host:hook:light": "A hook loads neither a protocol library nor the tools.",
+            "host:hook:light": "A hook loads only what its event needs: no protocol library, no tools, nothing that changes files, and no history for events that it ignores.",
         },
     ),
 )

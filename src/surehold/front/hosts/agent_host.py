@@ -8,10 +8,12 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from surehold.errors import InvalidArgument
-from surehold.front.hosts.settings_files import SettingsFile
+
+if TYPE_CHECKING:
+    from surehold.front.hosts.settings_files import JsonHook, SettingsFile
 
 HOST_KEYS = ("claude", "codex", "gemini", "opencode", "cursor", "copilot", "vscode")
 SERVER_NAME = "surehold"
@@ -64,7 +66,7 @@ class AgentHost:
     name: str
     agent: str
     """How its changes are signed in the history, as its server's are."""
-    settings: Callable[[HostPlace], Sequence[SettingsFile]]
+    settings: "Callable[[HostPlace], Sequence[SettingsFile]]"
     """Its files, from the home directory or from the project, by the scope."""
     read_event: Callable[[Mapping[str, Any]], HookEvent]
     answer_shell: Callable[[HookEvent, str], Mapping[str, Any]] = lambda _event, _command: {}
@@ -93,6 +95,37 @@ def find_agent_host(key: str) -> AgentHost:
 def group_hooks(matchers: Mapping[str, str], hook: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """Return one hook for several events, each with a matcher or without, as most hosts spell it."""
     return {event: [{**({"matcher": text} if text else {}), "hooks": [dict(hook)]}] for event, text in matchers.items()}
+
+
+def json_hooks(host: str, hooks: Mapping[str, Sequence[Mapping[str, Any]]]) -> "list[JsonHook]":
+    """Return the hooks of each event as edits of a settings file."""
+    from surehold.front.hosts.settings_files import JsonHook
+
+    return [JsonHook(keys=("hooks", event), item=item, host=host) for event, items in hooks.items() for item in items]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventNames:
+    """How a host calls its events, and its own tools in them."""
+
+    prompt: str
+    before: str
+    """Before any of its tools runs."""
+    after: str
+    end: tuple[str, ...]
+    edit_tools: frozenset[str]
+    shell_tools: frozenset[str]
+
+    def kind_of(self, name: str, tool: str) -> HookKind:
+        if name == self.prompt:
+            return "prompt"
+        if name in self.end:
+            return "end"
+        if name == self.before and tool in self.shell_tools:
+            return "before_shell"
+        if name in {self.before, self.after} and tool in self.edit_tools:
+            return "before_edit" if name == self.before else "after_edit"
+        return "other"
 
 
 def text_of(event: Mapping[str, Any], *names: str) -> str:

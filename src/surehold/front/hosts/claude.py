@@ -1,7 +1,7 @@
 """Claude Code: hooks and a shell prefix in its settings, our server among its servers."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from surehold.front.hosts.agent_host import (
     HOOK_TIMEOUT_SECONDS,
@@ -11,10 +11,13 @@ from surehold.front.hosts.agent_host import (
     HookKind,
     HostPlace,
     group_hooks,
+    json_hooks,
     object_of,
     text_of,
 )
-from surehold.front.hosts.settings_files import JsonHook, JsonValue, SettingsFile
+
+if TYPE_CHECKING:
+    from surehold.front.hosts.settings_files import SettingsFile
 
 EDIT_TOOLS = "Edit|Write|MultiEdit|NotebookEdit"
 _MATCHERS = {
@@ -40,15 +43,13 @@ def claude_hooks(command: str) -> dict[str, list[dict[str, Any]]]:
     return group_hooks(_MATCHERS, hook)
 
 
-def _list_settings(place: HostPlace) -> Sequence[SettingsFile]:
+def _list_settings(place: HostPlace) -> "Sequence[SettingsFile]":
+    from surehold.front.hosts.settings_files import JsonValue, SettingsFile
+
     server = JsonValue(
         keys=("mcpServers", SERVER_NAME), value={"type": "stdio", "command": place.program, "args": ["mcp"]}
     )
-    hooks = [
-        JsonHook(keys=("hooks", event), item=item, host="claude")
-        for event, items in claude_hooks(place.hook_command("claude")).items()
-        for item in items
-    ]
+    hooks = json_hooks("claude", claude_hooks(place.hook_command("claude")))
     prefix = JsonValue(keys=("env", "CLAUDE_CODE_SHELL_PREFIX"), value=f"{place.executable} -c")
     user = place.scope == "user"
     return (

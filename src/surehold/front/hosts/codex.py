@@ -1,7 +1,7 @@
 """Codex: hooks in `hooks.json`, our server in `config.toml`; shell commands are rewritten."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from surehold.front.hosts.agent_host import (
     HOOK_TIMEOUT_SECONDS,
@@ -11,11 +11,14 @@ from surehold.front.hosts.agent_host import (
     HookKind,
     HostPlace,
     group_hooks,
+    json_hooks,
     object_of,
     patched_paths,
     text_of,
 )
-from surehold.front.hosts.settings_files import JsonHook, SettingsFile, TomlTable
+
+if TYPE_CHECKING:
+    from surehold.front.hosts.settings_files import SettingsFile
 
 _MATCHERS = {"UserPromptSubmit": "", "PreToolUse": "^(Bash|apply_patch)$", "PostToolUse": "^apply_patch$", "Stop": ""}
 _KINDS: Mapping[tuple[str, str], HookKind] = {
@@ -34,12 +37,10 @@ def codex_hooks(command: str) -> dict[str, list[dict[str, Any]]]:
     return group_hooks(_MATCHERS, hook)
 
 
-def _list_settings(place: HostPlace) -> Sequence[SettingsFile]:
-    hooks = [
-        JsonHook(keys=("hooks", event), item=item, host="codex")
-        for event, items in codex_hooks(place.hook_command("codex")).items()
-        for item in items
-    ]
+def _list_settings(place: HostPlace) -> "Sequence[SettingsFile]":
+    from surehold.front.hosts.settings_files import SettingsFile, TomlTable
+
+    hooks = json_hooks("codex", codex_hooks(place.hook_command("codex")))
     table = TomlTable(
         keys=("mcp_servers", SERVER_NAME), values={"command": place.program, "args": ["mcp"], "startup_timeout_sec": 30}
     )

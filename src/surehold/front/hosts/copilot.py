@@ -1,27 +1,39 @@
 """Copilot CLI: a file of hooks, our server among its servers; shell commands are rewritten."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from surehold.front.hosts.agent_host import (
     HOOK_TIMEOUT_SECONDS,
     SERVER_NAME,
     AgentHost,
+    EventNames,
     HookEvent,
-    HookKind,
     HostPlace,
     object_of,
     patched_paths,
     text_of,
 )
-from surehold.front.hosts.settings_files import JsonDefault, JsonHook, JsonValue, SettingsFile
+
+if TYPE_CHECKING:
+    from surehold.front.hosts.settings_files import SettingsFile
 
 _EDIT_TOOLS = frozenset({"create", "edit", "str_replace_editor", "apply_patch"})
 _SHELL_TOOL = "bash"
 _EVENTS = ("userPromptSubmitted", "preToolUse", "postToolUse", "agentStop")
+_EVENT_NAMES = EventNames(
+    prompt="userPromptSubmitted",
+    before="preToolUse",
+    after="postToolUse",
+    end=("agentStop", "sessionEnd"),
+    edit_tools=_EDIT_TOOLS,
+    shell_tools=frozenset({_SHELL_TOOL}),
+)
 
 
-def _list_settings(place: HostPlace) -> Sequence[SettingsFile]:
+def _list_settings(place: HostPlace) -> "Sequence[SettingsFile]":
+    from surehold.front.hosts.settings_files import JsonDefault, JsonHook, JsonValue, SettingsFile
+
     hooks = [
         JsonHook(
             keys=("hooks", event),
@@ -48,28 +60,12 @@ def _list_settings(place: HostPlace) -> Sequence[SettingsFile]:
     )
 
 
-def _kind_of(name: str, tool: str) -> HookKind:
-    match name:
-        case "userPromptSubmitted":
-            return "prompt"
-        case "agentStop" | "sessionEnd":
-            return "end"
-        case "preToolUse" if tool == _SHELL_TOOL:
-            return "before_shell"
-        case "preToolUse" if tool in _EDIT_TOOLS:
-            return "before_edit"
-        case "postToolUse" if tool in _EDIT_TOOLS:
-            return "after_edit"
-        case _:
-            return "other"
-
-
 def _read_event(event: Mapping[str, Any]) -> HookEvent:
     """Read an event; its name is not in it, so the hook's command line has it."""
     arguments, tool = object_of(event, "toolArgs"), text_of(event, "toolName")
     path, patch = text_of(arguments, "path", "file_path"), text_of(arguments, "patch", "input")
     return HookEvent(
-        kind=_kind_of(text_of(event, "hook_event_name"), tool),
+        kind=_EVENT_NAMES.kind_of(text_of(event, "hook_event_name"), tool),
         session=text_of(event, "sessionId"),
         tool=tool,
         directory=text_of(event, "cwd"),

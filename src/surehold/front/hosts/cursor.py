@@ -1,19 +1,21 @@
 """Cursor: hooks in `hooks.json`, our server in `mcp.json`; shell commands are rewritten."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from surehold.front.hosts.agent_host import (
     HOOK_TIMEOUT_SECONDS,
     SERVER_NAME,
     AgentHost,
+    EventNames,
     HookEvent,
-    HookKind,
     HostPlace,
     object_of,
     text_of,
 )
-from surehold.front.hosts.settings_files import JsonDefault, JsonHook, JsonValue, SettingsFile
+
+if TYPE_CHECKING:
+    from surehold.front.hosts.settings_files import SettingsFile
 
 _EDIT_TOOLS = frozenset({"Write", "StrReplace", "Edit", "MultiEdit", "EditNotebook", "Delete"})
 _SHELL_TOOL = "Shell"
@@ -24,9 +26,19 @@ _EVENTS = {
     "afterFileEdit": "",
     "stop": "",
 }
+_EVENT_NAMES = EventNames(
+    prompt="beforeSubmitPrompt",
+    before="preToolUse",
+    after="postToolUse",
+    end=("stop", "sessionEnd"),
+    edit_tools=_EDIT_TOOLS,
+    shell_tools=frozenset({_SHELL_TOOL}),
+)
 
 
-def _list_settings(place: HostPlace) -> Sequence[SettingsFile]:
+def _list_settings(place: HostPlace) -> "Sequence[SettingsFile]":
+    from surehold.front.hosts.settings_files import JsonDefault, JsonHook, JsonValue, SettingsFile
+
     hook = {"command": place.hook_command("cursor"), "timeout": HOOK_TIMEOUT_SECONDS}
     hooks = [
         JsonHook(keys=("hooks", event), item={**hook, **({"matcher": matcher} if matcher else {})}, host="cursor")
@@ -41,31 +53,13 @@ def _list_settings(place: HostPlace) -> Sequence[SettingsFile]:
     )
 
 
-def _kind_of(name: str, tool: str) -> HookKind:
-    match name:
-        case "beforeSubmitPrompt":
-            return "prompt"
-        case "stop" | "sessionEnd":
-            return "end"
-        case "afterFileEdit":
-            return "after_edit"
-        case "preToolUse" if tool == _SHELL_TOOL:
-            return "before_shell"
-        case "preToolUse" if tool in _EDIT_TOOLS:
-            return "before_edit"
-        case "postToolUse" if tool in _EDIT_TOOLS:
-            return "after_edit"
-        case _:
-            return "other"
-
-
 def _read_event(event: Mapping[str, Any]) -> HookEvent:
     arguments, tool = object_of(event, "tool_input"), text_of(event, "tool_name")
     path = text_of(arguments, "file_path", "path", "target_notebook") or text_of(event, "file_path")
-    roots = event.get("workspace_roots")
+    roots, name = event.get("workspace_roots"), text_of(event, "hook_event_name")
     root = next((str(one) for one in cast("list[Any]", roots)), "") if isinstance(roots, list) else ""
     return HookEvent(
-        kind=_kind_of(text_of(event, "hook_event_name"), tool),
+        kind="after_edit" if name == "afterFileEdit" else _EVENT_NAMES.kind_of(name, tool),
         session=text_of(event, "conversation_id", "session_id"),
         turn=text_of(event, "generation_id"),
         call_id=text_of(event, "tool_use_id"),

@@ -1,20 +1,23 @@
 """Gemini CLI: hooks and our server in its settings; shell commands are rewritten."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from surehold.front.hosts.agent_host import (
     HOOK_TIMEOUT_SECONDS,
     SERVER_NAME,
     AgentHost,
+    EventNames,
     HookEvent,
-    HookKind,
     HostPlace,
     group_hooks,
+    json_hooks,
     object_of,
     text_of,
 )
-from surehold.front.hosts.settings_files import JsonHook, JsonValue, SettingsFile
+
+if TYPE_CHECKING:
+    from surehold.front.hosts.settings_files import SettingsFile
 
 _EDIT_TOOLS = frozenset({"write_file", "replace"})
 _SHELL_TOOL = "run_shell_command"
@@ -24,6 +27,14 @@ _MATCHERS = {
     "AfterTool": "write_file|replace",
     "AfterAgent": "",
 }
+_EVENT_NAMES = EventNames(
+    prompt="BeforeAgent",
+    before="BeforeTool",
+    after="AfterTool",
+    end=("AfterAgent", "SessionEnd"),
+    edit_tools=_EDIT_TOOLS,
+    shell_tools=frozenset({_SHELL_TOOL}),
+)
 
 
 def gemini_hooks(command: str) -> dict[str, list[dict[str, Any]]]:
@@ -32,37 +43,19 @@ def gemini_hooks(command: str) -> dict[str, list[dict[str, Any]]]:
     return group_hooks(_MATCHERS, hook)
 
 
-def _list_settings(place: HostPlace) -> Sequence[SettingsFile]:
-    hooks = [
-        JsonHook(keys=("hooks", event), item=item, host="gemini")
-        for event, items in gemini_hooks(place.hook_command("gemini")).items()
-        for item in items
-    ]
+def _list_settings(place: HostPlace) -> "Sequence[SettingsFile]":
+    from surehold.front.hosts.settings_files import JsonValue, SettingsFile
+
+    hooks = json_hooks("gemini", gemini_hooks(place.hook_command("gemini")))
     server = JsonValue(keys=("mcpServers", SERVER_NAME), value={"command": place.program, "args": ["mcp"]})
     return (SettingsFile(name=".gemini/settings.json", edits=(server, *hooks)),)
-
-
-def _kind_of(name: str, tool: str) -> HookKind:
-    match name, tool:
-        case "BeforeAgent", _:
-            return "prompt"
-        case "AfterAgent" | "SessionEnd", _:
-            return "end"
-        case "BeforeTool", _ if tool == _SHELL_TOOL:
-            return "before_shell"
-        case "BeforeTool", _ if tool in _EDIT_TOOLS:
-            return "before_edit"
-        case "AfterTool", _ if tool in _EDIT_TOOLS:
-            return "after_edit"
-        case _:
-            return "other"
 
 
 def _read_event(event: Mapping[str, Any]) -> HookEvent:
     arguments, tool = object_of(event, "tool_input"), text_of(event, "tool_name")
     path = text_of(arguments, "file_path")
     return HookEvent(
-        kind=_kind_of(text_of(event, "hook_event_name"), tool),
+        kind=_EVENT_NAMES.kind_of(text_of(event, "hook_event_name"), tool),
         session=text_of(event, "session_id"),
         tool=tool,
         directory=text_of(event, "cwd"),

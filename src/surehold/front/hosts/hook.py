@@ -13,15 +13,11 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from surehold.errors import InvalidArgument
 from surehold.front.hosts.agent_host import AgentHost, HookEvent, find_agent_host
 from surehold.front.hosts.hook_notes import HookNotes, PendingEdit, pending_name
-from surehold.stores.base import Call
-
-if TYPE_CHECKING:
-    from surehold.workspace.workspace import Workspace
 
 _PROJECT_VARIABLES = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR")
 _OWN_COMMAND = re.compile(r"\s*(?:\S*/)?surehold\s[^;&|`$<>()\n]*")
@@ -56,23 +52,27 @@ class HookRun:
         return {}
 
     def _begin_turn(self) -> None:
-        from surehold.workspace.session import Session
+        from surehold.app import open_records
+        from surehold.stores.conversations import MAX_TITLE_CHARS, SessionRow
+        from surehold.workspace.settings import utc_now
 
         self._settle_pending()
-        with self._open_workspace() as workspace:
-            session = Session(
-                workspace, id=self.event.session, agent=self.host.agent
-            )  # without the agent tools: faster
-            with session.turn(self.event.prompt, id=self.event.turn) as turn:
-                self.notes.set_turn(self.event.session, turn.id)
+        event, store = self.event, open_records(self.state_dir)
+        try:
+            store.open_session(SessionRow(id=event.session, agent=self.host.agent, opened=utc_now().isoformat()))
+            turn = store.begin_turn(event.session, title=event.prompt[:MAX_TITLE_CHARS], turn_id=event.turn)
+            self.notes.set_turn(event.session, turn.id)
+        finally:
+            store.close()
 
     def _note_before(self) -> None:
+        from surehold.app import open_reader
         from surehold.workspace.foreign.noted_edits import note_before
 
         event = self.event
         paths = [self._absolute_path(path) for path in event.paths]
         inside = [path for path in paths if self._is_inside(path)]
-        with self._open_workspace() as workspace:
+        with open_reader(self.root, self.state_dir) as reader:
             edit = PendingEdit(
                 name=pending_name(event.session, event.call_id, event.tool, event.paths),
                 session=event.session,
@@ -80,7 +80,7 @@ class HookRun:
                 call_id=event.call_id,
                 tool=event.tool,
                 agent=self.host.agent,
-                files=note_before(workspace, inside),
+                files=note_before(reader, inside),
             )
         self.notes.save_pending(edit)
         if outside := [path for path in paths if path not in inside]:
@@ -92,6 +92,8 @@ class HookRun:
             )
 
     def _record(self, name: str) -> None:
+        from surehold.app import open_reader
+        from surehold.stores.base import Call
         from surehold.workspace.foreign.noted_edits import note_after
 
         edit = self.notes.take_pending(name)
@@ -106,8 +108,8 @@ class HookRun:
             turn=edit.turn,
             call_id=edit.call_id,
         )
-        with self._open_workspace() as workspace:
-            note_after(workspace, edit.files, call)
+        with open_reader(self.root, self.state_dir) as reader:
+            note_after(reader, edit.files, call)
 
     def _settle_pending(self) -> None:
         """Record what edits did whose end was not reported."""
@@ -133,11 +135,6 @@ class HookRun:
     def _is_inside(self, path: str) -> bool:
         root = os.path.realpath(self.root)
         return os.path.commonpath((root, os.path.realpath(path))) == root
-
-    def _open_workspace(self) -> "Workspace":
-        from surehold.app import Settings, open_workspace
-
-        return open_workspace(self.root, settings=Settings(state_dir=self.state_dir, recover_on_open=False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from surehold.stores.ledger_entries import version_from_text, version_text
-from surehold.workspace.foreign.noted_edits import NotedFile
+if TYPE_CHECKING:
+    from surehold.workspace.foreign.noted_edits import NotedFile
 
 _LOG_BYTES = 64 * 1024
 _LOG_LINES = 20
@@ -29,7 +29,7 @@ class PendingEdit:
     call_id: str
     tool: str
     agent: str
-    files: tuple[NotedFile, ...]
+    files: "tuple[NotedFile, ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,8 @@ class HookNotes:
     folder: Path
 
     def save_pending(self, edit: PendingEdit) -> None:
+        from surehold.stores.ledger_entries import version_text
+
         files = [{"key": one.key, "version": version_text(one.version), "seq": one.seq} for one in edit.files]
         facts = {name: getattr(edit, name) for name in ("session", "turn", "call_id", "tool", "agent")}
         self._write(f"{edit.name}.pending", {**facts, "files": files})
@@ -50,6 +52,9 @@ class HookNotes:
         path.unlink(missing_ok=True)
         if facts is None:
             return None
+        from surehold.stores.ledger_entries import version_from_text
+        from surehold.workspace.foreign.noted_edits import NotedFile
+
         files = tuple(
             NotedFile(key=one["key"], version=version_from_text(one["version"]), seq=one["seq"])
             for one in facts["files"]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from surehold.front.hosts.agent_host import (
     HOOK_TIMEOUT_SECONDS,
@@ -15,7 +15,9 @@ from surehold.front.hosts.agent_host import (
     patched_paths,
     text_of,
 )
-from surehold.front.hosts.settings_files import JsonDefault, JsonValue, SettingsFile, WholeFile
+
+if TYPE_CHECKING:
+    from surehold.front.hosts.settings_files import SettingsFile
 
 _EDIT_TOOLS = ("edit", "write", "patch", "apply_patch", "multiedit")
 _PLUGIN = """\
@@ -66,7 +68,9 @@ export const Surehold = async ({ directory }) => ({
 _KINDS: Mapping[str, HookKind] = {"prompt": "prompt", "before": "before_edit", "after": "after_edit", "end": "end"}
 
 
-def _list_settings(place: HostPlace) -> Sequence[SettingsFile]:
+def _list_settings(place: HostPlace) -> "Sequence[SettingsFile]":
+    from surehold.front.hosts.settings_files import JsonDefault, JsonValue, SettingsFile, WholeFile
+
     folder = ".config/opencode/" if place.scope == "user" else ""
     plugins = f"{folder}plugins" if folder else ".opencode/plugins"
     hook = json.dumps([place.executable, "hook", "opencode"], ensure_ascii=False)

@@ -1,20 +1,22 @@
 """VS Code: hooks of its agent in a file of their own, our server among its servers; shell commands are rewritten."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from surehold.front.hosts.agent_host import (
     HOOK_TIMEOUT_SECONDS,
     SERVER_NAME,
     AgentHost,
+    EventNames,
     HookEvent,
-    HookKind,
     HostPlace,
     object_of,
     patched_paths,
     text_of,
 )
-from surehold.front.hosts.settings_files import JsonHook, JsonValue, SettingsFile
+
+if TYPE_CHECKING:
+    from surehold.front.hosts.settings_files import SettingsFile
 
 _EDIT_TOOLS = frozenset(
     {
@@ -30,9 +32,19 @@ _EDIT_TOOLS = frozenset(
 )
 _SHELL_TOOLS = frozenset({"run_in_terminal", "runTerminalCommand"})
 _EVENTS = ("UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop")
+_EVENT_NAMES = EventNames(
+    prompt="UserPromptSubmit",
+    before="PreToolUse",
+    after="PostToolUse",
+    end=("Stop",),
+    edit_tools=_EDIT_TOOLS,
+    shell_tools=_SHELL_TOOLS,
+)
 
 
-def _list_settings(place: HostPlace) -> Sequence[SettingsFile]:
+def _list_settings(place: HostPlace) -> "Sequence[SettingsFile]":
+    from surehold.front.hosts.settings_files import JsonHook, JsonValue, SettingsFile
+
     hook = {"type": "command", "command": place.hook_command("vscode"), "timeout": HOOK_TIMEOUT_SECONDS}
     hooks = [JsonHook(keys=("hooks", event), item=hook, host="vscode") for event in _EVENTS]
     server = {"type": "stdio", "command": place.program, "args": ["mcp", "${workspaceFolder}"]}
@@ -48,26 +60,10 @@ def _list_settings(place: HostPlace) -> Sequence[SettingsFile]:
     )
 
 
-def _kind_of(name: str, tool: str) -> HookKind:
-    match name:
-        case "UserPromptSubmit":
-            return "prompt"
-        case "Stop":
-            return "end"
-        case "PreToolUse" if tool in _SHELL_TOOLS:
-            return "before_shell"
-        case "PreToolUse" if tool in _EDIT_TOOLS:
-            return "before_edit"
-        case "PostToolUse" if tool in _EDIT_TOOLS:
-            return "after_edit"
-        case _:
-            return "other"
-
-
 def _read_event(event: Mapping[str, Any]) -> HookEvent:
     arguments, tool = object_of(event, "tool_input"), text_of(event, "tool_name")
     return HookEvent(
-        kind=_kind_of(text_of(event, "hook_event_name", "hookEventName"), tool),
+        kind=_EVENT_NAMES.kind_of(text_of(event, "hook_event_name", "hookEventName"), tool),
         session=text_of(event, "session_id", "sessionId"),
         call_id=text_of(event, "tool_use_id"),
         tool=tool,

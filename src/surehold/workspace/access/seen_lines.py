@@ -3,17 +3,19 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from surehold.errors import SureholdError
 from surehold.stores.base import Entry, LedgerQuery, PathRecord, Sighting, Store, WriterSpan
 from surehold.text.align import align_lines
 from surehold.text.lines import LineRanges, merge_ranges
-from surehold.text.plan import EditPlan
 from surehold.text.snapshot import LineCounter, Snapshot, Version
 
+if TYPE_CHECKING:
+    from surehold.text.plan import EditPlan
 
-def sighting_after_write(plan: EditPlan, *, session: str, key: str, known: Sighting | None) -> Sighting | None:
+
+def sighting_after_write(plan: "EditPlan", *, session: str, key: str, known: Sighting | None) -> Sighting | None:
     """Carry what was seen over the session's own edit: untouched lines move, written lines count as seen."""
     if not plan.after.exists:
         return None
@@ -32,7 +34,7 @@ def sighting_after_write(plan: EditPlan, *, session: str, key: str, known: Sight
     return build(spans=spans, whole=whole)
 
 
-def _count_lines_after(plan: EditPlan, known: Sighting | None) -> int:
+def _count_lines_after(plan: "EditPlan", known: Sighting | None) -> int:
     """Count the lines of the new version; where those of the old one are known, only the changed bytes are looked at."""
     before, after = plan.before, plan.after
     counted = known is not None and len(known.spans) == 1 and known.spans[0][0] == 1 and known.sha256 == before.sha256
@@ -85,7 +87,7 @@ class _LineReplacement(NamedTuple):
     new_last: int
 
 
-def _find_changed_lines(plan: EditPlan) -> list[_LineReplacement]:
+def _find_changed_lines(plan: "EditPlan") -> list[_LineReplacement]:
     """Return which lines each span changes: whole lines that come or go leave their neighbours alone."""
     old, new = LineCounter(plan.before), LineCounter(plan.after)
     counts = not (plan.before.needs_table or plan.after.needs_table)

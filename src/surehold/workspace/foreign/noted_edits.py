@@ -15,12 +15,12 @@ from surehold.errors import LockTimeout
 from surehold.stores.base import Begun, Blob, Call, Change, Entry, Intent, Operation
 from surehold.stores.ledger_entries import utc_timestamp
 from surehold.stores.owner import current_owner
-from surehold.text.plan import diff_between
 from surehold.text.snapshot import Snapshot, Version
+from surehold.workspace.settings import new_id, utc_now
 
 if TYPE_CHECKING:
     from surehold.workspace.paths import AnyPath
-    from surehold.workspace.workspace import Workspace
+    from surehold.workspace.reader import WorkspaceReader
 
 _WAIT_SECONDS = 2.0
 _POLL_SECONDS = 0.01
@@ -36,41 +36,41 @@ class NotedFile:
     """The newest entry about it at that time; 0 if there was none."""
 
 
-def note_before(workspace: "Workspace", paths: Sequence["AnyPath"]) -> tuple[NotedFile, ...]:
+def note_before(reader: "WorkspaceReader", paths: Sequence["AnyPath"]) -> tuple[NotedFile, ...]:
     """Keep the bytes of files that are about to change; an absent file is noted too."""
     noted = list[NotedFile]()
     for path in paths:
-        target = workspace.target(path)
-        snapshot = workspace.reader.read_snapshot(target)
+        target = reader.target(path)
+        snapshot = reader.read_snapshot(target)
         if snapshot.exists:
-            workspace.store.keep_blob(Blob(data=snapshot.data, sha256=snapshot.sha256))
-        head = workspace.store.head_of(target.key)
+            reader.store.keep_blob(Blob(data=snapshot.data, sha256=snapshot.sha256))
+        head = reader.store.head_of(target.key)
         noted.append(NotedFile(key=target.key, version=snapshot.version, seq=head.seq if head else 0))
     return tuple(noted)
 
 
-def note_after(workspace: "Workspace", noted: Sequence[NotedFile], call: Call) -> tuple[Entry, ...]:
+def note_after(reader: "WorkspaceReader", noted: Sequence[NotedFile], call: Call) -> tuple[Entry, ...]:
     """Record what became of noted files as one change; nothing if they are what they were."""
-    targets = [workspace.target(one.key) for one in noted]
+    targets = [reader.target(one.key) for one in noted]
     deadline = time.monotonic() + _WAIT_SECONDS
     while True:
-        with workspace.disk.lock(targets, timeout=max(deadline - time.monotonic(), 0)):
-            found = [_compare(workspace, one, target) for one, target in zip(noted, targets, strict=True)]
+        with reader.disk.lock(targets, timeout=max(deadline - time.monotonic(), 0)):
+            found = [_compare(reader, one, target) for one, target in zip(noted, targets, strict=True)]
             changes = [change for change, _ in filter(None, found)]
             if not changes:
                 return ()
             blobs = [blob for _, blob in filter(None, found) if blob]
             operation = _operation_of(changes)
             intent = Intent(
-                id=workspace.new_id(),
+                id=new_id(),
                 call=replace(call, operation=operation),
                 changes=tuple(changes),
                 owner=current_owner(),
-                began=utc_timestamp(workspace.clock()),
+                began=utc_timestamp(utc_now()),
             )
-            begun = workspace.store.begin(intent, blobs, lease=workspace.limits.lease, fence=0.0)
+            begun = reader.store.begin(intent, blobs, lease=reader.limits.lease, fence=0.0)
             if isinstance(begun, Begun):
-                return workspace.store.finish(intent.id)
+                return reader.store.finish(intent.id)
         if time.monotonic() > deadline:
             raise LockTimeout(
                 "Another change of these files did not end in time, so this one was not recorded.",
@@ -80,14 +80,16 @@ def note_after(workspace: "Workspace", noted: Sequence[NotedFile], call: Call) -
         time.sleep(_POLL_SECONDS)
 
 
-def _compare(workspace: "Workspace", noted: NotedFile, target: Target) -> tuple[Change, Blob | None] | None:
+def _compare(reader: "WorkspaceReader", noted: NotedFile, target: Target) -> tuple[Change, Blob | None] | None:
     """Return how a file changed since it was noted, and its new bytes; None if it did not."""
-    after = workspace.reader.read_snapshot(target)
-    head = workspace.store.head_of(noted.key)
+    after = reader.read_snapshot(target)
+    head = reader.store.head_of(noted.key)
     version = head.version if head and head.seq > noted.seq else noted.version
     if _facts_of(version) == _facts_of(after.version):
         return None
-    before = Snapshot(workspace.store.read_blob(version.sha256) if version else None, meta=version and version.meta)
+    from surehold.text.plan import diff_between
+
+    before = Snapshot(reader.store.read_blob(version.sha256) if version else None, meta=version and version.meta)
     diff = diff_between(before, after, from_name=noted.key, to_name=noted.key)
     change = Change(
         path=noted.key,
@@ -97,7 +99,7 @@ def _compare(workspace: "Workspace", noted: NotedFile, target: Target) -> tuple[
         diff_truncated=diff.truncated,
         added=diff.added if diff.truncated else 0,
         removed=diff.removed if diff.truncated else 0,
-        trash_id="" if after.exists else workspace.new_id(),
+        trash_id="" if after.exists else new_id(),
     )
     return change, Blob(
         data=after.data, sha256=after.sha256, base=version.sha256 if version else ""
