@@ -111,9 +111,9 @@ class PersonAsker:
     """What was refused, and why, for the person who reads the output."""
 
     def __call__(self, question: dict[str, Any]) -> Answer:
-        terminal = _open_terminal()
-        connections = self._send(question)
+        terminal, connections = _open_terminal(), list[socket.socket]()
         try:
+            self._send(question, connections)
             answer = _wait_for_answer(question, terminal, connections)
         finally:
             if terminal is not None:
@@ -129,19 +129,19 @@ class PersonAsker:
             self.refusals.append(f"the command was not allowed to {what} (`{question['next']}`){why}")
         return answer
 
-    def _send(self, question: dict[str, Any]) -> list[socket.socket]:
-        """Tell the channels that are open what is asked, and return those that heard it."""
+    def _send(self, question: dict[str, Any], heard: list[socket.socket]) -> None:
+        """Tell the channels that are open what is asked; a signal may end it anywhere, so who `heard` it is known at once."""
         from surehold.front.shared.command_channels import find_channels, list_ancestors, open_channels
 
         connections = [self.through] if self.through else open_channels(self.state_dir, find_channels(self.state_dir))
         message = {**self.facts, **question, "ancestors": list_ancestors(os.getpid())}
         line = json.dumps(message).encode("ascii") + b"\n"
-        heard = list[socket.socket]()
         for connection in connections:
-            with suppress(OSError):
+            heard.append(connection)
+            try:
                 connection.sendall(line)
-                heard.append(connection)
-        return heard
+            except OSError:
+                heard.remove(connection)
 
 
 def _open_terminal() -> IO[bytes] | None:
