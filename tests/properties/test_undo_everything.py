@@ -3,17 +3,20 @@
 import itertools
 import os
 import random
+import re
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from spec.marks import requirement
 from surehold.errors import SureholdError, UndoConflict
-from surehold.stores.base import LedgerQuery
+from surehold.stores.base import Call, LedgerQuery, Operation
 from surehold.text.lines import sha256_hex
 from surehold.text.plan import Delete, Edit, Keep
 from surehold.text.rewrite import WriteBytes
+from surehold.workspace.past.selectors import Selectors
 from surehold.workspace.proposal import Absent, Proposal, Sha256
 from workspaces import Bench, call, make_bench
 
@@ -51,14 +54,20 @@ class Historian:
     # What can happen.
 
     def make_history(self, length: int) -> None:
-        ways = [self.edit, self.edit, self.edit, self.create, self.delete]
-        ways += [self.move, self.move_over, self.patch, self.restore, self.undo_one, self.redo_one]
-        ways += [self.edit_outside, self.delete_outside] if self.outside else []
+        ways = self.ways()
         for _ in range(length):
             try:
                 self.random.choice(ways)()
             except SureholdError:
                 continue  # there was nothing to choose from, or it was refused: nothing happened
+
+    def ways(self) -> list[Callable[[], object]]:
+        ways: list[Callable[[], object]] = [self.edit, self.edit, self.edit, self.create, self.delete]
+        ways += [self.move, self.move_over, self.patch, self.restore, self.undo_one, self.redo_one]
+        return ways + ([self.edit_outside, self.delete_outside] if self.outside else [])
+
+    def call(self, operation: Operation) -> Call:
+        return call(operation)
 
     def present(self) -> str:
         return self.random.choice([*self.tree(), "missing"])
@@ -83,10 +92,10 @@ class Historian:
         return Proposal(path=name, to_path=to_path, edit=edit, proof=self.proof(name), mode=mode)
 
     def edit(self) -> None:
-        self.bench.workspace.write(self.edited(self.present()), call=call("edit"))
+        self.bench.workspace.write(self.edited(self.present()), call=self.call("edit"))
 
     def create(self) -> None:
-        self.bench.workspace.write(self.created(self.free()), call=call("create"))
+        self.bench.workspace.write(self.created(self.free()), call=self.call("create"))
 
     def created(self, name: str) -> Proposal:
         return Proposal(path=name, edit=WriteBytes(self.new_text()), proof=Absent())
@@ -95,17 +104,17 @@ class Historian:
         return Proposal(path=name, edit=Delete(), proof=self.proof(name), permanent=self.random.random() < 0.2)
 
     def delete(self) -> None:
-        self.bench.workspace.write(self.deleted(self.present()), call=call("delete"))
+        self.bench.workspace.write(self.deleted(self.present()), call=self.call("delete"))
 
     def move(self) -> None:
-        self.bench.workspace.write(self.edited(self.present(), self.free()), call=call("move"))
+        self.bench.workspace.write(self.edited(self.present(), self.free()), call=self.call("move"))
 
     def move_over(self) -> None:
         name, to_path = self.present(), self.present()
         proposal = Proposal(
             path=name, to_path=to_path, edit=Keep(), proof=self.proof(name), to_proof=self.proof(to_path)
         )
-        self.bench.workspace.write(proposal, call=call("move"))
+        self.bench.workspace.write(proposal, call=self.call("move"))
 
     def patch(self) -> None:
         names = self.random.sample(NAMES, k=4)
@@ -113,7 +122,7 @@ class Historian:
         proposals = [self.random.choice((self.edited, self.edited, self.deleted))(name) for name in here[1:]]
         proposals += [self.edited(here[0], free[0])] if here and free else []
         proposals += [self.created(name) for name in free[1:]]
-        self.bench.workspace.write(*proposals, call=call("patch"))
+        self.bench.workspace.write(*proposals, call=self.call("patch"))
 
     def restore(self) -> None:
         items = self.history.trash()
@@ -190,5 +199,76 @@ def test_undoing_everything_in_any_order_gives_back_every_file(tmp_path: Path, s
     assert all(bench.workspace.history.undone_by(name) for name in historian.effects())
     assert historian.tree() == before
     assert [path.name for path in bench.root.rglob(".surehold-*")] == []
+    assert bench.workspace.history.verify().ok
+    bench.workspace.close()
+
+
+AGENTS = ("ada", "bob", "cyd")
+_COMMAND = re.compile(r"surehold (undo|redo) (\w+)")
+
+
+class SelectingHistorian(Historian):
+    """Also undoes and redoes what an agent did as one change, and takes such changes back."""
+
+    def call(self, operation: Operation) -> Call:
+        return call(operation, agent=self.random.choice(AGENTS))
+
+    def ways(self) -> list[Callable[[], object]]:
+        return [*super().ways(), self.undo_agent, self.undo_agent, self.redo_agent, self.undo_switch]
+
+    def undo_agent(self) -> None:
+        self.try_selection(self.history.undo_selected)
+
+    def redo_agent(self) -> None:
+        self.try_selection(self.history.redo_selected)
+
+    def try_selection(self, switch: Callable[..., object]) -> None:
+        words = Selectors(agent=self.random.choice(AGENTS))
+        before = self.tree()
+        try:
+            switch(words, partial=False)
+        except UndoConflict as refused:
+            assert self.tree() == before
+            if "--partial" in refused.action:
+                switch(words, partial=True)
+
+    def undo_switch(self) -> None:
+        """Take an undo or a redo back, whatever it switched."""
+        rows = self.history.log(LedgerQuery(ok_only=True, limit=10_000))
+        ids = {row.change_id for row in rows if row.call.operation in {"undo", "redo"}}
+        if ids := sorted(name for name in ids if not self.history.undone_by(name)):
+            self.history.undo(self.random.choice(ids))
+
+    def effects(self) -> dict[str, bool]:
+        own = dict[str, bool]()
+        board = self.history.load_board()
+        for row in reversed(self.history.log(LedgerQuery(ok_only=True, limit=10_000))):
+            if row.call.operation not in {"undo", "redo"}:
+                own[row.change_id] = own.get(row.change_id, False) or board.is_on(row)
+        return own
+
+    def follow_advice(self, chosen: str, refused: UndoConflict) -> None:
+        if since := refused.details.get("since"):
+            assert f"surehold undo --since {since}" in refused.action
+            self.history.undo_selected(Selectors(since=since))
+            return
+        commands = _COMMAND.findall(refused.action)
+        assert commands, refused.action
+        for verb, name in commands:
+            (self.history.undo if verb == "undo" else self.history.redo)(name)
+        if " more." not in refused.action:
+            self.history.undo(chosen)
+
+
+@pytest.mark.parametrize("seed", range(HISTORIES // 4))
+def test_whatever_a_refusal_advises_works_also_after_selections_were_undone(tmp_path: Path, seed: int) -> None:
+    bench = make_bench("sqlite", "local", tmp_path)
+    historian = SelectingHistorian(bench, seed, outside=False)
+    before = historian.tree()
+
+    historian.make_history(24)
+    historian.undo_everything()
+
+    assert historian.tree() == before
     assert bench.workspace.history.verify().ok
     bench.workspace.close()

@@ -176,7 +176,7 @@ class History(HistoryReader):
             raise InvalidArgument(f"Change {view.id} was not undone.", reason="not_undone")
         if len(self._switched_with(view)) == 1:
             return self._take_back(self.show(view.undone_by), "redo", author=author, dry_run=dry_run)
-        return self.switch_entries(view.entries, "redo", author=author, dry_run=dry_run)
+        return self.switch_entries(view.entries, "redo", author=author, dry_run=dry_run, offers_part=False)
 
     def _switched_with(self, view: ChangeView) -> set[str]:
         """Return the changes that were undone together with one."""
@@ -204,12 +204,13 @@ class History(HistoryReader):
         partial: bool = False,
         dry_run: bool = False,
         recorded_as: UndoOperation | None = None,
+        offers_part: bool = True,
     ) -> Receipt:
-        """Undo or redo some entries of the ledger as one change."""
+        """Undo or redo some entries of the ledger as one change; a refusal offers a part of it if that can be asked for."""
         call = author.make_call(recorded_as or operation, recorded_as or operation)
         for attempt in range(_MAX_ATTEMPTS):
             try:
-                switch = SelectionSwitch(self._workspace, entries, operation)
+                switch = SelectionSwitch(self._workspace, entries, operation, offers_part=offers_part)
                 if not switch.wanted:
                     raise _nothing_to_switch(operation)
                 proposals = switch.propose(partial=partial)
@@ -307,7 +308,9 @@ class History(HistoryReader):
         undid_several = any(entry.change.undoes for entry in view.entries)
         if undid_several or load_board_of(self._store, view.id).is_partly_undone(view.entries):
             _refuse_undone(view)
-            return self.switch_entries(view.entries, "undo", author=author, dry_run=dry_run, recorded_as=operation)
+            return self.switch_entries(
+                view.entries, "undo", author=author, dry_run=dry_run, recorded_as=operation, offers_part=False
+            )
         for attempt in range(_MAX_ATTEMPTS):
             _refuse_undone(view)
             try:

@@ -11,8 +11,8 @@ from surehold.text.plan import diff_between
 from surehold.text.snapshot import ABSENT, Snapshot, Version
 from surehold.workspace.past.recorded import describe_facts, load_recorded
 from surehold.workspace.undo.planner import FileSwitch
+from surehold.workspace.undo.recorded_changes import name_entry
 from surehold.workspace.undo.selection import SelectionSwitch
-from surehold.workspace.undo.timeline import name_entry
 from surehold.workspace.workspace import Workspace
 
 _MAX_ATTEMPTS = 3

@@ -12,14 +12,16 @@ from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import ABSENT, Snapshot, Version
 from surehold.workspace.past.recorded import read_recorded
 from surehold.workspace.proposal import Absent, EntrySwitch, Proposal, Sha256, Unproven
+from surehold.workspace.undo.recorded_changes import load_changes
 from surehold.workspace.undo.replay import FileReplay, FileState, Obstacle
-from surehold.workspace.undo.timeline import OUTSIDE, FileTrail, Timeline, load_changes, outside_step
+from surehold.workspace.undo.timeline import OUTSIDE, FileStep, FileTrail, Timeline, outside_step
 from surehold.workspace.workspace import Workspace
 
 UndoOperation = Literal["undo", "redo"]
+UndoCommand = tuple[UndoOperation, str]
 _LISTED_COMMANDS = 10
 _TRIED_SWITCHES = 50
-"""How many changes are switched in memory to see whether an advice works; going back in the order of time always does."""
+"""How many changes are switched in memory to see whether an advice works; undoing everything since a time always does."""
 
 
 def propose_undo(workspace: Workspace, change_id: str, operation: UndoOperation) -> list[Proposal]:
@@ -130,6 +132,8 @@ class UndoAttempt:
                     continue
                 if self._whole and old.is_directory:
                     continue
+                if not old.key and not _last_real_step(file, now):
+                    continue  # it is not there either way, and nothing keeps it away
                 left_out = [_hiding_step(file, now)]
             obstacles += left_out or self._find_taken_name(file, old, new, now)
             switches.append(FileSwitch(file=file, old=old, new=new))
@@ -215,14 +219,19 @@ class UndoAttempt:
         verb = "taken back" if operation == "undo" else "made again"
         lines = sorted({line for one in (main, *obstacles) if one.key == main.key for line in one.lines})
         message = f"`{main.key}` cannot be {verb}: {self._describe_obstacle(main, lines)}."
-        action = _outside_advice(main) if outside else self._advise_commands(first)
         details: dict[str, Any] = {"lines": lines} if lines else {}
-        if first and not outside:
-            details["later"] = first
-        return UndoConflict(message, path=main.key, action=action, **details)
+        if outside:
+            return UndoConflict(message, path=main.key, action=outside_advice(outside), **details)
+        if first:
+            details["later"] = [root for _, root in first]
+            return UndoConflict(message, path=main.key, action=_advise_commands(first), **details)
+        since = self._timeline.began(change_id)
+        return UndoConflict(message, path=main.key, action=since_advice(since), since=since, **details)
 
-    def _find_prerequisites(self, change_id: str, obstacles: Sequence[Obstacle]) -> tuple[list[str], Obstacle | None]:
-        """Return the changes to switch first, in this order; or the outside edit that no switching gets around."""
+    def _find_prerequisites(
+        self, change_id: str, obstacles: Sequence[Obstacle]
+    ) -> tuple[list[UndoCommand], Obstacle | None]:
+        """Return the commands to give first, in this order; or the outside edit that none of them gets around."""
         timeline = self._timeline
         root = timeline.root_of(change_id)
         switched, outside = {root}, None
@@ -235,32 +244,23 @@ class UndoAttempt:
             _, obstacles = self._switch_changes(timeline.active, timeline.active ^ timeline.entries_of(*switched))
         newest = {timeline.root_of(change.id): number for number, change in enumerate(timeline.changes)}
         order = sorted(switched - {root, OUTSIDE}, key=lambda one: newest[one], reverse=True)
-        if len(order) > _TRIED_SWITCHES:
-            return timeline.switched_since(change_id), None
         for candidate in (order, timeline.switched_since(change_id)):
-            blocked = self._first_blocked([*candidate, root])
-            if not blocked:
-                return candidate, None
-        return [], outside or next((one for one in blocked if one.change_id == OUTSIDE), None)
+            if len(candidate) <= _TRIED_SWITCHES and (commands := self._try_commands(candidate, root)):
+                return commands, None
+        _, obstacles = self._switch_changes(timeline.active, timeline.active_before(change_id))
+        return [], next((one for one in obstacles if timeline.is_outside(one.change_id)), None)
 
-    def _first_blocked(self, roots: Sequence[str]) -> list[Obstacle]:
-        """Switch one change after the other in memory; return what is in the way of the first that cannot be switched."""
-        active = self._timeline.active
+    def _try_commands(self, roots: Sequence[str], last: str) -> list[UndoCommand]:
+        """Switch changes one after the other in memory, and one at last; return the commands, none if one is refused."""
+        timeline, commands = self._timeline, list[UndoCommand]()
+        active = timeline.active
         for root in roots:
-            now = active ^ self._timeline.entries_of(root)
-            _, obstacles = self._switch_changes(active, now)
-            if obstacles:
-                return obstacles
+            verb, now = timeline.switch_change(active, root)
+            if not verb or self._switch_changes(active, now)[1]:
+                return []
+            commands.append((verb, root))
             active = now
-        return []
-
-    def _advise_commands(self, roots: Sequence[str]) -> str:
-        if not roots:
-            return UndoConflict.default_action
-        active, entries_of = self._timeline.active, self._timeline.entries_of
-        words = [f"surehold {'undo' if entries_of(root) & active else 'redo'} {root}" for root in roots]
-        shown, rest = words[:_LISTED_COMMANDS], len(words) - _LISTED_COMMANDS
-        return f"First, in this order: {', '.join(shown)}{f', and {rest} more' if rest > 0 else ''}."
+        return commands if not self._switch_changes(active, active ^ timeline.entries_of(last))[1] else []
 
     def _describe_obstacle(self, obstacle: Obstacle, lines: Sequence[int]) -> str:
         numbers = ", ".join(map(str, lines))
@@ -325,14 +325,30 @@ class UndoAttempt:
         return Proposal(path=key, edit=WriteBytes(data), proof=Absent(), restore=Snapshot(data, meta=meta))
 
 
+def _advise_commands(commands: Sequence[UndoCommand]) -> str:
+    words = [f"surehold {verb} {root}" for verb, root in commands]
+    shown, rest = words[:_LISTED_COMMANDS], len(words) - _LISTED_COMMANDS
+    return f"First, in this order: {', '.join(shown)}{f', and {rest} more' if rest > 0 else ''}."
+
+
+def since_advice(since: str) -> str:
+    return f"Together with everything after it: surehold undo --since {since}"
+
+
 def _hiding_step(file: FileTrail, active: frozenset[str]) -> Obstacle:
     """Return the last step of a file that turns out the same with and without an earlier one."""
-    step = next((step for step in reversed(file.steps) if step.entry_name in active), file.steps[-1])
+    step = _last_real_step(file, active) or file.steps[-1]
     kind = "removed" if step.after is None else "moved" if step.key != step.to_key else "changed"
     return Obstacle(change_id=step.change_id, key=step.key, kind=kind)
 
 
-def _outside_advice(obstacle: Obstacle) -> str:
+def _last_real_step(file: FileTrail, active: frozenset[str]) -> FileStep | None:
+    """Return the last step in effect that did more than to change a mode outside."""
+    real = (step for step in reversed(file.steps) if step.entry_name in active and not step.is_outside_mode)
+    return next(real, None)
+
+
+def outside_advice(obstacle: Obstacle) -> str:
     key = obstacle.key
     match obstacle.kind:
         case "taken" | "directory":

@@ -110,12 +110,7 @@ class FileReplay:
     def _make_step(self, state: FileState, step: FileStep) -> FileState | Obstacle:
         if step.before is None:
             return FileState(key=step.to_key, version=step.after)
-        if (
-            state.version is None
-            and step.after
-            and step.change_id == OUTSIDE
-            and step.before.sha256 == step.after.sha256
-        ):
+        if state.version is None and step.is_outside_mode:
             return state  # its mode alone
         if state.version is None and step.after and step.before.kind == step.after.kind == "directory":
             return FileState(key=step.to_key, version=step.after)  # others have put something into it since

@@ -3,12 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from surehold.errors import UndoConflict
 from surehold.stores.base import Entry
 from surehold.workspace.proposal import Proposal
-from surehold.workspace.undo.planner import FileOutcome, FileSwitch, UndoAttempt, UndoOperation
-from surehold.workspace.undo.timeline import FileTrail, Timeline, load_since, name_entry
+from surehold.workspace.undo.planner import (
+    FileOutcome,
+    FileSwitch,
+    UndoAttempt,
+    UndoOperation,
+    outside_advice,
+    since_advice,
+)
+from surehold.workspace.undo.recorded_changes import load_since, name_entry
+from surehold.workspace.undo.timeline import FileTrail, Timeline
 from surehold.workspace.workspace import Workspace
 
 _TRIED_ENTRIES = 200
@@ -30,9 +39,12 @@ class SwitchConflict:
 class SelectionSwitch:
     """Some entries of the ledger, and what undoing or redoing them makes of the files."""
 
-    def __init__(self, workspace: Workspace, selected: Sequence[Entry], operation: UndoOperation) -> None:
+    def __init__(
+        self, workspace: Workspace, selected: Sequence[Entry], operation: UndoOperation, *, offers_part: bool = True
+    ) -> None:
         """Look at the files; `selected` are entries that happened, in any order."""
         self._operation: UndoOperation = operation
+        self._selected, self._offers_part = selected, offers_part
         ids = {entry.change_id for entry in selected}
         changes = load_since(workspace.store, ids, min(entry.seq for entry in selected)) if selected else []
         for switching in (True, False):
@@ -139,11 +151,19 @@ class SelectionSwitch:
         conflicts = [
             {"path": one.key, "why": one.why, "lines": list(one.lines)} for one in self.conflicts[:_LISTED_CONFLICTS]
         ]
-        action = "Undo the changes in between as well."
-        if possible:
-            action = f"--partial does what can be done: {_count_changes(possible)} of {self.change_count} changes."
+        action, details = self._advise(possible)
         message = f"`{first.key}` cannot be {verb}: {first.why}.{more}"
-        return UndoConflict(message, path=first.key, action=action, conflicts=conflicts)
+        return UndoConflict(message, path=first.key, action=action, conflicts=conflicts, **details)
+
+    def _advise(self, possible: frozenset[str]) -> tuple[str, dict[str, Any]]:
+        obstacle = next(one.obstacles[0] for one in self.outcomes if one.obstacles)
+        if self._timeline.is_outside(obstacle.change_id):
+            return outside_advice(obstacle), {}
+        if possible and self._offers_part:
+            return f"--partial does what can be done: {_count_changes(possible)} of {self.change_count} changes.", {}
+        undone = self._timeline.undone_since(self.wanted) if self._operation == "redo" else ""
+        since = undone or min(entry.timestamp for entry in self._selected)
+        return since_advice(since), {"since": since}
 
 
 def _with_entries(proposal: Proposal, entries: set[str]) -> Proposal:

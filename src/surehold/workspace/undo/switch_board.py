@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from surehold.stores.base import Entry, LedgerQuery, Store
-from surehold.workspace.undo.timeline import name_entry
+from surehold.workspace.undo.recorded_changes import name_entry
 
 _PAGE_ENTRIES = 1000
 _MAX_ENTRIES = 10_000_000

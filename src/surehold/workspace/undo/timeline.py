@@ -10,53 +10,14 @@ A file is the same file under another name. Where a change found it is what it w
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
-from surehold.errors import NotFound
-from surehold.stores.base import Entry, LedgerQuery, Store
-from surehold.stores.ledger_entries import switched_changes
+from surehold.stores.base import Entry
 from surehold.text.snapshot import Version
+from surehold.workspace.undo.recorded_changes import RecordedChange, name_entry
 
 OUTSIDE = ""
 """The id of an outside edit that the ledger does not have yet: it is in effect, and cannot be switched."""
-_PAGE_ENTRIES = 1000
-_MAX_CHANGE_ENTRIES = 10_000_000
-_KEPT_DIFF_CHARS = 2048
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedChange:
-    """One change that happened, with all of its entries."""
-
-    id: str
-    entries: tuple[Entry, ...]
-
-    @property
-    def undoes(self) -> str:
-        return self.entries[0].call.undoes
-
-    @property
-    def switched_entries(self) -> frozenset[str]:
-        """The entries of several changes that it takes back or makes again."""
-        return frozenset(name for entry in self.entries for name in entry.change.undoes)
-
-    @property
-    def undone_ids(self) -> set[str]:
-        """Every change that it takes back or makes again, in whole or in part."""
-        several = {name for entry in self.entries for name in switched_changes(entry.change)}
-        return several | {self.undoes} if self.undoes else several
-
-    @property
-    def is_outside(self) -> bool:
-        return self.entries[0].call.operation == "external"
-
-    @property
-    def seq(self) -> int:
-        return self.entries[0].seq
-
-    @property
-    def keys(self) -> set[str]:
-        """Every name that it touched."""
-        return {key for entry in self.entries for key, _, _ in entry.change.transitions()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +35,12 @@ class FileStep:
     """Another program did it."""
     diff: str = ""
     """What it did, if that is told in few words; empty if only the bytes tell."""
+
+    @property
+    def is_outside_mode(self) -> bool:
+        """Tell whether another program changed the mode alone, which the ledger has no entry of."""
+        before, after = self.before, self.after
+        return self.change_id == OUTSIDE and bool(before and after and before.sha256 == after.sha256)
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -117,11 +84,6 @@ def outside_step(key: str, to_key: str, before: Version, after: Version | None) 
     return FileStep(
         change_id=OUTSIDE, entry_name=OUTSIDE, key=key, to_key=to_key, before=before, after=after, outside=True
     )
-
-
-def name_entry(entry: Entry) -> str:
-    """Return how undoing names an entry of a change."""
-    return f"{entry.change_id}#{entry.index}"
 
 
 def _leaves_trace(step: FileStep) -> bool:
@@ -199,6 +161,35 @@ class Timeline:
         entries = self.changes[self.position_of(change_id)].entries
         return entries[0].call.operation == "run" or any(entry.change.whole for entry in entries)
 
+    def began(self, change_id: str) -> str:
+        """Return when a change was made."""
+        return min(entry.timestamp for entry in self.changes[self.position_of(change_id)].entries)
+
+    def undone_since(self, entries: frozenset[str]) -> str:
+        """Return since when one of these entries has not been in effect."""
+        left, since = set(entries), ""
+        for change in reversed(self.changes):
+            if change.id in self._turned_on and left & self._switches[change.id]:
+                left -= self._switches[change.id]
+                since = self.began(change.id)
+        return since
+
+    def active_before(self, change_id: str) -> frozenset[str]:
+        """Return the entries that were in effect before a change, of those that are known."""
+        later = self.changes[self.position_of(change_id) :]
+        own = frozenset(name_entry(entry) for change in later if not change.is_outside for entry in change.entries)
+        return self.active ^ self.undo_switches([change.id for change in later], own & self.own_entries)
+
+    def switch_change(self, active: frozenset[str], root: str) -> tuple[Literal["undo", "redo", ""], frozenset[str]]:
+        """Return the command that switches a change, and what is in effect after it; no command if there is none."""
+        entries = self._switches[root]
+        if root not in self._turned_on:
+            return ("undo", active - entries) if entries & active else ("redo", active | entries)
+        later = self.changes[self.position_of(root) + 1 :]
+        again = frozenset[str]().union(*(self._switches[one.id] for one in later if one.id in self._turned_on))
+        turned_on = self._turned_on[root]
+        return ("" if entries <= again else "undo"), (active - turned_on) | (entries - turned_on)
+
     def switched_since(self, change_id: str) -> list[str]:
         """List what must be switched back, newest first, to get to right after a change; what cancels out is left out."""
         switched, seen = list[str](), [frozenset[str]()]
@@ -268,7 +259,7 @@ class Timeline:
     ) -> None:
         key, name, outside = file.place, name_entry(entry), entry.call.operation == "external"
         known = self.heads.get(key)
-        if known and before and known.sha256 == before.sha256 and known.mode != before.mode:
+        if known and before and known.sha256 == before.sha256 and known.mode not in {None, before.mode}:
             file.steps.append(outside_step(key, key, known, before))
         step = FileStep(
             change_id=entry.change_id,
@@ -300,67 +291,3 @@ class Timeline:
             self.found[to_key] = file
         if to_key and to_key != key:
             self.placed_by[to_key] = root
-
-
-def load_changes(store: Store, change_id: str) -> list[RecordedChange]:
-    """Return a change with all later ones that touch the same files, and every change that one of them undoes."""
-    return load_since(store, [change_id], _read_change(store, change_id).seq)
-
-
-def load_since(store: Store, wanted: Iterable[str], start: int) -> list[RecordedChange]:
-    """Return some changes, of which this entry is the first, with all later ones that touch the same files."""
-    names, rows = set(wanted), list[Entry]()
-    while True:
-        rows = [*_entries_between(store, start, rows[0].seq if rows else 0), *rows]
-        changes = _group_entries(rows)
-        related = _related_changes(changes, names)
-        known = {change.id for change in changes}
-        missing = {name for change in related for name in change.undone_ids} - known
-        if not missing:
-            return related
-        start = min(_read_change(store, name).seq for name in missing)
-
-
-def _read_change(store: Store, change_id: str) -> RecordedChange:
-    rows = store.list_entries(LedgerQuery(change_id=change_id, ok_only=True, limit=_MAX_CHANGE_ENTRIES))
-    if not rows:
-        raise NotFound(f"No change is called `{change_id}`.", reason="no_such_change")
-    return RecordedChange(id=change_id, entries=rows[::-1])
-
-
-def _entries_between(store: Store, start: int, end: int) -> list[Entry]:
-    """Return what happened from one entry on and before another, oldest first, without long or cut diffs."""
-    found, before = list[Entry](), end
-    query = LedgerQuery(after_seq=start - 1, ok_only=True, limit=_PAGE_ENTRIES)
-    while rows := store.list_entries(replace(query, before_seq=before)):
-        found += (_without_long_diff(row) for row in rows if row.call.operation != "gc")
-        before = rows[-1].seq
-        if len(rows) < _PAGE_ENTRIES:
-            break
-    return found[::-1]
-
-
-def _without_long_diff(entry: Entry) -> Entry:
-    change = entry.change
-    is_short = len(change.diff) <= _KEPT_DIFF_CHARS and not change.diff_truncated
-    return entry if is_short else replace(entry, change=replace(change, diff=""))
-
-
-def _group_entries(rows: Sequence[Entry]) -> list[RecordedChange]:
-    groups: dict[str, list[Entry]] = {}
-    for row in rows:
-        groups.setdefault(row.change_id, []).append(row)
-    return [RecordedChange(id=name, entries=tuple(entries)) for name, entries in groups.items()]
-
-
-def _related_changes(changes: Sequence[RecordedChange], wanted: set[str]) -> list[RecordedChange]:
-    """Return the changes that have a file in common with the wanted ones, directly or through others."""
-    keys, size = set[str](), -1
-    names = {*wanted}
-    while size != len(names) + len(keys):
-        size = len(names) + len(keys)
-        for change in changes:
-            if change.id in names or keys & change.keys:
-                names |= {change.id, *change.undone_ids}
-                keys |= change.keys
-    return [change for change in changes if change.id in names]
