@@ -18,6 +18,7 @@ from surehold.disk.base import (
     Rename,
     Replace,
     SetFacts,
+    SteadyFile,
     Step,
     StoredEntry,
     StoredFile,
@@ -191,6 +192,11 @@ class MemoryDisk:
             raise NotFound(f"There is no file `{target}`.", path=target.key)
         for start in range(0, len(stored.data), _PIECE_BYTES):
             yield stored.data[start : start + _PIECE_BYTES]
+
+    def open_steady(self, target: Target) -> AbstractContextManager[SteadyFile | None]:
+        """Yield nothing: there are no leases here."""
+        del target
+        return nullcontext(None)
 
     def read_heads(self, directory: Target, names: Sequence[str], count: int) -> list[bytes | None]:
         """Return the first bytes of some files of a directory; None for what is none."""

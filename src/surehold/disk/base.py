@@ -43,6 +43,28 @@ class StoredFile:
     """Number of names the file has."""
 
 
+class SteadyFile(Protocol):
+    """An open file that no program has open for writing, as long as it is steady; whoever wants to write does not wait long."""
+
+    @property
+    def facts(self) -> tuple[int, ...]:
+        """Device, inode, size and times. A file that is steady again and has the same ones has the same bytes."""
+        ...
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the file is old enough that every later write changes its facts."""
+        ...
+
+    def is_steady(self) -> bool:
+        """Tell whether no program has opened the file for writing since this was opened."""
+        ...
+
+    def read_from(self, offset: int) -> Iterator[bytes]:
+        """Yield the file piece by piece from a byte on; `StaleFile` as soon as it is not steady any more."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredEntry:
     """One consistent look at an entry of any kind; links are not followed."""
@@ -208,6 +230,10 @@ class DiskReader(Protocol):
 
     def read_chunks(self, target: Target) -> Iterator[bytes]:
         """Yield the file piece by piece, for files that should not be held in memory."""
+        ...
+
+    def open_steady(self, target: Target) -> AbstractContextManager[SteadyFile | None]:
+        """Open a file for a block in which no program writes to it unnoticed; None where that cannot be known."""
         ...
 
     def read_heads(self, directory: Target, names: Sequence[str], count: int) -> list[bytes | None]:

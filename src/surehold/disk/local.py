@@ -41,7 +41,7 @@ from surehold.disk.tree import (
     read_all,
     read_pieces,
 )
-from surehold.disk.watch import WatchedFiles, open_patiently
+from surehold.disk.watch import LeasedFile, WatchedFiles, open_patiently
 from surehold.errors import LockTimeout, NotFound, StaleFile
 
 if TYPE_CHECKING:
@@ -121,6 +121,18 @@ class LocalDisk:
             yield from read_pieces(fd)
             if not is_unchanged(before, os.fstat(fd)):
                 raise _unstable_error(target)
+
+    @contextmanager
+    def open_steady(self, target: Target) -> Generator[LeasedFile | None]:
+        fd = self._open_file(target) if self.is_coherent else None
+        if fd is None:
+            yield None
+            return
+        with close_after(fd), translate_os_errors(target.key):
+            kernel = self._tree.kernel
+            leased = is_regular(os.fstat(fd)) and kernel.take_lease(fd, exclusive=False) == "held"
+            unstable = _unstable_error(target)
+            yield LeasedFile(kernel=kernel, fd=fd, status=os.fstat(fd), unstable=unstable) if leased else None
 
     def read_heads(self, directory: Target, names: Sequence[str], count: int) -> list[bytes | None]:
         with self._open_listed(directory, DIRECTORY_FLAGS) as fd:

@@ -10,16 +10,20 @@ Rules:
 4. A file that another program has open for writing gets no lease. It keeps its inode: it is written in place, since
    what that program writes next would be lost with the old inode.
 5. When a program waits, or the facts differ, the change is not made, and the caller reads the file again.
+6. Bytes that were read under a lease are known as long as the facts stay the same and no program has the file open for
+   writing: every write changes the ctime, which no program can set, and a mapping counts as an open file. What was changed
+   a moment before may be changed once more in the same tick of the clock, and is not known.
 """
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from surehold.disk.base import Target
 from surehold.disk.kernel import Kernel, Lease
-from surehold.disk.tree import READ_FLAGS, WRITE_FLAGS
+from surehold.disk.tree import READ_FLAGS, WRITE_FLAGS, is_unchanged, read_pieces
+from surehold.errors import SureholdError
 
 _MAX_WATCHED_FILES = 64  # each watch keeps a descriptor open
 _WRITER_WAIT_SECONDS = 0.03
@@ -27,6 +31,8 @@ _WRITER_WAIT_SECONDS = 0.03
 LATE_WRITER_WAIT_SECONDS = 1.0
 _LEASE_WAIT_SECONDS = 5.0
 _POLL_SECONDS = 0.0003
+SETTLED_SECONDS = 2.0
+"""Longer than a tick of the clock of any file system."""
 
 _FileKey = tuple[str, tuple[str, ...]]
 OpenWith = Callable[[int], int]
@@ -81,6 +87,42 @@ class FileWatch:
             os.close(self.fd)
             self.fd, self.exclusive = -1, False
             self.lease = "none" if self.is_leased else self.lease
+
+
+@dataclass(slots=True, kw_only=True)
+class LeasedFile:
+    """A file that is read under a shared lease, which is given up as soon as a program waits for it."""
+
+    kernel: Kernel
+    fd: int
+    status: os.stat_result
+    unstable: SureholdError
+    """What is raised if a program comes to write into the file while it is read."""
+    is_leased: bool = True
+    opened: float = field(default_factory=time.time)
+
+    @property
+    def facts(self) -> tuple[int, ...]:
+        return file_facts(self.status)
+
+    @property
+    def is_settled(self) -> bool:
+        return self.status.st_ctime_ns < (self.opened - SETTLED_SECONDS) * 1e9
+
+    def is_steady(self) -> bool:
+        if self.is_leased and not (
+            self.kernel.holds_lease(self.fd, exclusive=False) and is_unchanged(self.status, os.fstat(self.fd))
+        ):
+            self.is_leased = False
+            self.kernel.drop_lease(self.fd)
+        return self.is_leased
+
+    def read_from(self, offset: int) -> Iterator[bytes]:
+        os.lseek(self.fd, offset, os.SEEK_SET)
+        for piece in read_pieces(self.fd):
+            yield piece
+            if not self.is_steady():
+                raise self.unstable
 
 
 def open_patiently(open_with: OpenWith, flags: int) -> int:

@@ -1,12 +1,14 @@
 """One page of lines from a file that may be too large for memory, read in a single pass.
 
-The sha256, the size and the line count describe the whole file; only the requested lines are kept.
+The sha256, the size and the line count describe the whole file; only the requested lines are kept. An index of the pass
+gives other pages of the same bytes without a second one.
 """
 
 import codecs
 import hashlib
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from surehold.text.encoding import SNIFF_BYTES, UTF8, Encoding, detect_encoding
 from surehold.text.lines import NewlineStyle, newline_style
@@ -62,7 +64,7 @@ class _PageWindow:
     open_line: bool = False
 
     def feed_bytes(self, body: bytes) -> None:
-        at = self._skip_lines_before(body)
+        at = self._keep_whole_lines(body, self._skip_lines_before(body))
         while at < len(body) and not self.full and self.line < self.start + self.count:
             end = body.find(self.breaker, at)
             stop = len(body) if end < 0 else end + len(self.breaker)
@@ -88,6 +90,18 @@ class _PageWindow:
         self.open_line = False
         return _end_of_line(missing, body, self.breaker)
 
+    def _keep_whole_lines(self, body: bytes, at: int) -> int:
+        """Keep the lines that are whole in these bytes and fit, all at once; return where the rest begins."""
+        wanted = self.start + self.count - self.line
+        if self.line < self.start or wanted <= 0 or self.full or self.open_line:
+            return at
+        *whole, _ = body[at : at + self.max_bytes - self.kept].split(self.breaker, wanted)
+        self.rows += [line + self.breaker for line in whole]
+        self.line += len(whole)
+        size = sum(map(len, whole)) + len(whole) * len(self.breaker)
+        self.kept += size
+        return at + size
+
     def _keep_piece(self, piece: bytes, *, ended: bool) -> None:
         room = self.max_bytes - self.kept
         if len(piece) > room:
@@ -105,6 +119,45 @@ class _PageWindow:
         if self.parts:
             self.rows.append(b"".join(self.parts))
             self.parts = []
+
+
+@dataclass(slots=True, kw_only=True)
+class PageIndex:
+    """Where the lines of a file are, as one pass over it saw them, and the facts about all of it."""
+
+    facts: FilePage | None = None
+    """A page of it without its rows."""
+    breaker: bytes = b"\n"
+    marks: list[tuple[int, bool]] = field(default_factory=list[tuple[int, bool]])
+    """To which line the first byte of each chunk belongs, and whether that line began before it."""
+    offsets: list[int] = field(default_factory=list[int])
+
+    def cut_page(
+        self,
+        read_from: Callable[[int], Iterable[bytes]],
+        *,
+        start: int,
+        count: int,
+        max_bytes: int,
+        decide: Callable[[bytes], Encoding],
+    ) -> FilePage | None:
+        """Read one page of the bytes that were indexed; None if that takes a pass over all of them."""
+        facts = self.facts
+        if facts is None or not self.marks or facts.file_encoding.width > 1:
+            return None
+        if _sniff_encoding(next(iter(read_from(0)), b""), decide) != facts.file_encoding:
+            return None
+        number = bisect_right(self.marks, (start, False)) - 1
+        line, is_open = self.marks[number]
+        window = _PageWindow(start, count, max_bytes, self.breaker, line=line, open_line=is_open)
+        skipped = len(facts.file_encoding.bom) if number == 0 else 0
+        for chunk in read_from(self.offsets[number]):
+            window.feed_bytes(chunk[skipped:])
+            skipped = 0
+            if window.full or window.line >= start + count:
+                break
+        window.close_row()
+        return replace(facts, start=start, rows=tuple(window.rows), cut=window.cut)
 
 
 def _end_of_line(line: int, body: bytes, breaker: bytes) -> int:
@@ -126,12 +179,16 @@ def read_page(
     max_bytes: int = 262_144,
     decide: Callable[[bytes], Encoding] = detect_encoding,
     breaker: bytes = b"\n",
+    index: PageIndex | None = None,
 ) -> FilePage:
-    r"""Take one page out of a stream of chunks. A file with lone CR as terminator needs `breaker=b"\r"`."""
+    r"""Take one page out of a stream of chunks, and index them. A file with lone CR as terminator needs `breaker=b"\r"`."""
     digest, size, crlf, last, has_cr = hashlib.sha256(), 0, 0, b"", False
     window = _PageWindow(start, count, max_bytes, breaker)
     for chunk, body in (bodies := _DecodedBodies(chunks, decide)):
         digest.update(chunk)
+        if index is not None:
+            index.marks.append((window.line, window.open_line))
+            index.offsets.append(size)
         size += len(chunk)
         has_cr = has_cr or b"\r" in body
         if last == b"\r" or b"\r" in body:
@@ -140,7 +197,7 @@ def read_page(
         window.feed_bytes(body)
     window.close_row()
     found, breaks = bodies.encoding, window.line - 1
-    return FilePage(
+    page = FilePage(
         start=start,
         rows=tuple(window.rows),
         cut=window.cut,
@@ -153,6 +210,9 @@ def read_page(
         file_encoding=found,
         ends_lines_with_cr=has_cr and breaker == b"\n" and not breaks,
     )
+    if index is not None:
+        index.facts, index.breaker = replace(page, rows=()), breaker
+    return page
 
 
 def page_from_snapshot(snapshot: Snapshot, *, start: int = 1, count: int = 2000, max_bytes: int = 262_144) -> FilePage:

@@ -1,14 +1,15 @@
 """Reads the files of a workspace, whole or page by page, within its rules and limits."""
 
 import threading
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from surehold.disk.base import Disk, EntryStat, StoredFile, Target
-from surehold.errors import InvalidArgument, NotFound, SureholdError
+from surehold.errors import InvalidArgument, NotFound, StaleFile, SureholdError
 from surehold.stores.base import Blob, Head, PathRecord, Store
 from surehold.text.encoding import Encoding, EncodingDetector, detect_encoding
 from surehold.text.lines import sha256_hex
@@ -21,13 +22,56 @@ from surehold.workspace.recovery import Recovery
 from surehold.workspace.settings import Limits
 
 if TYPE_CHECKING:
-    from surehold.text.page import FilePage
+    from surehold.text.page import FilePage, PageIndex
 
+_Place = tuple[str, tuple[str, ...]]
+_MAX_INDEXES = 16
 _BACKGROUND_HASH_BYTES = 4 << 20
 
 
 _LONG_AGO = "1970-01-01T00:00:00.000000+00:00"
 """When a session was shown a version, as far as caches are concerned: before any of them."""
+
+
+class _AskedPage(TypedDict):
+    """Which lines are asked for, and how their bytes are read."""
+
+    start: int
+    count: int
+    max_bytes: int
+    decide: Callable[[bytes], Encoding]
+
+
+class _PageIndexes:
+    """What passes over the files read last learned, with the facts that the files had."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[_Place, tuple[tuple[int, ...], PageIndex]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, place: _Place, facts: tuple[int, ...]) -> "PageIndex | None":
+        with self._lock:
+            known, index = self._kept.get(place, ((), None))
+            return index if known == facts else None
+
+    def put(self, place: _Place, facts: tuple[int, ...], index: "PageIndex") -> None:
+        with self._lock:
+            self._kept.pop(place, None)
+            self._kept[place] = (facts, index)
+            while len(self._kept) > _MAX_INDEXES:
+                self._kept.popitem(last=False)
+
+
+def _read_page(read: Callable[[], Iterator[bytes]], asked: _AskedPage) -> "tuple[FilePage, PageIndex]":
+    """Read a page in one pass; in two if lines turn out to end in CR alone."""
+    from surehold.text.page import PageIndex, read_page
+
+    index = PageIndex()
+    page = read_page(read(), **asked, index=index)
+    if page.ends_lines_with_cr:
+        index = PageIndex()
+        page = read_page(read(), **asked, breaker=b"\r", index=index)
+    return page, index
 
 
 class WorkspaceReader:
@@ -46,6 +90,7 @@ class WorkspaceReader:
         self.disk, self.store, self.detector = disk, store, detector
         self.policy, self.limits = policy or Policy(), limits or Limits()
         self.names = PathResolver(disk, self.policy)
+        self._indexes = _PageIndexes()
         self.recovery = Recovery(disk, store, limit=self.limits.max_file_bytes, runs=runs)
 
     def target(self, path: AnyPath) -> Target:
@@ -95,8 +140,6 @@ class WorkspaceReader:
         """Return some lines of a file of any size, with the facts about all of it, in one pass."""
         if start < 1 or count < 1:
             raise InvalidArgument("Lines are counted from 1, and at least one is asked for.", reason="bad_lines")
-        from surehold.text.page import read_page
-
         target = self.target(path)
         record = self._look_at(target)
 
@@ -104,12 +147,27 @@ class WorkspaceReader:
             configured = partial(self.configured_charset, target)
             return detect_encoding(head, requested=encoding, configured=configured, detector=self.detector)
 
-        read = partial(read_page, start=start, count=count, max_bytes=max_bytes, decide=decide_encoding)
-        page = read(self.disk.read_chunks(target))
-        if page.ends_lines_with_cr:
-            page = read(self.disk.read_chunks(target), breaker=b"\r")
+        asked = _AskedPage(start=start, count=count, max_bytes=max_bytes, decide=decide_encoding)
+        page = self._read_steady_page(target, asked) or _read_page(partial(self.disk.read_chunks, target), asked)[0]
         self._notice_outside(target, record, lambda: page.sha256)
         return page
+
+    def _read_steady_page(self, target: Target, asked: _AskedPage) -> "FilePage | None":
+        """Read a page while no other program writes; a later one of the same bytes takes no pass over all of them."""
+        place = (target.root, target.parts)
+        with self.disk.open_steady(target) as steady, suppress(StaleFile):
+            if steady is None:
+                return None
+            if index := self._indexes.get(place, steady.facts):
+                page = index.cut_page(steady.read_from, **asked)
+                if page is not None and steady.is_steady():
+                    return page
+            page, index = _read_page(partial(steady.read_from, 0), asked)
+            if steady.is_steady():
+                if steady.is_settled:
+                    self._indexes.put(place, steady.facts, index)
+                return page
+        return None
 
     def _look_at(self, target: Target) -> PathRecord:
         """Return what the store knows of a path, after what a dead process left open there was settled."""

@@ -31,6 +31,7 @@ _DISK = section(
         "engine:disk:in_place": "A file whose inode must stay (several links, foreign owner) is written in place.",
         "engine:disk:restored_facts": "A recreated file gets its mode, owner, times and attributes back.",
         "engine:disk:durability": "Durability `full` syncs file and directory, `file` the file, `none` nothing.",
+        "engine:disk:known_pages": "A further page of a large file that no program wrote to takes no pass over all of it; the sha256 is of its bytes in any case.",
         "engine:disk:one_read": "Reading a file takes a consistent version, or says that it keeps changing.",
     },
 )

@@ -19,6 +19,7 @@ Rules:
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 
@@ -29,6 +30,7 @@ from surehold.disk.base import (
     KeepBytes,
     Rename,
     Replace,
+    SteadyFile,
     Step,
     StoredFile,
     Target,
@@ -108,6 +110,11 @@ class EditorDisk:
             raise missing_error(target.key)
         for start in range(0, len(stored.data), _PIECE_BYTES):
             yield stored.data[start : start + _PIECE_BYTES]
+
+    def open_steady(self, target: Target) -> AbstractContextManager[SteadyFile | None]:
+        """Yield nothing: the text of an editor may change at any time."""
+        del target
+        return nullcontext(None)
 
     def target_below(self, directory: Target, names: Sequence[str]) -> Target:
         found = self._disk.target_below(directory, names)
