@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what others wrote into .conformance/: `clients`, `hosts` and `frameworks` for `make conformance`, `peers` for
-# `make bench` and `make compare`. Versions are pinned: by package.json and package-lock.json for npm, by tests/conformance/pip/*.txt for pip.
+# Installs what others wrote into .conformance/: `clients`, `hosts` and `frameworks` for `make conformance`, `browser` for the
+# tests of the review page, `peers` for `make bench` and `make compare`. Versions are pinned: by package.json and package-lock.json for npm, by tests/conformance/pip/*.txt for pip.
 # A second run with the same pins does nothing.
 set -eu
 cd "$(dirname "$0")/.."
@@ -36,8 +36,8 @@ install_packages() {
 }
 
 case "${1:-}" in
-    clients | hosts) install_packages "$1" ;;
+    clients | hosts | browser) install_packages "$1" ;;
     peers) install_packages peers; install_environments tests/conformance/pip/peers peers-python ;;
     frameworks) install_environments tests/conformance/pip frameworks ;;
-    *) echo "usage: $0 clients|hosts|frameworks|peers" >&2; exit 2 ;;
+    *) echo "usage: $0 clients|hosts|browser|frameworks|peers" >&2; exit 2 ;;
 esac

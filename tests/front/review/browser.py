@@ -1,6 +1,7 @@
 """The browser that the review page is looked at with."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -13,3 +14,7 @@ WAIT_MILLISECONDS = HANG_SECONDS * 1000
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
 
 expect.set_options(timeout=WAIT_MILLISECONDS)
+
+_PACKAGES = Path(__file__).parents[3] / ".conformance" / "browser" / "node_modules"
+AXE = _PACKAGES / "axe-core" / "axe.min.js"
+needs_axe = pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed")

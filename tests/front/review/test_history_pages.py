@@ -64,7 +64,7 @@ def test_a_conversation_is_one_page_with_turns_reasons_and_one_diff_per_file(
     page.get_by_role("link", name="Side by side").click()
     expect(page.locator(".split .added")).to_have_count(7)
     page.get_by_role("link", name="One column").click()
-    expect(page.locator("pre.diff")).to_have_count(2)
+    expect(page.locator(".diff")).to_have_count(2)
 
 
 @requirement("history:page:undo")

@@ -66,7 +66,7 @@ def test_a_change_is_asked_about_allowed_looked_at_and_undone(site: Site, server
     assert site.get("notes.txt") == b"one\ntwo\n"
 
     page.get_by_role("link", name="notes.txt").click()
-    expect(page.locator("pre.diff")).to_contain_text("+two")
+    expect(page.locator(".diff")).to_contain_text("+two")
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("status")).to_have_text("Undone.")
     assert not (site.root / "notes.txt").exists()
@@ -120,7 +120,7 @@ def test_what_agents_write_is_shown_and_never_run(site: Site, server: HttpServer
     page.get_by_role("button", name="Allow", exact=True).click()
     agent.text()
     page.get_by_role("link", name="<b>.txt").click()
-    expect(page.locator("pre.diff")).to_contain_text(evil)
+    expect(page.locator(".diff")).to_contain_text(evil)
     assert alarms == []
     assert site.get("<b>.txt") == f"</textarea>{evil}\n".encode()
 

@@ -1,22 +1,34 @@
-"""Renders a diff as HTML: line numbers, marked words, in one column or side by side, as many rows as a page can bear.
+"""Renders a diff as HTML: line numbers, marked words, colours, in one column or side by side, as many rows as a page can bear.
 
 1. A row is escaped before anything else: neither markup nor characters that steer a terminal or reorder text get through.
 2. Line numbers are drawn by the style sheet, so a copied diff is a diff.
 3. In pairs of a removed and an added line, what differs between their common beginning and end is marked.
+4. With both versions of the file at hand, equal lines between the hunks can be opened, and code has colours. A line that
+   had to be escaped has none.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import groupby, zip_longest
+from itertools import groupby, pairwise, zip_longest
 
+from surehold.syntax.colours import ColourSpan, find_colours
 from surehold.text.diff_rows import HUNK_HEADER, RowKind, classify_rows
 from surehold.text.escape import escape_lines
+from surehold.text.lines import merge_ranges
+from surehold.text.snapshot import ABSENT, Snapshot
 
 MAX_ROWS = 2000
 _MAX_MARKED_CHARS = 2000
 _MIN_COMMON_SHARE = 0.3
 """Of the shorter of two lines; below that they are two lines, not one that changed."""
+_FOLDED_ROWS = 400
+"""How many equal lines between two hunks can be opened; of more, the first and the last."""
+_ALL_FOLDED_ROWS = 2000
+
+PartControl = Callable[[int], str]
+"""Makes what is offered for one hunk, as HTML; the first is number 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,26 +39,84 @@ class DiffRow:
     text: str
     old: int = 0
     new: int = 0
+    part: int = -1
+    """Of the heading of a hunk: its number."""
+    gap: tuple[int, int, int] = (0, 0, 0)
+    """Of the heading of a hunk: the first equal line above it that is left out, before and after, and how many there are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSides:
+    """Both versions of the file that a diff is about."""
+
+    name: str
+    before: Snapshot = ABSENT
+    after: Snapshot = ABSENT
+
+    def lines(self, side: str) -> list[bytes]:
+        snapshot = self.before if side == "old" else self.after
+        return snapshot.lines.raw if snapshot.exists and snapshot.is_text else []
+
+    def colour(self, side: str, numbers: Iterable[int]) -> dict[int, list[ColourSpan]]:
+        """Return the colours of some lines, by their number; offsets are those of characters."""
+        snapshot = self.before if side == "old" else self.after
+        raw = self.lines(side)
+        if not raw or snapshot.encoding.name != "utf-8" or snapshot.encoding.bom:
+            return {}
+        starts, wanted = snapshot.lines.starts, sorted(set(numbers) - {0})
+        wanted = wanted[: bisect_left(wanted, len(raw) + 1)]
+        ranges = [(starts[a - 1], starts[b - 1] + len(raw[b - 1])) for a, b in merge_ranges((n, n) for n in wanted)]
+        spans = find_colours(self.name, snapshot.data, ranges)
+        return {n: _cut_spans(raw[n - 1], starts[n - 1], spans) for n in wanted} if spans else {}
+
+
+def _cut_spans(line: bytes, start: int, spans: Sequence[ColourSpan]) -> list[ColourSpan]:
+    """Return the part of ascending spans that is in one line, counted in its characters."""
+    found = list[ColourSpan]()
+    for at in range(bisect_left(spans, start + 1, key=lambda one: one.end), len(spans)):
+        one = spans[at]
+        if one.start >= start + len(line):
+            break
+        left, right = max(one.start - start, 0), min(one.end - start, len(line))
+        if not line.isascii():
+            left, right = (len(line[:end].decode("utf-8", "replace")) for end in (left, right))
+        found.append(ColourSpan(left, right, one.kind))
+    return found
 
 
 def number_rows(diff: str) -> Iterator[DiffRow]:
-    old = new = 0
+    old, new, part = 1, 1, -1
     for kind, text in classify_rows(escape_lines(diff).rstrip("\n")):
         if kind == "hunk" and (found := HUNK_HEADER.match(text)):
-            old, new = int(found[1]), int(found[3])
+            first_old, first_new = (int(found[i]) + (found[i + 1] == "0") for i in (1, 3))
+            gap, part = (old, new, first_new - new), part + 1
+            old, new = first_old, first_new
+            yield DiffRow(kind=kind, text=text, part=part, gap=gap)
+            continue
+        if kind == "header":
+            old = new = 1
         has_old, has_new = kind in {"same", "removed"}, kind in {"same", "added"}
         yield DiffRow(kind=kind, text=text, old=old if has_old else 0, new=new if has_new else 0)
         old, new = old + has_old, new + has_new
 
 
-def render_diff(diff: str, *, split: bool = False, first: int = 0, limit: int = MAX_ROWS, more: str = "") -> str:
+def render_diff(
+    diff: str,
+    *,
+    split: bool = False,
+    first: int = 0,
+    limit: int = MAX_ROWS,
+    more: str = "",
+    sides: FileSides | None = None,
+    part: PartControl | None = None,
+) -> str:
     """Render some rows of a diff; `more` is the address of the following ones, to which their number is added."""
     if not diff:
         return '<p class="quiet">The content stays the same.</p>'
     rows = list(number_rows(diff))
     shown = rows[first : first + limit]
     left = len(rows) - first - len(shown)
-    body = _render_split(shown) if split else _render_unified(shown)
+    body = DiffPainter(sides, part, split=split).render(shown, is_end=not left)
     note = ""
     if left > 0:
         link = f' <a href="{escape(more)}{first + limit}">Go on</a>' if more else ""
@@ -54,49 +124,118 @@ def render_diff(diff: str, *, split: bool = False, first: int = 0, limit: int = 
     return f"{body}{note}"
 
 
-def _render_unified(rows: Sequence[DiffRow]) -> str:
-    marks = _mark_pairs(rows)
-    return f'<pre class="diff" tabindex="0">{"".join(_render_row(row, marks) for row in rows)}</pre>'
+class DiffPainter:
+    """Renders rows of one file's diff."""
+
+    def __init__(self, sides: FileSides | None, part: PartControl | None, *, split: bool) -> None:
+        self._sides, self._part, self._split = sides, part, split
+        self._marks = dict[int, tuple[int, int]]()
+        self._old, self._new = dict[int, list[ColourSpan]](), dict[int, list[ColourSpan]]()
+        self._room = _ALL_FOLDED_ROWS
+
+    def render(self, rows: Sequence[DiffRow], *, is_end: bool) -> str:
+        self._marks = _mark_pairs(rows)
+        if self._sides:
+            self._old = self._sides.colour("old", (row.old for row in rows if row.kind == "removed"))
+            self._new = self._sides.colour("new", (row.new for row in rows))
+        blocks = list[str]()
+        for is_head, group in groupby(rows, key=lambda row: row.kind == "hunk"):
+            if is_head:
+                blocks += (self._render_hunk(row) for row in group)
+            else:
+                found = [*group]
+                blocks.append(self._render_split(found) if self._split else self._render_unified(found))
+        if is_end and rows and self._sides:
+            blocks.append(self._render_end(rows))
+        kind, label = ("diff split", "before and after") if self._split else ("diff", "changes")
+        return f'<div class="{kind}" tabindex="0" role="group" aria-label="{label}">{"".join(blocks)}</div>'
+
+    def _render_hunk(self, row: DiffRow) -> str:
+        control = self._part(row.part) if self._part else ""
+        return f'{self._render_fold(*row.gap)}<div class="hunk whole"><span>{escape(row.text)}</span>{control}</div>'
+
+    def _render_end(self, rows: Sequence[DiffRow]) -> str:
+        old, new = (max((getattr(row, side) for row in rows), default=0) for side in ("old", "new"))
+        return self._render_fold(old + 1, new + 1, len(self._sides.lines("new")) - new) if self._sides and new else ""
+
+    def _render_fold(self, old: int, new: int, count: int) -> str:
+        """Render equal lines that the diff leaves out, so that they can be opened."""
+        lines = self._sides.lines("new")[new - 1 : new - 1 + count] if self._sides and count > 0 else []
+        if not lines or len(lines) != count or self._room <= 0:
+            return ""
+        half, decode = _FOLDED_ROWS // 2, self._sides.after.encoding.decode if self._sides else bytes.decode
+        kept = [*range(count)] if count <= _FOLDED_ROWS else [*range(half), *range(count - half, count)]
+        self._room -= len(kept)
+        rows = list[str]()
+        for at in kept:
+            if at == count - half and count > _FOLDED_ROWS:
+                rows.append(f'<span class="note">… {count - len(kept):,} lines are not shown …\n</span>')
+            text = escape(escape_lines(decode(lines[at])).rstrip("\r\n"))
+            rows.append(f'<span class="same" data-old="{old + at}" data-new="{new + at}"> {text}\n</span>')
+        word = "1 equal line" if count == 1 else f"{count:,} equal lines"
+        return f'<details class="fold whole"><summary>{word}</summary><pre>{"".join(rows)}</pre></details>'
+
+    def _render_unified(self, rows: Iterable[DiffRow]) -> str:
+        return f"<pre>{''.join(map(self._render_row, rows))}</pre>"
+
+    def _render_row(self, row: DiffRow) -> str:
+        numbers = f' data-old="{row.old or ""}" data-new="{row.new or ""}"' if row.old or row.new else ""
+        return f'<span class="{row.kind}"{numbers}>{self._paint(row)}\n</span>'
+
+    def _render_split(self, rows: Sequence[DiffRow]) -> str:
+        lines = list[str]()
+        for kind, group in groupby(rows, key=lambda row: "changed" if row.kind in {"added", "removed"} else row.kind):
+            found = [*group]
+            if kind == "same":
+                lines += [self._render_half(row, "old") + self._render_half(row, "new") for row in found]
+            elif kind == "changed":
+                gone, new = ([row for row in found if row.kind == one] for one in ("removed", "added"))
+                pairs = zip_longest(gone, new)
+                lines += [self._render_half(one, "old") + self._render_half(other, "new") for one, other in pairs]
+            else:
+                lines += [f'<span class="{row.kind} whole">{escape(row.text)}</span>' for row in found]
+        return "".join(lines)
+
+    def _render_half(self, row: DiffRow | None, side: str) -> str:
+        if row is None:
+            return '<span class="empty"></span>'
+        number = row.old if side == "old" else row.new
+        return f'<span class="{row.kind}" data-{side}="{number}">{self._paint(row)}</span>'
+
+    def _paint(self, row: DiffRow) -> str:
+        spans = (self._old.get(row.old) if row.kind == "removed" else self._new.get(row.new)) or ()
+        if spans and self._sides and not self._is_plain(row):
+            spans = ()
+        return paint_text(row.text, spans, self._marks.get(id(row)))
+
+    def _is_plain(self, row: DiffRow) -> bool:
+        """Tell whether a row shows its line as it is: nothing was escaped."""
+        side, number = ("old", row.old) if row.kind == "removed" else ("new", row.new)
+        line = self._sides.lines(side)[number - 1] if self._sides else b""
+        return line.decode("utf-8", "replace").rstrip("\r\n") == row.text[1:]
 
 
-def _render_row(row: DiffRow, marks: dict[int, str]) -> str:
-    text = marks.get(id(row)) or escape(row.text)
-    numbers = f' data-old="{row.old or ""}" data-new="{row.new or ""}"' if row.old or row.new else ""
-    return f'<span class="{row.kind}"{numbers}>{text}\n</span>'
+def paint_text(text: str, spans: Sequence[ColourSpan], mark: tuple[int, int] | None) -> str:
+    """Return a row as HTML: escaped, coloured, and with what differs marked. Offsets count from its second character."""
+    if not spans and not mark:
+        return escape(text)
+    begin, end = mark or (0, 0)
+    ends = sorted({0, len(text) - 1, begin, end, *(at for one in spans for at in one[:2])})
+    ends = [at for at in ends if at < len(text)]
+    parts, number = [escape(text[:1])], 0
+    for left, right in pairwise(ends):
+        while number < len(spans) and spans[number].end <= left:
+            number += 1
+        piece = escape(text[left + 1 : right + 1])
+        if number < len(spans) and spans[number].start <= left:
+            piece = f'<i class="{spans[number].kind}">{piece}</i>'
+        parts.append(f"<mark>{piece}</mark>" if begin <= left < right <= end else piece)
+    return "".join(parts)
 
 
-def _render_split(rows: Sequence[DiffRow]) -> str:
-    marks = _mark_pairs(rows)
-    lines = list[str]()
-    for kind, group in groupby(
-        rows, key=lambda row: row.kind if row.kind in {"same", "hunk", "header", "note"} else "changed"
-    ):
-        found = list(group)
-        if kind == "same":
-            lines += [_render_pair(row, row, marks) for row in found]
-        elif kind == "changed":
-            gone, new = ([row for row in found if row.kind == one] for one in ("removed", "added"))
-            lines += [_render_pair(one, other, marks) for one, other in zip_longest(gone, new)]
-        else:
-            lines += [f'<span class="{row.kind} whole">{escape(row.text)}</span>' for row in found]
-    return f'<div class="diff split" tabindex="0" role="group" aria-label="before and after">{"".join(lines)}</div>'
-
-
-def _render_pair(left: DiffRow | None, right: DiffRow | None, marks: dict[int, str]) -> str:
-    return _render_half(left, marks, "old") + _render_half(right, marks, "new")
-
-
-def _render_half(row: DiffRow | None, marks: dict[int, str], side: str) -> str:
-    if row is None:
-        return '<span class="empty"></span>'
-    number = row.old if side == "old" else row.new
-    text = marks.get(id(row)) or escape(row.text)
-    return f'<span class="{row.kind}" data-{side}="{number}">{text}</span>'
-
-
-def _mark_pairs(rows: Iterable[DiffRow]) -> dict[int, str]:
-    """Return the text of paired lines with what differs marked, by the identity of the row."""
-    marked = dict[int, str]()
+def _mark_pairs(rows: Iterable[DiffRow]) -> dict[int, tuple[int, int]]:
+    """Return what differs in paired lines, by the identity of the row."""
+    marked = dict[int, tuple[int, int]]()
     for is_changed, group in groupby(rows, key=lambda row: row.kind in {"added", "removed"}):
         if not is_changed:
             continue
@@ -107,8 +246,7 @@ def _mark_pairs(rows: Iterable[DiffRow]) -> dict[int, str]:
         for one, other in zip(gone, new, strict=True):
             spans = find_difference(one.text[1:], other.text[1:])
             if spans:
-                marked[id(one)] = _mark(one.text, spans[0])
-                marked[id(other)] = _mark(other.text, spans[1])
+                marked[id(one)], marked[id(other)] = spans
     return marked
 
 
@@ -127,9 +265,3 @@ def find_difference(one: str, other: str) -> tuple[tuple[int, int], tuple[int, i
     if (start + end) < least * _MIN_COMMON_SHARE:
         return None
     return (start, len(one) - end), (start, len(other) - end)
-
-
-def _mark(text: str, span: tuple[int, int]) -> str:
-    start, end = span[0] + 1, span[1] + 1
-    middle = f"<mark>{escape(text[start:end])}</mark>" if end > start else ""
-    return f"{escape(text[:start])}{middle}{escape(text[max(end, start) :])}"

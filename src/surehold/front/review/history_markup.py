@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 from surehold.front.review.diff_markup import render_diff
+from surehold.front.review.file_markup import ShownFile, render_counts, render_file, render_form
 from surehold.front.shared.ledger_json import describe_approval, format_move
 from surehold.stores.base import Entry, TrashItem
 from surehold.text.escape import escape_text
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from surehold.workspace.past.overview import SessionSummary
 
 _MAX_LISTED_PATHS = 10
-_FILE_ROWS = 400
-"""How much of a file's diff a conversation shows at once; the file's own page has the rest."""
 _NOT_UNDOABLE = frozenset({"external", "gc"})
 
 
@@ -66,17 +65,9 @@ def conversation_path(session: str) -> str:
     return f"/review/session/{quote(session, safe='', errors='surrogateescape')}"
 
 
-def file_path(key: str) -> str:
-    return f"/review/file?{urlencode({'path': key}, errors='surrogateescape')}"
-
-
 def render_time(timestamp: str) -> str:
     """Return a moment of the ledger, which counts in UTC; the script shows it in the time of the reader."""
     return f'<time datetime="{escape(timestamp)}">{escape(timestamp[:19].replace("T", " "))} UTC</time>'
-
-
-def render_counts(added: int, removed: int) -> str:
-    return f'<span class="counts"><b class="plus">+{added}</b> <b class="minus">−{removed}</b></span>'
 
 
 def render_conversations(found: "Sequence[SessionSummary]", *, more: bool) -> str:
@@ -147,25 +138,17 @@ def _render_step(view: ConversationView, one: ChangeView) -> str:
 
 
 def _render_file(view: ConversationView, net: "FileNetDiff") -> str:
-    name = escape(escape_text(format_move(net.key, net.to_key)))
-    key = net.to_key or net.key
-    undo = _undo_form("Undo this file", session=view.summary.session, path=key)
-    conflict = (
-        f'<p class="notice">Each change by itself, since {escape(escape_text(net.conflict))}.</p>'
-        if net.conflict
-        else ""
-    )
-    whole = view.file == net.key
-    diff = render_diff(
-        net.diff,
-        split=view.split,
-        first=view.first_row if whole else 0,
-        more=view.address(file=net.key, first="0").removesuffix("0"),
-        **({} if whole else {"limit": _FILE_ROWS}),
-    )
-    return (
-        f'<article class="file" tabindex="-1"><h2><a href="{escape(file_path(key))}"><code>{name}</code></a> '
-        f"{render_counts(net.added, net.removed)}</h2>{undo}{conflict}{diff}</article>"
+    session, key = view.summary.session, net.to_key or net.key
+    return render_file(
+        ShownFile(
+            net=net,
+            more=view.address(file=net.key, first="0").removesuffix("0"),
+            undo=_undo_form("Undo this file", session=session, path=key),
+            part_words={"session": session, "path": net.key, "before": net.before.sha256, "after": net.after.sha256},
+            split=view.split,
+            first=view.first_row,
+            is_alone=view.file == net.key,
+        )
     )
 
 
@@ -206,14 +189,37 @@ def render_filter(wanted: ChangeFilter) -> str:
     )
 
 
-def render_change(
-    view: ChangeView, diff: str, *, proposed: str = "", cut: bool = False, split: bool = False, first_row: int = 0
-) -> str:
-    first, path = view.entries[0], f"/review/change/{view.id}"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangePage:
+    """Everything that the page of one change shows."""
+
+    view: ChangeView
+    files: "Sequence[FileNetDiff]"
+    """Those that are shown."""
+    count: int
+    """How many there are."""
+    proposed: str = ""
+    """What the agent had proposed, if the person wrote something else."""
+    cut: bool = False
+    split: bool = False
+    file: str = ""
+    first_row: int = 0
+    first_file: int = 0
+
+    def address(self, **more: str) -> str:
+        words = {"view": "split" if self.split else "", "file": self.file, **more}
+        found = urlencode({name: value for name, value in words.items() if value}, errors="surrogateescape")
+        return f"/review/change/{self.view.id}{'?' + found if found else ''}"
+
+
+def render_change(page: ChangePage) -> str:
+    view = page.view
+    first = view.entries[0]
     approval = {label: text for entry in view.entries for label, text in describe_approval(entry).items()}
     facts = [
         ("Who", first.call.agent or "-"),
         ("Tool", first.call.tool),
+        ("Command", " ".join(first.call.argv)),
         ("Note", first.call.reason),
         ("Refused", "" if first.ok else first.message),
         ("Undone by", view.undone_by),
@@ -224,22 +230,39 @@ def render_change(
     if session:
         link = f'<a href="{conversation_path(session)}">{escape(escape_text(session))}</a>'
         shown += f"<dt>Session</dt><dd>{link}</dd>"
-    instead = f"<h2>What the agent had proposed</h2>{render_diff(proposed)}" if proposed else ""
-    toggle = f'<p><a href="{path}{"" if split else "?view=split"}">{"One column" if split else "Side by side"}</a></p>'
-    more = f"{path}?{'view=split&' if split else ''}first="
-    body = render_diff(diff, split=split, first=first_row, more=more)
-    whole = '<p class="notice">The diff is longer than what is shown here.</p>' if cut else ""
-    links = " ".join(
-        f'<a href="{escape(file_path(key))}">History of {escape(escape_text(key))}</a>'
-        for key in dict.fromkeys(
-            entry.change.to_path or entry.change.path for entry in view.entries[:_MAX_LISTED_PATHS]
+    instead = f"<h2>What the agent had proposed</h2>{render_diff(page.proposed)}" if page.proposed else ""
+    other = escape(page.address(view="" if page.split else "split"))
+    toggle = f'<p><a href="{other}">{"One column" if page.split else "Side by side"}</a></p>'
+    can_undo = first.ok and not view.undone_by and first.call.operation not in _NOT_UNDOABLE
+    files = "".join(
+        render_file(
+            ShownFile(
+                net=net,
+                more=page.address(file=net.key if page.count > 1 else "", first="0").removesuffix("0"),
+                part_words={"change": view.id, "path": net.key} if can_undo else {},
+                split=page.split,
+                first=page.first_row,
+                is_alone=len(page.files) == 1,
+            )
         )
+        for net in page.files
     )
+    whole = '<p class="notice">The diff is longer than what is shown here.</p>' if page.cut else ""
     return (
         f'<section class="card"><h1>{escape(operation_name(first))} <code>{escape(path_list(view))}</code></h1>'
-        f"<dl><dt>When</dt><dd>{render_time(first.timestamp)}</dd>{shown}</dl>{render_undo_button(view)}"
-        f"{toggle if diff else ''}{body}{whole}{instead}<p>{links}</p></section>"
+        f"<dl><dt>When</dt><dd>{render_time(first.timestamp)}</dd>{shown}</dl>{render_undo_button(view)}</section>"
+        f"<section><h1>What it did</h1>{toggle}{whole}{files}{_render_other_files(page)}{instead}</section>"
     )
+
+
+def _render_other_files(page: ChangePage) -> str:
+    if page.file:
+        return f'<p><a href="/review/change/{escape(page.view.id)}">All files of this change</a></p>'
+    following = page.first_file + len(page.files)
+    if following >= page.count:
+        return ""
+    link = escape(page.address(at=f"{following}"))
+    return f'<p class="notice">{page.count - following:,} more files. <a href="{link}">Go on</a></p>'
 
 
 def _render_change_row(view: ChangeView) -> str:
@@ -282,10 +305,7 @@ def render_undo_button(view: ChangeView) -> str:
 
 
 def _undo_form(label: str, **words: str) -> str:
-    fields = "".join(
-        f'<input type="hidden" name="{name}" value="{escape(value)}">' for name, value in words.items() if value
-    )
-    return f'<form method="post" action="/review/undo" class="inline">{fields}<button>{label}</button></form>'
+    return render_form(label, "/review/undo", words)
 
 
 def render_conflict(message: str, words: dict[str, str]) -> str:

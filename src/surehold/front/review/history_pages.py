@@ -2,15 +2,18 @@
 
 from itertools import islice
 
-from surehold.errors import NotFound, SureholdError, UndoConflict
+from surehold.errors import NotFound, StaleFile, SureholdError, UndoConflict
 from surehold.front.review import history_markup as markup
+from surehold.front.review.file_markup import changed_text
 from surehold.front.review.history_markup import ChangeFilter, ConversationView
-from surehold.stores.base import LedgerQuery
+from surehold.stores.base import Entry, LedgerQuery
+from surehold.text.diff_rows import count_rows
 from surehold.workspace.past.blame import blame_file
-from surehold.workspace.past.net_diff import net_diff
+from surehold.workspace.past.net_diff import FileNetDiff, diff_of_entry, net_diff
 from surehold.workspace.past.overview import find_conversation
 from surehold.workspace.past.selectors import Selectors
 from surehold.workspace.proposal import CallAuthor
+from surehold.workspace.undo.part import undo_part
 from surehold.workspace.undo.switch_board import ChangeView
 from surehold.workspace.workspace import Workspace
 
@@ -20,6 +23,9 @@ _MAX_SCANNED_CHANGES = 5000
 _MAX_STEPS = 2000
 _MAX_BLAMED_LINES = 5000
 _SHOWN_CONVERSATIONS = 5
+_SHOWN_FILES = 50
+_MAX_DIGITS = 9
+_SWITCHES = frozenset({"undo", "redo", "gc"})
 _UNDO_WORDS = ("session", "turn", "path", "after")
 
 
@@ -57,7 +63,7 @@ class HistoryPages:
             action = "See the list of conversations."
             raise NotFound("This conversation has changed nothing.", reason="no_such_session", action=action)
         entries = list(history.iterate(history.select(Selectors(session=session)), ok_only=False))
-        done = [entry for entry in entries if entry.ok and entry.call.operation not in {"undo", "redo", "gc"}]
+        done = [entry for entry in entries if entry.ok and entry.call.operation not in _SWITCHES]
         return markup.render_conversation(
             ConversationView(
                 summary=summary,
@@ -69,6 +75,64 @@ class HistoryPages:
                 first_row=first_row,
             )
         )
+
+    def change(self, reference: str, *, split: bool, file: str, first_row: int, first_file: int) -> tuple[str, str]:
+        """Return the id of a change, and its page."""
+        history = self._workspace.history
+        view = history.show(reference)
+        entries = [entry for entry in view.entries if file in {"", entry.change.path}]
+        shown = entries[first_file : first_file + _SHOWN_FILES]
+        files = [self._file_of(entry) for entry in shown]
+        try:
+            proposed = history.proposed_diff(view.id)
+        except SureholdError:  # its bytes were pruned
+            proposed = ""
+        page = markup.ChangePage(
+            view=view,
+            files=files,
+            count=len(entries),
+            proposed=proposed,
+            cut=any(
+                not net.before.exists and not net.after.exists and one.change.diff_truncated
+                for net, one in zip(files, shown, strict=True)
+            ),
+            split=split,
+            file=file,
+            first_row=first_row,
+            first_file=first_file,
+        )
+        return view.id, markup.render_change(page)
+
+    def _file_of(self, entry: Entry) -> FileNetDiff:
+        """Return what an entry did; where its versions were pruned, what the ledger keeps of the diff."""
+        if found := diff_of_entry(self._workspace, entry):
+            return found
+        change = entry.change
+        added, removed = count_rows(change.diff)
+        return FileNetDiff(key=change.path, to_key=change.to_path, diff=change.diff, added=added, removed=removed)
+
+    def undo_part(self, form: dict[str, str]) -> str:
+        """Undo one part of what a form names, as a change; return that change."""
+        net, why = self._named_file(form)
+        part = form.get("part", "")
+        number = int(part) if part.isascii() and part.isdecimal() and len(part) < _MAX_DIGITS else -1
+        call = CallAuthor(agent=REVIEWER_NAME).make_call("undo_part", "edit", reason=f"part {number + 1} of {why}")
+        return undo_part(self._workspace, changed_text(net), number, call).change_id
+
+    def _named_file(self, form: dict[str, str]) -> tuple[FileNetDiff, str]:
+        """Return the file that the form of a part is about, as it was shown, and what it is a part of."""
+        history, path = self._workspace.history, form.get("path", "")
+        if change := form.get("change", ""):
+            view = history.show(change)
+            found = [self._file_of(one) for one in view.entries if one.ok and one.change.path == path]
+            return _only(found), f"change {view.id}"
+        session = form.get("session", "")
+        done = [one for one in history.select_done(Selectors(session=session)) if one.call.operation not in _SWITCHES]
+        net = _only([one for one in net_diff(self._workspace, done) if one.key == path])
+        if (net.before.sha256, net.after.sha256) != (form.get("before", ""), form.get("after", "")):
+            action = "Look at the conversation again, then undo the part that is meant."
+            raise StaleFile("The file was changed since this page was made.", path=path, action=action)
+        return net, f"session {session}"
 
     def changes(self, wanted: ChangeFilter) -> str:
         history = self._workspace.history
@@ -131,6 +195,13 @@ class HistoryPages:
         if not isinstance(error, UndoConflict) or form.get("partial"):
             return ""
         return markup.render_conflict(f"Nothing was written. {error}", words)
+
+
+def _only(found: list[FileNetDiff]) -> FileNetDiff:
+    if len(found) != 1:
+        action = "Open the page again; it may be undone as a whole."
+        raise NotFound("There is no such part.", reason="no_such_part", action=action)
+    return found[0]
 
 
 def _matches(view: ChangeView, wanted: ChangeFilter) -> bool:

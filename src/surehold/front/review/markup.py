@@ -1,20 +1,8 @@
-"""Renders documents and questions as HTML. Everything from files or agents is escaped."""
+"""Renders the frame of every page, and the sign-in. Everything from files or agents is escaped."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 
-from surehold.front.shared.approval_queue import PendingApproval
-from surehold.front.shared.change_text import TextRow, unseen_lines
-from surehold.text.escape import escape_editable, escape_text
-
-_MAX_EDITABLE_BYTES = 200_000
-_SECONDS_PER_MINUTE = 60
-_MAX_TEXTAREA_ROWS = 16
-_NOT_ASKED_HERE = (
-    "No agent can ask here: questions are shown by the server that an agent uses. "
-    "Start it with <code>surehold mcp --review</code>, or use <code>surehold serve</code>."
-)
+from surehold.text.escape import escape_text
 
 
 def render_document(title: str, body: str, *, notice: str = "", state: str = "", project: str = "") -> str:
@@ -29,12 +17,13 @@ def render_document(title: str, body: str, *, notice: str = "", state: str = "",
 <link rel="stylesheet" href="/review/page.css"><script src="/review/page.js" defer></script>
 </head>
 <body data-state="{escape(state)}">
-<p class="alert" id="connection" role="alert" hidden></p>
+<aside id="bars" aria-label="State of this page"><p class="alert" id="connection" role="alert" hidden></p>
 <p class="alert" id="news" hidden><a href="#questions">News</a></p>
+<p class="alert" id="stale" hidden><a href="">Something has changed since this page was made. Load it again.</a></p></aside>
 <header><a href="/">Surehold</a> <span>{name}</span>
 <nav aria-label="Pages"><a href="/review/sessions">Conversations</a> <a href="/review/changes">Find changes</a>
-<a href="/review/trash">Trash</a></nav></header>
-<main>{status}{body}</main>
+<a href="/review/trash">Trash</a> <button id="notify" type="button" hidden>Notify me of questions</button></nav></header>
+<main>{status}{body or "<h1>This cannot be shown</h1>"}</main>
 <dialog id="keys"><h2>Keys</h2><dl><dt>j, k</dt><dd>next, previous</dd><dt>y, n</dt><dd>go to Allow, Refuse</dd>
 <dt>u</dt><dd>go to Undo</dd><dt>?</dt><dd>this list</dd></dl><form method="dialog"><button>Close</button></form></dialog>
 </body>
@@ -63,137 +52,3 @@ so it is for you alone. This browser is not signed in, or the server has another
 <p class="quiet">You stay signed in for 30 days, also when the server is started again.</p></section>""",
         project=project,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionCard:
-    """A question, and how long it has waited and waits yet, in seconds."""
-
-    question: PendingApproval
-    age: float
-    left: float
-
-    @property
-    def version(self) -> str:
-        """What differs when the answers that are offered do."""
-        return "ended" if self.question.ended else f"open {self.question.unseen}"
-
-
-def render_overview(
-    cards: Sequence[QuestionCard], conversations: str, changes: str, *, more: str = "", is_asked: bool = True
-) -> str:
-    """`is_asked`: agents can ask here; elsewhere nothing is known about their questions."""
-    waiting = "".join(_render_question(one) for one in cards)
-    nothing = "Nothing waits for you." if is_asked else _NOT_ASKED_HERE
-    waiting = waiting or f'<p class="quiet" id="nothing-waits">{nothing}</p>'
-    older = f'<p><a href="/?before={escape(more)}">Older changes</a></p>' if more else ""
-    return (
-        f'<section id="questions"><h1>Waiting for you</h1><div id="question-list">{waiting}</div></section>'
-        f'{conversations}<section id="changes"><h1>Changes</h1>{changes}{older}</section>'
-    )
-
-
-def render_question_page(card: QuestionCard, number: int) -> str:
-    """Render one question by itself, with one page of its change and the way to the others."""
-    text, path = card.question.text, f"/review/question/{escape(card.question.id)}"
-    links = [
-        f"<strong>{page}</strong>" if page == number else f'<a href="{path}?page={page}">{page}</a>'
-        for page in range(1, text.page_count + 1)
-    ]
-    pages = f"<p>Page {' '.join(links)} of {text.page_count}</p>"
-    following = f'<p><a href="{path}?page={number + 1}">Next page</a></p>' if number < text.page_count else ""
-    return _render_question(card, f"{pages}{_render_rows(text.page(number))}{following}")
-
-
-def _render_question(card: QuestionCard, body: str = "") -> str:
-    question = card.question
-    request, view = question.request, question.view
-    call, many = request.call, len(request.files) != 1
-    note = f" Its note: {escape(escape_text(call.reason))}" if call.reason else ""
-    return f"""<article class="card question" id="question-{escape(question.id)}" data-version="{card.version}">
-<h2>{escape(escape_text(call.agent or "An agent"))} wants to {escape(escape_text(request.summary))}</h2>
-<p class="status" aria-live="polite">{_render_status(card)}</p>
-<p><strong>{escape(question.text.totals)}.</strong> {escape(escape_text(request.why))}
-It calls <code>{escape(escape_text(call.tool))}</code>.{note}</p>
-{body or _render_unseen(question) + _render_rows(view.rows, list_files=many)}
-{_render_answers(card)}</article>"""
-
-
-def _render_status(card: QuestionCard) -> str:
-    question = card.question
-    if question.ended:
-        outcome = "The command could not go on." if question.request.command else "Nothing was written."
-        return f"The agent has gone. {escape(question.ended)} {outcome}"
-    also = " The client shows it too: the first answer counts." if question.has_channel else ""
-    return (
-        f'<span class="age" data-age="{card.age:.0f}" data-left="{card.left:.0f}">Asked {_format_span(card.age)} ago, '
-        f"waits {_format_span(card.left)} more.</span>{also}"
-    )
-
-
-def _render_unseen(question: PendingApproval) -> str:
-    hidden, pages = len(question.view.hidden), question.text.page_count
-    if not hidden:
-        return ""
-    count = "1 page" if pages == 1 else f"{pages} pages"
-    return (
-        f'<p class="notice">{hidden:,} lines of this change are not shown whole here. '
-        f'<a href="/review/question/{escape(question.id)}?page=1">Show everything ({count})</a></p>'
-    )
-
-
-def _render_answers(card: QuestionCard) -> str:
-    question = card.question
-    path = f"/review/question/{escape(question.id)}"
-    if question.ended:
-        return f"""<form method="post" action="{path}/dismiss"><p class="buttons"><button>Dismiss</button></p></form>"""
-    unseen = question.unseen
-    allow = '<button name="decision" value="allow" class="yes">Allow</button>'
-    if not question.request.command:
-        allow += '\n<button name="decision" value="always">Allow for this session</button>'
-    if unseen and question.request.is_protected:
-        allow = "<span>A protected file can be allowed when everything was opened.</span>"
-    elif unseen:
-        allow = f'<button name="decision" value="allow" class="yes">Allow {unseen_lines(unseen)}</button>'
-    return f"""<form method="post" action="{path}">
-{_render_content_field(question)}
-<label>Note to the agent <input name="note" maxlength="500"></label>
-<p class="buttons"><input type="hidden" name="unseen" value="{unseen}">{allow}
-<button name="decision" value="refuse" class="no">Refuse</button></p>
-</form>"""
-
-
-def _render_rows(rows: Sequence[TextRow], *, list_files: bool = True) -> str:
-    listed = [row.text for row in rows if row.kind == "file" and list_files]
-    files = f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in listed)}</ul>" if listed else ""
-    warnings = "".join(f"<p>Warning: {escape(row.text)}</p>" for row in rows if row.kind == "warning")
-    diff = [row for row in rows if row.kind not in {"file", "warning"}]
-    spans = "".join(f'<span class="{kind}">{escape(text)}\n</span>' for kind, text in diff)
-    return files + warnings + (f'<pre class="diff" tabindex="0">{spans}</pre>' if diff else "")
-
-
-def _format_span(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < _SECONDS_PER_MINUTE else f"{seconds // _SECONDS_PER_MINUTE:.0f} min"
-
-
-def _render_content_field(question: PendingApproval) -> str:
-    """Offer the new content of one small text file, so that the person may change it first."""
-    content = offered_content(question)
-    if content is None:
-        return ""
-    content = escape_editable(content)
-    height = min(content.count("\n") + 2, _MAX_TEXTAREA_ROWS)
-    return (
-        "<details><summary>Change it first</summary>"
-        f'<textarea name="content" rows="{height}" spellcheck="false">\n{escape(content)}</textarea></details>'
-    )
-
-
-def offered_content(question: PendingApproval) -> str | None:
-    """Return the text that the person may change; None where a form cannot hold it."""
-    files = question.request.files
-    after = files[0].plan.after if len(files) == 1 else None
-    if after is None or not after.exists or not after.is_text or after.size > _MAX_EDITABLE_BYTES:
-        return None
-    plain = after.text.removeprefix("\ufeff").replace("\r\n", "\n")
-    return plain if plain == plain.encode("utf-8", "replace").decode() else None

@@ -2,14 +2,16 @@
 "use strict";
 
 const form = document.getElementById("sign-in");
-const secret = location.hash.slice(1);
-if (form && secret) {
-  history.replaceState(null, "", location.pathname);
+const useSecret = () => {
+  const secret = location.hash.slice(1);
+  if (!secret || document.getElementById(secret)) return;
+  history.replaceState(null, "", location.pathname + location.search);
+  if (!form) return;
   form.elements.token.value = decodeURIComponent(secret);
   form.submit();
-} else if (secret && !document.getElementById(secret)) {
-  history.replaceState(null, "", location.pathname);
-}
+};
+useSecret();
+addEventListener("hashchange", useSecret);  // the link was opened where the page already was
 
 // A click that was meant for what was here a moment ago decides nothing.
 const GUARD_MS = 600;
@@ -22,7 +24,7 @@ const guardButtons = (parent) => {
 // What a person reads or fills in is never taken away: lists are patched by id, and open questions keep everything but
 // their state and their buttons.
 let newest = 0;
-const hasInput = (element) => [...element.querySelectorAll("input, textarea")].some((one) => one.value !== one.defaultValue);
+const hasInput = (element) => [...element.querySelectorAll("input, textarea")].some((one) => one.value !== one.defaultValue || one.checked !== one.defaultChecked);
 const isInUse = (element) => element.contains(document.activeElement) || hasInput(element) || element.querySelector("details[open]");
 
 const patchQuestion = (old, fresh) => {
@@ -55,7 +57,7 @@ const patchList = (list, fresh) => {
     const old = document.getElementById(one.id);
     if (!old) {
       list.insertBefore(one, list.id === "question-list" ? null : before);
-      if (one.matches(".question")) { guardButtons(one); newest += 1; }
+      if (one.matches(".question")) { guardButtons(one); newest += 1; notify(one); }
     } else if (old.matches(".question")) {
       patchQuestion(old, one);
     } else if (old.dataset.version !== one.dataset.version && !isInUse(old)) {
@@ -144,14 +146,15 @@ const keys = {
   "?": () => document.getElementById("keys").showModal(),
 };
 const onKey = (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, dialog")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), textarea, dialog")) return;
   if (!keys[event.key]) return;
   event.preventDefault();
   keys[event.key]();
 };
 
-const CHECK_MS = 1500, PATIENCE_MS = 5000;
-let lostAt = null, checking = false;
+// News come as events. Only while they do not, the page asks by itself whether the server is there and what is new.
+const ASK_MS = 1500, PATIENCE_MS = 5000, SILENCE_MS = 40000;
+let lostAt = null, checking = false, asking = null, heardAt = Date.now(), events = null;
 const showConnection = (isThere) => {
   const bar = document.getElementById("connection");
   bar.hidden = isThere;
@@ -159,36 +162,73 @@ const showConnection = (isThere) => {
   if (!isThere) bar.textContent = `Not connected since ${lostAt.toLocaleTimeString()}. Questions may be waiting that are not shown here.`;
 };
 
-const checkForNews = async () => {
-  if (checking) return;
+const isLive = () => document.querySelector("#question-list, #change-rows, main > .question");
+const takeState = async (state) => {
+  document.body.dataset.state ||= state;
+  if (state === document.body.dataset.state || checking) return;
+  if (!isLive()) { document.getElementById("stale").hidden = false; return; }
   checking = true;
   try {
-    const answer = await fetch("/review/state", { signal: AbortSignal.timeout(PATIENCE_MS) });
-    if (answer.status === 401) { location.reload(); return; }
-    showConnection(answer.ok);
-    if (!answer.ok) return;
-    showAges();
-    const state = await answer.text();
-    if (state === document.body.dataset.state) return;
     const page = await fetch(location.href);
     if (page.status === 401) { location.reload(); return; }
     const fresh = new DOMParser().parseFromString(await page.text(), "text/html");
     applyNews(fresh);
     document.body.dataset.state = fresh.body.dataset.state || state;
   } catch {
-    showConnection(false);
+    loseEvents();
   } finally {
     checking = false;
   }
+};
+
+const askForState = async () => {
+  try {
+    const answer = await fetch("/review/state", { signal: AbortSignal.timeout(PATIENCE_MS) });
+    if (answer.status === 401) { location.reload(); return; }
+    if (!answer.ok) return;
+    showConnection(true);
+    await takeState(await answer.text());
+    if (events.readyState === EventSource.CLOSED) listen();
+  } catch {
+    showConnection(false);
+  }
+};
+
+const loseEvents = () => {
+  asking ??= setInterval(askForState, ASK_MS);
+  askForState();
+};
+
+const listen = () => {
+  events?.close();
+  events = new EventSource("/review/events");
+  events.onopen = () => { heardAt = Date.now(); clearInterval(asking); asking = null; showConnection(true); };
+  events.onmessage = (event) => { heardAt = Date.now(); takeState(event.data); };
+  events.onerror = loseEvents;
+};
+
+const everySecond = () => {
+  showAges();
+  if (asking === null && Date.now() - heardAt > SILENCE_MS) { events.close(); loseEvents(); }
+};
+
+const offerNotifications = () => {
+  const button = document.getElementById("notify");
+  if (!("Notification" in window)) return;
+  button.hidden = Notification.permission !== "default";
+  button.addEventListener("click", async () => { await Notification.requestPermission(); button.hidden = true; });
+};
+const notify = (question) => {
+  if (!("Notification" in window) || Notification.permission !== "granted") return;
+  new Notification(question.querySelector("h1, h2").textContent, { body: document.title, tag: question.id });
 };
 
 if (!form) {
   guardButtons(document);
   document.getElementById("news").addEventListener("click", () => { newest = 0; document.getElementById("news").hidden = true; });
   showLocalTimes(document);
+  offerNotifications();
   document.addEventListener("keydown", onKey);
-  new EventSource("/review/events").onmessage = (event) => {
-    if (event.data !== document.body.dataset.state) checkForNews();
-  };
-  setInterval(checkForNews, CHECK_MS);
+  listen();
+  setInterval(everySecond, 1000);
 }

@@ -14,14 +14,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from importlib.resources import files
 from typing import Final
+from urllib.parse import parse_qsl, quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from surehold.errors import SureholdError
-from surehold.front.review import history_markup, markup
+from surehold.errors import InvalidArgument, SureholdError
+from surehold.front.review import history_markup, markup, question_markup
 from surehold.front.review.history_pages import REVIEWER_NAME, HistoryPages
 from surehold.front.review.sign_in import SignIn
 from surehold.front.shared.approval_queue import ApprovalQueue, PendingApproval, approval_for
@@ -74,6 +75,7 @@ class ReviewPage:
             Route("/review/file", self._require_sign_in(self._show_file)),
             Route("/review/trash", self._require_sign_in(self._show_trash)),
             Route("/review/undo", self._require_sign_in(self._undo_many), methods=["POST"]),
+            Route("/review/part", self._require_sign_in(self._undo_part), methods=["POST"]),
             Route("/review/restore", self._require_sign_in(self._restore), methods=["POST"]),
             Route("/review/sign-in", self._take_sign_in, methods=["POST"]),
             Route("/review/code", self._make_code, methods=["POST"]),
@@ -120,7 +122,7 @@ class ReviewPage:
         cards = [self._card_of(one) for one in shown]
         changes = history_markup.render_changes(views)
         body = await run_in_threadpool(
-            markup.render_overview, cards, conversations, changes, more=more, is_asked=self._is_asked
+            question_markup.render_overview, cards, conversations, changes, more=more, is_asked=self._is_asked
         )
         return await self._show_page(request, self._project, body, mark)
 
@@ -185,6 +187,16 @@ class ReviewPage:
             return self._redirect_to(back, f"Nothing was written. {error}")
         return self._redirect_to(f"/review/change/{made}" if made else back, "Undone.")
 
+    async def _undo_part(self, request: Request) -> Response:
+        form = await _read_form(request)
+        back = f"/review/change/{quote(form['change'], safe='')}" if form.get("change") else "/"
+        back = history_markup.conversation_path(form["session"]) if form.get("session") else back
+        try:
+            made = await run_in_threadpool(self._history.undo_part, form)
+        except SureholdError as error:
+            return self._redirect_to(back, f"Nothing was written. {error}")
+        return self._redirect_to(f"/review/change/{made}" if made else back, "This part was undone.")
+
     async def _restore(self, request: Request) -> Response:
         item = (await _read_form(request)).get("item", "")
         try:
@@ -201,12 +213,9 @@ class ReviewPage:
         last, silent = "", 0.0
         while not await request.is_disconnected() and not self._questions.is_closed:
             state = await self._state_mark()
-            if state != last:
+            if state != last or silent >= _ALIVE_SECONDS:  # said again, so that the page knows of a dead connection
                 last, silent = state, 0.0
                 yield f"data: {state}\n\n"
-            elif silent >= _ALIVE_SECONDS:
-                silent = 0.0
-                yield ": alive\n\n"
             await asyncio.sleep(_LOOK_SECONDS)
             silent += _LOOK_SECONDS
 
@@ -221,35 +230,28 @@ class ReviewPage:
         number = min(max(_number(request, "page"), 1), count)
         if request.method == "GET":
             question.opened.add(number)
-        body = await run_in_threadpool(markup.render_question_page, self._card_of(question), number)
+        body = await run_in_threadpool(question_markup.render_question_page, self._card_of(question), number)
         return await self._show_page(request, f"{self._project}: a question", body, mark)
 
-    def _card_of(self, question: PendingApproval) -> markup.QuestionCard:
+    def _card_of(self, question: PendingApproval) -> question_markup.QuestionCard:
         age, left = self._questions.waiting_seconds(question)
-        return markup.QuestionCard(question=question, age=age, left=left)
+        return question_markup.QuestionCard(question=question, age=age, left=left)
 
     async def _show_change(self, request: Request) -> Response:
-        history, mark = self._workspace.history, await self._state_mark()
-        try:
-            view = await run_in_threadpool(history.show, request.path_params["id"])
-        except SureholdError as error:
-            return _html_response(markup.render_document("Surehold", "", notice=str(error)), 404)
-        try:
-            diff = await run_in_threadpool(history.diff, view.id)
-            proposed = await run_in_threadpool(history.proposed_diff, view.id)
-            cut = False
-        except SureholdError:  # the versions were pruned; the ledger keeps the beginning of the diff
-            diff, proposed, cut = "".join(entry.change.diff for entry in view.entries), "", True
-        body = await run_in_threadpool(
-            history_markup.render_change,
-            view,
-            diff,
-            proposed=proposed,
-            cut=cut,
-            split=request.query_params.get("view") == "split",
+        words, mark = request.query_params, await self._state_mark()
+        make = partial(
+            self._history.change,
+            request.path_params["id"],
+            split=words.get("view") == "split",
+            file=words.get("file", ""),
             first_row=_number(request, "first"),
+            first_file=_number(request, "at"),
         )
-        return await self._show_page(request, f"{self._project}: {view.id}", body, mark)
+        try:
+            change_id, body = await run_in_threadpool(make)
+        except SureholdError as error:
+            return _html_response(markup.render_document("Surehold", "", notice=str(error), project=self._project), 404)
+        return await self._show_page(request, f"{self._project}: {change_id}", body, mark)
 
     async def _show_page(self, request: Request, title: str, body: str, mark: str) -> Response:
         """Answer with a page; its mark is older than its body, so that the page asks again for what the body misses."""
@@ -279,7 +281,10 @@ class ReviewPage:
             return self._redirect_to("/", "The form contained no decision; nothing was decided.")
         if question and decision != "refuse" and (unseen := _unseen_without_consent(question, decision, form)):
             return self._redirect_to("/", f"Nothing was decided: {unseen_lines(unseen)}.")
-        contents = _edited_contents(question, form.get("content")) if question else {}
+        try:
+            contents = _wanted_contents(question, form) if question and decision != "refuse" else {}
+        except InvalidArgument as error:
+            return self._redirect_to("/", f"Nothing was decided: {error.message}")
         note = form.get("note", "")[:_MAX_NOTE_CHARS]
         approval = approval_for(decision, where="page", who=_answerer_name(request), note=note, contents=contents)
         try:
@@ -315,11 +320,20 @@ def _is_same_origin(request: Request) -> bool:
 
 def _edited_contents(question: PendingApproval, sent: str | None) -> dict[str, str]:
     """Return the person's own content, when the form offered one and it is another one now."""
-    offered = markup.offered_content(question)
+    offered = question_markup.offered_content(question)
     wanted = unescape_editable(sent.replace("\r\n", "\n")) if sent is not None else None
     if offered is None or wanted is None or wanted == offered:
         return {}
     return {question.request.files[0].path: wanted}
+
+
+def _wanted_contents(question: PendingApproval, form: dict[str, str]) -> dict[str, str]:
+    """Return the contents that the person wants instead: what they wrote, or the change without the parts they left out."""
+    edited = _edited_contents(question, form.get("content"))
+    chosen = question_markup.chosen_contents(question, form)
+    if edited and chosen:
+        raise InvalidArgument("parts were left out and the content was changed; do one of both.")
+    return edited or chosen
 
 
 def _unseen_without_consent(question: PendingApproval, decision: str, form: dict[str, str]) -> int:
@@ -337,8 +351,6 @@ def _answerer_name(request: Request) -> str:
 
 async def _read_form(request: Request) -> dict[str, str]:
     """Return the fields of a form, each once; nothing of it is a file."""
-    from urllib.parse import parse_qsl
-
     body = b""
     async for chunk in request.stream():
         body += chunk

@@ -98,11 +98,12 @@ def _single_diffs(workspace: Workspace, key: str, entries: Sequence[Entry], why:
     ordered = sorted(entries, key=lambda one: one.seq)
     text = "".join(single_diff(workspace, entry) for entry in ordered)
     added, removed = count_rows(text)
-    parts = tuple(one for entry in ordered if (one := _diff_of_entry(workspace, entry)))
+    parts = tuple(one for entry in ordered if (one := diff_of_entry(workspace, entry)))
     return FileNetDiff(key=key, to_key="", diff=text, added=added, removed=removed, conflict=why, parts=parts)
 
 
-def _diff_of_entry(workspace: Workspace, entry: Entry) -> FileNetDiff | None:
+def diff_of_entry(workspace: Workspace, entry: Entry) -> FileNetDiff | None:
+    """Return what one entry did to its file; None if its bytes are not stored any more."""
     change = entry.change
     try:
         before, after = (load_recorded(workspace, one, change.path) for one in (change.before, change.after))
