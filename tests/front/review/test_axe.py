@@ -1,5 +1,6 @@
 """axe-core looks at every page, light and dark."""
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from front.mcp.site import HttpServer, Site
@@ -8,6 +9,7 @@ from front.review.test_page import Agent, sign_in
 from front.review.test_parts import LINES, OLD
 from front.review.test_truth import open_questions
 from spec.marks import requirement
+from surehold.errors import AlreadyExists
 from waiting import wait_until
 
 _RUN = (
@@ -38,7 +40,8 @@ def test_axe_finds_nothing_on_any_page(site: Site, server: HttpServer, page: Pag
             session.edit("a.txt", (LINES[4], "LINE 5\n"), (LINES[35], "line 36\nmore\n"))
             session.create("gone.txt", "x\n")
             session.delete("gone.txt")
-            assert not session.answer("create_file", {"path": "a.txt", "content": "x"}).ok
+            with pytest.raises(AlreadyExists):
+                session.create("a.txt", "x")
         changes = {entry.change.path: entry.change_id for entry in workspace.history.log() if entry.ok}
         refused = next(entry.change_id for entry in workspace.history.log() if not entry.ok)
         workspace.history.undo(session.create("b.txt", "x").change_id)

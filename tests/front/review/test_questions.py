@@ -8,7 +8,7 @@ import pytest
 from starlette.requests import Request
 
 from surehold.errors import Cancelled, NotFound, PermissionRequired, SureholdError
-from surehold.front.review import question_markup as markup
+from surehold.front.review import markup
 from surehold.front.review.sign_in import SignIn
 from surehold.front.review.site import ReviewPage
 from surehold.front.shared.approval_queue import ApprovalQueue, PendingApproval

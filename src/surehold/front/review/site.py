@@ -22,7 +22,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from surehold.errors import InvalidArgument, SureholdError
-from surehold.front.review import history_markup, markup, question_markup
+from surehold.front.review import history_markup, markup
 from surehold.front.review.history_pages import REVIEWER_NAME, HistoryPages
 from surehold.front.review.sign_in import SignIn
 from surehold.front.shared.approval_queue import ApprovalQueue, PendingApproval, approval_for
@@ -122,7 +122,7 @@ class ReviewPage:
         cards = [self._card_of(one) for one in shown]
         changes = history_markup.render_changes(views)
         body = await run_in_threadpool(
-            question_markup.render_overview, cards, conversations, changes, more=more, is_asked=self._is_asked
+            markup.render_overview, cards, conversations, changes, more=more, is_asked=self._is_asked
         )
         return await self._show_page(request, self._project, body, mark)
 
@@ -230,12 +230,12 @@ class ReviewPage:
         number = min(max(_number(request, "page"), 1), count)
         if request.method == "GET":
             question.opened.add(number)
-        body = await run_in_threadpool(question_markup.render_question_page, self._card_of(question), number)
+        body = await run_in_threadpool(markup.render_question_page, self._card_of(question), number)
         return await self._show_page(request, f"{self._project}: a question", body, mark)
 
-    def _card_of(self, question: PendingApproval) -> question_markup.QuestionCard:
+    def _card_of(self, question: PendingApproval) -> markup.QuestionCard:
         age, left = self._questions.waiting_seconds(question)
-        return question_markup.QuestionCard(question=question, age=age, left=left)
+        return markup.QuestionCard(question=question, age=age, left=left)
 
     async def _show_change(self, request: Request) -> Response:
         words, mark = request.query_params, await self._state_mark()
@@ -320,7 +320,7 @@ def _is_same_origin(request: Request) -> bool:
 
 def _edited_contents(question: PendingApproval, sent: str | None) -> dict[str, str]:
     """Return the person's own content, when the form offered one and it is another one now."""
-    offered = question_markup.offered_content(question)
+    offered = markup.offered_content(question)
     wanted = unescape_editable(sent.replace("\r\n", "\n")) if sent is not None else None
     if offered is None or wanted is None or wanted == offered:
         return {}
@@ -330,7 +330,7 @@ def _edited_contents(question: PendingApproval, sent: str | None) -> dict[str, s
 def _wanted_contents(question: PendingApproval, form: dict[str, str]) -> dict[str, str]:
     """Return the contents that the person wants instead: what they wrote, or the change without the parts they left out."""
     edited = _edited_contents(question, form.get("content"))
-    chosen = question_markup.chosen_contents(question, form)
+    chosen = markup.chosen_contents(question, form)
     if edited and chosen:
         raise InvalidArgument("parts were left out and the content was changed; do one of both.")
     return edited or chosen
