@@ -83,9 +83,9 @@ class AsyncWorkspace:
         stdin: bytes = b"",
         confine: bool = False,
         guard: int = 0,
-        approver: "Approver | None" = None,
+        approver: "Approver | AsyncApprover | None" = None,
     ) -> RunReceipt:
-        """Run a command in the first root and record what it changes; the approver is called in a thread."""
+        """Run a command in the first root and record what it changes; the approver may be a coroutine function."""
         run = start_run(
             self.workspace,
             argv,
@@ -95,7 +95,7 @@ class AsyncWorkspace:
             reason=reason,
             confine=confine,
             guard=guard,
-            approver=approver,
+            approver=plain_approver(approver),
         )
         return await finish_run(run, stdin)
 

@@ -78,7 +78,7 @@ _DEEDS = {
     "mv aside": "mv {o} aside",
     "mv into": "mv {o} docs/x/moved",
     "mv away": "mv {o} ../gone-$$; rm -rf ../gone-$$",
-    "cp over": "cp -f docs/2.md {o}",
+    "cp over": "[ -p {o} ] && new=--remove-destination; cp -f $new docs/2.md {o}",  # a pipe without a reader blocks
     "cp -a from": "cp -a {o} copy 2>/dev/null; rm -rf {o}; mv copy {o}",
     "append": "timeout 1 bash -c 'echo more >> {q}'",
     "truncate": "[ -p {o} ] || truncate -s 1 {o}",

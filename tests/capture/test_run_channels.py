@@ -291,6 +291,24 @@ def test_a_command_is_awaited_undone_and_made_again(desk: RunDesk) -> None:
     asyncio.run(scenario())
 
 
+@requirement("run:library:awaitable", "run:guard:callback")
+def test_a_coroutine_is_asked_while_the_awaited_command_waits(desk: RunDesk) -> None:
+    fill(desk, 9)
+
+    async def approve(request: PermissionRequest) -> bool:
+        return request.summary == "delete more than 3 paths"
+
+    async def scenario() -> None:
+        async with aio.open_workspace(desk.root, settings=Settings(state_dir=desk.state)) as workspace:
+            session = workspace.session(agent="mover", approver=approve)
+            assert (await workspace.run(["sh", "-c", "rm f00?"], session=session, guard=4)).deleted == 9
+            fill(desk, 9)
+            refuse = await workspace.run(["sh", "-c", "rm f00?"], guard=3, approver=approve)
+            assert (refuse.exit_code, refuse.deleted) == (1, 2)
+
+    asyncio.run(scenario())
+
+
 @requirement("run:library:awaitable")
 def test_to_cancel_an_awaited_command_ends_it_and_records_what_it_did(desk: RunDesk) -> None:
     (gate,) = desk.make_gates("gate")

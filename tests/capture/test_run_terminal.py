@@ -64,7 +64,7 @@ def test_at_a_terminal_a_person_is_asked_before_the_hundredth_deletion(desk: Run
 
 @requirement("run:streams:unchanged")
 def test_a_signal_that_comes_before_the_command_has_begun_reaches_it() -> None:
-    caller = RunCaller(lambda _: False)
+    caller = RunCaller(lambda _: {})
     before = caller.take_signals()
     try:
         os.kill(os.getpid(), signal.SIGUSR1)

@@ -8,17 +8,20 @@ import os
 import stat
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from conformance.hosts.checks import host_environment
 from conformance.hosts.model import Call, Model, Script, plain, serve
-from conformance.hosts.table import Start, host_program
+from conformance.hosts.table import Start, codex_start, host_program
 from conformance.report import Check, outcome
 from conformance.servers import HOME, SUREHOLD
 
 PAGE = HOME / "docs" / "coverage.md"
+TRIED = "\n## Tried with real hosts\n"
+"""Where our part of the page begins; the rest is written by `scripts/host_coverage.py`."""
+UNDONE = "undo of the session restores the tree"
 SHELL_ROUTES = {
     "shell: sed -i": ("sed -i s/one/two/ sed.txt", "sed.txt"),
     "shell: perl -pi": ("perl -pi -e s/one/two/ perl.txt", "perl.txt"),
@@ -27,11 +30,13 @@ SHELL_ROUTES = {
     "shell: heredoc": ("cat > heredoc.txt <<'END'\ntwo\nEND", "heredoc.txt"),
     "shell: append": ("echo two >> append.txt", "append.txt"),
     "shell: python": ("python3 -c \"open('python.txt', 'w').write('two')\"", "python.txt"),
-    "shell: git": ("git config core.editor true && git checkout -q -b other && echo two > git.txt", "git.txt"),
+    "shell: git": ("git checkout -q -b other && echo two > git.txt", "git.txt"),
     "shell: mv": ("mv mv.txt moved.txt", "mv.txt"),
     "shell: cp over": ("cp sed.txt cp.txt", "cp.txt"),
     "shell: truncate": ("truncate -s 0 truncate.txt", "truncate.txt"),
     "shell: chmod": ("chmod 755 chmod.txt", "chmod.txt"),
+    "shell: tee": ("echo two | tee tee.txt >/dev/null", "tee.txt"),
+    "shell: find -delete": ("find . -name found.txt -delete", "found.txt"),
     "shell: symbolic link": ("ln -s sed.txt link", "link"),
 }
 _NAMES = (
@@ -49,7 +54,17 @@ _NAMES = (
     "truncate",
     "chmod",
     "back",
+    "tee",
+    "found",
 )
+_NOTEBOOK: dict[str, Any] = {
+    "cells": [
+        {"cell_type": "code", "execution_count": None, "id": "c1", "metadata": {}, "outputs": [], "source": ["one"]}
+    ],
+    "metadata": {"language_info": {"name": "python"}},
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}
 _PATIENCE_SECONDS = 1200
 
 
@@ -71,7 +86,7 @@ class RoutedHost:
 
 
 def _claude_start(url: str, _home: Path) -> Start:
-    tools = ("--allowedTools", "Bash", "Edit", "Write", "Read")
+    tools = ("--allowedTools", "Bash", "Edit", "Write", "Read", "NotebookEdit", "ToolSearch")
     return Start(
         command=(host_program("claude"), "-p", "Follow the script.", "--model", "claude-sonnet-4-5", *tools),
         variables={
@@ -88,6 +103,9 @@ def _claude_routes(root: Path) -> list[Route]:
         return Call(tool=tool, arguments={"file_path": str(root / name), **more})
 
     background = {"command": "sleep 1; echo two > back.txt", "run_in_background": True}
+    cell = {"notebook_path": str(root / "book.ipynb"), "cell_id": "c1", "new_source": "two"}
+    notebook = Call(tool="NotebookEdit", arguments=cell)
+    load = Call(tool="ToolSearch", arguments={"query": "select:NotebookEdit", "max_results": 1})
     wait = Call(tool="Bash", arguments={"command": "until grep -q two back.txt; do sleep 0.2; done"})
     return [
         Route(
@@ -106,6 +124,7 @@ def _claude_routes(root: Path) -> list[Route]:
             for name, (command, path) in SHELL_ROUTES.items()
         ),
         Route(name="shell: in the background", calls=(Call(tool="Bash", arguments=background), wait), path="back.txt"),
+        Route(name="NotebookEdit", calls=(load, on("Read", "book.ipynb"), notebook), path="book.ipynb"),
     ]
 
 
@@ -152,8 +171,39 @@ def _gemini_routes(_root: Path) -> list[Route]:
     ]
 
 
+def _codex_start(url: str, home: Path) -> Start:
+    start = codex_start(url, home)
+    config = home / ".codex" / "config.toml"
+    trusted = f'[projects."{home.parent / "root"}"]\ntrust_level = "trusted"\n'
+    settings = config.read_text(encoding="utf-8").replace("gpt-5.1", "gpt-5.5")  # which has a tool for patches
+    config.write_text(f"{settings}\n{trusted}", encoding="utf-8")
+    *command, prompt = start.command
+    return replace(start, command=(*command, "--dangerously-bypass-hook-trust", prompt))
+
+
+def _codex_routes(_root: Path) -> list[Route]:
+    def patch(*rows: str) -> Call:
+        text = "\n".join(("*** Begin Patch", *rows, "*** End Patch", ""))
+        return Call(tool="apply_patch", arguments={"input": text})
+
+    return [
+        Route(
+            name="apply_patch, update",
+            calls=(patch("*** Update File: edit.txt", "@@", "-one", "+two"),),
+            path="edit.txt",
+        ),
+        Route(name="apply_patch, new file", calls=(patch("*** Add File: new/file.txt", "+two"),), path="new/file.txt"),
+        Route(name="apply_patch, delete", calls=(patch("*** Delete File: write.txt"),), path="write.txt"),
+        *(
+            Route(name=name, calls=(Call(tool="exec_command", arguments={"cmd": command}),), path=path)
+            for name, (command, path) in SHELL_ROUTES.items()
+        ),
+    ]
+
+
 ROUTED_HOSTS = (
     RoutedHost(name="Claude Code", key="claude", start=_claude_start, routes=_claude_routes),
+    RoutedHost(name="Codex", key="codex", start=_codex_start, routes=_codex_routes),
     RoutedHost(name="Gemini CLI", key="gemini", start=_gemini_start, routes=_gemini_routes),
 )
 
@@ -162,7 +212,8 @@ def checks(folder: Path) -> list[Check]:
     """Take every route of every host; write the page of what was covered."""
     found = [check for host in ROUTED_HOSTS for check in _take_routes(host, folder / host.key)]
     if all(one.outcome == "passed" for one in found):
-        PAGE.write_text(describe(found), encoding="utf-8")
+        page, _, _ = PAGE.read_text(encoding="utf-8").partition(TRIED)
+        PAGE.write_text(page + describe(found), encoding="utf-8")
     return found
 
 
@@ -173,6 +224,7 @@ def _take_routes(host: RoutedHost, folder: Path) -> list[Check]:
     for name in _NAMES:
         (root / f"{name}.txt").write_text("one\n", encoding="utf-8")
     (root / "folder" / "inside.txt").write_text("one\n", encoding="utf-8")
+    (root / "book.ipynb").write_text(json.dumps(_NOTEBOOK, indent=1), encoding="utf-8")
     for words in (("init", "-q"), ("add", "-A"), ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one")):
         subprocess.run(("git", *words), cwd=root, check=True, capture_output=True)
     variables = {"XDG_STATE_HOME": str(folder / "state"), "HOME": str(home)}
@@ -191,9 +243,8 @@ def _take_routes(host: RoutedHost, folder: Path) -> list[Check]:
     recorded = {one["path"] for one in entries if one["session"]}
     after = _fingerprint(root)
     rows = {route.name: route.path in recorded and after.get(route.path) != before.get(route.path) for route in routes}
-    for change in dict.fromkeys(one["change_id"] for one in entries if one["session"]):
-        _surehold(root, variables, "undo", change)
-    rows["undo of the session restores the tree"] = _fingerprint(root) == before
+    _surehold(root, variables, "undo", "--session", "last")
+    rows[UNDONE] = _fingerprint(root) == before
     return [Check(part=host.name, name=name, outcome=outcome(ok=ok)) for name, ok in rows.items()]
 
 
@@ -225,14 +276,14 @@ def _fingerprint(root: Path) -> dict[str, tuple[int, bytes]]:
 
 
 def describe(found: list[Check]) -> str:
-    """Return the page: each route of each host, as it was tried."""
-    head = "# What is recorded of hosts\n\nWritten by `make conformance`: real hosts, set up by `surehold setup`, with a scripted model. A route is covered\nif its change is in the history with its session; at the end all of it is undone, and the tree compared. Empty directories that an edit tool made stay.\n"
-    parts = list(dict.fromkeys(one.part for one in found))
-    tables = [
-        f"\n## {part}\n\n| route | covered |\n|---|---|\n"
-        + "".join(
-            f"| {one.name} | {'yes' if one.outcome == 'passed' else 'no'} |\n" for one in found if one.part == part
-        )
-        for part in parts
-    ]
-    return head + "".join(tables)
+    """Return our part of the page: each route of each host, as it was tried."""
+    head = (
+        f"{TRIED}\nWritten by `make conformance`: real hosts, set up by `surehold setup`, with a scripted model. A route is covered if its\n"
+        "change is in the history with its session; at the end all of it is undone, and the tree compared. Empty directories that\n"
+        "an edit tool made stay.\n\n"
+    )
+    parts, names = (list(dict.fromkeys(getattr(one, field) for one in found)) for field in ("part", "name"))
+    names.sort(key=lambda name: (name == UNDONE, name.startswith("shell")))
+    words = {(one.part, one.name): "yes" if one.outcome == "passed" else "no" for one in found}
+    rows = [f"| {name} | {' | '.join(words.get((part, name), '') for part in parts)} |" for name in names]
+    return "\n".join([f"{head}| route | {' | '.join(parts)} |", f"|---|{'---|' * len(parts)}", *rows, ""])

@@ -101,8 +101,8 @@ def _claude(place: Place, home: Path, url: str) -> Start:
     )
 
 
-def _codex(place: Place, home: Path, url: str) -> Start:
-    command, *arguments = place.command
+def codex_start(url: str, home: Path, *, more: str = "") -> Start:
+    """Set Codex up with the scripted model, and more settings; return how it is started."""
     settings = f"""
         model = "gpt-5.1"
         model_provider = "{_MODEL}"
@@ -121,11 +121,7 @@ def _codex(place: Place, home: Path, url: str) -> Start:
         base_url = "{url}/v1"
         wire_api = "responses"
         env_key = "SCRIPTED_KEY"
-        [mcp_servers.{SERVER}]
-        command = {json.dumps(command)}
-        args = {json.dumps(arguments)}
-        startup_timeout_sec = 60
-        required = true
+        {more}
     """
     _write(home / ".codex" / "config.toml", settings)
     return Start(
@@ -138,6 +134,18 @@ def _codex(place: Place, home: Path, url: str) -> Start:
         ),
         variables={"SCRIPTED_KEY": _KEY},
     )
+
+
+def _codex(place: Place, home: Path, url: str) -> Start:
+    command, *arguments = place.command
+    server = f"""
+        [mcp_servers.{SERVER}]
+        command = {json.dumps(command)}
+        args = {json.dumps(arguments)}
+        startup_timeout_sec = 60
+        required = true
+    """
+    return codex_start(url, home, more=server)
 
 
 def _gemini(place: Place, home: Path, url: str) -> Start:

@@ -15,6 +15,8 @@ class Offer:
     name: str
     namespace: str = ""
     """Codex groups the tools of a server, and leaves their names alone."""
+    is_free: bool = False
+    """It takes one text instead of arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,13 +113,18 @@ class OpenAiResponses:
             for group in tools
             for tool in rows(group.get("tools"))
         ]
-        return [Offer(name=str(tool.get("name", tool.get("type")))) for tool in tools if "tools" not in tool] + inside
+        alone = [
+            Offer(name=str(tool.get("name", tool.get("type"))), is_free=tool.get("type") == "custom")
+            for tool in tools
+            if "tools" not in tool
+        ]
+        return alone + inside
 
     def results(self, body: Json) -> dict[str, str]:
         return {
             str(item.get("call_id")): text_of(item.get("output"))
             for item in rows(body.get("input"))
-            if item.get("type") == "function_call_output"
+            if item.get("type") in {"function_call_output", "custom_tool_call_output"}
         }
 
     def stream(self, reply: Reply) -> list[tuple[str, Json]]:
@@ -133,6 +140,12 @@ class OpenAiResponses:
                 ("response.output_text.delta", {**part, "delta": reply}),
                 ("response.output_text.done", {**part, "text": reply}),
                 ("response.content_part.done", {**part, "part": item["content"][0]}),
+            ]
+        elif reply.offer.is_free:
+            begun = {**item, "status": "in_progress", "input": ""}
+            middle = [
+                ("response.custom_tool_call_input.delta", {**place, "delta": item["input"]}),
+                ("response.custom_tool_call_input.done", {**place, "input": item["input"]}),
             ]
         else:
             begun = {**item, "status": "in_progress", "arguments": ""}
@@ -158,6 +171,15 @@ class OpenAiResponses:
                 "role": "assistant",
                 "status": "completed",
                 "content": [part],
+            }
+        elif reply.offer.is_free:
+            item = {
+                "type": "custom_tool_call",
+                "id": f"ctc_{reply.id}",
+                "call_id": reply.id,
+                "name": reply.offer.name,
+                "input": str(reply.arguments["input"]),
+                "status": "completed",
             }
         else:
             item = {

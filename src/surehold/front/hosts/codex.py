@@ -41,9 +41,9 @@ def _list_settings(place: HostPlace) -> "Sequence[SettingsFile]":
     from surehold.front.hosts.settings_files import SettingsFile, TomlTable
 
     hooks = json_hooks("codex", codex_hooks(place.hook_command("codex")))
-    table = TomlTable(
-        keys=("mcp_servers", SERVER_NAME), values={"command": place.program, "args": ["mcp"], "startup_timeout_sec": 30}
-    )
+    # Codex hides the environment from servers; the history must be where the hooks and the shell have it.
+    server = {"command": place.program, "args": ["mcp"], "env_vars": ["XDG_STATE_HOME"], "startup_timeout_sec": 30}
+    table = TomlTable(keys=("mcp_servers", SERVER_NAME), values=server)
     return (
         SettingsFile(name=".codex/config.toml", edits=(table,)),
         SettingsFile(name=".codex/hooks.json", edits=hooks),
