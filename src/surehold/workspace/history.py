@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Self
 
 from surehold.errors import InvalidArgument, NotFound, StaleFile, SureholdError, UndoConflict
-from surehold.stores.base import Entry, LedgerQuery, Store, TrashItem
+from surehold.stores.base import Entry, Intent, LedgerQuery, Store, TrashItem
 from surehold.stores.ledger_entries import normalize_timestamp, switched_changes
 from surehold.stores.upkeep import LedgerCheck, Pruned
 from surehold.text.plan import diff_between
@@ -264,8 +264,12 @@ class History(HistoryReader):
         selection = self.select(words)
         found = [entry for entry in selection.iterate(self._store) if entry.call.operation != "gc"]
         if not found:
-            raise refuse_empty(selection, words)
+            raise refuse_empty(selection, words, self.open_runs(selection))
         return found
+
+    def open_runs(self, selection: ChangeSelection) -> list[Intent]:
+        """Return the commands that still run and may do what is selected."""
+        return selection.find_open_runs(self._store)
 
     def restore(
         self,

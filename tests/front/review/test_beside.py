@@ -138,3 +138,25 @@ def test_review_serves_the_page_itself_and_says_that_no_agent_asks_there(site: S
         finally:
             process.terminate()
     assert process.returncode == 0
+
+
+@requirement("history:status:questions")
+def test_status_counts_the_questions_of_the_servers_that_know_them(site: Site) -> None:
+    def status(*words: str) -> str:
+        command = surehold("status", "--root", site.root, "--state-dir", site.state, *words)
+        return subprocess.run([sys.executable, *command], stdout=subprocess.PIPE, check=True, text=True).stdout
+
+    with site.open() as workspace:
+        workspace.session(agent="demo").create("a.txt", "one\n")
+    assert json.loads(status("--json"))["questions"] is None
+    assert "Questions" not in status()
+    with site.start("--review", "--mode", "default", capabilities={"elicitation": {}}) as agent:
+        link = link_of(agent)
+        assert json.loads(status("--json"))["questions"] == 0
+        agent.start_call("create_file", {"path": "b.txt", "content": "x"})
+        agent.wait_for(lambda told: any(one.get("method") == "elicitation/create" for one in told))
+        assert json.loads(status("--json"))["questions"] == 1
+        assert "1 open: surehold review" in status()
+        assert send(link, "POST", "/review/count", body="door=guess")[0] == 403
+        agent.process.send_signal(signal.SIGTERM)
+    assert json.loads(status("--json"))["questions"] is None

@@ -25,6 +25,7 @@ HISTORY = (
             "history:revert:files": "`revert` removes outside damage, brings deleted files back, and goes back to a change; it can be undone.",
             "history:sessions:facts": "`sessions` lists who, when, turns, changes, files and lines.",
             "history:status:facts": "`status` names the workspace, the agents at work, outside edits and the last changes.",
+            "history:status:questions": "`status` counts the questions that wait for an answer, where a server knows them.",
             "history:export:patch": "`export` writes the net difference as a patch that `git apply` and `patch -p1` apply: moves, modes, links, binary files.",
             "history:export:jsonl": "`export --format jsonl` writes entries with their diffs.",
             "history:export:bundle": "A bundle is verified without the workspace, and every flipped bit is found.",

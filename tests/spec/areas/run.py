@@ -26,6 +26,8 @@ RUN = (
             "run:best_effort:compares": "Where capture is impossible, that is said before anything runs; `--best-effort` compares the tree before and after, and is never complete.",
             "run:call:recorded": "The tool call of the host that a command belongs to is recorded with it.",
             "run:history:command": "`log` and `show` name the command and its exit code, and leave out directories whose time alone changed.",
+            "run:history:left_out": "Undoing a selection or a turn names the commands of it that still run, which are left out.",
+            "run:history:session": "What an agent runs without a session is a session by itself.",
             "run:history:still_running": "`undo` without arguments refuses, with the command, while the newest change is that of a command that still runs.",
             "run:library:receipt": "`workspace.run([...])` returns output, exit code and what changed.",
             "run:library:awaitable": "`surehold.aio` has the same `run`, `changes`, `undo` and `redo`, awaitable; to cancel a command ends it, and what it did is recorded.",

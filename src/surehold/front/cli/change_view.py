@@ -9,10 +9,10 @@ from surehold.text.diff_rows import RowKind, classify_rows
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from surehold.front.shared.change_text import TextRow
-    from surehold.stores.base import Change
+    from surehold.stores.base import Change, Intent
     from surehold.workspace.proposal import Receipt
 
 _ROW_STYLES: dict[RowKind, TextStyle] = {
@@ -61,11 +61,14 @@ def paint_rows(out: Output, rows: "Iterable[TextRow]") -> None:
             out.print_line(text if kind == "file" else out.paint(text, _ROW_STYLES.get(kind, "plain")))
 
 
-def print_receipt(context: CommandContext, receipt: "Receipt", verb: str) -> None:
-    """Print what a call did to which files, and how to undo it."""
+def print_receipt(context: CommandContext, receipt: "Receipt", verb: str, *, running: "Sequence[Intent]" = ()) -> None:
+    """Print what a call did to which files, how to undo it, and which commands it left out because they still run."""
     out = context.out
+    for one in running:
+        context.print_note(f"Left out, since it still runs: {' '.join(one.call.argv)} (change {one.id})")
     if context.json:
-        out.print_json(receipt_record(receipt))
+        left_out = {"still_running": [one.id for one in running]} if running else {}
+        out.print_json({**receipt_record(receipt), **left_out})
     elif receipt.dry_run:
         _print_preview(out, receipt)
     elif not receipt.change_id:

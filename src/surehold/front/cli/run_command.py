@@ -50,7 +50,7 @@ def _parse_seconds(text: str) -> float:
 @command(
     "run",
     "Run a command; what it changes is recorded and can be undone.",
-    argument("--session", "S", "the session that the change belongs to"),
+    argument("--session", "S", "its session (default with --agent: one of its own)"),
     argument("--turn", "T", "the turn of that session"),
     argument("--agent", "A", "who runs it (default: you)"),
     argument("--call", "ID", "the tool call of the host that it belongs to"),
@@ -237,7 +237,8 @@ class _CommandBook:
     def caller(self) -> dict[str, Any]:
         """Return on whose behalf the command runs, and why."""
         args = self.args
-        names = {"session": args.session, "turn": args.turn, "call_id": args.call, "reason": args.reason}
+        session = args.session or (self.change_id if args.agent else "")  # an agent's command is a session by itself
+        names = {"session": session, "turn": args.turn, "call_id": args.call, "reason": args.reason}
         return {"agent": args.agent or person_name(), **{name: value or "" for name, value in names.items()}}
 
     def make_asker(self) -> PersonAsker:

@@ -124,7 +124,7 @@ def parse_duration(text: str) -> timedelta:
 
 @command(
     "gc",
-    "Remove stored versions that only old changes need; archive old entries.",
+    "Remove versions that only old changes need; archive old entries.",
     argument("--keep", "AGE", "how far back undo must work: 12h, 30d, 8w", required=True, type=parse_duration),
     flag("--dry-run", "show what would be removed without removing it"),
     example="surehold gc --keep 30d --dry-run",

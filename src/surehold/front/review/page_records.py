@@ -15,6 +15,7 @@ from pathlib import Path
 
 _DIRECTORY = "review"
 _KEY_BYTES = 32
+_ANSWER_SECONDS = 10.0
 _RECORD_ENDING = ".page"
 
 
@@ -96,3 +97,29 @@ def _open_directory(state_dir: Path) -> Path:
     directory = state_dir / _DIRECTORY
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     return directory
+
+
+def ask_page(record: PageRecord, path: str) -> str:
+    """Return what a page that is served answers to a program of the same person; empty if it does not."""
+    from http.client import HTTPConnection, HTTPException
+    from urllib.parse import urlencode, urlsplit
+
+    place = urlsplit(record.url)
+    connection = HTTPConnection(place.hostname or "", place.port, timeout=_ANSWER_SECONDS)
+    try:
+        connection.request("POST", path, urlencode({"door": record.door}))
+        answer = connection.getresponse()
+        text = answer.read().decode("ascii", "replace")
+    except (OSError, HTTPException):
+        return ""
+    else:
+        return text if answer.status == 200 else ""  # noqa: PLR2004 - OK
+    finally:
+        connection.close()
+
+
+def count_questions(state_dir: Path) -> int | None:
+    """Return how many questions are open on the pages where agents ask; None if there is no such page."""
+    counts = [ask_page(record, "/review/count") for record in list_pages(state_dir) if record.answers]
+    known = [int(one) for one in counts if one.isdecimal()]
+    return sum(known) if known else None

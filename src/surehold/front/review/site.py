@@ -79,6 +79,7 @@ class ReviewPage:
             Route("/review/restore", self._require_sign_in(self._restore), methods=["POST"]),
             Route("/review/sign-in", self._take_sign_in, methods=["POST"]),
             Route("/review/code", self._make_code, methods=["POST"]),
+            Route("/review/count", self._count_questions, methods=["POST"]),
             Route("/review/change/{id}", self._require_sign_in(self._show_change)),
             Route("/review/change/{id}/{word}", self._require_sign_in(self._undo_or_redo), methods=["POST"]),
             Route("/review/question/{id}", self._require_sign_in(self._show_question), methods=["GET"]),
@@ -113,6 +114,12 @@ class ReviewPage:
         if not self._sign_in.opens_door((await _read_form(request)).get("door", "")):
             return _plain_response("This is not the key of the page.\n", 403)
         return _plain_response(self._sign_in.make_code())
+
+    async def _count_questions(self, request: Request) -> Response:
+        """Tell a program of the same person how many questions are open."""
+        if not self._sign_in.opens_door((await _read_form(request)).get("door", "")):
+            return _plain_response("This is not the key of the page.\n", 403)
+        return _plain_response(str(len(self._questions.list_open())))
 
     async def _show_overview(self, request: Request) -> Response:
         mark = await self._state_mark()

@@ -6,13 +6,14 @@
 3. Outside edits are meant only where `outside` is the agent, or where nothing but paths is named.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, tzinfo
 from heapq import merge
 
-from surehold.errors import InvalidArgument, NotFound
-from surehold.stores.base import Entry, LedgerQuery, Store
+from surehold.errors import InvalidArgument, NotFound, SureholdError
+from surehold.stores.base import Entry, Intent, LedgerQuery, Store
+from surehold.stores.ledger_entries import normalize_timestamp
 from surehold.workspace.past.moments import parse_moment
 
 OUTSIDE_AGENT = "outside"
@@ -87,6 +88,17 @@ class ChangeSelection:
                 last = entry.seq
                 if self.outside or not is_outside or outside:
                     yield entry
+
+    def find_open_runs(self, store: Store) -> list[Intent]:
+        """Return the commands that still run and may do what is meant; nothing that they do has an entry yet."""
+        return [busy.intent for busy in store.open_intents() if self._names_run(busy.intent)]
+
+    def _names_run(self, intent: Intent) -> bool:
+        call, began = intent.call, normalize_timestamp(intent.began)
+        is_meant = call.session == (self.session or call.session) and call.agent.startswith(self.agent)
+        in_time = not (self.until and began >= self.until)  # what it does now is after any beginning
+        in_turn = self.turn is None or call.turn == self.turn
+        return call.operation == "run" and is_meant and in_turn and in_time and not self.outside
 
     def touches(self, entry: Entry) -> bool:
         """Tell whether an entry is about one of the places; any is if there are none."""
@@ -224,8 +236,12 @@ def _changed_nothing(session: str) -> NotFound:
     return NotFound(message, reason="no_changes", action="See: surehold sessions")
 
 
-def refuse_empty(selection: ChangeSelection, words: Selectors) -> NotFound:
-    """Return the refusal for selectors that are right, and that no change matches."""
+def refuse_empty(selection: ChangeSelection, words: Selectors, running: Sequence[Intent] = ()) -> SureholdError:
+    """Return the refusal for selectors that are right, and that no change matches; commands may still run."""
+    if running:
+        message = f"What is selected is done by `{' '.join(running[0].call.argv)}`, which still runs."
+        action = f"Wait until its last process has ended, then: surehold undo {running[0].id}"
+        return InvalidArgument(message, reason="still_running", action=action)
     if selection.session and words == Selectors(session=words.session):
         return _changed_nothing(selection.session)
     message = f"No change matches `{words.describe()[:200]}`."

@@ -38,9 +38,12 @@ _BLAME_COLUMNS = (
 @command("status", "Show agents at work, outside edits and the last changes.", example="surehold status")
 def status_command(context: CommandContext, _: argparse.Namespace) -> None:
     root = os.path.realpath(context.root)
-    facts: dict[str, Any] = {"workspace": root, "state": str(context.state_directory)}
+    from surehold.front.review.page_records import count_questions
+
+    questions = count_questions(context.state_directory)
+    facts: dict[str, Any] = {"workspace": root, "state": str(context.state_directory), "questions": questions}
     if not context.has_history():
-        nothing: dict[str, Any] = {"questions": None, "agents": [], "outside": [], "last": []}
+        nothing: dict[str, Any] = {"agents": [], "outside": [], "last": []}
         context.print_outcome(f"{root}: nothing has been changed through Surehold yet.", **facts, **nothing)
         return
     from surehold.workspace.past.overview import outside_edits, working_agents
@@ -51,13 +54,15 @@ def status_command(context: CommandContext, _: argparse.Namespace) -> None:
     if context.json:
         rows = [{"agent": one.client or "mcp", "session": one.session, "began": one.began} for one in agents]
         records = [entry_record(shown_entries(one)[0], undone_by=one.undone_by) for one in last]
-        context.out.print_json({**facts, "questions": None, "agents": rows, "outside": outside, "last": records})
+        context.out.print_json({**facts, "agents": rows, "outside": outside, "last": records})
         return
     out = context.out
     out.print_labelled("Workspace", root)
     out.print_labelled("History", str(context.state_directory))
     names = ", ".join(f"{one.client or 'mcp'} ({short_id(one.session)})" for one in agents)
     out.print_labelled("At work", names or "no server runs here")
+    if questions is not None:
+        out.print_labelled("Questions", f"{questions} open: surehold review" if questions else "none open")
     shown = f"{format_count(len(outside), 'file')}: {', '.join(outside[:5])}{' …' if len(outside) > 5 else ''}"  # noqa: PLR2004
     out.print_labelled("Outside edits", shown if outside else "none since the last recorded changes")
     out.print_line("Last changes:")

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from surehold.front.review.page_records import PageRecord
 
-_ANSWER_SECONDS = 10.0
 _HIGHEST_PORT = 65_535
 _DISPLAY_VARIABLES = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 
@@ -30,13 +29,13 @@ _DISPLAY_VARIABLES = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     example="surehold review",
 )
 def review_command(context: CommandContext, args: argparse.Namespace) -> int | None:
-    from surehold.front.review.page_records import list_pages
+    from surehold.front.review.page_records import ask_page, list_pages
 
     if not 0 <= args.port <= _HIGHEST_PORT:
         raise UsageError(f"{args.port} is not a port.")
     context.check_root()
     for record in list_pages(context.state_directory):
-        if code := _ask_for_code(record):
+        if code := ask_page(record, "/review/code"):
             note = "The link signs you in once, within 2 minutes."
             _show_link(context, args, record, f"{record.url}/#{code}", running=True, note=note)
             return None
@@ -62,25 +61,6 @@ def _serve_page(context: CommandContext, args: argparse.Namespace, state_dir: "P
         _show_link(context, args, record, page.link, running=False, note="Ctrl-C ends it.")
         while True:
             signal.pause()
-
-
-def _ask_for_code(record: "PageRecord") -> str:
-    """Return what signs a browser in to a page that is served; empty if that does not answer."""
-    from http.client import HTTPConnection, HTTPException
-    from urllib.parse import urlencode, urlsplit
-
-    place = urlsplit(record.url)
-    connection = HTTPConnection(place.hostname or "", place.port, timeout=_ANSWER_SECONDS)
-    try:
-        connection.request("POST", "/review/code", urlencode({"door": record.door}))
-        answer = connection.getresponse()
-        text = answer.read().decode("ascii", "replace")
-    except (OSError, HTTPException):
-        return ""
-    else:
-        return text if answer.status == 200 else ""  # noqa: PLR2004 - OK
-    finally:
-        connection.close()
 
 
 def _show_link(

@@ -29,13 +29,14 @@ def _reversal_command(name: Literal["undo", "redo"], sentence: str, note: str, e
             history, author, dry_run = workspace.history, context.author, args.dry_run
             change = named_change(workspace, args)
             words = read_selectors(args, [] if change else args.subject)
+            running = history.open_runs(history.select(words)) if words and name == "undo" else []
             if words:
                 many = history.undo_selected if name == "undo" else history.redo_selected
                 receipt = many(words, author=author, partial=args.partial, dry_run=dry_run)
             else:
                 one = history.undo if name == "undo" else history.redo
                 receipt = one(change, author=author, dry_run=dry_run)
-        print_receipt(context, receipt, "Undone" if name == "undo" else "Redone")
+        print_receipt(context, receipt, "Undone" if name == "undo" else "Redone", running=running)
 
     return run_reversal
 
@@ -64,11 +65,14 @@ redo_command = _reversal_command(
     example="surehold rewind --dry-run",
 )
 def rewind_command(context: CommandContext, args: argparse.Namespace) -> None:
+    from surehold.workspace.past.selectors import ChangeSelection
+
     with context.open_recorded_workspace() as workspace:
         entries = workspace.history.last_turn()
         if not entries:
             raise NotFound("No session has a turn to rewind.", reason="no_changes", action="See: surehold sessions")
         call, number = entries[0].call, len({entry.change_id for entry in entries})
+        running = workspace.history.open_runs(ChangeSelection(session=call.session, turn=call.turn))
         turn = f"turn {call.turn}" if call.turn else "everything"
         what = f"{turn} of {call.agent or 'session'} {call.session[-8:]}: {format_count(number, 'change')}"
         if not (args.yes or args.dry_run):
@@ -76,7 +80,7 @@ def rewind_command(context: CommandContext, args: argparse.Namespace) -> None:
         receipt = workspace.history.switch_entries(
             entries, "undo", author=context.author, partial=args.partial, dry_run=args.dry_run
         )
-    print_receipt(context, receipt, "Undone")
+    print_receipt(context, receipt, "Undone", running=running)
 
 
 def _confirm(context: CommandContext, question: str) -> None:
