@@ -1,13 +1,18 @@
 """The ledger on every store: records, filters, paging."""
 
+# One of these looks at how a query is answered.
+# pyright: reportPrivateUsage=false
+
 from dataclasses import replace
 
 import pytest
 
 from spec.marks import requirement
-from stores.scenes import Author, Clock, call, change, intent, version
-from surehold.stores.base import Begun, Entry, LedgerQuery, Store
+from stores.scenes import Author, Clock, blob, call, change, intent, version
+from surehold.stores.base import Begun, Entry, LedgerQuery, Store, WriterSpan
 from surehold.stores.ledger_entries import EXTERNAL
+from surehold.stores.sqlite import entry_rows
+from surehold.stores.sqlite.store import SqliteStore
 from surehold.text.snapshot import Meta, Version
 
 ODD = "dir/caf\udce9 \N{SNOWMAN}.txt"  # a name that is not UTF-8
@@ -136,3 +141,33 @@ def test_a_clock_that_goes_back_does_not_break_the_chain(store: Store, author: A
 
     assert [entry.seq for entry in store.list_entries(LedgerQuery())] == [2, 1]
     assert store.verify().ok
+
+
+@requirement("engine:views:writers")
+def test_writers_of_a_path_are_those_of_its_entries(store: Store, author: Author) -> None:
+    for number, writer in enumerate(["edit", "edit", "write_file", "edit", "write_file", "undo", "undo"]):
+        before = author.files.get("a")
+        data = author.files["a"] = b"%d" % number
+        author.do(change("a", before, data), before, data, asked=replace(call("edit"), writer=writer))
+    moved = change("a", b"6", b"6", to_path="b")
+    author.do(moved, b"6", b"6", asked=replace(call("move"), writer="move_file"))
+    store.record(replace(call("edit"), writer="refused"), change("a", None, None), change_id="r", ok=False)
+    store.keep_outside("c", blob(b"kept"))
+    store.keep_outside("b", blob(b"kept too"))
+
+    for path, after in (("a", 0), ("a", 3), ("b", 0), ("c", 0), ("d", 0)):
+        spans = dict[str, WriterSpan]()
+        for entry in reversed(store.list_entries(LedgerQuery(path=path, ok_only=True, after_seq=after))):
+            first = spans[entry.call.writer].first_seq if entry.call.writer in spans else entry.seq
+            spans[entry.call.writer] = WriterSpan(writer=entry.call.writer, first_seq=first, last_seq=entry.seq)
+        assert store.list_writers(path, after_seq=after) == tuple(spans.values())
+
+
+@requirement("engine:views:writers")
+def test_writers_are_known_without_reading_entries(sqlite: SqliteStore) -> None:
+    with sqlite._database.read_transaction() as connection:
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {entry_rows._SELECT_PATH_WRITERS}", (b"a",)).fetchall()
+
+    steps = [step for _, _, _, step in plan]
+    assert [step for step in steps if step.startswith("SCAN") or "entries" in step] == []
+    assert len([step for step in steps if step.startswith("SEARCH")]) == 2

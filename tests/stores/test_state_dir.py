@@ -391,7 +391,7 @@ def test_the_newest_entries_of_a_kind_are_found_without_reading_all(
 
 
 @requirement("engine:store:migrations")
-@pytest.mark.parametrize("version", [6, 7, 8, 9])
+@pytest.mark.parametrize("version", [6, 7, 8, 9, 10])
 def test_a_history_of_before_rows_were_packed_is_carried_over(tmp_path: Path, clock: Clock, version: int) -> None:
     noise = os.urandom(200_000)
     versions = [b"%d\n" % number * 3_000 + b"end" for number in range(20)] + [noise, noise + b"!"]

@@ -148,6 +148,7 @@ _VIEWS = section(
         "engine:views:checkpoints": "`CheckpointManager` lists open checkpoints with their old bytes, and none after a committed write.",
         "engine:views:roll_back": "`CheckpointManager` rolls back what a dead process left.",
         "engine:views:last_writer": "`FileWriteTracker` names the tool family that last wrote a file, or `external`.",
+        "engine:views:writers": "All writers of a file are known without reading its entries, however many there are.",
         "engine:views:continuity": "`FileWriteTracker` tells whether anything but `edit` wrote since the last full read with anchors.",
     },
 )

@@ -30,10 +30,6 @@ _SELECT = "SELECT block, hash, oldest, newest, size, sha256, data FROM archive"
 _SELECT_OLDER = f"{_SELECT} WHERE block BETWEEN :low AND :high AND newest >= :since AND oldest < :until"
 _PUT_BLOCK = "INSERT INTO archive (block, hash, oldest, newest, size, sha256, data) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _PUT_WORD = "INSERT OR IGNORE INTO archive_words (word, block) VALUES (?, ?)"
-_PUT_WRITER = (
-    "INSERT INTO archive_writers (path, writer, first, last) VALUES (?, ?, ?, ?)"
-    " ON CONFLICT (path, writer) DO UPDATE SET last = excluded.last"
-)
 _AFTER_ALL_TIMES = "~"
 _LAST_BLOCK = 1 << 54
 _ALL = 1 << 62
@@ -72,13 +68,15 @@ def entries_of_change(connection: sqlite3.Connection, change_id: str) -> tuple[E
 
 def find_writers(connection: sqlite3.Connection, key: str, after_seq: int) -> tuple[WriterSpan, ...]:
     """List who changed a path after an entry, in the order of their first change."""
+    if not after_seq:
+        return entry_rows.writers_of_path(connection, key)
     later = entry_rows.find_writers(connection, key, after_seq)
     if after_seq >= read_end(connection).seq:
         return later
-    spans = dict(_archived_writers(connection, key, after_seq))
-    for one in later:
-        first, _ = spans.get(one.writer, (one.first_seq, 0))
-        spans[one.writer] = (first, one.last_seq)
+    spans = {one.writer: (one.first_seq, one.last_seq) for one in later}
+    for entry in _find_archived(connection, LedgerQuery(path=key, ok_only=True, after_seq=after_seq)):
+        _, last = spans.get(entry.call.writer, (0, entry.seq))
+        spans[entry.call.writer] = (entry.seq, last)
     found = [WriterSpan(writer=writer, first_seq=first, last_seq=last) for writer, (first, last) in spans.items()]
     return tuple(sorted(found, key=lambda one: one.first_seq))
 
@@ -105,20 +103,6 @@ def verify_archive(connection: sqlite3.Connection) -> tuple[ChainTip, str]:
             return at, f"The archive of the entries {first} to {last} is filed under other words than it says."
         at = ChainTip(seq=last, hash=links[-1][2])
     return at, ""
-
-
-def _archived_writers(
-    connection: sqlite3.Connection, key: str, after_seq: int
-) -> Iterator[tuple[str, tuple[int, int]]]:
-    if not after_seq:
-        rows = connection.execute("SELECT writer, first, last FROM archive_writers WHERE path = ?", (to_key(key),))
-        yield from ((writer, (first, last)) for writer, first, last in rows)
-        return
-    spans = dict[str, tuple[int, int]]()
-    for entry in _find_archived(connection, LedgerQuery(path=key, ok_only=True, after_seq=after_seq)):
-        _, last = spans.get(entry.call.writer, (0, entry.seq))
-        spans[entry.call.writer] = (entry.seq, last)
-    yield from spans.items()
 
 
 def _find_archived(connection: sqlite3.Connection, query: LedgerQuery) -> Iterator[Entry]:
@@ -258,7 +242,6 @@ class EntryArchiver:
         with self.database.short_turn() as connection:
             if read_end(connection) == start:
                 connection.execute(_PUT_BLOCK, facts)
-                connection.executemany(_PUT_WRITER, _writer_rows(rows, bodies))
                 connection.execute("DELETE FROM entries WHERE seq BETWEEN ? AND ?", (first, last))
 
 
@@ -279,14 +262,3 @@ def _names_of(rows: Iterable[entry_rows.EntryRow]) -> set[bytes]:
     directories = {path[: at + 1] for path in paths for at, byte in enumerate(path) if byte == _SLASH}
     changes = {name for row in rows for name in (row[1], row[7])}
     return (paths | directories | changes) - {b""}
-
-
-def _writer_rows(rows: list[entry_rows.EntryRow], bodies: list[bytes]) -> list[tuple[bytes, str, int, int]]:
-    """Return who changed which path, with the first and the last entry of it."""
-    spans = dict[tuple[bytes, str], tuple[int, int]]()
-    for row, body in zip(rows, bodies, strict=True):
-        seq, _, path, to_path, _, _, _, _, ok, _, _, _, known, *_ = row
-        writer = known or ledger_entries.from_json(body)["call"]["writer"]  # rows of earlier versions do not say it
-        for place in {path, to_path} - {b""} if ok else ():
-            spans[place, writer] = (spans.get((place, writer), (seq, seq))[0], seq)
-    return [(path, writer, first, last) for (path, writer), (first, last) in spans.items()]

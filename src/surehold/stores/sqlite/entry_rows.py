@@ -28,6 +28,10 @@ _OF_PATH = (
 _SELECT_WRITERS = (
     f"SELECT writer, MIN(seq), MAX(seq) FROM entries WHERE writer IS NOT NULL AND {_OF_PATH} GROUP BY writer"  # noqa: S608 - constants
 )
+_SELECT_PATH_WRITERS = (
+    "SELECT ours.writer, ours.first, MAX(ours.last, IIF(heads.writer = ours.writer, heads.seq, 0))"
+    " FROM path_writers AS ours LEFT JOIN heads USING (path) WHERE ours.path = ? ORDER BY ours.first"
+)
 _UNDOES = (
     "seq IN (SELECT seq FROM entries WHERE undoes = :undoes AND undoes != x'' UNION SELECT seq FROM entries"
     " WHERE change_id IN (SELECT made_by FROM switches WHERE change_id = :undoes))"
@@ -249,6 +253,12 @@ def _build_conditions(query: LedgerQuery) -> tuple[str, dict[str, object]]:
         directory = to_key(query.under.rstrip("/"))
         values |= {"low_path": directory + b"/", "high_path": directory + b"0"}  # "0" is the byte after "/"
     return " AND ".join(conditions), values
+
+
+def writers_of_path(connection: sqlite3.Connection, key: str) -> tuple[WriterSpan, ...]:
+    """List who ever changed a path, in the order of their first change; no entry is read for that."""
+    rows = connection.execute(_SELECT_PATH_WRITERS, (to_key(key),))
+    return tuple(WriterSpan(writer=writer, first_seq=first, last_seq=last) for writer, first, last in rows)
 
 
 def find_writers(connection: sqlite3.Connection, key: str, after_seq: int) -> tuple[WriterSpan, ...]:

@@ -9,9 +9,10 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from surehold.errors import StateTooNew, StateUnavailable
-from surehold.stores.ledger_entries import microseconds
+from surehold.stores.ledger_entries import from_json, microseconds
 from surehold.stores.sqlite import state_errors
 
 MIGRATIONS = (
@@ -25,6 +26,7 @@ MIGRATIONS = (
     "0008_smaller_rows.sql",
     "0009_entry_writers.sql",
     "0010_archive.sql",
+    "0011_path_writers.sql",
 )
 LATEST = len(MIGRATIONS)
 
@@ -81,6 +83,7 @@ def migrate(connection: sqlite3.Connection, database: Path) -> None:
 
 
 def _run_script(connection: sqlite3.Connection, script: str, number: int) -> None:
+    connection.create_function("writer_of", 8, _writer_of, deterministic=True)
     connection.create_function("from_hex", 1, _from_hex, deterministic=True)
     connection.create_function("microseconds", 1, microseconds, deterministic=True)
     connection.create_function("without_base", 2, _without_base, deterministic=True)
@@ -95,6 +98,15 @@ def _run_script(connection: sqlite3.Connection, script: str, number: int) -> Non
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def _writer_of(*stored: Any) -> str:
+    """Return who wrote an entry, which rows of earlier versions of Surehold say in their body alone."""
+    from surehold.stores.sqlite.entry_rows import body_of_row
+
+    *columns, timestamp, body = stored
+    row = (*columns, "", b"", 1, timestamp, "", "", None, isinstance(body, str), body)
+    return from_json(body_of_row(row))["call"]["writer"]
 
 
 def _from_hex(text: str | None) -> bytes | None:

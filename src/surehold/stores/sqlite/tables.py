@@ -19,6 +19,10 @@ _LOOK_AT_PATH = (
     " LEFT JOIN heads USING (path) LEFT JOIN locks USING (path)"
 )
 _PUT_HEAD = "INSERT OR REPLACE INTO heads (path, version, writer, seq, timestamp) VALUES (?, ?, ?, ?, ?)"
+_PUT_WRITER = (
+    "INSERT INTO path_writers (path, writer, first, last) VALUES (?, ?, ?, ?)"
+    " ON CONFLICT (path, writer) DO UPDATE SET last = excluded.last"
+)
 SELECT_TRASH = "SELECT id, path, version, change_id, trashed, agent, session, state FROM trash"
 _PUT_TRASH = (
     "INSERT OR REPLACE INTO trash (id, path, version, change_id, trashed, agent, session, state)"
@@ -84,6 +88,7 @@ def append_kept(connection: sqlite3.Connection, path: str, kept: Version, *, tim
     left = ledger_entries.kept_entry(path, kept, there, seq=seq + 1, timestamp=timestamp)
     entries = append_entry(connection, wrote), append_entry(connection, left)
     if head is None:
+        connection.execute(_PUT_WRITER, (to_key(path), ledger_entries.EXTERNAL.writer, seq, seq + 1))
         connection.execute("DELETE FROM heads WHERE path = ?", (to_key(path),))  # what is there now is not known
     return entries
 
@@ -136,9 +141,14 @@ def verify_chain(connection: sqlite3.Connection) -> LedgerCheck:
 
 
 def _put_heads(connection: sqlite3.Connection, entry: Entry) -> None:
+    writer, seq = entry.call.writer, entry.seq
     for path, _, after in entry.change.transitions():
-        writer = entry.call.writer
-        connection.execute(_PUT_HEAD, (to_key(path), version_text(after), writer, entry.seq, entry.timestamp))
+        key = to_key(path)
+        last = connection.execute("SELECT writer, seq FROM heads WHERE path = ?", (key,)).fetchone()
+        if last is None or last[0] != writer:  # as long as one goes on, the head says it
+            rows = [(key, *last, last[1])] if last else []
+            connection.executemany(_PUT_WRITER, [*rows, (key, writer, seq, seq)])
+        connection.execute(_PUT_HEAD, (key, version_text(after), writer, seq, entry.timestamp))
 
 
 def _put_switches(connection: sqlite3.Connection, entry: Entry) -> None:
