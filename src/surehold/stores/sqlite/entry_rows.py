@@ -29,7 +29,7 @@ _SELECT_WRITERS = (
     f"SELECT writer, MIN(seq), MAX(seq) FROM entries WHERE writer IS NOT NULL AND {_OF_PATH} GROUP BY writer"  # noqa: S608 - constants
 )
 _SELECT_PATH_WRITERS = (
-    "SELECT ours.writer, ours.first, MAX(ours.last, IIF(heads.writer = ours.writer, heads.seq, 0))"
+    "SELECT ours.writer, ours.first, MAX(ours.last, CASE heads.writer WHEN ours.writer THEN heads.seq ELSE 0 END)"
     " FROM path_writers AS ours LEFT JOIN heads USING (path) WHERE ours.path = ? ORDER BY ours.first"
 )
 _UNDOES = (
