@@ -18,3 +18,6 @@ expect.set_options(timeout=WAIT_MILLISECONDS)
 _PACKAGES = Path(__file__).parents[3] / ".conformance" / "browser" / "node_modules"
 AXE = _PACKAGES / "axe-core" / "axe.min.js"
 needs_axe = pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed")
+EXT_APPS = _PACKAGES / "@modelcontextprotocol" / "ext-apps" / "dist" / "src"
+PACKAGES = _PACKAGES
+needs_bridge = pytest.mark.skipif(not EXT_APPS.exists(), reason="the bridge of MCP Apps is not installed")

@@ -105,6 +105,11 @@ FRONT = (
     *section(
         "The review page",
         "front end contract",
-        {"front:serve:page": "`surehold serve` shows a page at `/` to review, approve and undo what agents did."},
+        {
+            "front:serve:page": "`surehold serve` shows a page at `/` to review, approve and undo what agents did.",
+            "front:app:offered": "A client that announces MCP Apps is offered the view of a change, as the extension spells it; others are offered nothing of it.",
+            "front:app:decide": "In the view a person sees the diff of a change that waits, allows or refuses it, and undoes and redoes it afterwards.",
+            "front:app:key": "The tools of the view require a key that only its page has: a model that calls them decides nothing.",
+        },
     ),
 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from surehold.errors import OutsideWorkspace, PermissionDenied, SureholdError
 from surehold.front.hosts.table import budget_for
+from surehold.front.mcp.app_view import VIEW_TOOLS, VIEW_URI, AppView
 from surehold.front.mcp.approval import ApprovalRouter, CommandDesk, InputRequired
 from surehold.front.mcp.catalog import Prompt, ServerCatalog
 from surehold.front.mcp.options import ServerOptions
@@ -74,7 +75,14 @@ class Adapter:
         self._router = ApprovalRouter(self.approvals, has_page=has_page)
         self.command_post = CommandDesk(self._router, workspace.runs_dir, has_page=has_page)
         files = FileResources(workspace)
-        self._providers: tuple[ResourceProvider, ...] = (LedgerResources(workspace), *resources, self._answers, files)
+        self._view = AppView(workspace, self.approvals)
+        self._providers: tuple[ResourceProvider, ...] = (
+            LedgerResources(workspace),
+            *resources,
+            self._view,
+            self._answers,
+            files,
+        )
 
     def announce_page(self, url: str) -> None:
         """Say where the review page is, for the questions that point to it."""
@@ -82,6 +90,8 @@ class Adapter:
 
     # Tools.
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None, caller: Caller) -> Json:
+        if caller.shows_views and name in VIEW_TOOLS:
+            return self._view.call(name, arguments, caller)
         if name not in self._tools:
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {ensure_utf8(name[:100])}", {"tools": list(self._tools)})
         tool = self._tools[name].load()
@@ -153,6 +163,8 @@ class Adapter:
             contents = (provider.read_resource(base) for provider in self._providers)
             found = next((rows for rows in contents if rows is not None), None)
             budget = self._budget_for(caller)
+            if base == VIEW_URI:  # for the host, not for its model
+                return {"contents": list(found or ())}
             room = TextRoom(size=budget.answer, measure=budget.size_of)
             parts = [
                 part for one in ensure_utf8(found or ()) for part in cut_resource({**one, "uri": uri}, start, room)

@@ -98,8 +98,8 @@ class ApprovalRouter:
             raise RpcError(INVALID_PARAMS, "Another session was asked; call again without requestState.")
         if caller.show_form is not None:
             return partial(self._ask_at_client, caller.show_form, caller)
-        if caller.round is None:
-            return partial(self._ask_on_page, caller) if self._has_page else None
+        if caller.round is None or caller.shows_views:
+            return partial(self._ask_on_page, caller) if self._has_page or caller.shows_views else None
         if not one_change:
             return _refuse_one_by_one
         reply = caller.round.replies.get(_PERMISSION_KEY)
@@ -125,7 +125,13 @@ class ApprovalRouter:
             read = partial(form.read_reply, who=caller.who, page=page)
             return show_form(form.as_params(page=page, seconds=self._queue.seconds), read)
 
-        return self._queue.ask(request, show=show, listed=self._has_page, cancelled=caller.cancelled, gone=caller.gone)
+        return self._queue.ask(
+            request,
+            show=show,
+            listed=self._has_page or caller.shows_views,
+            cancelled=caller.cancelled,
+            gone=caller.gone,
+        )
 
     def _ask_between_calls(
         self,

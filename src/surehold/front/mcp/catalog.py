@@ -107,13 +107,21 @@ class ServerCatalog:
         """How the tools are used: for the handshake, and as a prompt."""
         return ensure_utf8(build_guidance(self.tools.values(), roots=self._roots, lean=self._options.lean))
 
-    def list_tools(self) -> list[Json]:
-        """Return every tool, always in the same order."""
+    def list_tools(self, *, views: bool = False) -> list[Json]:
+        """Return every tool, always in the same order; `views`: for a client that shows the view of a change."""
         loaded = tools_to_load(self.tools.values(), self._options.always_load)
-        return [
+        found = [
             ensure_utf8(tool_entry(one, lean=self._options.lean, always_load=one.name in loaded))
             for one in self.tools.values()
         ]
+        if not views:
+            return found
+        from surehold.front.mcp.app_view import VIEW_META, VIEW_TOOLS
+
+        for entry in found:
+            if self.may_write(entry["name"]):
+                entry["_meta"] = {**entry.get("_meta", {}), **VIEW_META}
+        return [*found, *VIEW_TOOLS.values()]
 
     def input_schema(self, name: str) -> Json | None:
         return self.tools[name].input_schema if name in self.tools else None

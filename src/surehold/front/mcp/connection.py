@@ -45,6 +45,7 @@ StartWork = Callable[[Callable[[], None]], None]
 _MAX_EARLY_MESSAGES = 8
 """Messages before the first request that count."""
 _SETTLE_SECONDS = 0.05
+_LIST_TOOLS = "tools/list"
 
 
 class ClientConnection:
@@ -83,7 +84,6 @@ class ClientConnection:
             "ping": lambda _: {},
             "initialize": lambda params: card.initialize_result(params["protocolVersion"]),
             "server/discover": lambda _: card.discover_result(),
-            "tools/list": lambda _: {"tools": catalog.list_tools()},
             "prompts/list": lambda _: catalog.list_prompts(),
             "prompts/get": lambda params: catalog.get_prompt(params["name"], params.get("arguments")),
         }
@@ -143,7 +143,7 @@ class ClientConnection:
             return
         call = RunningCall(request.id)
         handling = Handling(request.method, request.params or {}, self._era, facts, call)
-        call.is_loading = request.method not in self._at_once
+        call.is_loading = request.method != _LIST_TOOLS and request.method not in self._at_once
         if request.method == "tools/call":
             call.changes = self._catalog.may_write(handling.params["name"])
         elif request.method == "initialize":
@@ -204,6 +204,8 @@ class ClientConnection:
         self._finish(call, reply)
 
     def _result_of(self, handling: Handling) -> Json | None:
+        if handling.method == _LIST_TOOLS:
+            return {"tools": self._catalog.list_tools(views=handling.facts.shows_views)}
         if at_once := self._at_once.get(handling.method):
             return at_once(handling.params)
         if handling.method == "tools/call":

@@ -80,6 +80,10 @@ CACHE_POLICIES: Mapping[str, CachePolicy] = {
 }
 
 
+UI_EXTENSION = "io.modelcontextprotocol/ui"
+VIEW_TYPE = "text/html;profile=mcp-app"
+
+
 @dataclass(frozen=True, slots=True)
 class ClientFacts:
     """What a client says about itself: with the handshake, or with each request."""
@@ -89,6 +93,8 @@ class ClientFacts:
     can_elicit: bool = False
     """It shows forms to a person; one that names no mode means forms."""
     wants_data: bool = False
+    shows_views: bool = False
+    """It shows views of the extension for MCP Apps."""
 
     @classmethod
     def from_sent(cls, info: Any, capabilities: Any) -> "ClientFacts":
@@ -97,7 +103,15 @@ class ClientFacts:
         elicitation = (known or {}).get("elicitation")
         can_elicit = elicitation is not None and (elicitation.get("form") is not None or elicitation.get("url") is None)
         wants_data = RESULT_KEY in ((known or {}).get("experimental") or {})
-        return cls(named["name"], named["version"], can_elicit, wants_data)
+        shows_views = announces_views((known or {}).get("extensions"))
+        return cls(named["name"], named["version"], can_elicit, wants_data, shows_views)
+
+
+def announces_views(extensions: Any) -> bool:
+    """Tell whether the extensions of a client contain the one for views, with pages of HTML."""
+    settings = cast("Json", extensions).get(UI_EXTENSION) if isinstance(extensions, dict) else None
+    types = cast("Json", settings).get("mimeTypes") if isinstance(settings, dict) else None
+    return isinstance(types, list) and VIEW_TYPE in types
 
 
 @dataclass(slots=True, eq=False)

@@ -74,6 +74,8 @@ class Caller:
     """The person at the client, in the words of the ledger."""
     show_form: ShowForm | None = None
     """Asks the person at the client while the call waits; None when the client cannot, or asks between two calls."""
+    shows_views: bool = False
+    """It shows the view of a change."""
     wants_data: bool = False
     """It is a program that reads `_meta["surehold/result"]`."""
     round: RoundInput | None = None

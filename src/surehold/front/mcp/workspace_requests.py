@@ -109,6 +109,7 @@ class WorkspaceRequests:
             connection=self._own,
             who=self._who,
             wants_data=handling.facts.wants_data,
+            shows_views=handling.facts.shows_views,
             **facts_in_meta(handling.meta),
             **extra,
         )

@@ -211,13 +211,13 @@ class ApprovalQueue:
         now = self._clock()
         return max(now - question.asked, 0.0), max(question.expires - now, 0.0)
 
-    def answer_question(self, question_id: str, approval: Approval) -> None:
-        """Answer a listed question on the page; it must still be open."""
+    def answer_question(self, question_id: str, approval: Approval, *, where: AnswerPlace = "page") -> None:
+        """Answer a listed question; it must still be open."""
         with self._lock:
             question = self._waiting.get(question_id)
         try:
             if question is not None and question.is_listed:
-                question.answer.set_result(replace(approval, where="page"))
+                question.answer.set_result(replace(approval, where=where))
                 return
         except InvalidStateError:
             pass

@@ -27,7 +27,7 @@ from pydantic import ValidationError
 
 from surehold.errors import PermissionRequired
 from surehold.front.mcp.adapter import Adapter
-from surehold.front.mcp.protocol import CACHE_POLICIES, RESULT_KEY, RpcError
+from surehold.front.mcp.protocol import CACHE_POLICIES, RESULT_KEY, RpcError, announces_views
 from surehold.front.mcp.resources import ResourceWatcher
 from surehold.front.mcp.sdk.call_threads import CallThreads, Send, Work
 from surehold.front.mcp.sessions import Caller, ElicitationReply, RoundInput, ShowForm, facts_in_meta, new_handle
@@ -75,6 +75,11 @@ def can_elicit(ctx: RequestContext) -> bool:
 def _wants_data(ctx: RequestContext) -> bool:
     capabilities = ctx.session.client_capabilities
     return capabilities is not None and RESULT_KEY in (capabilities.experimental or {})
+
+
+def _shows_views(ctx: RequestContext) -> bool:
+    capabilities = ctx.session.client_capabilities
+    return capabilities is not None and announces_views(capabilities.extensions)
 
 
 def _round_input(params: types.CallToolRequestParams) -> RoundInput:
@@ -158,7 +163,9 @@ class _ServerBinding:
             cache_hints=_CACHE_HINTS,
             lifespan=self._run_lifespan,
             get_tool_input_schema=adapter.catalog.input_schema,
-            on_list_tools=self._answer_in_thread(lambda _, __: {"tools": adapter.catalog.list_tools()}),
+            on_list_tools=self._answer_in_thread(
+                lambda ctx, _: {"tools": adapter.catalog.list_tools(views=_shows_views(ctx))}
+            ),
             on_call_tool=_plain_answer(self._call_tool),
             on_list_resources=self._answer_in_thread(lambda _, page: adapter.list_resources(page and page.cursor)),
             on_list_resource_templates=self._answer_in_thread(lambda _, __: adapter.list_templates()),
@@ -283,6 +290,7 @@ class _ServerBinding:
             gone=web.scope.get(DISCONNECTED_KEY, lambda: False) if web is not None else lambda: False,
             who=person_name() if web is None else f"the person at {name or 'the client'}",
             wants_data=_wants_data(ctx),
+            shows_views=_shows_views(ctx),
             **facts_in_meta(ctx.meta or {}),
         )
 
