@@ -116,7 +116,7 @@ def test_a_model_that_calls_the_tools_of_the_view_decides_nothing(site: Site) ->
 @requirement("front:app:decide")
 def test_a_change_is_allowed_shown_and_undone_in_the_view(site: Site, host: Page) -> None:
     with site.start("--mode", "default", capabilities=UI) as agent:
-        host.expose_function("callTool", lambda name, given: json.dumps(agent.call(name, json.loads(given))))
+        serve_calls(host, agent)
         frame = host.frame_locator("#view")
         given = {"path": "a<b>.txt", "content": "one\n<script>alert(1)</script>\n"}
         call = agent.start_call("create_file", given)
@@ -148,7 +148,7 @@ def test_a_change_is_allowed_shown_and_undone_in_the_view(site: Site, host: Page
 @requirement("front:app:decide")
 def test_a_change_is_refused_in_the_view_and_the_agent_hears_it(site: Site, host: Page) -> None:
     with site.start("--mode", "default", capabilities=UI) as agent:
-        host.expose_function("callTool", lambda name, given: json.dumps(agent.call(name, json.loads(given))))
+        serve_calls(host, agent)
         call = agent.start_call("create_file", {"path": "a.txt", "content": "x"})
         host.evaluate("([html, given]) => start(html, given)", [html_of(agent), {}])
         host.frame_locator("#view").get_by_role("button", name="Refuse").click()
@@ -157,6 +157,15 @@ def test_a_change_is_refused_in_the_view_and_the_agent_hears_it(site: Site, host
         host.evaluate("result => bridge.sendToolResult(result)", result)
         expect(host.frame_locator("#view").locator("h1")).to_have_text("Nothing was changed")
     assert not (site.root / "a.txt").exists()
+
+
+def serve_calls(host: Page, agent: StdioClient) -> None:
+    """Let the host pass calls of the view on to our server."""
+
+    def call_tool(name: str, given: str) -> str:
+        return json.dumps(agent.call(name, json.loads(given)))
+
+    host.expose_function("callTool", call_tool)
 
 
 def html_of(agent: StdioClient) -> str:
