@@ -165,7 +165,7 @@ def serve_calls(host: Page, agent: StdioClient) -> None:
     def call_tool(name: str, given: str) -> str:
         return json.dumps(agent.call(name, json.loads(given)))
 
-    host.expose_function("callTool", call_tool)
+    host.expose_function("callTool", call_tool)  # pyright: ignore[reportUnknownMemberType] - typed so by its library
 
 
 def html_of(agent: StdioClient) -> str:
