@@ -11,6 +11,8 @@ from surehold.text.plan import diff_between
 from surehold.text.snapshot import ABSENT, Kind, Meta, Snapshot, Version
 
 _DIFFED_FILES = 200
+_ONE_SIDED_DIFF_BYTES = 1024
+"""How much of a file that came or went is in the entry itself: all of it is kept beside it."""
 _DIFFED_BYTES = 256 * 1024
 
 
@@ -84,6 +86,7 @@ class DiffBudget:
         self._count += 1
         old = Snapshot(data) if before and data is not None else ABSENT
         new = Snapshot(entry.data) if after and entry and entry.data is not None else ABSENT
-        diff = diff_between(old, new, from_name=change.path, to_name=change.to_path or change.path)
+        limit = None if before and after else _ONE_SIDED_DIFF_BYTES
+        diff = diff_between(old, new, from_name=change.path, to_name=change.to_path or change.path, limit=limit)
         counts = {"added": diff.added, "removed": diff.removed} if diff.truncated else {}
         return replace(change, diff=diff.text, diff_truncated=diff.truncated, **counts)
