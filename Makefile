@@ -68,6 +68,10 @@ replay: $(STAMP)  ## make real changes of real packages again through the tools,
 notebooks: $(STAMP)  ## edit every cell of real notebooks, and look whether any other byte changed (needs pip)
 	@PYTHONPATH=bench $(BIN)/python bench/notebooks.py
 
+.PHONY: pictures
+pictures: $(STAMP)  ## make the pictures of the review page in docs/pictures anew (needs Chromium)
+	@$(BIN)/python scripts/pictures.py
+
 .PHONY: plugin
 plugin: $(STAMP)  ## build the plugins for Claude Code, Agent Plugins 1.0 and Gemini CLI into dist/plugins
 	@$(BIN)/python scripts/plugin.py dist/plugins
