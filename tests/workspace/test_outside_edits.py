@@ -54,7 +54,7 @@ def desk(tmp_path: Path, kernel: Striking) -> Desk:
 
 
 @requirement("outside:record:noticed")
-@pytest.mark.parametrize("notice", ["read", "page", "refusal", "deleted"])
+@pytest.mark.parametrize("notice", ["read", "page", "refusal", "dry run", "search", "deleted"])
 def test_an_outside_edit_is_recorded_when_it_is_noticed(desk: Desk, notice: str) -> None:
     session = desk.workspace.session()
     session.create("a", "one\n")
@@ -68,6 +68,10 @@ def test_an_outside_edit_is_recorded_when_it_is_noticed(desk: Desk, notice: str)
     elif notice == "refusal":
         with pytest.raises(StaleFile):
             session.edit("a", ("one", "two"), expected_sha256=sha256)
+    elif notice == "dry run":
+        session.edit("a", ("outside", "two"), dry_run=True)
+    elif notice == "search":
+        assert session.search_files("out").total_matches == 1
     else:
         (desk.root / "a").unlink()
         with pytest.raises(Exception, match="does not exist"):

@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -183,6 +183,13 @@ class WorkspaceReader:
             return
         with suppress(SureholdError), self.disk.lock([target], timeout=0):  # the read is what was asked for
             self.note_outside(target, self.read_snapshot(target))
+
+    def notice_outside_many(self, found: Mapping[str, str]) -> None:
+        """Record outside edits of files that were found to have these bytes."""
+        for key, record in self.store.look([*found]).records.items() if found else ():
+            if record.head and not record.head.has_bytes(found[key]):
+                with suppress(SureholdError):  # what was found is what was asked for
+                    self._notice_outside(self.target(key), record, lambda key=key: found[key])
 
     def note_outside(self, target: Target, current: Snapshot, *, shown: str = "") -> None:
         """Record what an outside program made of a file whose lock is held; `shown` is the version that a session saw."""

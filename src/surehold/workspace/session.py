@@ -157,6 +157,7 @@ class Session:
     def record_shown_matches(self, found: "SearchResult") -> None:
         """Remember the lines that a search showed, of many files at once."""
         sightings, blobs = list[Sighting](), list[Blob]()
+        self.workspace.reader.notice_outside_many({file.path: file.sha256 for file, _ in found.whole_lines()})
         for file, spans in found.whole_lines():
             sightings.append(Sighting(session=self.id, path=file.path, sha256=file.sha256, spans=spans))
             if file.snapshot.size <= _MAX_MATCHED_VERSION_BYTES:

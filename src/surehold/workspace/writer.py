@@ -180,7 +180,7 @@ class WorkspaceWriter:
             case None:
                 pass
         self._refuse_new_repository(places)
-        drafts = [self._make_draft(place, view, call, read) for place in places]  # 3 to 6
+        drafts = [self._make_draft(place, view, call, read, only_look=dry_run) for place in places]  # 3 to 6
         if dry_run or not any(one.changes_anything for one in drafts):
             return make_receipt(drafts, dry_run=dry_run)
         return self._perform_change(self._make_intent(change_id, call, drafts), drafts)  # 7 to 10
@@ -243,7 +243,9 @@ class WorkspaceWriter:
                 error.message, path=error.path, reason="directory", action="Choose another path."
             ) from None
 
-    def _make_draft(self, place: ResolvedProposal, view: StoreView, call: Call, read: ReadTarget) -> Draft:
+    def _make_draft(
+        self, place: ResolvedProposal, view: StoreView, call: Call, read: ReadTarget, *, only_look: bool
+    ) -> Draft:
         is_new = isinstance(place.proposal.proof, Absent)
         current = self._read_destination(place.target, read) if is_new else read(place.target)
         displaced = self._read_destination(place.to, read) if place.to else ABSENT
@@ -256,7 +258,9 @@ class WorkspaceWriter:
             self._record_shown_by(error, place.proposal, known)
             self._note_outside(place.target, current, shown)
             raise
-        if shown:
+        # A change records what it found there by itself.
+        head = view.records[place.target.key].head if only_look and not view.holding else None
+        if shown or (head and not head.has_bytes(current.sha256)):
             self._note_outside(place.target, current, shown)
         return draft
 

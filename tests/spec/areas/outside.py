@@ -25,7 +25,7 @@ _RECORD = section(
     "What is known of outside edits",
     "engine contract",
     {
-        "outside:record:noticed": "An outside edit is recorded when it is noticed: by a read, a page or a refusal.",
+        "outside:record:noticed": "An outside edit is recorded when it is noticed: by a read, a page, a search that shows it, a dry run or a refusal.",
         "outside:record:kept": "Bytes of others that had to leave a path have entries, and are reached by log, undo and trash.",
         "outside:record:ours": "A version of another Surehold process is never recorded as an outside edit.",
         "outside:root:replaced": "A root whose path leads to another directory is not written to.",
