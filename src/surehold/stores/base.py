@@ -325,7 +325,7 @@ class Store(ServerRuns, Conversations, RunRecords, Protocol):
         ...
 
     def knows_version(self, path: str, sha256: str) -> bool:
-        """Tell whether these bytes were ever a version of this path."""
+        """Tell whether these bytes were a version of this path, as far as its entries are not archived."""
         ...
 
     # The ledger.
@@ -362,7 +362,10 @@ class Store(ServerRuns, Conversations, RunRecords, Protocol):
         ...
 
     def prune(self, *, before: str, dry_run: bool = False) -> Pruned:
-        """Drop bytes that only entries older than `before` need. Heads, kept trash and open intents keep theirs."""
+        """Drop bytes that only entries older than `before` need, and archive those entries; they are listed as before.
+
+        Heads, kept trash and open intents keep their bytes.
+        """
         ...
 
     def list_trash(self, *, state: str = "kept") -> tuple[TrashItem, ...]:
