@@ -23,6 +23,7 @@ from surehold.workspace.proposal import CallAuthor, Proposal, Sha256
 _LINES, _CHANGES = 10_000, 1_000
 _OLDER, _NEWER = "older", "newer"
 """The agents: one makes the first half of the changes, the other the second."""
+_OTHER_NAME = "other.py"
 _REPEAT = 5
 
 
@@ -32,15 +33,15 @@ class _Past:
     folder: Path
     versions: list[bytes] = field(default_factory=list[bytes])
 
-    def write(self, data: bytes, agent: str = "one") -> None:
-        proposal = Proposal(path=NAME, edit=WriteBytes(data), proof=Sha256(Snapshot(self.versions[-1]).sha256))
+    def write(self, data: bytes, agent: str, *, path: str = NAME, before: bytes = b"") -> None:
+        proof = Sha256(Snapshot(before or self.versions[-1]).sha256)
         call = CallAuthor(agent=agent, session=agent).make_call("write", "write")
-        self.workspace.write(proposal, call=call)
+        self.workspace.write(Proposal(path=path, edit=WriteBytes(data), proof=proof), call=call)
 
     def write_and_back(self, data: bytes) -> None:
-        for one in (data, self.versions[-1]):
-            self.write(one)
-            self.versions.append(one)
+        """Make one change of the same bytes to another file."""
+        self.write(data, "one", path=_OTHER_NAME, before=self.versions[-1])
+        self.write(self.versions[-1], "one", path=_OTHER_NAME, before=data)
 
     def undo_and_redo(self, agent: str) -> None:
         done = self.workspace.history.undo_selected(Selectors(agent=agent))
@@ -95,6 +96,7 @@ def _made_past(folder: Path) -> Generator[_Past]:
             data = "".join(lines).encode()
             past.write(data, _OLDER if number < _CHANGES // 2 else _NEWER)
             past.versions.append(data)
+        (root / _OTHER_NAME).write_bytes(past.versions[-1])
         yield past
 
 
