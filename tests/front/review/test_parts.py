@@ -165,7 +165,7 @@ def test_parts_are_left_out_of_what_is_allowed_and_undone_later(site: Site, serv
     for box in range(2):
         question.get_by_label("take this part").nth(box).uncheck()
     question.get_by_role("button", name="Allow", exact=True).click()
-    expect(page.get_by_role("status")).to_contain_text("Nothing was decided: no part was chosen")
+    expect(page.get_by_role("status")).to_contain_text("Nothing was decided. No part was chosen.")
     question.get_by_role("button", name="Allow", exact=True).click()
     agent.text()
     expect(page.locator("#change-rows tr")).to_have_count(2)

@@ -218,7 +218,7 @@ def chosen_contents(question: PendingApproval, form: Mapping[str, str]) -> dict[
         for index, one in enumerate(texts)
     ]
     if all(one.has_parts and len(gone) == one.part_count for one, gone in zip(texts, left_out, strict=True)):
-        raise InvalidArgument("no part was chosen; refuse the change if you want none of it.")
+        raise InvalidArgument("No part was chosen.", action="Refuse the change if you want none of it.")
     return {one.key: one.without_parts(gone).decode() for one, gone in zip(texts, left_out, strict=True) if gone}
 
 

@@ -291,7 +291,7 @@ class ReviewPage:
         try:
             contents = _wanted_contents(question, form) if question and decision != "refuse" else {}
         except InvalidArgument as error:
-            return self._redirect_to("/", f"Nothing was decided: {error.message}")
+            return self._redirect_to("/", f"Nothing was decided. {error}")
         note = form.get("note", "")[:_MAX_NOTE_CHARS]
         approval = approval_for(decision, where="page", who=_answerer_name(request), note=note, contents=contents)
         try:
@@ -339,7 +339,7 @@ def _wanted_contents(question: PendingApproval, form: dict[str, str]) -> dict[st
     edited = _edited_contents(question, form.get("content"))
     chosen = markup.chosen_contents(question, form)
     if edited and chosen:
-        raise InvalidArgument("parts were left out and the content was changed; do one of both.")
+        raise InvalidArgument("Parts were left out and the content was changed.", action="Do one of both.")
     return edited or chosen
 
 
