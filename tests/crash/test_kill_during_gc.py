@@ -71,4 +71,4 @@ def test_a_clean_up_that_dies_or_fails_leaves_the_history_whole(
 
 
 def _is_chosen(number: int) -> bool:
-    return SOAK or number < 3 or number % 12 == 0
+    return SOAK or number < 3 or number % 24 == 0
