@@ -117,6 +117,31 @@ def test_a_call_that_is_cancelled_too_late_says_what_it_did(root: Path) -> None:
 
 
 @requirement("front:library:awaitable")
+def test_a_call_that_is_cancelled_and_fails_by_itself_says_how_it_failed(root: Path) -> None:
+    async def scenario(workspace: aio.AsyncWorkspace) -> None:
+        begun, go = threading.Event(), threading.Event()
+
+        def ask(request: object) -> Approval:
+            begun.set()
+            go.wait()
+            return Approval(allowed=False, note="not today")
+
+        task = asyncio.create_task(workspace.session(approver=ask).create("a.txt", "one\n"))
+        await asyncio.to_thread(begun.wait)
+        task.cancel()
+        await asyncio.sleep(0)
+        go.set()
+        with pytest.raises(asyncio.CancelledError) as cancelled:
+            await task
+        (note,) = cancelled.value.__notes__
+        assert note.startswith("The call had already failed: ")
+        assert "not today" in note
+
+    play(root, scenario, mode="default")
+    assert list(root.iterdir()) == []
+
+
+@requirement("front:library:awaitable")
 def test_a_coroutine_can_approve(root: Path) -> None:
     async def scenario(workspace: aio.AsyncWorkspace) -> None:
         async def ask(request: object) -> Approval:

@@ -43,8 +43,10 @@ async def call_in_thread(function: Callable[..., R], *args: Any, **kwargs: Any) 
 
 
 def _describe_outcome(future: asyncio.Future[Any]) -> str:
-    if future.exception() is not None:
+    if isinstance(error := future.exception(), Cancelled):
         return "The call was cancelled. Nothing was written."
+    if error is not None:
+        return f"The call had already failed: {error}"
     change_id = getattr(future.result(), "change_id", "")
     return f"The call had already ended: its change is {change_id}." if change_id else "The call had already ended."
 

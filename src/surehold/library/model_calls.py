@@ -81,22 +81,23 @@ _SHAPES: tuple[tuple[Callable[[Json], bool], Callable[["AgentSession", Json], Js
 
 def _answer(session: "AgentSession", name: object, arguments: object) -> "Answer":
     try:
-        return session.answer(str(name), _parse_arguments(arguments))
+        return session.answer(str(name), parse_json_arguments(arguments))
     except InvalidArgument as error:
         return _spell_refusal(error)
 
 
-def _parse_arguments(arguments: object) -> Mapping[str, Any]:
+def parse_json_arguments(arguments: object, *, action: str = "Send one JSON object.") -> Mapping[str, Any]:
+    """Return the arguments of a call, which most APIs send as JSON in a string."""
+    if arguments is None:
+        return {}
     if isinstance(arguments, str | bytes):
         try:
             arguments = json.loads(arguments) if arguments else {}
         except ValueError as error:
             message = f"The arguments are not JSON: {error}."
-            raise InvalidArgument(message, reason="bad_json", action="Send one JSON object.") from None
-    if arguments is None:
-        return {}
+            raise InvalidArgument(message, reason="bad_json", action=action) from None
     if not isinstance(arguments, dict):
-        raise InvalidArgument("The arguments must be one JSON object.", reason="bad_json", action="Send one object.")
+        raise InvalidArgument("The arguments must be one JSON object.", reason="bad_json", action=action)
     return cast("dict[str, Any]", arguments)
 
 

@@ -67,7 +67,7 @@ class ToolNamespace:
     """The tools of one family, for a session. The methods are in its subclasses, one for each family."""
 
     def __init__(self, session: Any) -> None:
-        self._session = session
+        self.session = session
 
 
 @cache
@@ -86,19 +86,17 @@ def _add_methods(family: str) -> None:
 
 def _earlier_method(name: str) -> Callable[..., Any] | None:
     """Return a method by the name that it had before there were namespaces; its use is warned of."""
-    for family in NAMESPACES:
-        tool = next((one for one in tools_of(family) if one.method == name), None)
-        if tool is not None:
-            break
-    else:
+    named = ((family, tool) for family in NAMESPACES for tool in tools_of(family) if tool.method == name)
+    if (found := next(named, None)) is None:
         return None
-    new_name, found = f"session.{family}.{tool.name}", tool
+    family, tool = found
+    new_name, current = f"session.{family}.{tool.name}", _make_method(tool, name)
 
     def method(self: Session, *args: Any, **kwargs: Any) -> Any:
         from warnings import warn
 
         warn(f"`session.{name}` is called `{new_name}` now.", DeprecationWarning, stacklevel=2)
-        return _make_method(found, name)(self, *args, **kwargs)
+        return current(self, *args, **kwargs)
 
     return method
 
@@ -111,7 +109,7 @@ def _make_method(tool: AnyTool, name: str) -> Callable[..., Any]:
         bound.apply_defaults()
         given = {name: value for name, value in bound.arguments.items() if name != "self"}
         params, _ = parse_arguments(tool.name, tool.params, arguments_from_python(tool.params, given))
-        session: Session = getattr(self, "_session", self)
+        session: Session = self.session if isinstance(self, ToolNamespace) else self
         return tool(CallContext(session=session, budget=_UNLIMITED_BUDGET, cancelled=CANCELLED.get()), params)
 
     method.__name__ = name

@@ -113,7 +113,7 @@ _HISTORY = section(
         "engine:archive:read": "Archived entries are found and shown as before, and only blocks that may have them are read.",
         "engine:archive:chain": "The chain of hashes goes on from the archive into later entries.",
         "engine:archive:verified": "`verify` checks the archive: every flipped bit is found, and nothing that was altered is sealed.",
-        "engine:archive:interrupted": "A kill, a power cut or a full disk during a clean-up leaves the history whole, and the next one goes on.",
+        "engine:archive:interrupted": "A kill or a full disk during a clean-up leaves the history whole, and the next one goes on.",
         "engine:verify:clean": "`verify` finds nothing wrong with an unaltered ledger and its blobs.",
         "engine:verify:first_broken": "`verify` names the first broken entry and every blob that is damaged or missing.",
     },

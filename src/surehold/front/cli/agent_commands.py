@@ -1,12 +1,11 @@
 """Commands for agents: serve the tools (mcp, serve, acp), run one, print their definitions."""
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from surehold.errors import InvalidArgument, Unavailable, missing_extra
 from surehold.front.cli.command import (
@@ -292,16 +291,11 @@ def _print_answer(context: CommandContext, answer: "Answer", *, as_text: bool) -
     return 0 if answer.ok else 1
 
 
-def _parse_tool_arguments(text: str) -> dict[str, Any]:
+def _parse_tool_arguments(text: str) -> Mapping[str, Any]:
+    from surehold.library.model_calls import parse_json_arguments
+
     source = sys.stdin.read() if text == "-" else text
-    try:
-        arguments = json.loads(source)
-    except ValueError as error:
-        action = 'Quote them: --json \'{"path": "a.py"}\''
-        raise InvalidArgument(f"The arguments are not JSON: {error}.", reason="bad_json", action=action) from None
-    if not isinstance(arguments, dict):
-        raise InvalidArgument("The arguments must be one JSON object.", reason="bad_json")
-    return cast("dict[str, Any]", arguments)
+    return parse_json_arguments(source, action='Quote them: --json \'{"path": "a.py"}\'')
 
 
 @command(
