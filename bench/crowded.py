@@ -1,12 +1,13 @@
 """What others cost: an edit and a read beside a thousand open intents, and a read beside sixteen writers."""
 
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from statistics import quantiles
+from statistics import median, quantiles
 
 from sample import NAME, Edited, edited, scratch, source
 from table import Row
@@ -41,7 +42,7 @@ with open_workspace(root, settings=Settings(state_dir=Path(state))) as workspace
 
 def rows() -> list[Row]:
     with scratch() as folder:
-        return [*_beside_intents(folder), _beside_writers(folder)]
+        return [*_beside_intents(folder), *_beside_writers(folder)]
 
 
 def _beside_intents(folder: Path) -> list[Row]:
@@ -72,20 +73,44 @@ def _reader(file: Edited) -> Work:
     return lambda _: file.session.read(NAME)
 
 
-def _beside_writers(folder: Path) -> Row:
+def _beside_writers(folder: Path) -> list[Row]:
     root, state, text = folder / "crowd", folder / "crowd-state", folder / "writers.py"
     root.mkdir()
     (root / NAME).write_text(source(10_000), encoding="utf-8")
     text.write_text(source(10_000), encoding="utf-8")
     with open_workspace(root, settings=Settings(state_dir=state)) as workspace:
         session = workspace.session(agent="reader")
-        alone = _late([seconds(lambda _: session.read(NAME), number) for number in range(_READS)])
+        alone, loop = _reads_and_loops(lambda _: session.read(NAME), 1)
+        turns = max(int(median(alone) / median(loop)), 1)
+        _, loop = _reads_and_loops(lambda _: session.read(NAME), turns)
         with _writers(root, state, text):
             began = time.perf_counter()
-            beside = _late([seconds(lambda _: session.read(NAME), number) for number in range(_READS)])
+            beside, loop_beside = _reads_and_loops(lambda _: session.read(NAME), turns)
             rate = _READS / (time.perf_counter() - began)
-    note = f"99th of 100: {alone * 1e3:.2f} → {beside * 1e3:.2f} ms; {rate:,.0f} reads/s, durable writers in other directories"
-    return Row(name=f"read beside {_WRITERS} writers, of a read alone", measured=beside / alone, goal=3.0, note=note)
+    late = [_late(taken) * 1e3 for taken in (alone, beside, loop, loop_beside)]
+    return [
+        Row(
+            name=f"read beside {_WRITERS} writers, of a read alone",
+            measured=late[1] / late[0],
+            goal=3.0,
+            note=f"99th of 100: {late[0]:.2f} → {late[1]:.2f} ms; {rate:,.0f} reads/s, durable writers in other directories",
+        ),
+        Row(
+            name="  a loop that computes as long and waits for nothing",
+            measured=late[3] / late[2],
+            note=f"{late[2]:.2f} → {late[3]:.2f} ms: what {_WRITERS} processes on {os.cpu_count()} cores cost anyone",
+        ),
+        Row(name="  the read, of the loop, both beside them", measured=late[1] / late[3]),
+    ]
+
+
+def _reads_and_loops(read: Work, turns: int) -> tuple[list[float], list[float]]:
+    """Read and compute in turns, so that both meet the same neighbours."""
+    reads, loops = list[float](), list[float]()
+    for number in range(_READS):
+        reads.append(seconds(read, number))
+        loops.append(seconds(lambda _: [sum(range(100)) for _ in range(turns)], number))
+    return reads, loops
 
 
 def _late(taken: list[float]) -> float:

@@ -1,10 +1,10 @@
 import pytest
 
 from spec.marks import requirement
-from surehold.errors import NotEncodable
+from surehold.errors import InvalidArgument, NotEncodable
 from surehold.text.plan import Correction, Delete, Edit, Horizon, Keep
 from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits, StringEdit
-from surehold.text.rewrite import WriteBytes, WriteText
+from surehold.text.rewrite import InsertLines, WriteBytes, WriteText
 from surehold.text.snapshot import ABSENT, Snapshot
 
 
@@ -183,3 +183,28 @@ def test_a_declaration_is_not_warned_about_where_something_else_decides() -> Non
     assert edit.plan(Snapshot(data)).warnings != ()
     assert edit.plan(Snapshot(data, configured=lambda: "utf-8")).warnings == ()
     assert edit.plan(Snapshot(b"\xef\xbb\xbf" + data)).warnings == ()
+
+
+@requirement("text:rewrite:insert")
+@pytest.mark.parametrize(
+    ("old", "after", "text", "expected"),
+    [
+        (b"a\r\nb\n", 0, "new\n", b"new\r\na\r\nb\n"),
+        (b"a\r\nb\n", 1, "x\ny", b"a\r\nx\r\ny\r\nb\n"),
+        (b"a\nb\n", 2, "end", b"a\nb\nend\n"),
+        (b"a\nb", 2, "end\n", b"a\nb\nend"),
+        (b"", 0, "first\r\nsecond", b"first\nsecond\n"),
+        (b"\xef\xbb\xbfa\n", 0, "\xe4\n", b"\xef\xbb\xbf\xc3\xa4\na\n"),
+        ("a\n".encode("utf-16"), 1, "b", "a\nb\n".encode("utf-16")),
+    ],
+)
+def test_inserted_lines_end_like_their_neighbours(old: bytes, after: int, text: str, expected: bytes) -> None:
+    assert InsertLines(after, text).plan(Snapshot(old)).after.data == expected
+
+
+@requirement("text:rewrite:insert")
+@pytest.mark.parametrize("after", [-1, 3])
+def test_a_line_that_is_not_there_is_refused_with_the_numbers_that_are(after: int) -> None:
+    with pytest.raises(InvalidArgument, match="of 2") as caught:
+        InsertLines(after, "x").plan(Snapshot(b"a\nb\n"))
+    assert "to 2" in caught.value.action

@@ -6,7 +6,7 @@
 3. What is not clean, and what is not plain lines that end in LF, is left to a merge of the whole texts.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, Self
@@ -35,7 +35,8 @@ class LineHunk(NamedTuple):
         return len(self.rows) - (self.a_end - self.a)
 
     def moved(self, lines: int) -> "LineHunk":
-        return LineHunk(self.a + lines, self.a_end + lines, self.rows, self.is_loose)
+        a, a_end, rows, is_loose = self
+        return LineHunk(a + lines, a_end + lines, rows, is_loose)
 
 
 def find_line_hunks(before: bytes, after: bytes) -> tuple[LineHunk, ...]:
@@ -99,19 +100,22 @@ class CarriedText:
 
     def make_change(self, change: Sequence[LineHunk]) -> bool:
         """Make a change of the base to both texts; nothing happens if that is not clean."""
-        lines = self._lines + sum(one.growth for one in change)
+        growth = sum(one.growth for one in change)
+        lines = self._lines + growth
         if lines <= 1 or self._meets(change):
             return False
         hunks, first = self._hunks, self._first_near(change[0])
+        far = bisect_left(hunks, change[-1].a_end + _NEAR_LINES, first, key=lambda hunk: hunk.a)
         moved, shift, at, last = hunks[:first], 0, 0, -_NEAR_LINES
-        for a, a_end, rows, _ in hunks[first:]:
+        for a, a_end, rows, _ in hunks[first:far]:
             while at < len(change) and (change[at].a, change[at].a_end) < (a, a_end):
                 shift, last, at = shift + change[at].growth, change[at].a_end, at + 1
             is_near = a - last < _NEAR_LINES or (at < len(change) and change[at].a - a_end < _NEAR_LINES)
             moved.append(LineHunk(a + shift, a_end + shift, rows, is_near))
+        moved += [hunk.moved(growth) for hunk in hunks[far:]] if growth else hunks[far:]
         self._hunks, self._lines = moved, lines
         self._splice_base(change)
-        self._settle_hunks(first)
+        self._settle_hunks(first, far)
         return True
 
     def skip_change(self, change: Sequence[LineHunk]) -> None:
@@ -160,8 +164,8 @@ class CarriedText:
             start = hunk.a_end
         yield from self._base[start:end]
 
-    def _settle_hunks(self, first: int = 0) -> None:
-        for index in range(len(self._hunks) - 1, first - 1, -1):
+    def _settle_hunks(self, first: int = 0, end: int | None = None) -> None:
+        for index in range((len(self._hunks) if end is None else end) - 1, first - 1, -1):
             if index < len(self._hunks) and self._hunks[index].is_loose:
                 self._settle_hunk(index)
 

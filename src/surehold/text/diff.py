@@ -7,7 +7,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, repeat
 
 from surehold.text.align import TextRegion, find_changes
 
@@ -128,8 +128,8 @@ def quote_name(name: str) -> str:
 
 def split_lines(data: bytes) -> list[bytes]:
     """Return the lines of a text whose lines end in LF or CRLF, each with its terminator."""
-    lines = [line + b"\n" for line in data.split(b"\n")]
-    last = lines.pop()[:-1]
+    *pieces, last = data.split(b"\n")
+    lines = list(map(bytes.__add__, pieces, repeat(b"\n")))
     return [*lines, last] if last else lines
 
 

@@ -62,7 +62,7 @@ class Encoding:
 
     def decode(self, data: bytes) -> str:
         r"""Return the characters; bytes that spell none are shown as `\xNN`."""
-        return data.decode("ascii" if self.is_raw else self.name, "backslashreplace")
+        return data.decode("ascii" if self.name == "bytes" else self.name, "backslashreplace")
 
     def encode(self, text: str) -> bytes:
         """Return the bytes, or refuse with `NotEncodable` naming the characters."""

@@ -98,7 +98,7 @@ class EditPlan:
     resolutions: tuple[ResolvedOperation, ...] = ()
     """One for every applied operation of a line edit, in the order of the call; empty for other edits."""
 
-    @property
+    @cached_property
     def changes_bytes(self) -> bool:
         """Whether anything would be different; outside of the spans nothing can be."""
         if not self.spans:

@@ -1,8 +1,9 @@
-"""Edits that replace the whole content of a file: create and overwrite."""
+"""Edits by a whole content or a line number, for callers that quote nothing: create, overwrite, insert."""
 
 import re
 from dataclasses import dataclass
 
+from surehold.errors import InvalidArgument
 from surehold.text.align import align_lines, shared_ends
 from surehold.text.encoding import Encoding, declaration_warnings, encoding_for_new_text
 from surehold.text.plan import Correction, EditPlan, Span
@@ -41,6 +42,31 @@ class WriteText:
                 Correction(type="line_endings_kept", detail=f"Line endings follow the file ({before.lines.style})."),
             )
         return _plan_replacement(before, encoding.bom + adapted, encoding, corrections)
+
+
+@dataclass(frozen=True, slots=True)
+class InsertLines:
+    """Put lines after the line of this number, or at the top after 0, with the line endings of their neighbours."""
+
+    after: int
+    text: str
+
+    def plan(self, before: Snapshot) -> EditPlan:
+        """Plan the new lines; a last line without a line break stays the last, or gets one."""
+        lines, encoding, after = before.lines, before.encoding, self.after
+        if not 0 <= after <= len(lines):
+            raise InvalidArgument(
+                f"Nothing can be inserted after line {after} of {len(lines)}.",
+                reason="no_such_line",
+                action=f"Send a number from 0, the top of the file, to {len(lines)}.",
+            )
+        rows = self.text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+        ends, head = lines.inherited_terminators(after, after, len(rows)), b""
+        if after == len(lines) > 0 and not lines.final_newline:
+            head, ends[-1] = lines.close_last_line(ends[0]), b""
+        new = head + b"".join(encoding.encode(row) + end for row, end in zip(rows, ends, strict=True))
+        at = lines.starts[after]
+        return _plan_replacement(before, before.data[:at] + new + before.data[at:], encoding)
 
 
 def _adapt_terminators(before: Snapshot, text: str) -> bytes:

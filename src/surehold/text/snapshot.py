@@ -97,7 +97,7 @@ class Snapshot:
     @property
     def version(self) -> Version | None:
         """What the ledger remembers of it."""
-        return Version(sha256=self.sha256, size=self.size, meta=self.meta) if self.exists else None
+        return Version(sha256=self.sha256, size=len(self.data), meta=self.meta) if self.exists else None
 
     @cached_property
     def encoding(self) -> Encoding:
@@ -108,7 +108,7 @@ class Snapshot:
             self.data, requested=self._encoding, configured=self._configured, detector=self._detector
         )
 
-    @property
+    @cached_property
     def is_text(self) -> bool:
         """Whether the bytes spell characters at all."""
         try:
@@ -144,7 +144,7 @@ class Snapshot:
         """Return the 1-based number of the line that holds this offset, without building the table for it."""
         return LineCounter(self).line_at(offset)
 
-    @property
+    @cached_property
     def needs_table(self) -> bool:
         """Whether line numbers cannot be had by counting LF bytes."""
         return self.encoding.width > 1 or self.lines.breaker == b"\r"

@@ -9,7 +9,7 @@ from typing import Literal
 
 from surehold.text.diff import Hunk
 from surehold.text.encoding import Encoding
-from surehold.text.escape import escape_text
+from surehold.text.escape import escape_lines
 from surehold.text.lines import DIGEST_DIGITS, digest_text, line_digests
 from surehold.text.measure import TextRoom
 from surehold.text.plan import EditPlan
@@ -57,7 +57,7 @@ class AnchoredLine:
         return f"{self.anchor}{_QUALITY_MARKS[self.quality]}|"
 
     def __str__(self) -> str:
-        return self.prefix + self.text
+        return f"{self.anchor}{_QUALITY_MARKS[self.quality]}|{self.text}"
 
 
 def anchor_lines(
@@ -100,12 +100,16 @@ def _shortest_hashes(digests: Iterable[int]) -> dict[int, str]:
     for digest in digests:
         alike[digest >> _SHORT_HASH_SHIFT].append(digest)
     spelled = dict[int, str]()
-    for group in alike.values():
-        length = SHORT_HASH_DIGITS if len(group) == 1 else _UNIQUE_HASH_DIGITS
+    for short, group in alike.items():
+        if len(group) == 1:
+            spelled[group[0]] = f"{short:0{SHORT_HASH_DIGITS}x}"
+            continue
         for digest in group:
             full, others = digest_text(digest), [digest_text(other) for other in group if other != digest]
             spelled[digest] = next(
-                full[:n] for n in range(length, DIGEST_DIGITS + 1) if all(other[:n] != full[:n] for other in others)
+                full[:n]
+                for n in range(_UNIQUE_HASH_DIGITS, DIGEST_DIGITS + 1)
+                if all(other[:n] != full[:n] for other in others)
             )
     return spelled
 
@@ -158,7 +162,8 @@ def anchored_diff(plan: EditPlan, *, room: TextRoom) -> AnchoredDiff:
     signs = dict(numbered for hunk in found for numbered in _numbered_signs(hunk))
     rows = anchor_lines_at(plan.after, signs) if signs else {}
     numbered = list(_render_lines(found, rows, plan))
-    kept = numbered[: room.count_fitting(escape_text(line, keep="\t") for line, _ in numbered)]
+    shown_rows = escape_lines("\n".join(line for line, _ in numbered)).split("\n")
+    kept = numbered[: room.count_fitting(shown_rows)]
     lines, shown = [line for line, _ in kept], [number for _, number in kept if number]
     cut = len(kept) < len(numbered)
     new = tuple(rows[number] for number in shown if signs[number] == "+")
