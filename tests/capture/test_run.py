@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from capture.fingerprint import take_fingerprint
 from spec.marks import requirement
 from surehold import open_workspace
 from surehold.capture.filter import can_listen
-from surehold.errors import InvalidArgument
+from surehold.errors import InvalidArgument, PermissionDenied
 from waiting import wait_until
 
 _SOAK = bool(os.environ.get("SUREHOLD_SOAK"))
@@ -34,6 +35,18 @@ def test_streams_and_exit_code_are_those_of_the_command(desk: RunDesk) -> None:
         entry = workspace.history.show(report["change_id"]).entries[0]
     assert (entry.call.operation, entry.call.exit_code) == ("run", 7)
     assert entry.call.argv[:2] == ("bash", "-c")
+
+
+@requirement("run:streams:unchanged")
+@pytest.mark.parametrize(("closed", "open_ones"), [("<&-", "12"), (">&-", "02"), ("2>&-", "01"), ("<&- >&- 2>&-", "")])
+def test_streams_that_are_closed_are_closed_for_the_command(desk: RunDesk, closed: str, open_ones: str) -> None:
+    script = "for n in 0 1 2; do [ -e /proc/$$/fd/$n ] && seen=$seen$n; done; echo $seen > seen"
+    line = shlex.join([*desk.words("--json"), "bash", "-c", script])
+
+    done = subprocess.run(["bash", "-c", f"{line} {closed}"], cwd=desk.root, stdin=subprocess.DEVNULL, check=False)
+
+    assert (done.returncode, desk.read_report()["created"]) == (0, 1)
+    assert (desk.root / "seen").read_text() == f"{open_ones}\n"
 
 
 @requirement("run:exit:codes")
@@ -162,4 +175,15 @@ def test_the_library_runs_a_command_and_returns_what_it_did(desk: RunDesk) -> No
         entry = workspace.history.show(done.change_id).entries[0]
         assert (entry.call.agent, entry.call.reason) == ("me", "why")
         workspace.history.undo(done.change_id)
+    assert take_fingerprint(desk.root) == before
+
+
+@requirement("run:library:plan_mode")
+def test_no_command_runs_on_behalf_of_a_session_in_plan_mode(desk: RunDesk) -> None:
+    before = take_fingerprint(desk.root)
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        with pytest.raises(PermissionDenied) as refused:
+            workspace.run(["rm", "a.txt"], session=workspace.session(agent="me", mode="plan"))
+
+        assert refused.value.reason == "plan_mode"
     assert take_fingerprint(desk.root) == before

@@ -72,3 +72,17 @@ def test_what_a_command_did_on_both_sides_of_an_edit_is_named_and_the_later_part
     with open_workspace(desk.root, settings=desk.settings()) as workspace:
         workspace.history.undo(report["change_id"])
     assert (desk.root / "a.txt").read_text() == "ONE\nearly\n"
+
+
+@requirement("run:undo:exact")
+def test_a_deleted_file_and_a_command_are_undone_together_although_the_directory_is_gone(desk: RunDesk) -> None:
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        session = workspace.session(agent="me")
+        session.delete_file("sub/b.txt", expected_sha256=session.read_file("sub/b.txt").sha256)
+        (desk.root / "sub").rmdir()
+        workspace.run(["sh", "-c", "echo x > a.txt"], session=session)
+        workspace.undo(session=session.id)
+
+    assert (desk.root / "sub/b.txt").read_text() == "two\n"
+    assert (desk.root / "a.txt").read_text() == "one\n"
+    assert stat.S_IMODE((desk.root / "sub").stat().st_mode) == stat.S_IMODE(desk.root.stat().st_mode)

@@ -150,6 +150,15 @@ def test_a_question_at_the_terminal_can_be_answered_on_the_page_instead(desk: Ru
     assert (count_left(desk), approval_of(desk).where) == (0, "page")
 
 
+@requirement("run:guard:page")
+def test_a_guard_of_none_asks_nobody(desk: RunDesk) -> None:
+    fill(desk, 120)
+    with serving(desk):
+        running = start_alone(desk, "rm f*", "--guard", "0")
+        running.communicate()
+    assert (running.returncode, count_left(desk)) == (0, 0)
+
+
 @requirement("run:guard:form")
 @pytest.mark.parametrize(("answer", "left"), [("allow once", 0), ("refuse", 6)])
 def test_the_client_of_the_host_that_runs_the_command_is_asked(desk: RunDesk, answer: str, left: int) -> None:

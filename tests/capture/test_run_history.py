@@ -1,6 +1,7 @@
 """Commands in the history: what `log`, `show` and `undo` say of them."""
 
 import json
+import stat
 import subprocess
 import sys
 from typing import Any
@@ -113,3 +114,16 @@ def test_what_an_agent_runs_without_a_session_is_a_session_of_its_own(desk: RunD
     assert (row["agent"], row["session"], row["changes"]) == ("claude", change, 1)
     surehold(desk, "undo", "--session", "last")
     assert (desk.root / "a.txt").exists()
+
+
+@requirement("run:undo:exact")
+def test_a_change_of_the_root_directory_alone_is_taken_back(desk: RunDesk) -> None:
+    before = desk.root.stat().st_mode
+    desk.run("chmod 700 .")
+    assert desk.root.stat().st_mode != before
+
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        workspace.undo()
+        assert desk.root.stat().st_mode == before
+        workspace.redo()
+    assert stat.S_IMODE(desk.root.stat().st_mode) == 0o700

@@ -104,3 +104,39 @@ def test_rewind_takes_back_the_command_of_the_last_turn(desk: SessionDesk) -> No
     desk.call("rewind")
 
     assert desk.look() == between
+
+
+@requirement("history:undo:runs")
+@pytest.mark.parametrize("way", ["deleted and created", "moved onto each other"])
+def test_a_name_that_several_files_had_is_undone_and_made_again_without_an_outside_edit(
+    tmp_path: Path, way: str
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    begun = {"a.txt": b"l1\nl2\n", "b.txt": b"b\n"}
+    for name, data in begun.items():
+        (root / name).write_bytes(data)
+    with open_workspace(root, settings=Settings(state_dir=tmp_path / "state")) as workspace:
+        session = workspace.session(agent="claude")
+        workspace.run(["sh", "-c", "echo r >> a.txt"], session=session)
+        if way == "deleted and created":
+            session.delete_file("a.txt", expected_sha256=session.read_file("a.txt").sha256)
+            session.create_file("a.txt", "new\n")
+        else:
+            session.move("a.txt", "c.txt")
+            session.move("b.txt", "a.txt")
+            session.move("c.txt", "b.txt")
+        done = _read_files(root)
+        undone = workspace.undo(agent="claude")
+        assert _read_files(root) == begun
+        assert sorted(file.path for file in undone.files) == sorted(name for name in begun if done[name] != begun[name])
+        workspace.redo()
+        assert _read_files(root) == done
+        workspace.undo(agent="claude")
+        assert _read_files(root) == begun
+        operations = {entry.call.operation for change in workspace.changes() for entry in change.entries}
+    assert "external" not in operations
+
+
+def _read_files(root: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in root.iterdir()}

@@ -15,6 +15,7 @@ from surehold.capture.landlock import confine_writes
 
 NOT_FOUND, NOT_EXECUTABLE, SUPERVISOR_DIED = 127, 126, 125
 SIGNALLED = 128
+_LAST_STREAM = 2
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM)
 _FROM_THE_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 _ENDING = (*_FROM_THE_TERMINAL, signal.SIGTERM, signal.SIGHUP)
@@ -139,6 +140,13 @@ class RunCaller:
         if self._has_ended and self._supervisor and number in _ENDING:
             with suppress(OSError):
                 os.kill(self._supervisor, signal.SIGINT)  # so that it waits no longer
+
+
+def occupy_closed_streams() -> None:
+    """Let nothing of ours get the number of a stream that is closed; the command still finds it closed."""
+    while (fd := os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)) <= _LAST_STREAM:
+        pass
+    os.close(fd)
 
 
 def give_back_signals(before: Mapping[signal.Signals, Any]) -> None:

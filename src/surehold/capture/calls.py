@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 CallAction = Literal[
-    "open", "truncate", "remove", "rename", "link", "make", "facts", "bind", "execute", "leave", "unkept"
+    "open", "truncate", "remove", "rename", "link", "make", "facts", "bind", "execute", "leave", "limit", "unkept"
 ]
 """What a call does: opens for writing; gives a file another length; removes a name; and so on.
 
-`leave`: the process sees other names from then on. `unkept`: what it changes cannot be kept, so the run is incomplete.
+`leave`: the process sees other names from then on. `limit`: core dumps may be written from then on. `unkept`: what it changes cannot be kept, so the run is incomplete.
 """
 
 WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
@@ -22,6 +22,7 @@ _NO_FOLLOW = 0x100
 _REMOVE_DIRECTORY = 0x200
 _FS_IOC_SETFLAGS, _FS_IOC32_SETFLAGS, _FS_IOC_FSSETXATTR = 0x40086602, 0x40046602, 0x401C5820
 _SYS_BIND_OF_SOCKETCALL = 2
+_RLIMIT_CORE = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +111,8 @@ CALLS: dict[str, CallShape] = {
     "mount": CallShape(action="leave", why=_MOUNTS),
     "umount2": CallShape(action="leave", why=_MOUNTS),
     "move_mount": CallShape(action="leave", why=_MOUNTS),
+    "setrlimit": CallShape(action="limit", only=(_RLIMIT_CORE,), how=1),
+    "prlimit64": CallShape(action="limit", path=1, only=(_RLIMIT_CORE,), how=2),
     "open_by_handle_at": CallShape(action="unkept", why="it opened a file by its handle"),
     "file_setattr": CallShape(action="unkept", why=_FILE_FLAGS),
     "ioctl": CallShape(
@@ -138,7 +141,7 @@ _X86_64 = _SHARED_NUMBERS | {
     "lsetxattr": 189, "fsetxattr": 190, "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199, "utimes": 235,
     "openat": 257, "mkdirat": 258, "mknodat": 259, "fchownat": 260, "futimesat": 261, "unlinkat": 263, "renameat": 264,
     "linkat": 265, "symlinkat": 266, "fchmodat": 268, "unshare": 272, "utimensat": 280, "open_by_handle_at": 304,
-    "setns": 308, "renameat2": 316, "execveat": 322,
+    "setns": 308, "renameat2": 316, "execveat": 322, "setrlimit": 160, "prlimit64": 302,
 }  # fmt: skip
 _I386 = _SHARED_NUMBERS | {
     "open": 5, "creat": 8, "link": 9, "unlink": 10, "execve": 11, "mknod": 14, "chmod": 15, "lchown": 16, "mount": 21,
@@ -148,14 +151,14 @@ _I386 = _SHARED_NUMBERS | {
     "removexattr": 235, "lremovexattr": 236, "fremovexattr": 237, "utimes": 271, "openat": 295, "mkdirat": 296,
     "mknodat": 297, "fchownat": 298, "futimesat": 299, "unlinkat": 301, "renameat": 302, "linkat": 303, "symlinkat": 304,
     "fchmodat": 306, "unshare": 310, "utimensat": 320, "open_by_handle_at": 342, "setns": 346, "renameat2": 353,
-    "execveat": 358, "bind": 361, "utimensat_time64": 412,
+    "execveat": 358, "bind": 361, "utimensat_time64": 412, "setrlimit": 75, "prlimit64": 340,
 }  # fmt: skip
 _ARM64 = _SHARED_NUMBERS | {
     "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15, "fremovexattr": 16, "ioctl": 29,
     "mknodat": 33, "mkdirat": 34, "unlinkat": 35, "symlinkat": 36, "linkat": 37, "renameat": 38, "umount2": 39,
     "mount": 40, "pivot_root": 41, "truncate": 45, "chroot": 51, "fchmod": 52, "fchmodat": 53, "fchownat": 54,
     "fchown": 55, "openat": 56, "utimensat": 88, "unshare": 97, "bind": 200, "execve": 221, "open_by_handle_at": 265,
-    "setns": 268, "renameat2": 276, "execveat": 281,
+    "setns": 268, "renameat2": 276, "execveat": 281, "setrlimit": 164, "prlimit64": 261,
 }  # fmt: skip
 
 

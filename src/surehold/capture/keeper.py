@@ -6,6 +6,7 @@ Rules:
 3. Below a directory that the command made, or put where another one was, nothing was there before.
 4. A directory is looked through before it gets another name: its entries keep the paths that they had.
 5. A hard link in the stash is the file itself, so it becomes a copy before that file is written under another name.
+6. A file outside of the roots that has several names may be one of the tree: then it is kept like any other.
 """
 
 import errno
@@ -14,6 +15,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from surehold.capture.stash import (
     SMALL_BYTES,
@@ -27,8 +29,12 @@ from surehold.capture.stash import (
 )
 from surehold.disk.entries import Holes, find_holes, read_attributes
 
+if TYPE_CHECKING:
+    import re
+
 _UNKEPT_PLACES = (b"/proc/", b"/sys/", b"/dev/")
 _TREE_BUDGET_BYTES = 1 << 30
+_DUMP_TIME = "a core dump was written into it; when it had changed before is not known"
 _FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -84,7 +90,13 @@ class Keeper:
         self.files: dict[tuple[int, int], FileBytes] = {}
         self.notes: dict[tuple[bytes, str], None] = {}
         """What could not be kept, and why; the path is empty for what concerns the whole run."""
+        self.renamed = set[bytes]()
+        """The paths of entries that got another one."""
+        self.dump_name: re.Pattern[bytes] | None = None
+        """The names of core dumps, once those that were there are known: any other is new."""
         self._original: dict[bytes, bool] = {}
+        self._linked: dict[tuple[int, int], list[bytes]] | None = None
+        """The names of files that have more than one, once they were looked for."""
 
     def add_note(self, path: bytes, why: str) -> None:
         """Remember that something could not be kept."""
@@ -102,7 +114,7 @@ class Keeper:
         except KeyError:
             pass
         directory = path.rpartition(b"/")[0] or b"/"
-        if path not in self.roots and not self._is_original(directory):
+        if path not in self.roots and (self._is_new_dump(path) or not self._is_original(directory)):
             self.stash.write_record(b"A", path, _NOTHING)
             self.occupants[path] = None
             return None
@@ -125,6 +137,18 @@ class Keeper:
     def keep_written(self, path: bytes) -> None:
         """Keep the content of a file that is about to be opened for writing."""
         self.touch(path)
+        self._keep_before_write(path)
+
+    def keep_other_name(self, path: bytes, status: os.stat_result, *, written: bool) -> Sequence[bytes]:
+        """Keep a file of the tree that is about to change under a name outside of it; return its names in the tree."""
+        names = () if self.is_known_file(status) else self._names_in_tree((status.st_dev, status.st_ino))
+        for name in names:
+            self.touch(name)
+        if written:
+            self._keep_before_write(path)
+        return names
+
+    def _keep_before_write(self, path: bytes) -> None:
         try:
             status = os.lstat(path)
         except OSError:
@@ -168,7 +192,10 @@ class Keeper:
             if not file.was_renamed:
                 file.was_renamed = True
                 self.stash.write_record(b"M", path, file.facts)
-        if stat.S_ISDIR(status.st_mode) and occupant and occupant.facts.identity == (status.st_dev, status.st_ino):
+        if not occupant or occupant.facts.identity != (status.st_dev, status.st_ino):
+            return
+        self.renamed.add(path)
+        if stat.S_ISDIR(status.st_mode):
             for below in walk_below(path):
                 self._keep_moved(below, leaves=leaves)
 
@@ -177,7 +204,8 @@ class Keeper:
         if leaves:
             self.keep_removed(path)
             return
-        self.touch(path)
+        if self.touch(path):
+            self.renamed.add(path)
         with suppress(OSError):
             status = os.lstat(path)
             file = self.files.get((status.st_dev, status.st_ino)) if stat.S_ISREG(status.st_mode) else None
@@ -213,7 +241,27 @@ class Keeper:
                 if self.covers(path):
                     self.occupants.setdefault(path, None)
 
+    def _names_in_tree(self, identity: tuple[int, int]) -> Sequence[bytes]:
+        """Return the names of a hard-linked file; the tree is searched once, since calls that give names are noticed."""
+        if self._linked is None:
+            self._linked = {}
+            for root in self.roots:
+                for path in walk_below(root):
+                    with suppress(OSError):
+                        status = os.lstat(path)
+                        if status.st_nlink > 1 and stat.S_ISREG(status.st_mode) and self.covers(path):
+                            self._linked.setdefault((status.st_dev, status.st_ino), []).append(path)
+        return self._linked.get(identity, ())
+
     # How it is remembered.
+
+    def _is_new_dump(self, path: bytes) -> bool:
+        directory, _, name = path.rpartition(b"/")
+        if self.dump_name is None or not self.dump_name.fullmatch(name):
+            return False
+        if os.path.lexists(path) and self.occupants.get(directory, self) is not None:
+            self.add_note(directory, _DUMP_TIME)
+        return True
 
     def _is_original(self, directory: bytes) -> bool:
         """Tell whether a directory is the one that had this path when the command began."""
@@ -268,7 +316,7 @@ class Keeper:
             try:
                 fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
             except PermissionError:
-                file.content = self._keep_unreadable(path, facts)
+                file.content = self.stash.keep_link(path, facts)  # not written by this call either, or by a link
                 return
             try:
                 file.content = self._keep_open(fd, facts)
@@ -280,10 +328,6 @@ class Keeper:
         if facts.size <= SMALL_BYTES:
             return self.stash.keep_small(read_whole(fd), facts, holes)
         return self.stash.keep_copy(fd, facts, holes)
-
-    def _keep_unreadable(self, path: bytes, facts: EntryFacts) -> KeptContent:
-        """Keep a file of ours that we may not read: it is not written by this call either, or a link does."""
-        return self.stash.keep_link(path, facts)
 
     def _name_failures(self, path: bytes, file: FileBytes) -> "_NamedFailures":
         return _NamedFailures(self, path, file)

@@ -11,6 +11,7 @@ import errno
 import json
 import math
 import os
+import resource
 import select
 import signal
 import socket
@@ -134,6 +135,8 @@ class _RunSupervisor:
         self._tell({"pid": self._pid})
         try:
             self._keep_inherited(supervisor)
+            if resource.getrlimit(resource.RLIMIT_CORE)[0]:
+                supervisor.dumps.begin()
             with suppress(ConnectionError):  # a signal ended it already
                 ours.sendall(b"g")
             self._serve(supervisor, listener, ours, book)
@@ -186,6 +189,7 @@ class _RunSupervisor:
 
     def _conclude(self, supervisor: Supervisor, book: RunBook, *, running: Sequence[str]) -> None:
         code = self._exit_code or 0
+        supervisor.dumps.end()
         report = book.conclude(code, () if supervisor.has_keeper else supervisor.notes, running)
         if not self._told:
             self._told = True

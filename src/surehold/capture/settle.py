@@ -54,6 +54,8 @@ class Settlement:
 
     changes: list[Change] = field(default_factory=list[Change])
     not_kept: list[UnkeptPath] = field(default_factory=list[UnkeptPath])
+    renamed: dict[str, str] = field(default_factory=dict[str, str])
+    """Where entries are now that got another path."""
 
     def count_paths(self) -> dict[str, int]:
         """Return how many paths were created, changed, deleted and moved; times of a directory alone do not count."""
@@ -61,6 +63,11 @@ class Settlement:
         for change in self.changes:
             if name := _name_effect(change):
                 counts[name] += 1
+        gone = {change.path for change in self.changes if _name_effect(change) == "deleted"}
+        new = {change.path for change in self.changes if _name_effect(change) == "created"}
+        pairs = sum(path in gone and to in new for path, to in self.renamed.items())
+        for name, more in (("created", -pairs), ("deleted", -pairs), ("moved", pairs)):
+            counts[name] += more
         return counts
 
     @property
@@ -112,6 +119,7 @@ class _Settler:
             elif path not in sources:
                 self._record_path(path, directories)
         self._name_unkept()
+        self._pair_renamed()
         if self._result.changes:
             self._result.changes += directories
         return self._result
@@ -162,6 +170,17 @@ class _Settler:
             if to is not None and to not in found and occupant.bytes_kept.was_renamed and occupant.facts.links == 1:
                 found[to] = (path, occupant)
         return found
+
+    def _pair_renamed(self) -> None:
+        """Find where renamed entries are, those too whose move is recorded as a removal and a creation."""
+        new_paths: dict[tuple[int, int], list[bytes]] = {}
+        for path in sorted(self._now, reverse=True):
+            if (entry := self._now[path]) and self._keeper.occupants.get(path) is None:
+                new_paths.setdefault(entry.facts.identity, []).append(path)
+        for path in sorted(self._keeper.renamed):
+            occupant = self._keeper.occupants.get(path)
+            if occupant and self._now.get(path) is None and (found := new_paths.get(occupant.facts.identity)):
+                self._result.renamed[self._key_of(path)] = self._key_of(found.pop())
 
     def _record_move(self, source: bytes, occupant: Occupant, to: bytes) -> None:
         entry = self._now[to]

@@ -2,7 +2,8 @@
 
 Rules:
 1. A call goes on only after what it changes was kept, or after it was named as not kept.
-2. A call outside of the roots goes on at once. Nothing is prepared before the first call inside of them.
+2. A call outside of the roots goes on at once, unless the file there has other names, which may be in the tree.
+   Nothing is prepared before the first call inside of them.
 3. A full disk is told to the command as such: its call fails, and nothing is lost.
 """
 
@@ -12,9 +13,10 @@ import stat
 import struct
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
+from typing import Literal, Protocol
 
 from surehold.capture.calls import CALLS, NO_FOLLOW, REMOVE_DIRECTORY, CallShape, tables_of
+from surehold.capture.dumps import DumpWatch
 from surehold.capture.keeper import Keeper, StashFull
 from surehold.capture.notices import (
     AT_EMPTY_PATH,
@@ -73,6 +75,7 @@ class Supervisor:
             for table in tables_of(os.uname().machine)
             for name, number in table.numbers.items()
         }
+        self.dumps = DumpWatch(lambda: self.keeper)
         self._seen_processes = set[int]()
         self._mounts = _read_link(b"/proc/self/ns/mnt")
         self._actions: dict[str, Callable[[CallNotice, CallShape], None]] = {
@@ -86,6 +89,7 @@ class Supervisor:
             "bind": self._on_bind,
             "execute": self._on_execute,
             "leave": self._on_leave,
+            "limit": self._on_limit,
             "unkept": self._on_unkept,
         }
 
@@ -146,8 +150,12 @@ class Supervisor:
     def keep_descriptor(self, pid: int, fd: int) -> None:
         """Keep the file that a process has open for writing from the beginning."""
         path = self._finder.descriptor_path(pid, fd)
-        if path is not None and self._covers(path):
+        if path is None:
+            return
+        if self._covers(path):
             self.keeper.keep_written(path)
+        else:
+            self._reach_outside(path, written=True)
 
     # Where a call goes.
 
@@ -163,14 +171,32 @@ class Supervisor:
             self._finder.sees_other_names = True
             self.note(b"", "a process had mounts of its own")
 
-    def _find_place(self, notice: CallNotice, path: int, at: int, *, follow: bool) -> Place | None:
-        """Return the place that an argument names, if it is below a root."""
+    def _find_place(
+        self, notice: CallNotice, path: int, at: int, *, follow: bool, effect: Literal["", "facts", "content"] = ""
+    ) -> Place | None:
+        """Return the place that an argument names, if it is below a root; `effect` is what becomes of the file there."""
         raw = self._memory.read_path(notice.pid, notice.arguments[path])
         where = notice.signed(at) if at >= 0 else AT_FDCWD
         place = self._finder.find(notice.pid, where, raw, follow=follow)
         if not self._listener.still_waits(notice):
             raise Unreadable
-        return place if place is not None and self._covers(place.path) else None
+        if place is None or self._covers(place.path):
+            return place
+        if effect:
+            self._reach_outside(place.path, written=effect == "content")
+        return None
+
+    def _reach_outside(self, path: bytes, *, written: bool) -> bool:
+        """Keep a file of the tree that a name outside of it leads to; tell whether it is one."""
+        try:
+            status = os.lstat(path)
+        except OSError:
+            return False
+        if status.st_nlink < 2 or not stat.S_ISREG(status.st_mode):  # noqa: PLR2004
+            return False
+        for name in self.keeper.keep_other_name(path, status, written=written):
+            self._check_change(name)
+        return self.keeper.is_known_file(status)
 
     def _flags_of(self, notice: CallNotice, shape: CallShape) -> int:
         if shape.how >= 0:
@@ -188,7 +214,8 @@ class Supervisor:
         if flags & os.O_TMPFILE == os.O_TMPFILE:
             return  # it has no name yet
         follow = not flags & os.O_NOFOLLOW and flags & (os.O_CREAT | os.O_EXCL) != os.O_CREAT | os.O_EXCL
-        place = self._find_place(notice, shape.path, shape.at, follow=follow)
+        effect = "content" if writes else ""
+        place = self._find_place(notice, shape.path, shape.at, follow=follow, effect=effect)
         if place is None:
             return
         path = place.path
@@ -209,7 +236,7 @@ class Supervisor:
         self.keeper.keep_written(path)
 
     def _on_truncate(self, notice: CallNotice, shape: CallShape) -> None:
-        if place := self._find_place(notice, shape.path, shape.at, follow=True):
+        if place := self._find_place(notice, shape.path, shape.at, follow=True, effect="content"):
             self._check_change(place.path)
             self.keeper.keep_written(place.path)
 
@@ -239,7 +266,7 @@ class Supervisor:
         elif to is not None:
             self.keeper.touch_directory(to.directory)
             if source is None or not _is_same_entry(source.path, to.path):
-                if _exists(to.path):
+                if os.path.lexists(to.path):
                     self._check_removal(to.path)
                 self.keeper.keep_removed(to.path)
 
@@ -258,7 +285,7 @@ class Supervisor:
             self._make(place)
 
     def _make(self, place: Place) -> None:
-        if not _exists(place.path):
+        if not os.path.lexists(place.path):
             self._check_change(place.path)
         self.keeper.forget_places()
         self.keeper.touch_directory(place.directory)
@@ -273,7 +300,7 @@ class Supervisor:
             self._touch_descriptor(notice, notice.signed(shape.at))
             return
         follow = shape.follows and not flags & NO_FOLLOW
-        if place := self._find_place(notice, shape.path, shape.at, follow=follow):
+        if place := self._find_place(notice, shape.path, shape.at, follow=follow, effect="facts"):
             self._check_change(place.path)
             self.keeper.touch(place.path)
 
@@ -287,6 +314,8 @@ class Supervisor:
         elif self._covers(path):
             self._check_change(path)
             self.keeper.touch(path)
+        else:
+            self._reach_outside(path, written=False)
 
     def _on_bind(self, notice: CallNotice, shape: CallShape) -> None:
         length = min(notice.arguments[2], _SOCKET_NAME_BYTES)
@@ -313,10 +342,15 @@ class Supervisor:
         if shape.why:
             self.note(b"", shape.why)
 
+    def _on_limit(self, notice: CallNotice, shape: CallShape) -> None:
+        pointer = notice.arguments[shape.how]
+        if pointer and any(self._memory.read_bytes(notice.pid, pointer, 8)):
+            self.dumps.begin()
+
     def _on_unkept(self, notice: CallNotice, shape: CallShape) -> None:
         if shape.path == 1:  # a descriptor comes first: what is outside of the roots does not matter
             path = self._finder.descriptor_path(notice.pid, notice.signed(0))
-            if path is None or not self._covers(path):
+            if path is None or not (self._covers(path) or self._reach_outside(path, written=False)):
                 return
             self.note(path, shape.why)
             return
@@ -336,10 +370,6 @@ def _read_link(path: bytes) -> bytes:
         return os.readlink(path)
     except OSError:
         return b""
-
-
-def _exists(path: bytes) -> bool:
-    return os.path.lexists(path)
 
 
 def _goes_away(path: bytes, flags: int) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from surehold.disk.base import Disk, PutEntry, Rename, Replace, SetFacts, Step, StoredEntry, TakeEntry, Target
-from surehold.text.snapshot import Version
+from surehold.text.snapshot import Meta, Version
 
 _OWNER_WRITES = 0o300
 
@@ -39,6 +39,7 @@ class EntryPlan:
     def make_steps(self) -> list[Step]:
         """Order matters: what is in the way goes first, directories are there before their entries, facts come last."""
         self._keep_used_directories()
+        self._want_missing_directories()
         moves = self._find_moves()
         taken = [key for key in self.current if self._leaves(key) and key not in moves]
         made = [key for key in self.wanted if self._arrives(key)]
@@ -84,6 +85,23 @@ class EntryPlan:
             if any(one not in self.current or self.wanted.get(one) is not None for one in below):
                 self.kept_directories.append(key)
                 self.wanted[key] = WantedEntry(version=entry.version, data=b"")
+
+    def _want_missing_directories(self) -> None:
+        """Add the directories that entries come back into and that are gone: edits do not record them."""
+        for key in [key for key in self.wanted if self._arrives(key)]:
+            missing, above = list[str](), _parent(key)
+            while (meta := self._find_facts(above)) is None:
+                missing, above = [*missing, above], _parent(above)
+            facts = replace(meta, mtime_ns=0, xattrs=())
+            for one in missing:
+                version = Version(sha256="", size=0, meta=facts, kind="directory")
+                self.wanted[one] = WantedEntry(version=version, data=b"")
+
+    def _find_facts(self, key: str) -> Meta | None:
+        """Return the facts of what a path is or is to be; None if that is nothing."""
+        wanted = self.wanted.get(key)
+        entry = wanted or self.current.get(key) or self.disk.read_entry(self._locate(key), limit=self.limit)
+        return entry.version.meta or Meta(mode=0o755) if entry else None
 
     def _find_moves(self) -> dict[str, str]:
         """Return which files can simply be renamed: the old name stays free, and the new one is free already."""

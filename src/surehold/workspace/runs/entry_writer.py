@@ -9,7 +9,8 @@ Rules:
 4. A crash leaves an open intent; `settle_whole` looks at what is there, and finishes or takes back.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -23,6 +24,7 @@ from surehold.stores.owner import Owner
 from surehold.text.plan import EditPlan, diff_between
 from surehold.text.snapshot import ABSENT, Meta, Snapshot, Version
 from surehold.workspace.access.permission import Permission
+from surehold.workspace.access.policy import PathRules
 from surehold.workspace.proposal import EntrySwitch, FileReceipt, Proposal, Receipt
 from surehold.workspace.reader import WorkspaceReader
 from surehold.workspace.recovery import abort_settled
@@ -46,9 +48,9 @@ class EntryWriter:
         switches = [one.whole for one in proposals if one.whole]
         keys = sorted({key for one in switches for key in (one.old_key, one.new_key) if key})
         targets = [self._disk.locate(key) for key in keys]
-        verdict = (permission or Permission()).judge_paths(
-            [self._names.rules_for(target, ()) for target in targets if target.parts], dry_run=dry_run
-        )
+        rules = [self._names.rules_for(target, ()) for target in targets if target.parts]
+        rules = rules or [PathRules(path=".")]  # nothing but the root itself, for which there is no rule
+        verdict = (permission or Permission()).judge_paths(rules, dry_run=dry_run)
         if verdict.why and not dry_run:
             action = f"Ask a person to run: surehold undo {call.undoes}"
             raise PermissionRequired(verdict.why, path=keys[0], action=action)
@@ -174,11 +176,8 @@ def _merge_facts(old: Version | None, now: Meta | None, new: Version) -> Meta | 
 
 
 def _list_changes(switches: Sequence[EntrySwitch], plan: EntryPlan) -> list[Change]:
-    found, kept = list[Change](), set(plan.kept_directories)
-    diffed = 0
-    for one in switches:
-        if one.old_key in kept:
-            continue
+    found, diffed, unsaid = list[Change](), 0, set[str]()
+    for one in _name_once([one for one in switches if one.old_key not in set(plan.kept_directories)]):
         source = plan.current.get(one.old_key) if one.old_key else None
         wanted = plan.wanted.get(one.new_key) if one.new_key else None
         before = replace(source.version, links=one.old.links if one.old else ()) if source else None
@@ -189,11 +188,35 @@ def _list_changes(switches: Sequence[EntrySwitch], plan: EntryPlan) -> list[Chan
         change = Change(path=one.old_key or one.new_key, to_path=to_path, before=before, after=after, whole=True)
         change = replace(change, undoes=one.undoes)
         if before == after and not to_path:
+            unsaid.update(one.undoes)
             continue
         if diffed < _DIFFED_FILES:
             change, diffed = _with_diff(change, source, wanted), diffed + 1
         found.append(change)
+    if found and unsaid:
+        found[0] = replace(found[0], undoes=tuple(sorted({*found[0].undoes, *unsaid})))
     return found
+
+
+def _name_once(switches: Sequence[EntrySwitch]) -> Iterator[EntrySwitch]:
+    """Yield the switches, with each name for itself where one entry leaves it and another gets it."""
+    uses = Counter(key for one in switches for key in {one.old_key, one.new_key} - {""})
+    shared = dict[str, EntrySwitch]()
+    for one in switches:
+        keys = sorted({one.old_key, one.new_key} - {""})
+        if all(uses[key] == 1 for key in keys):
+            yield one
+            continue
+        undoes = {*one.undoes}
+        for key in keys:
+            name = shared.get(key, EntrySwitch(old_key="", old=None, new_key="", new=None))
+            name = replace(name, undoes=tuple(sorted({*name.undoes, *undoes})))
+            if key == one.old_key:
+                name = replace(name, old_key=key, old=one.old)
+            if key == one.new_key:
+                name = replace(name, new_key=key, new=one.new)
+            shared[key], undoes = name, set[str]()
+    yield from shared.values()
 
 
 def _with_diff(change: Change, source: StoredEntry | None, wanted: WantedEntry | None) -> Change:

@@ -149,7 +149,7 @@ def _follow_ledger(store: Store, settled: Settlement, began: str) -> Settlement:
 
     What the command did to a path before such a change is not known apart from it, and is named.
     """
-    since, result = normalize_timestamp(began), Settlement(not_kept=[*settled.not_kept])
+    since, result = normalize_timestamp(began), Settlement(not_kept=[*settled.not_kept], renamed=settled.renamed)
     paths = [path for change in settled.changes for path, _, _ in change.transitions()]
     records = store.look(paths).records
     between = {path: head.version for path in paths if (head := records[path].head) and head.timestamp >= since}
