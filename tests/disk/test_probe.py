@@ -3,13 +3,15 @@
 import errno
 import os
 import sqlite3
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from spec.marks import requirement
 from surehold.disk import probe as probing
-from surehold.disk.kernel import Kernel
+from surehold.disk.kernel import Kernel, locks_reach_others
 from surehold.disk.probe import ProbeResult, mount_kind, probe_directory, probe_state
 
 BARE = Kernel(openat2=False, exchange=False, noreplace=False, tmpfile=False, leases=False)
@@ -24,7 +26,7 @@ NAMES = [
         "sync_directory",
         "attributes",
     ),
-    *("access_lists", "hard_links", "letter_case", "unicode_names", "lock", "mount", "space"),
+    *("access_lists", "hard_links", "letter_case", "unicode_names", "lock", "lock_reach", "mount", "space"),
 ]
 
 
@@ -114,6 +116,31 @@ def test_a_mount_that_shows_old_bytes_is_noticed(tmp_path: Path, monkeypatch: py
     found = named(probe_directory(tmp_path))["mount"]
     assert not found.ok
     assert "older version" in found.detail
+
+
+@requirement("fleet:files:locks")
+@pytest.mark.parametrize(
+    ("kind", "reaches"),
+    [
+        *(("ext4", True), ("btrfs", True), ("ceph", True), ("gfs2", True)),
+        *(("nfs", False), ("nfs4", False), ("fuse.juicefs", False), ("fuse", False)),
+        *(("9p", False), ("cifs", False), ("smb3", False), ("virtiofs", False)),
+    ],
+)
+def test_a_mount_whose_locks_hold_on_one_machine_only_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, reaches: bool
+) -> None:
+    table = tmp_path / "mountinfo"
+    table.write_text(f"22 1 254:77 / / rw - {kind} source rw\n")
+    monkeypatch.setattr(probing, "mount_kind", partial(mount_kind, table=str(table)))
+    monkeypatch.setattr(probing, "locks_reach_others", partial(locks_reach_others, table=str(table)))
+
+    found = named(probe_directory(tmp_path))["lock_reach"]
+
+    assert found.ok is reaches
+    assert found.detail.startswith(f"{kind}: the lock holds ")
+    assert reaches or "on this machine only" in found.detail
+    assert reaches or "--state" in found.fallback
 
 
 def test_a_full_disk_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -236,6 +236,8 @@ _NETWORK_FILESYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "afs", "lustre", "gpfs", "glusterfs", "vboxsf", "prl_fs"}
     | {"virtiofs", "ncpfs", "coda", "ocfs2", "gfs2", "beegfs", "davfs", "drvfs", "hgfs", "vmhgfs", "orangefs"}
 )
+_CLUSTER_LOCKS = frozenset({"ceph", "gfs2", "ocfs2", "gpfs"})
+"""Network file systems that keep the locks of directories for all machines; the others keep them on each by itself."""
 _ESCAPES = (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\"))
 
 
@@ -243,6 +245,11 @@ def is_coherent(path: str, *, table: str = "/proc/self/mountinfo") -> bool:
     """Tell whether every read sees the latest write of every machine: not so on network and FUSE mounts."""
     kind = filesystem_of(path, table=table)
     return kind not in _NETWORK_FILESYSTEMS and not kind.startswith("fuse")
+
+
+def locks_reach_others(path: str, *, table: str = "/proc/self/mountinfo") -> bool:
+    """Tell whether the lock of a directory holds for every machine that has the file system: a local one has no other."""
+    return is_coherent(path, table=table) or filesystem_of(path, table=table) in _CLUSTER_LOCKS
 
 
 def filesystem_of(path: str, *, table: str = "/proc/self/mountinfo") -> str:

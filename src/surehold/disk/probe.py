@@ -28,6 +28,7 @@ from surehold.disk.kernel import (
     close_after,
     filesystem_of,
     is_coherent,
+    locks_reach_others,
     sync,
 )
 from surehold.disk.locks import try_directory
@@ -241,6 +242,12 @@ def _try_mount(place: Path, _: Kernel) -> str:
     return f"{kind}: every read sees the latest write"
 
 
+def _try_lock_reach(place: Path, _: Kernel) -> str:
+    kind = mount_kind(str(place))
+    _require(locks_reach_others(str(place)), f"{kind}: the lock holds on this machine only")
+    return f"{kind}: the lock holds for everyone who has this file system"
+
+
 def mount_kind(path: str, *, table: str = "/proc/self/mountinfo") -> str:
     return filesystem_of(path, table=table) or "unknown file system"
 
@@ -301,6 +308,7 @@ _DIRECTORY_TRIALS: tuple[tuple[str, Trial, str], ...] = (
     ("letter_case", _try_letter_case, "rules ignore case; two spellings of one file have two histories"),
     ("unicode_names", _try_unicode_names, "two spellings of one file have two histories"),
     ("lock", _try_lock, "a lock file in the temporary directory, for this user on this machine"),
+    ("lock_reach", _try_lock_reach, "between machines, the fence of a history they share (--state) and a new attempt"),
     ("mount", _try_mount, "our own older versions are recognised by their content and not taken for news"),
     ("space", _try_space, _SPACE_FALLBACK),
 )

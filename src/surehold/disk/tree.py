@@ -270,12 +270,14 @@ class Tree:
 
     def open_target(self, target: Target, flags: int) -> int:
         """Open what a target names; ELOOP when a link is met on the way or at the end."""
-        return self.open_parts(self.root_of(target), target.parts, flags)
+        root = self._by_path.get(target.root) or self.root_of(target)
+        return self.open_parts(root, target.parts, flags)
 
     def open_parts(self, root: DiskRoot, parts: tuple[str, ...], flags: int) -> int:
         """Open the entry that `parts` lead to, from a root, without following a link."""
         try:
-            return self.kernel.open_beneath(self.root_fd(root), "/".join(parts) or ".", flags)
+            fd = root.fd if self._finalizer.alive else self.root_fd(root)
+            return self.kernel.open_beneath(fd, "/".join(parts) or ".", flags)
         except Unsupported:
             return _open_by_walk(self.root_fd(root), parts, flags)
 

@@ -74,7 +74,7 @@ class FileWatch:
 
     def was_disturbed(self) -> bool:
         """Tell whether a program waits to write into the file, or the lease was taken away because that took too long."""
-        return self.is_leased and not self.kernel.holds_lease(self.fd, exclusive=self.exclusive)
+        return self.lease == "held" and not self.kernel.holds_lease(self.fd, exclusive=self.exclusive)
 
     def let_writers_finish(self) -> None:
         """Let those in who wait, and return when no one has the file open for writing any more, or after a while."""

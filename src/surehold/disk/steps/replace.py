@@ -268,10 +268,14 @@ def _file_stamp(status: os.stat_result) -> tuple[int, int, int, int]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def must_overwrite(place: DirectorySlot) -> bool:
-    status = place.read_status()
-    if status is None or not is_regular(status):
+def must_overwrite(directory: int, name: str) -> bool:
+    """Tell whether an entry of an open directory is to be written in place."""
+    try:
+        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
         return False
-    if status.st_nlink > 1 or not can_give_owner(status) or status.st_dev != os.fstat(place.fd).st_dev:
+    if not is_regular(status):
+        return False
+    if status.st_nlink > 1 or not can_give_owner(status) or status.st_dev != os.fstat(directory).st_dev:
         return True
-    return not os.access(".", os.W_OK | os.X_OK, dir_fd=place.fd, effective_ids=_EFFECTIVE_IDS)
+    return not os.access(".", os.W_OK | os.X_OK, dir_fd=directory, effective_ids=_EFFECTIVE_IDS)

@@ -53,10 +53,8 @@ class DirectorySlot:
     directory: OpenDirectory
     name: str
     key: str
-
-    @property
-    def fd(self) -> int:
-        return self.directory.fd
+    fd: int
+    """That of the directory."""
 
     def read_status(self, name: str | None = None) -> os.stat_result | None:
         """Look at the entry (or at another one beside it) without following it; None when nothing is there."""
@@ -77,7 +75,7 @@ class DirectoryPool:
         if not target.parts:
             raise not_a_file_error(0o040000, target.key)
         directory = self._find_directory(self.tree.root_of(target), target.parts[:-1], make=make)
-        return DirectorySlot(directory=directory, name=target.parts[-1], key=target.key)
+        return DirectorySlot(directory=directory, name=target.parts[-1], key=target.key, fd=directory.fd)
 
     def _find_directory(self, root: DiskRoot, parts: tuple[str, ...], *, make: bool) -> OpenDirectory:
         known = self._open.get((root.path, parts))

@@ -31,7 +31,8 @@ from surehold.disk.base import (
     WholeStep,
     step_targets,
 )
-from surehold.disk.errno_errors import translate_os_errors
+from surehold.disk.errno_errors import not_a_file_error, translate_os_errors
+from surehold.disk.kernel import close_after
 from surehold.disk.steps.create_remove import RemoveAction, StepAction, create_action
 from surehold.disk.steps.entries import PutEntryAction, SetFactsAction, TakeEntryAction
 from surehold.disk.steps.rename import RenameAction
@@ -44,7 +45,7 @@ from surehold.disk.steps.staging import (
     check_tag,
     index_of_temporary,
 )
-from surehold.disk.tree import Tree
+from surehold.disk.tree import DIRECTORY_FLAGS, Tree
 from surehold.disk.watch import WatchedFiles
 from surehold.errors import NotFound, OutsideWorkspace, RecoveryRequired, SureholdError
 
@@ -177,8 +178,11 @@ def _dependent_indexes(steps: Sequence[Step]) -> frozenset[int]:
 
 def replaces_in_place(tree: Tree, target: Target) -> bool:
     try:
-        with closing(DirectoryPool(tree=tree)) as directories, translate_os_errors(target.key):
-            return must_overwrite(directories.find_slot(target))
+        if not target.parts:
+            raise not_a_file_error(0o040000, target.key)
+        root, above = tree.root_of(target), target.parts[:-1]
+        with translate_os_errors(target.key), close_after(tree.open_parts(root, above, DIRECTORY_FLAGS)) as fd:
+            return must_overwrite(fd, target.parts[-1])
     except NotFound:
         return False
 
