@@ -32,13 +32,8 @@ from surehold.stores.base import (
 from surehold.stores.conversations import SessionRow, SessionTurn
 from surehold.stores.owner import is_dead
 from surehold.stores.server_runs import ServerRun, choose_session
-from surehold.stores.sqlite.session_tables import (
-    FORGOTTEN_AFTER,
-    PATHS_PER_SESSION,
-    merge_sightings,
-    versions_to_forget,
-)
-from surehold.stores.sqlite.state_errors import blob_damaged_error, blob_missing_error, intent_gone_error
+from surehold.stores.sightings import FORGOTTEN_AFTER, PATHS_PER_SESSION, merge_sightings, versions_to_forget
+from surehold.stores.store_errors import blob_damaged_error, blob_missing_error, intent_gone_error
 from surehold.stores.upkeep import LedgerCheck, Pruned
 from surehold.text.snapshot import Version
 

@@ -12,9 +12,9 @@ from typing import Any
 from surehold.stores.base import Begun, Blob, Call, Change, Entry, Intent, Operation, Sighting, Store
 from surehold.stores.ledger_entries import microseconds, utc_timestamp
 from surehold.stores.owner import Owner, current_owner
+from surehold.stores.packing import with_base
 from surehold.stores.sqlite import entry_rows, schema, tables
 from surehold.stores.sqlite.database import Database
-from surehold.stores.sqlite.packing import with_base
 from surehold.text.snapshot import Version
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from databases.schemas import PostgresSchema
 from spec.marks import requirement
 from stores.scenes import Author, Clock, blob, change, intent, sha
 from surehold.errors import DiskFailed, NotFound, StateCorrupt
 from surehold.stores.base import Begun, Blob, Store
+from surehold.stores.postgres.store import PostgresStore, open_postgres_store
 from surehold.stores.sqlite.blobs import MAX_DEPTH
 from surehold.stores.sqlite.store import SqliteStore
 from surehold.stores.upkeep import LedgerCheck
@@ -205,3 +207,24 @@ def test_a_file_that_the_disk_cannot_read_is_not_called_damaged(
         sqlite.read_blob(sha(NOISE))
 
     assert caught.value.details["cause"] == os.strerror(errno.EIO)
+
+
+@requirement("engine:store:deltas", "fleet:state:place")
+def test_processes_that_take_turns_make_no_endless_chain_of_deltas(
+    postgres: PostgresStore, postgres_schema: PostgresSchema, clock: Clock
+) -> None:
+    other = open_postgres_store(postgres_schema.address, workspace="w", root="/w", host="there", clock=clock)
+    author, history = Author(postgres), versions(100, size=10_000)
+    for number, data in enumerate(history):
+        author.store = (postgres, other)[number % 2]
+        author.write("a", data)
+    other.close()
+
+    assert [postgres.read_blob(sha(data)) for data in history] == history
+    assert postgres.verify() == LedgerCheck(entries=100, blobs=100)
+    with postgres_schema.connect() as connection:
+        deepest, packed = map(str, next(connection.execute("SELECT max(depth), sum(packed) FROM blobs")))
+    assert (
+        int(deepest) == MAX_DEPTH - 1
+    )  # the ends of chains were stored whole when the other process went on from there
+    assert int(packed) < sum(map(len, history)) / 10

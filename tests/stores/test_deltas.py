@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surehold.stores.sqlite import packing
+from surehold.stores import packing
 from surehold.text.align import shared_ends
 
 BASE_NAME = "ab" * 32
@@ -29,6 +29,17 @@ def test_whatever_is_packed_unpacks_to_itself(pair: tuple[bytes, bytes]) -> None
     assert needed in {"", BASE_NAME}
     assert packing.unpack_blob(packed, size=len(data), base=base if needed else b"") == data
     assert packing.unpack_blob(packing.pack_full(data), size=len(data)) == data
+
+
+@given(pair=_pairs, known=st.tuples(st.floats(0, 1), st.floats(0, 1)))
+def test_what_is_known_of_both_ends_need_not_be_all_of_it(
+    pair: tuple[bytes, bytes], known: tuple[float, float]
+) -> None:
+    base, data = pair
+    shared = tuple(int(length * part) for length, part in zip(shared_ends(base, data), known, strict=True))
+    packed = packing.pack_smallest(data, base=base, base_sha256=BASE_NAME, shared=(shared[0], shared[1]))
+
+    assert packing.unpack_blob(packed, size=len(data), base=base if packing.base_of(packed) else b"") == data
 
 
 @given(pair=_pairs)

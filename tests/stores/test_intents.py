@@ -23,6 +23,7 @@ from surehold.stores.base import (
     WriterSpan,
 )
 from surehold.stores.ledger_entries import EXTERNAL
+from surehold.stores.postgres.store import PostgresStore
 
 
 def begin(store: Store, name: str, *changes: Change, fence: float = 0, key: str = "", owner: object = None) -> object:
@@ -74,7 +75,16 @@ def test_every_change_of_a_call_is_an_entry_in_order(store: Store) -> None:
     assert [(entry.seq, entry.index, entry.change) for entry in entries] == [
         (number + 1, number, made) for number, made in enumerate(changes)
     ]
-    assert [entry.previous for entry in entries[1:]] == [entry.hash for entry in entries[:-1]]
+
+
+@requirement("engine:ledger:chained")
+def test_every_entry_has_the_hash_of_the_one_before_it(store: Store, author: Author) -> None:
+    entries = [author.write(path, b"%d" % number)[0] for number, path in enumerate("abab")]
+    a_path_has_its_own_chain = isinstance(store, PostgresStore)
+
+    links = [(0, 2), (1, 3)] if a_path_has_its_own_chain else [(0, 1), (1, 2), (2, 3)]
+
+    assert [entries[later].previous for _, later in links] == [entries[earlier].hash for earlier, _ in links]
 
 
 @requirement("engine:store:abort")

@@ -19,9 +19,10 @@ from spec.marks import requirement
 from stores.scenes import Clock, blob, change, intent, sha, sighting
 from surehold.app import Settings, open_workspace
 from surehold.errors import StateUnavailable
+from surehold.stores import sighting_buffer
 from surehold.stores.base import Blob
-from surehold.stores.sqlite import database, sighting_buffer, turns
-from surehold.stores.sqlite.sighting_buffer import ShownSighting, SightingBuffer
+from surehold.stores.sighting_buffer import ShownSighting, SightingBuffer
+from surehold.stores.sqlite import database, turns
 from surehold.stores.sqlite.store import SqliteStore
 from waiting import wait_until
 

@@ -6,7 +6,7 @@ from spec.marks import requirement
 from stores.scenes import Author, Clock, blob, call, change, intent, sighting, version
 from surehold.stores.base import Store, TrashItem
 from surehold.stores.conversations import SessionRow
-from surehold.stores.sqlite.session_tables import PATHS_PER_SESSION
+from surehold.stores.sightings import PATHS_PER_SESSION
 
 
 @requirement("engine:trash:list")

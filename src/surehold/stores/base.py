@@ -100,11 +100,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blob:
-    """Bytes to keep, with a hint which earlier version they resemble."""
+    """Bytes to keep, with a hint which earlier version they resemble, and how many bytes at both ends are known to be shared."""
 
     data: bytes
     sha256: str
     base: str = ""
+    shared: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

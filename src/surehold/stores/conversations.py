@@ -28,6 +28,14 @@ class SessionTurn:
     began: str
 
 
+def next_turn_number(used: set[str]) -> str:
+    """Return the next number that no turn of a session has as its id."""
+    number = len(used) + 1
+    while str(number) in used:
+        number += 1
+    return str(number)
+
+
 class Conversations(Protocol):
     """Sessions and their turns, as a store keeps them."""
 

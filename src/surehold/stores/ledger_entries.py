@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -19,6 +19,9 @@ Json = dict[str, Any]
 _PLAIN_CALL_FIELDS = tuple(field.name for field in fields(Call) if field.name != "approval")
 _VERSION_FIELDS = ("before", "after", "displaced")
 _OTHER_CHANGE_FIELDS = tuple(field.name for field in fields(Change) if field.name not in {"path", *_VERSION_FIELDS})
+_META_FIELDS = len(fields(Meta))
+_PLAIN_VERSION_FIELDS = 3
+"""How many fields of a version are spelled for a file without links and holes: its sha256, its size and its facts."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 to_canonical_json = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
@@ -63,9 +66,10 @@ def entry_text(entry: Entry, seq: int) -> str:
 
 
 def entry_from_json(data: Json, *, previous: str, hash: str) -> Entry:  # noqa: A002 - the field's own name
+    """Return the entry that this data spells; the data is used up."""
     try:
-        parts: Json = data | {"call": call_from_json(data["call"]), "change": change_from_json(data["change"])}
-        return Entry(**parts, previous=previous, hash=hash)
+        data["call"], data["change"] = call_from_json(data["call"]), change_from_json(data["change"])
+        return Entry(**data, previous=previous, hash=hash)
     except TypeError as error:
         raise _unknown_field_error(error) from None
 
@@ -119,9 +123,15 @@ def call_to_json(call: Call) -> Json:
 
 
 def call_from_json(data: Json) -> Call:
-    approval: Json = {"approval": ApprovalRecord(**data["approval"])} if "approval" in data else {}
-    words: Json = {"argv": tuple(data["argv"])} if "argv" in data else {}
-    return Call(**(data | approval | words))
+    approval, argv = data.pop("approval", None), data.pop("argv", ())
+    return _make_call(tuple(data.items()), tuple(approval.items()) if approval else (), tuple(argv))
+
+
+@lru_cache(maxsize=64)  # a session says the same again and again
+def _make_call(
+    words: tuple[tuple[str, Any], ...], approval: tuple[tuple[str, Any], ...], argv: tuple[str, ...]
+) -> Call:
+    return Call(**dict(words), approval=ApprovalRecord(**dict(approval)) if approval else None, argv=argv)
 
 
 def change_to_json(change: Change) -> Json:
@@ -131,9 +141,14 @@ def change_to_json(change: Change) -> Json:
 
 
 def change_from_json(data: Json) -> Change:
-    versions: Json = {name: version_from_json(data[name]) if name in data else None for name in _VERSION_FIELDS}
-    undoes: Json = {"undoes": tuple(data["undoes"])} if "undoes" in data else {}
-    return Change(**(data | versions | undoes))
+    before, after = data.pop("before", None), data.pop("after", None)
+    if "displaced" in data:
+        data["displaced"] = version_from_json(data["displaced"])
+    if "undoes" in data:
+        data["undoes"] = tuple(data["undoes"])
+    return Change(
+        **data, before=version_from_json(before) if before else None, after=version_from_json(after) if after else None
+    )
 
 
 def version_to_json(version: Version) -> Json:
@@ -146,13 +161,18 @@ def version_to_json(version: Version) -> Json:
     if version.holes:
         data["holes"] = version.holes
     if (meta := version.meta) is not None:
-        data["meta"] = _field_values(meta) | {"xattrs": [[name, value.hex()] for name, value in meta.xattrs]}
+        xattrs = [[name, value.hex()] for name, value in meta.xattrs] if meta.xattrs else []
+        data["meta"] = {**_field_values(meta), "xattrs": xattrs}
     return data
 
 
 def version_from_json(data: Json) -> Version:
+    facts = data.get("meta")
+    if facts and len(data) == _PLAIN_VERSION_FIELDS and len(facts) == _META_FIELDS and not facts["xattrs"]:
+        numbers = facts["mode"], facts["uid"], facts["gid"], facts["mtime_ns"]
+        return _plain_version(data["sha256"], data["size"], numbers)
     meta = None
-    if facts := data.get("meta"):
+    if facts:
         xattrs = tuple((name, bytes.fromhex(value)) for name, value in facts["xattrs"])
         meta = Meta(**(facts | {"xattrs": xattrs}))
     return Version(
@@ -163,6 +183,12 @@ def version_from_json(data: Json) -> Version:
         links=tuple(data.get("links", ())),
         holes=tuple((begin, end) for begin, end in data.get("holes", ())),
     )
+
+
+@lru_cache(maxsize=1024)  # what one change leaves, the next one finds
+def _plain_version(sha256: str, size: int, numbers: tuple[int, int, int, int]) -> Version:
+    mode, uid, gid, mtime_ns = numbers
+    return Version(sha256=sha256, size=size, meta=Meta(mode=mode, uid=uid, gid=gid, mtime_ns=mtime_ns))
 
 
 def _field_values(value: Owner | Meta) -> Json:
@@ -194,35 +220,19 @@ def version_from_text(stored: str | None) -> Version | None:
 
 def entry_columns(entry: Entry) -> tuple[object, ...]:
     """Return the columns that repeat parts of an entry's body, in the table's order."""
-    return (
-        entry.seq,
-        to_key(entry.change_id),
-        to_key(entry.change.path),
-        to_key(entry.change.to_path),
-        to_key(entry.call.session),
-        to_key(entry.call.agent),
-        entry.call.operation,
-        to_key(entry.call.undoes),
-        int(entry.ok),
-        entry.timestamp,
-    )
+    call, change = entry.call, entry.change
+    names = entry.change_id, change.path, change.to_path, call.session, call.agent, call.undoes
+    *keys, undoes = [to_key(name) if name else b"" for name in names]
+    return (entry.seq, *keys, call.operation, undoes, int(entry.ok), entry.timestamp)
 
 
 def columns_of_json(data: Json) -> tuple[object, ...]:
     """Return what `entry_columns` returns of the entry that this data spells, without making it."""
     call, change = data["call"], data["change"]
-    return (
-        data["seq"],
-        to_key(data["change_id"]),
-        to_key(change["path"]),
-        to_key(change.get("to_path", "")),
-        to_key(call.get("session", "")),
-        to_key(call.get("agent", "")),
-        call["operation"],
-        to_key(call.get("undoes", "")),
-        int(data["ok"]),
-        data["timestamp"],
-    )
+    words = call.get("session"), call.get("agent"), call.get("undoes")
+    names = data["change_id"], change["path"], change.get("to_path"), *words
+    *keys, undoes = [to_key(name) if name else b"" for name in names]
+    return (data["seq"], *keys, call["operation"], undoes, int(data["ok"]), data["timestamp"])
 
 
 EXTERNAL = Call(tool="external", operation="external", writer="external")
@@ -257,7 +267,9 @@ def normalize_timestamp(text: str) -> str:
     return utc_timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
-def touched_paths(changes: Iterable[Change]) -> tuple[str, ...]:
+def touched_paths(changes: Sequence[Change]) -> tuple[str, ...]:
+    if len(changes) == 1 and not changes[0].to_path:
+        return (changes[0].path,)
     return tuple(dict.fromkeys(path for change in changes for path, _, _ in change.transitions()))
 
 
@@ -336,6 +348,21 @@ def trash_item(entry: Entry) -> TrashItem | None:
         trashed=entry.timestamp,
         agent=entry.call.agent,
         session=entry.call.session,
+    )
+
+
+def trash_item_from_row(row: tuple[bytes, bytes, str, bytes, str, bytes, bytes, str]) -> TrashItem:
+    version = version_from_text(row[2])
+    assert version is not None
+    return TrashItem(
+        id=text_of(row[0]),
+        path=text_of(row[1]),
+        version=version,
+        change_id=text_of(row[3]),
+        trashed=row[4],
+        agent=text_of(row[5]),
+        session=text_of(row[6]),
+        state=row[7],  # pyright: ignore[reportArgumentType] - only those three words are ever written
     )
 
 

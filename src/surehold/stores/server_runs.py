@@ -9,7 +9,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from surehold.stores.owner import Owner
@@ -60,6 +60,30 @@ def choose_session(client: str, earlier: Sequence[ServerRun], *, is_dead: "Calla
         return Takeover(session=shared[0], joined=tuple(shared[1:])) if shared else None
     died = [(runs[-1].began, name) for name, runs in free.items() if not runs[-1].ended]
     return Takeover(session=max(died)[1]) if died else None
+
+
+def server_run_columns(run: ServerRun) -> tuple[object, ...]:
+    """Return a run as a row: id, server, parent, roots, began, client, session, ended."""
+    from surehold.stores.ledger_entries import owner_text, to_key
+
+    facts = (to_key(run.id), owner_text(run.server), owner_text(run.parent), to_key("\0".join(run.roots)), run.began)
+    return (*facts, to_key(run.client), to_key(run.session), run.ended)
+
+
+def server_run_from_row(id_: bytes, server: str, parent: str, roots: bytes, *others: Any) -> ServerRun:
+    from surehold.stores.ledger_entries import owner_from_text, text_of
+
+    began, client, session, ended = others
+    return ServerRun(
+        id=text_of(id_),
+        server=owner_from_text(server),
+        parent=owner_from_text(parent),
+        roots=tuple(text_of(roots).split("\0")),
+        began=began,
+        client=text_of(client),
+        session=text_of(session),
+        ended=ended,
+    )
 
 
 class ServerRuns(Protocol):

@@ -21,10 +21,11 @@ from surehold.errors import StateCorrupt
 from surehold.stores import ledger_entries
 from surehold.stores.base import Entry, LedgerQuery, WriterSpan
 from surehold.stores.ledger_entries import ChainTip, Json, chain_hash, to_canonical_json, to_key
+from surehold.stores.packing import UnpackError, pack_full, unpack_blob
 from surehold.stores.sqlite import entry_rows
 from surehold.stores.sqlite.database import Database
-from surehold.stores.sqlite.packing import UnpackError, pack_full, unpack_blob
-from surehold.stores.sqlite.state_errors import archive_damaged_error, entry_damaged_error
+from surehold.stores.sqlite.state_errors import archive_damaged_error
+from surehold.stores.store_errors import entry_damaged_error
 
 _SELECT = "SELECT block, hash, oldest, newest, size, sha256, data FROM archive"
 _SELECT_OLDER = f"{_SELECT} WHERE block BETWEEN :low AND :high AND newest >= :since AND oldest < :until"

@@ -1,4 +1,4 @@
-"""Old versions of files: packed, in rows; large ones as files beside the database."""
+"""Old versions of files: packed, in rows; large ones as files beside the database, or in a blob store."""
 
 import hashlib
 import os
@@ -9,25 +9,19 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from surehold.errors import NotFound, StateCorrupt
+from surehold.errors import BlobsUnavailable, NotFound, StateCorrupt
 from surehold.stores.base import Blob
+from surehold.stores.blobs.base import LARGE_BYTES, blobs_unnamed_error
+from surehold.stores.blobs.large_versions import LargeVersions, PutObject
 from surehold.stores.ledger_entries import microseconds
+from surehold.stores.packing import UnpackError, base_of, pack_full, pack_smallest, unpack_blob, with_base, without_base
 from surehold.stores.sqlite import state_errors
 from surehold.stores.sqlite.database import sync_folder
-from surehold.stores.sqlite.packing import (
-    UnpackError,
-    base_of,
-    pack_full,
-    pack_smallest,
-    unpack_blob,
-    with_base,
-    without_base,
-)
-from surehold.stores.sqlite.state_errors import blob_damaged_error, blob_missing_error
+from surehold.stores.store_errors import blob_damaged_error, blob_missing_error
 
 MAX_DEPTH = 8
 
-_ROW_LIMIT_BYTES = 64 * 1024
+_ROW_LIMIT_BYTES = LARGE_BYTES + 1024  # packing makes noise longer by a few bytes
 _CHECKED_BYTES = 1 << 16  # names of larger bytes are only checked when they are read: hashing is most of the work
 _DELTA_LIMIT_BYTES = 1024 * 1024  # a delta cannot be a file (2), and saves at least as much as it takes
 
@@ -36,12 +30,16 @@ _LATELY_STORED = 64
 _KEPT_BYTES = 64 * 1024 * 1024
 _PAGE_ROWS = 200
 _SELECT_PAGE = "SELECT rowid, sha256, size, base, data FROM blobs WHERE rowid > ? ORDER BY rowid LIMIT ?"
+_INSERT = (
+    "INSERT OR REPLACE INTO blobs (sha256, size, base, depth, packed, stored, data, object)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
 
 BlobRow = tuple[int, bytes, int, bytes | None, bytes | None]
-"""Its place in the table, then sha256, size, base and packed bytes without it; no bytes when they are in a file."""
+"""Its place in the table, then sha256, size, base and packed bytes without it; no bytes when they are elsewhere."""
 
-PreparedBlob = tuple[Blob, bytes | None]
-"""A blob, and its packing if it was not stored yet."""
+PreparedBlob = tuple[Blob, bytes | PutObject | None]
+"""A blob, and its packing or its object if it was not stored yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +58,20 @@ class _BlobState:
     """Whether the file that the row names, if it names one, has the right size."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ChainRow:
+    sha256: str
+    size: int
+    data: bytes | None
+    """Packed; None when the bytes are in a file or in an object."""
+    object: str | None
+
+
 class Blobs:
     """The bytes of one state directory."""
 
-    def __init__(self, folder: Path, *, fsync: bool) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *, fsync: bool, outside: LargeVersions | None = None) -> None:
+        self.folder, self.outside = folder, outside
         self._fsync = fsync
         self._lately = dict[str, int]()
         """The depths of the versions stored last; whether they are still there is asked when they are needed."""
@@ -76,6 +83,8 @@ class Blobs:
         for blob in blobs:
             if blob.sha256 in self._lately:
                 prepared.append((blob, None))
+            elif self.goes_outside(blob):
+                return None
             elif blob.base in at_hand and self._lately.get(blob.base, MAX_DEPTH) < MAX_DEPTH:
                 packed = _pack_blob(blob, at_hand[blob.base])
                 if _needs_file(packed):
@@ -85,8 +94,13 @@ class Blobs:
                 return None
         return prepared
 
-    def pack_new(self, connection: sqlite3.Connection, blobs: Sequence[Blob]) -> list[PreparedBlob]:
-        """Pack what is not stored yet, and put large packings on the disk; nothing is stored by that alone."""
+    def pack_new(
+        self, connection: sqlite3.Connection, blobs: Sequence[Blob], *, is_optional: bool = False
+    ) -> list[PreparedBlob]:
+        """Pack what is not stored yet, and put large packings on the disk; nothing is stored by that alone.
+
+        What is optional is left out where it cannot be put.
+        """
         at_hand = {blob.sha256: blob.data for blob in blobs}
         prepared: list[PreparedBlob] = []
         for blob in blobs:
@@ -96,6 +110,13 @@ class Blobs:
                 continue
             if len(blob.data) <= _CHECKED_BYTES and hashlib.sha256(blob.data).hexdigest() != blob.sha256:
                 raise ValueError(f"These bytes are not {blob.sha256}.")
+            if self.outside is not None and self.goes_outside(blob):
+                try:
+                    prepared.append((blob, self.outside.put(blob.sha256, blob.data)))
+                except BlobsUnavailable:
+                    if not is_optional:
+                        raise
+                continue
             # A row whose file was lost may be the base of its own base: packed alone, it ends the circle.
             base = self._find_base(connection, blob, at_hand) if stored is None else None
             packed = _pack_blob(blob, base)
@@ -117,7 +138,14 @@ class Blobs:
             there = states[blob.sha256] = self._blob_state(connection, blob.sha256)
             if there is not None and there.whole:
                 continue
-            packed, depth = early, 0
+            if self.outside is not None and self.goes_outside(blob):
+                put = early if isinstance(early, PutObject) else self.outside.put(blob.sha256, blob.data)
+                name = self.outside.name_for(put, blob.data)
+                row = (bytes.fromhex(blob.sha256), len(blob.data), None, MAX_DEPTH, 0, when, None, name)
+                connection.execute(_INSERT, row)
+                states[blob.sha256] = _BlobState(depth=MAX_DEPTH, whole=True)
+                continue
+            packed, depth = None if isinstance(early, PutObject) else early, 0
             if packed is not None and base_of(packed):
                 name = base_of(packed)
                 base = states[name] if name in states else self._blob_state(connection, name)
@@ -139,19 +167,8 @@ class Blobs:
         in_file, base = _needs_file(packed), base_of(packed)
         if in_file and not self._file_is(sha256, len(packed)):
             self._write_file(sha256, packed)
-        connection.execute(
-            "INSERT OR REPLACE INTO blobs (sha256, size, base, depth, packed, stored, data)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                bytes.fromhex(sha256),
-                size,
-                bytes.fromhex(base) if base else None,
-                depth,
-                len(packed),
-                stored,
-                None if in_file else without_base(packed, base),
-            ),
-        )
+        row = (bytes.fromhex(sha256), size, bytes.fromhex(base) if base else None, depth, len(packed), stored)
+        connection.execute(_INSERT, (*row, None if in_file else without_base(packed, base), None))
 
     def pack_alone(self, connection: sqlite3.Connection, sha256: str) -> PackedAlone:
         """Pack stored bytes without their base; nothing is changed by that alone."""
@@ -173,31 +190,41 @@ class Blobs:
         rows = self._row_chain(connection, sha256)
         data = b""
         try:
-            for name, size, stored in reversed(rows):
-                packed = self._read_file(name) if stored is None else stored
-                data = unpack_blob(packed, size=size, base=data)
+            for row in reversed(rows):
+                data = self._unpack_row(row, data)
         except UnpackError as error:
             raise blob_damaged_error(sha256, str(error)) from error
         if hashlib.sha256(data).hexdigest() != sha256:
             raise blob_damaged_error(sha256, "The bytes have another hash.")
         return data
 
+    def goes_outside(self, blob: Blob) -> bool:
+        return self.outside is not None and self.outside.takes(blob.data)
+
     def file_path(self, sha256: str) -> Path:
         return self.folder / sha256[:2] / sha256
 
-    def _row_chain(self, connection: sqlite3.Connection, sha256: str) -> list[tuple[str, int, bytes | None]]:
-        """Return the row and all bases below it, as (sha256, size, data); the last one unpacks alone."""
-        rows: list[tuple[str, int, bytes | None]] = []
+    def _unpack_row(self, row: "_ChainRow", base: bytes) -> bytes:
+        if row.object is None:
+            packed = self._read_file(row.sha256) if row.data is None else row.data
+            return unpack_blob(packed, size=row.size, base=base)
+        if self.outside is None:
+            raise blobs_unnamed_error(row.sha256)
+        return self.outside.get(row.object, size=row.size)
+
+    def _row_chain(self, connection: sqlite3.Connection, sha256: str) -> list["_ChainRow"]:
+        """Return the row and all bases below it; the last one unpacks alone."""
+        rows: list[_ChainRow] = []
         wanted: str | None = sha256
         while wanted is not None:
             key = (bytes.fromhex(wanted),)
-            found = connection.execute("SELECT size, base, data FROM blobs WHERE sha256 = ?", key).fetchone()
+            found = connection.execute("SELECT size, base, data, object FROM blobs WHERE sha256 = ?", key).fetchone()
             if found is None and not rows:
                 raise blob_missing_error(sha256)
             if found is None or len(rows) > MAX_DEPTH:
                 raise blob_damaged_error(sha256, f"Its base {wanted} is missing.")
-            size, base, data = found
-            rows.append((wanted, size, data and with_base(data, base)))
+            size, base, data, name = found
+            rows.append(_ChainRow(sha256=wanted, size=size, data=data and with_base(data, base), object=name))
             wanted = base and base.hex()
         return rows
 
@@ -208,14 +235,16 @@ class Blobs:
         if stored is not None and stored.depth >= MAX_DEPTH:
             return None
         if stored is None or blob.base in at_hand:
-            return at_hand.get(blob.base)
+            at_once = at_hand.get(blob.base)
+            return None if self.outside and at_once and self.outside.takes(at_once) else at_once
         with suppress(StateCorrupt):  # an unreadable base must not refuse new bytes
             return self.load_blob(connection, blob.base)
         return None
 
     def _blob_state(self, connection: sqlite3.Connection, sha256: str) -> _BlobState | None:
         key = (bytes.fromhex(sha256),)
-        row = connection.execute("SELECT depth, data IS NULL, packed FROM blobs WHERE sha256 = ?", key).fetchone()
+        query = "SELECT depth, data IS NULL AND object IS NULL, packed FROM blobs WHERE sha256 = ?"
+        row = connection.execute(query, key).fetchone()
         if row is None:
             return None
         depth, in_file, packed = row
@@ -269,7 +298,7 @@ class Blobs:
 def _pack_blob(blob: Blob, base: bytes | None) -> bytes:
     if base is None:
         return pack_full(blob.data)
-    packed = pack_smallest(blob.data, base=base, base_sha256=blob.base)
+    packed = pack_smallest(blob.data, base=base, base_sha256=blob.base, shared=blob.shared)
     return packed if len(packed) <= _DELTA_LIMIT_BYTES or not base_of(packed) else pack_full(blob.data)
 
 

@@ -21,6 +21,7 @@ import weakref
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -96,11 +97,12 @@ class Database:
                     # Inside the turn, so that the next in line does not meet our lock.
                     _roll_back(link.connection)
                     raise
-                self._check_log()
                 wait = durable and self._groups_syncs and link.connection.total_changes != before
                 ticket = self._sync.take_ticket() if wait else None
+                if ticket is None:
+                    self._check_log()
             if ticket is not None:
-                self._reach_disk(lambda log: self._sync.wait(ticket, log))
+                self._reach_disk(partial(self._sync.wait, ticket))
 
     @contextmanager
     def short_turn(self) -> Generator[sqlite3.Connection]:
@@ -110,6 +112,11 @@ class Database:
             yield connection
         # The lock is not handed over: whoever waits for it has to be awake before we want it again.
         time.sleep(min(max(time.monotonic() - began, _MIN_PAUSE_SECONDS), _MAX_PAUSE_SECONDS))
+
+    def read_name(self) -> str:
+        """Return what tells this history from others."""
+        with self.read_transaction() as connection:
+            return connection.execute("SELECT name FROM identity").fetchone()[0]
 
     def sync(self) -> None:
         """Return when everything that any process has committed is on the disk."""

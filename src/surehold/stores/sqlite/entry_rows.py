@@ -14,7 +14,7 @@ from typing import Any
 from surehold.stores import ledger_entries
 from surehold.stores.base import Entry, Intent, LedgerQuery, WriterSpan
 from surehold.stores.ledger_entries import entry_columns, to_key
-from surehold.stores.sqlite.state_errors import entry_damaged_error
+from surehold.stores.store_errors import entry_damaged_error
 
 _COLUMNS = "seq, change_id, path, to_path, session, agent, operation, undoes, ok, timestamp"
 _INSERT_ENTRY = f"INSERT INTO entries ({_COLUMNS}, previous, hash, writer, body) VALUES ({', '.join('?' * 14)})"  # noqa: S608 - constants

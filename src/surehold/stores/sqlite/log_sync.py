@@ -54,7 +54,7 @@ class LogSync:
     def take_ticket(self) -> int:
         """Return the number of a commit that was just made, in the turn of its caller; 0 when it must be synced alone."""
         try:
-            words = self._words()
+            words = (self._shared or self._open_shared()).words
         except OSError:
             return 0
         ticket = max(words[_COMMITTED], words[_SYNCED]) + 1
@@ -66,7 +66,7 @@ class LogSync:
     def wait(self, ticket: int, log: int) -> None:
         """Return when the commit with this ticket is on the disk; `OSError` when the disk failed."""
         try:
-            words = self._words() if ticket else None
+            words = (self._shared or self._open_shared()).words if ticket else None
         except OSError:
             words = None
         if words is None:
@@ -90,7 +90,7 @@ class LogSync:
         """Return when everything in the log is on the disk."""
         failure: OSError | None = None
         with suppress(OSError):
-            if self._words()[_FAILED]:
+            if (self._shared or self._open_shared()).words[_FAILED]:
                 failure = OSError(errno.EIO, os.strerror(errno.EIO))
         try:
             sync_data(log)
@@ -103,7 +103,7 @@ class LogSync:
     def note_failure(self, *, failed: bool) -> None:
         """Tell all processes that the log may have lost something, or that it was mended."""
         with suppress(OSError):
-            self._words()[_FAILED] = int(failed)
+            self._open_shared().words[_FAILED] = int(failed)
 
     def forget(self) -> None:
         """Start anew in a forked child: the lock belongs to the open file, which is the parent's."""
@@ -126,7 +126,7 @@ class LogSync:
         if self._leader.setdefault("me", me) is not me:
             return False
         try:
-            fcntl.flock(self._open_shared().descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock((self._shared or self._open_shared()).descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._leader.pop("me", None)
             return False
@@ -138,10 +138,10 @@ class LogSync:
         if self._leader.get("me") is not me:
             return
         with suppress(OSError):
-            fcntl.flock(self._open_shared().descriptor, fcntl.LOCK_UN)
+            fcntl.flock((self._shared or self._open_shared()).descriptor, fcntl.LOCK_UN)
         self._leader.pop("me", None)
         with suppress(OSError):
-            shared = self._open_shared()
+            shared = self._shared or self._open_shared()
             shared.words[_BELL] = time.monotonic_ns() & 0xFFFF_FFFF
             if shared.words[_WAITING]:
                 shared.words[_WAITING] = 0
@@ -155,9 +155,6 @@ class LogSync:
             shared.doorbell.listen(bell)
         except OSError:
             time.sleep(_POLL_SECONDS)
-
-    def _words(self) -> memoryview:
-        return self._open_shared().words
 
     def _open_shared(self) -> "_SharedWords":
         shared = self._shared

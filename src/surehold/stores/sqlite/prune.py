@@ -7,7 +7,7 @@
 3. Bytes that a needed delta depends on are dropped only after that delta was packed again, alone. A delta is dropped
    before what it depends on, so that no row is ever left without its base.
 4. Files are removed after their rows, in turns of their own: a writer that stores such bytes in between writes the file
-   again.
+   again. Objects of a blob store are removed after a day without a row; no row ever refers to one that is older.
 5. A clean-up that is interrupted has dropped less; nothing of it is waited for but the entry that records it.
 6. Entries are dropped by no one: those older than the retention are sealed in the archive, which is searched and verified
    like their rows were.
@@ -18,17 +18,17 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from surehold.errors import NotFound, StateCorrupt
+from surehold.errors import BlobsUnavailable, NotFound, StateCorrupt
 from surehold.stores import ledger_entries
 from surehold.stores.ledger_entries import microseconds
+from surehold.stores.sightings import FORGOTTEN_AFTER
 from surehold.stores.sqlite import archive, entry_rows, tables
 from surehold.stores.sqlite.archive import EntryArchiver
 from surehold.stores.sqlite.blobs import Blobs, PackedAlone
 from surehold.stores.sqlite.database import Database
-from surehold.stores.sqlite.session_tables import FORGOTTEN_AFTER
 from surehold.stores.upkeep import Pruned
 
 _TEMPORARY_AFTER = timedelta(days=1)  # no write takes that long; the temporary file of a dead one may go
@@ -99,6 +99,7 @@ class BlobPruner:
                 self._record_pruning(connection, pruned)
         sealed = self._archiver.seal_entries()
         self._drop_files()
+        self._drop_objects()
         self._give_back_space()
         return replace(pruned, details=details | {"archived": sealed})
 
@@ -248,6 +249,16 @@ class BlobPruner:
                         with suppress(OSError):  # it stays until the next time
                             path.unlink()
 
+    def _drop_objects(self) -> None:
+        if self.blobs.outside is not None:
+            self.database.sync()  # as for files
+            with suppress(BlobsUnavailable):  # they stay until the next time
+                self.blobs.outside.sweep(self._object_names, now=datetime.now(UTC))
+
+    def _object_names(self) -> set[str]:
+        with self.database.read_transaction() as connection:
+            return {name for (name,) in connection.execute("SELECT object FROM blobs WHERE object IS NOT NULL")}
+
     def _give_back_space(self) -> None:
         """Make the file of the database shorter, where it was made for that."""
         free, before = 1, 0
@@ -280,7 +291,7 @@ def _hashes_of_intents(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _has_file(connection: sqlite3.Connection, path: Path) -> bool:
-    query = "SELECT COUNT(*) FROM blobs WHERE sha256 = :name AND data IS NULL"
+    query = "SELECT COUNT(*) FROM blobs WHERE sha256 = :name AND data IS NULL AND object IS NULL"
     try:
         name = bytes.fromhex(path.name)
     except ValueError:

@@ -27,6 +27,7 @@ MIGRATIONS = (
     "0009_entry_writers.sql",
     "0010_archive.sql",
     "0011_path_writers.sql",
+    "0012_large_versions.sql",
 )
 LATEST = len(MIGRATIONS)
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from surehold.errors import LockTimeout, StateCorrupt, SureholdError
 from surehold.stores import ledger_entries
@@ -35,16 +36,23 @@ from surehold.stores.base import (
     TrashItem,
     WriterSpan,
 )
+from surehold.stores.blobs.large_versions import LargeVersions
 from surehold.stores.conversations import SessionRow, SessionTurn
 from surehold.stores.ledger_entries import text_of, to_key
 from surehold.stores.owner import is_dead
 from surehold.stores.server_runs import ServerRun, choose_session
+from surehold.stores.sighting_buffer import ShownSighting, SightingBuffer
+from surehold.stores.sightings import with_later_sightings
 from surehold.stores.sqlite import archive, entry_rows, session_tables, tables
 from surehold.stores.sqlite.blobs import Blobs, PreparedBlob, check_blobs
 from surehold.stores.sqlite.database import Database, Durability
-from surehold.stores.sqlite.sighting_buffer import LAST_WRITE_SECONDS, ShownSighting, SightingBuffer
 from surehold.stores.upkeep import LedgerCheck, Pruned
 from surehold.text.snapshot import Version
+
+if TYPE_CHECKING:
+    from surehold.stores.migration import WholeHistory
+
+BeginOutcome = Begun | Replay | Busy | StaleRead
 
 
 class SqliteStore:
@@ -57,34 +65,29 @@ class SqliteStore:
         clock: Callable[[], datetime],
         durability: Durability = "full",
         idle: timedelta = timedelta(hours=24),
+        open_blobs: Callable[[str], LargeVersions] | None = None,
     ) -> None:
-        """`idle`: how long what a session was shown is remembered after its last use."""
         self._clock, self._idle = clock, idle
         self._database = Database(state_dir, durability=durability)
-        self._blobs = Blobs(state_dir / "blobs", fsync=durability == "full")
+        outside = open_blobs and open_blobs(self._database.read_name())
+        self._blobs = Blobs(state_dir / "blobs", fsync=durability == "full", outside=outside)
         self._buffer = SightingBuffer(self._write_sightings)
         self._opened = 0  # when the last intent was opened: no two at the same moment
-        self._newest: Intent | None = None
-        """The intent opened last: nearly always the next to be finished, which then need not be read again."""
+        self._newest: Intent | None = None  # opened last: most often the next to be finished, and then not read again
 
-    def begin(
-        self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float
-    ) -> Begun | Replay | Busy | StaleRead:
+    def begin(self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float) -> BeginOutcome:
         try:
             outcome = self._begin(intent, blobs, lease=lease, fence=fence)
         except SureholdError as error:
             with suppress(SureholdError):  # it may be committed and not on the disk: then it must not stay open
-                _ = isinstance(error, LockTimeout) or self.withdraw(
-                    intent.id
-                )  # without its turn, nothing was committed
+                if not isinstance(error, LockTimeout):  # without its turn, nothing was committed
+                    self.withdraw(intent.id)
             raise
         if isinstance(outcome, Replay):
             self.confirm()
         return outcome
 
-    def _begin(
-        self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float
-    ) -> Begun | Replay | Busy | StaleRead:
+    def _begin(self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float) -> BeginOutcome:
         prepared = self._prepare_blobs(blobs)
         with self._database.write_transaction() as connection:
             now = self._clock()
@@ -173,9 +176,7 @@ class SqliteStore:
             self.confirm()
         records = {
             path: PathRecord(
-                key=path,
-                head=head,
-                sightings=session_tables.with_later_sightings(shown[path], unwritten[path]) if session else (),
+                key=path, head=head, sightings=with_later_sightings(shown[path], unwritten[path]) if session else ()
             )
             for path, (head, _) in seen.items()
         }
@@ -257,7 +258,6 @@ class SqliteStore:
         return replace(verdict, blobs=checked, broken_blobs=broken, problem=problem)
 
     def keep_blob(self, blob: Blob) -> None:
-        """Store bytes durably; storing them twice only makes them younger."""
         self.keep_blobs((blob,), durable=True)
 
     def keep_blobs(self, blobs: Sequence[Blob], *, durable: bool = False) -> None:
@@ -295,12 +295,12 @@ class SqliteStore:
     def list_trash(self, *, state: str = "kept") -> tuple[TrashItem, ...]:
         with self._database.read_transaction() as connection:
             rows = connection.execute(f"{tables.SELECT_TRASH} WHERE state = ? ORDER BY number DESC", (state,))
-            return tuple(tables.trash_item_from_row(row) for row in rows)
+            return tuple(ledger_entries.trash_item_from_row(row) for row in rows)
 
     def trash_item(self, trash_id: str) -> TrashItem | None:
         with self._database.read_transaction() as connection:
             row = connection.execute(f"{tables.SELECT_TRASH} WHERE id = ?", (to_key(trash_id),)).fetchone()
-        return None if row is None else tables.trash_item_from_row(row)
+        return None if row is None else ledger_entries.trash_item_from_row(row)
 
     def empty_trash(self, trash_ids: Sequence[str]) -> int:
         update = "UPDATE trash SET state = 'emptied' WHERE id = ? AND state = 'kept'"
@@ -321,20 +321,18 @@ class SqliteStore:
 
     def find_session(self, session_id: str) -> SessionRow | None:
         with self._database.read_transaction() as connection:
-            found = connection.execute("SELECT agent, opened FROM sessions WHERE id = ?", (to_key(session_id),))
-            row = found.fetchone()
-        return None if row is None else SessionRow(id=session_id, agent=text_of(row[0]), opened=row[1])
+            rows = list(connection.execute("SELECT agent, opened FROM sessions WHERE id = ?", (to_key(session_id),)))
+        return SessionRow(id=session_id, agent=text_of(rows[0][0]), opened=rows[0][1]) if rows else None
 
     def list_sessions(self) -> tuple[SessionRow, ...]:
         with self._database.read_transaction() as connection:
             return session_tables.known_sessions(connection)
 
     def begin_turn(self, session_id: str, *, title: str = "", turn_id: str = "") -> SessionTurn:
-        now = ledger_entries.utc_timestamp(self._clock())
+        began = ledger_entries.utc_timestamp(self._clock())
+        turn = SessionTurn(session=session_id, id=turn_id, title=title, began=began)
         with self._database.write_transaction(durable=False) as connection:
-            return session_tables.add_turn(
-                connection, SessionTurn(session=session_id, id=turn_id, title=title, began=now)
-            )
+            return session_tables.add_turn(connection, turn)
 
     def list_turns(self, session_id: str) -> tuple[SessionTurn, ...]:
         with self._database.read_transaction() as connection:
@@ -356,8 +354,8 @@ class SqliteStore:
         return self.look([path], session=session).records[path].sightings
 
     def _write_sightings(self, sightings: Sequence[ShownSighting], blobs: Sequence[Blob]) -> None:
-        prepared, patience = self._prepare_blobs(blobs), LAST_WRITE_SECONDS if self._buffer.is_closed else None
-        with self._database.write_transaction(durable=False, patience=patience) as connection:
+        prepared = self._prepare_blobs(blobs, is_optional=True)  # who was shown lost bytes has to read them again
+        with self._database.write_transaction(durable=False, patience=self._buffer.patience) as connection:
             self._blobs.insert_blobs(connection, prepared, stored=ledger_entries.utc_timestamp(self._clock()))
             session_tables.add_sightings(connection, sightings)
 
@@ -383,6 +381,11 @@ class SqliteStore:
         with self._database.write_transaction(durable=False) as connection:
             session_tables.put_run(connection, replace(run, ended=ledger_entries.utc_timestamp(self._clock())))
 
+    def whole_history(self) -> "WholeHistory":
+        from surehold.stores.sqlite.importing import HistoryTables
+
+        return HistoryTables(self._database)
+
     def close(self) -> None:
         self._buffer.close()
         self._database.close()
@@ -390,8 +393,8 @@ class SqliteStore:
     def _forget_idle(self, connection: sqlite3.Connection) -> None:
         session_tables.forget_idle(connection, cutoff=ledger_entries.utc_timestamp(self._clock() - self._idle))
 
-    def _prepare_blobs(self, blobs: Sequence[Blob]) -> list[PreparedBlob]:
+    def _prepare_blobs(self, blobs: Sequence[Blob], *, is_optional: bool = False) -> list[PreparedBlob]:
         if (lately := self._blobs.pack_lately(blobs)) is not None:
             return lately
         with self._database.read_transaction() as connection:
-            return self._blobs.pack_new(connection, blobs)
+            return self._blobs.pack_new(connection, blobs, is_optional=is_optional)

@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from surehold.stores import ledger_entries
-from surehold.stores.base import Busy, Entry, Head, Intent, Replay, TrashItem
+from surehold.stores.base import Busy, Entry, Head, Intent, Replay
 from surehold.stores.ledger_entries import text_of, to_key, version_from_text, version_text
 from surehold.stores.owner import is_dead, was_dead_lately
 from surehold.stores.sqlite import archive, entry_rows
-from surehold.stores.sqlite.state_errors import intent_gone_error
+from surehold.stores.store_errors import intent_gone_error
 from surehold.stores.upkeep import LedgerCheck
 from surehold.text.snapshot import Version
 
@@ -168,21 +168,6 @@ def _put_trash(connection: sqlite3.Connection, entry: Entry) -> None:
         if name:
             update = f"UPDATE trash SET state = 'restored' WHERE {column} = ? AND state = 'kept'"  # noqa: S608 - constants
             connection.execute(update, (to_key(name),))
-
-
-def trash_item_from_row(row: tuple[bytes, bytes, str, bytes, str, bytes, bytes, str]) -> TrashItem:
-    version = version_from_text(row[2])
-    assert version is not None
-    return TrashItem(
-        id=text_of(row[0]),
-        path=text_of(row[1]),
-        version=version,
-        change_id=text_of(row[3]),
-        trashed=row[4],
-        agent=text_of(row[5]),
-        session=text_of(row[6]),
-        state=row[7],  # pyright: ignore[reportArgumentType] - only those three words are ever written
-    )
 
 
 def add_intent(connection: sqlite3.Connection, intent: Intent, *, opened: int, expires: float) -> None:

@@ -18,9 +18,9 @@ from contextlib import contextmanager, suppress
 
 from surehold.errors import SureholdError
 from surehold.stores.base import Blob, Sighting
-from surehold.stores.sqlite.session_tables import VERSIONS_PER_PATH, merge_sightings, versions_to_forget
+from surehold.stores.sightings import VERSIONS_PER_PATH, merge_sightings, versions_to_forget
 
-LAST_WRITE_SECONDS = 2.0  # how long the end of a process waits for others
+_LAST_WRITE_SECONDS = 2.0  # how long the end of a process waits for others
 _PAUSE_SECONDS = 0.015  # with the writing itself, sightings are on their way within 20 ms
 _MAX_WAITING = 1_000
 _MAX_WAITING_BYTES = 32 << 20
@@ -107,6 +107,11 @@ class SightingBuffer:
                 self._writing = {}
         finally:
             self._turn.release()
+
+    @property
+    def patience(self) -> float | None:
+        """How long a write may wait for its turn; None for as long as any other."""
+        return _LAST_WRITE_SECONDS if self.is_closed else None
 
     def close(self) -> None:
         """Write what can be written, and end the thread."""

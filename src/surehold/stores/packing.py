@@ -26,9 +26,9 @@ def pack_full(data: bytes) -> bytes:
     return _FULL + _compress(data, None)
 
 
-def pack_smallest(data: bytes, *, base: bytes, base_sha256: str) -> bytes:
-    """Pack bytes as a delta to `base`, or alone when that does not save half."""
-    delta = _pack_delta(data, base=base, base_sha256=base_sha256)
+def pack_smallest(data: bytes, *, base: bytes, base_sha256: str, shared: tuple[int, int] = (0, 0)) -> bytes:
+    """Pack bytes as a delta to `base`, or alone when that does not save half; so much of both ends is known to be shared."""
+    delta = _pack_delta(data, base=base, base_sha256=base_sha256, shared=shared)
     if len(delta) * _OBVIOUS_RATIO < len(data):
         return delta
     full = pack_full(data)
@@ -67,8 +67,10 @@ def unpack_blob(packed: bytes, *, size: int, base: bytes = b"") -> bytes:
     return base[:prefix] + middle + base[tail:]
 
 
-def _pack_delta(data: bytes, *, base: bytes, base_sha256: str) -> bytes:
-    prefix, suffix = shared_ends(base, data)
+def _pack_delta(data: bytes, *, base: bytes, base_sha256: str, shared: tuple[int, int]) -> bytes:
+    head, tail = shared
+    more_head, more_tail = shared_ends(base[head : len(base) - tail], data[head : len(data) - tail])
+    prefix, suffix = head + more_head, tail + more_tail
     middle = data[prefix : len(data) - suffix]
     dictionary = _usable_dictionary(base[prefix : len(base) - suffix])
     header = _HEADER.pack(bytes.fromhex(base_sha256), prefix, suffix)

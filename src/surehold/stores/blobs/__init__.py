@@ -1,0 +1,1 @@
+"""Blob stores: large earlier versions outside of the history, in a directory or in object storage."""

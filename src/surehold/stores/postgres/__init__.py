@@ -1,0 +1,1 @@
+"""The store in PostgreSQL: the state of many workspaces, for servers on several machines."""
