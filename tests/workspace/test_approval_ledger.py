@@ -8,11 +8,15 @@ from typing import Any
 import pytest
 
 from spec.marks import requirement
+from surehold.dialects.anchored.edit import edit as anchored_edit
 from surehold.dialects.claude.edit import edit
 from surehold.dialects.claude.read import read
+from surehold.dialects.files.edit_file import edit_file
+from surehold.dialects.shared.read_file import read_file
 from surehold.errors import Cancelled, PermissionDenied, PermissionRequired, StaleFile
 from surehold.front.shared.ledger_json import approval_record, entry_summary
 from surehold.stores.base import Entry
+from surehold.text.lines import sha256_hex
 from surehold.text.rewrite import WriteBytes
 from surehold.tools.call import CallContext
 from surehold.workspace.access.permission import Approval, PermissionRequest
@@ -196,3 +200,21 @@ def test_a_callback_says_true_or_false_and_nothing_else_allows(bench: Bench, ans
     assert bench.get("made") is None
     if answer is not False:
         assert "True, False or" in str(refused.value)
+
+
+@requirement("approval:page:parts")
+def test_the_answer_does_not_count_edits_that_a_person_wrote_otherwise(bench: Bench) -> None:
+    session = bench.workspace.session(
+        mode="default", approver=lambda request: Approval(allowed=True, contents={"plain": "mine\n"})
+    )
+    context = CallContext(session=session)
+    read_file.call(context, {"path": "plain"})
+    edits = [{"oldText": "old", "newText": "new"}]
+    quoted = edit_file.call(context, {"path": "plain", "edits": edits, "expectedSha256": sha256_hex(b"old\n")})
+    assert quoted.text.startswith("plain: written as the person who allowed it wanted.\n")
+    bench.put("plain", b"old\n")
+    shown = read_file.call(context, {"path": "plain", "hashes": True})
+    row = next(line for line in shown.text.splitlines() if line.endswith("|old"))
+    operation = {"op": "replace_line", "hash": row.partition("|")[0].rstrip("!~"), "content": "new"}
+    anchored = anchored_edit.call(context, {"path": "plain", "operations": [operation]})
+    assert anchored.text.startswith("Written to plain, as the person who allowed it wanted: 1 -> 1 lines (+0).\n")

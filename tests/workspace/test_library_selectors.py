@@ -9,6 +9,7 @@ import pytest
 from spec.marks import requirement
 from surehold.app import Settings, open_workspace
 from surehold.errors import InvalidArgument, NotFound
+from surehold.front.shared.ledger_json import entry_record
 from surehold.library.workspace import AgentWorkspace
 
 
@@ -52,7 +53,13 @@ def test_a_selection_is_undone_and_redone_as_one_change(workspace: AgentWorkspac
 
     done = workspace.undo(agent="ada")
     assert sorted(path.name for path in root.iterdir()) == ["b.txt"]
-    assert {one.undone_by for one in workspace.changes(agent="ada")} == {done.change_id}
+    edited, created = workspace.changes(agent="ada")
+    assert {edited.undone_by, created.undone_by} == {done.change_id}
+    assert [(one.added, one.removed, one.undoes) for one in (edited, created)] == [(1, 1, ()), (2, 0, ())]
+    undone = workspace.changes(limit=1)[0]
+    assert (undone.added, undone.removed, undone.undoes) == (0, 2, tuple(sorted((created.id, edited.id))))
+    assert entry_record(undone.entries[0])["undoes"] is None
+    assert entry_record(undone.entries[0])["undoes_all"] == list(undone.undoes)
 
     workspace.redo(agent="ada")
     assert (root / "a.txt").read_text() == "one\n2\n"

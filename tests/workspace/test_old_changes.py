@@ -8,6 +8,7 @@ import pytest
 from spec.marks import requirement
 from surehold.errors import UndoConflict
 from surehold.stores.base import Entry, LedgerQuery
+from surehold.stores.sqlite import entry_rows
 from surehold.text.carry import CarriedText, LineHunk
 from surehold.text.lines import sha256_hex
 from surehold.text.rewrite import WriteBytes
@@ -97,6 +98,22 @@ def test_a_selection_is_undone_with_few_reads_and_no_merge(
     assert story.bench.get("a.txt") == story.text("ada")
     assert len(reads) <= 2 * _FEW
     assert not merges
+
+
+def test_each_entry_is_read_once_to_undo_many_and_to_make_them_again(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first_then_second(story)
+    done, undone = story.text(), story.text(without="bob")
+    decoded, history = count_calls(monkeypatch, entry_rows, "entry_of_row"), story.bench.workspace.history
+    for times in range(4):
+        decoded.clear()
+        receipt = history.undo_selected(Selectors(agent="bob"))
+        assert story.bench.get("a.txt") == undone
+        history.undo(receipt.change_id)
+        assert story.bench.get("a.txt") == done
+        own, switching = LATER - LATER // 4, 2 * times + 1
+        assert len(decoded) <= 2 * own + 6 * switching + _FEW
 
 
 def test_one_old_change_is_undone_and_made_again(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:

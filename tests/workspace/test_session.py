@@ -12,6 +12,8 @@ from surehold.errors import AlreadyExists, NotFound, StaleFile
 from surehold.stores.base import Sighting
 from surehold.text.anchored.operations import ReplaceLine
 from surehold.text.lines import merge_ranges, sha256_hex
+from surehold.text.rewrite import WriteText
+from surehold.workspace.proposal import Proposal, Unchanged
 from surehold.workspace.settings import Limits
 from workspaces import Bench, real_workspace
 
@@ -322,3 +324,28 @@ def test_lines_that_end_with_cr_are_counted_also_when_the_page_is_shorter_than_t
     page = bench.workspace.page("a", start=start, max_bytes=3)
 
     assert (page.line_count, page.style, page.rows) == (100, "cr", (b"six",))
+
+
+@requirement("session:library:unchanged")
+def test_a_file_is_unchanged_if_it_is_what_the_session_was_shown_last_or_was_never_shown(bench: Bench) -> None:
+    session = bench.workspace.session()
+    bench.put("a", b"one\n")
+
+    def write(text: str, *, may_be_new: bool = False) -> None:
+        proof = Unchanged(may_be_new=may_be_new)
+        session.apply(Proposal(path="a", edit=WriteText(text), proof=proof))
+
+    write("two\n")  # never shown
+    write("three\n")  # its own
+    session.read("a")
+    bench.put("a", b"two\n")  # as it was once
+    with pytest.raises(StaleFile, match="changed since"):
+        write("four\n")
+    session.read("a")
+    write("four\n")
+    bench.put("a", None)
+    with pytest.raises(NotFound):
+        write("five\n")
+    write("five\n", may_be_new=True)
+
+    assert bench.get("a") == b"five\n"

@@ -106,6 +106,20 @@ def test_seen_lines_between_many_changes_move_with_what_comes_and_goes_above_the
     assert found == expected
 
 
+def test_the_hash_of_a_file_is_not_waited_for_before_it_is_asked_for() -> None:
+    asked = list[str]()
+
+    def wait_for_hash() -> str:
+        asked.append("waited")
+        return "5" * 64
+
+    seen = Sighting(session="s", path="f", sha256="5" * 64, spans=((1, 1),))
+    known = KnownFile(PathRecord(key="f", sightings=(seen,)), Snapshot(b"a\n", name=wait_for_hash), session="s")
+
+    assert not asked
+    assert (known.shown, asked) == (seen, ["waited"])
+
+
 def test_the_absence_of_a_file_is_seen_whole_and_a_file_only_if_all_of_its_lines_are() -> None:
     absent, present = (KnownFile(PathRecord(key="f"), one, session="s") for one in (ABSENT, Snapshot(b"a\nb\n")))
 

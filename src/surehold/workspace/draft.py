@@ -47,12 +47,9 @@ class Draft:
     change: Change
     known: KnownFile
     """The file before, and what the session was shown of it."""
+    changes_anything: bool
     warnings: tuple[str, ...] = ()
     already_applied: bool = False
-
-    @property
-    def changes_anything(self) -> bool:
-        return self.plan.changes_bytes or self.place.to is not None or self.change.before != self.change.after
 
     @property
     def blobs(self) -> tuple[Blob, ...]:
@@ -60,7 +57,9 @@ class Draft:
         before, after = self.plan.before, self.plan.after
         kept = [Blob(data=s.data, sha256=s.sha256) for s in (before, self.displaced) if s.exists]
         if after.exists and after is not before:
-            kept.append(Blob(data=after.data, sha256=after.sha256, base=before.sha256))
+            spans = self.plan.spans
+            shared = (spans[0].start, len(before.data) - spans[-1].end) if spans else (0, 0)
+            kept.append(Blob(data=after.data, sha256=after.sha256, base=before.sha256, shared=shared))
         if (proposed := self.place.proposal.instead_of) is not None:
             kept.append(Blob(data=proposed.data, sha256=proposed.sha256, base=before.sha256))
         return tuple(kept)
@@ -136,6 +135,7 @@ def make_draft(
         displaced=displaced,
         change=change,
         known=known,
+        changes_anything=plan.changes_bytes or place.to is not None or change.before != change.after,
         warnings=(*plan.warnings, *warnings),
         already_applied=already,
     )

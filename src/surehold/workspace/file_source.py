@@ -51,7 +51,7 @@ def open_source(session: Session, path: AnyPath, encoding: str | None) -> FileSo
     workspace, target = session.workspace, session.workspace.target(path)
     snapshot = None
     with suppress(FileTooLarge):
-        snapshot = workspace.read(target, encoding=encoding, limit=_MAX_IN_MEMORY_BYTES)
+        snapshot = workspace.reader.read(target, encoding=encoding, limit=_MAX_IN_MEMORY_BYTES, session=session.id)
     return FileSource(workspace, target, encoding, snapshot)
 
 

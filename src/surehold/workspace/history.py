@@ -18,6 +18,7 @@ from surehold.workspace.past.net_diff import single_diff
 from surehold.workspace.past.overview import SessionSummary, summarize_sessions
 from surehold.workspace.past.recorded import no_history_error, recorded_key
 from surehold.workspace.past.selectors import (
+    SWITCHING,
     ChangeSelection,
     RecordedPlace,
     Selectors,
@@ -128,8 +129,7 @@ class HistoryReader:
 
 _MAX_ATTEMPTS = 5
 _TRIED_CHANGES = 20
-_UNDO_OPERATIONS = ("undo", "redo")
-_NOT_UNDOABLE = (*_UNDO_OPERATIONS, "external", "gc")
+_NOT_UNDOABLE = (*SWITCHING, "external", "gc")
 
 
 class History(HistoryReader):
@@ -360,7 +360,7 @@ class History(HistoryReader):
         for entry in self._effective_entries():
             if entry.call.operation == "undo":
                 undone = self._first_entry(entry.call.undoes) if entry.call.undoes else None
-                if undone is None or undone.call.operation not in _UNDO_OPERATIONS:
+                if undone is None or undone.call.operation not in SWITCHING:
                     return self.show(entry.change_id)
         raise _no_such_change("No change was undone.")
 

@@ -104,6 +104,26 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class Unchanged:
+    """The file is still what the session was shown last; one that it was never shown is taken as it is."""
+
+    may_be_new: bool = False
+    """Whether there may be no file."""
+
+    def check(self, file: KnownFile) -> None:
+        """Refuse only what changed outside since it was read."""
+        if not self.may_be_new:
+            _refuse_absent(file)
+        if file.current.exists and file.seen and file.seen[0].sha256 != file.current.sha256:
+            raise StaleFile(
+                f"`{file.path}` changed since this session read it.",
+                path=file.path,
+                expected_sha256=file.seen[0].sha256,
+                actual_sha256=file.current.sha256,
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class AllOf:
     """Several proofs, every one of which must hold."""
 

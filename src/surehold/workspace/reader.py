@@ -91,15 +91,18 @@ class WorkspaceReader:
         self.policy, self.limits = policy or Policy(), limits or Limits()
         self.names = PathResolver(disk, self.policy)
         self._indexes = _PageIndexes()
+        self._looked = threading.local()
         self.recovery = Recovery(disk, store, limit=self.limits.max_file_bytes, runs=runs)
 
     def target(self, path: AnyPath) -> Target:
         return self.names.resolve_readable(path)
 
-    def read(self, path: AnyPath, *, encoding: str | None = None, limit: int | None = None) -> Snapshot:
-        """Return a file as it is now; `FileTooLarge` above the limit."""
+    def read(
+        self, path: AnyPath, *, encoding: str | None = None, limit: int | None = None, session: str = ""
+    ) -> Snapshot:
+        """Return a file as it is now; `FileTooLarge` above the limit. The session is the one that it will be shown to."""
         target = self.target(path)
-        record = self._look_at(target)
+        record = self._look_at(target, session)
         snapshot = self.read_snapshot(target, encoding, limit=limit)
         self._notice_outside(target, record, lambda: snapshot.sha256 if snapshot.exists else "")
         if not snapshot.exists:
@@ -169,13 +172,23 @@ class WorkspaceReader:
                 return page
         return None
 
-    def _look_at(self, target: Target) -> PathRecord:
+    def _look_at(self, target: Target, session: str = "") -> PathRecord:
         """Return what the store knows of a path, after what a dead process left open there was settled."""
-        view = self.store.look([target.key])
+        view = self.store.look([target.key], session=session)
         if dead := [busy for busy in view.holding if busy.owner_is_dead]:
             self.recovery.settle_intents(dead, timeout=0)
-            view = self.store.look([target.key])
-        return view.records[target.key]
+            view = self.store.look([target.key], session=session)
+        record = view.records[target.key]
+        self._looked.newest = (session, record)
+        return record
+
+    def record_for(self, target: Target, session: str) -> PathRecord:
+        """Return what is known of a file that was just read in this thread, to be shown to a session; else look again."""
+        asked, record = getattr(self._looked, "newest", ("", None))
+        self._looked.newest = ("", None)  # it is true for one answer
+        if record is not None and (asked, record.key) == (session, target.key):
+            return record
+        return self.store.look([target.key], session=session).records[target.key]
 
     def _notice_outside(self, target: Target, record: PathRecord, found: Callable[[], str]) -> None:
         """Record an outside edit as soon as it is seen. It is looked at again under the lock, where no writer is at work."""

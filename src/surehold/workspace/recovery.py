@@ -189,10 +189,14 @@ class Recovery:
             query = LedgerQuery(change_id=intent.id, ok_only=True, limit=len(intent.changes))
             return self._store.list_entries(query)[::-1]
         except SureholdError as worse:
+            key = intent.call.idempotency_key
+            settle = f"Make the same call again with the idempotency key `{key}`: it returns the first answer, or is made once."
             raise RecoveryRequired(
-                f"{error.message} It is unknown whether the change was applied; `surehold recover` decides that when the disk works again.",
+                f"{error.message} It is unknown whether the change was applied; `surehold recover` decides that when the disk and the history work again.",
                 path=intent.changes[0].path,
                 change_id=intent.id,
+                idempotency_key=key,
+                action=settle if key else None,
                 cause=worse.message,
             ) from error
 

@@ -1,6 +1,6 @@
 """One agent's session in a workspace: what it was shown, and what it changes."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
@@ -92,7 +92,7 @@ class Session:
     def read(self, path: AnyPath, *, encoding: str | None = None) -> Snapshot:
         """Return a file as it is now; the session has then seen all of it."""
         target = self.workspace.target(path)
-        snapshot = self.workspace.read(target, encoding=encoding)
+        snapshot = self.workspace.reader.read(target, encoding=encoding, session=self.id)
         total = snapshot.line_count if snapshot.is_text else 0
         self.record_shown_lines(target, snapshot, spans=((1, total),) if total else (), whole=True)
         return snapshot
@@ -134,7 +134,7 @@ class Session:
         self._record_shown(record, target, snapshot.sha256, spans, whole=whole, anchored=anchored, kept=kept)
 
     def _look_at(self, target: Target) -> PathRecord:
-        return self.workspace.store.look([target.key], session=self.id).records[target.key]
+        return self.workspace.reader.record_for(target, self.id)
 
     def _record_shown(
         self,
@@ -186,7 +186,7 @@ class Session:
         dry_run: bool = False,
     ) -> Receipt:
         """Replace quoted texts, each of which occurs exactly once; all of them or none."""
-        quoted = tuple(e if isinstance(e, StringEdit) else StringEdit(old=e[0], new=e[1]) for e in edits)
+        quoted = tuple(_quoted_edit(one) for one in edits)
         proposal = Proposal(path=path, edit=SnapshotEdits(quoted), proof=_proof_of(expected_sha256, Exact()))
         return self.submit(proposal, operation="edit", reason=reason, dry_run=dry_run)
 
@@ -234,6 +234,16 @@ class Session:
     def record_refusal(self, path: str, *, tool: str, operation: Operation, error: SureholdError) -> None:
         """Write a call into the ledger that was refused before any file was looked at."""
         self.workspace.record_refusal([(path, "")], self.make_call(tool, operation), self.workspace.new_id(), error)
+
+
+def _quoted_edit(given: StringEdit | tuple[str, str]) -> StringEdit:
+    if isinstance(given, StringEdit):
+        return given
+    pair = [*given] if isinstance(given, Sequence) else []  # pyright: ignore[reportUnnecessaryIsInstance] - callers may have no type checker
+    if len(pair) != 2 or not all(isinstance(one, str) for one in pair) or isinstance(given, str):  # noqa: PLR2004 # pyright: ignore[reportUnnecessaryIsInstance] - callers may have no type checker
+        action = 'Send pairs, edit("a.txt", ("old", "new")), or `StringEdit` values.'
+        raise InvalidArgument("An edit is the text to find and its replacement.", reason="bad_edit", action=action)
+    return StringEdit(old=pair[0], new=pair[1])
 
 
 def _proof_of(expected_sha256: str, otherwise: Proof) -> Proof:

@@ -43,6 +43,14 @@ class Limits:
     sighting_bytes: int = 4 << 20
     """Versions up to this size are kept when they are shown, so that edits can be rebased."""
 
+    def __post_init__(self) -> None:
+        """Refuse what is not a number, and a size below zero."""
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or (name.endswith("bytes") and value < 0):
+                message = f"The limit `{name}` must be a number, and a size is not below zero."
+                raise InvalidArgument(message, reason="bad_setting", action=f"For example: Limits({name}=10)")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadGateSettings:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Literal, Self
 from surehold.disk.base import Disk, Target
 from surehold.errors import StateUnavailable, SureholdError
 from surehold.stores.approval import ApprovalRecord
-from surehold.stores.base import Call, Intent, Store
+from surehold.stores.base import Blob, Call, Intent, Store
 from surehold.stores.ledger_entries import utc_timestamp
 from surehold.stores.owner import Owner
 from surehold.text.encoding import EncodingDetector
+from surehold.text.lines import sha256_hex
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.access.permission import Approver, Permission
 from surehold.workspace.access.policy import Policy
@@ -56,9 +57,14 @@ class Workspace:
         clock: Callable[[], datetime] = utc_now,
         new_id: Callable[[], str] = new_id,
         runs: Path | None = None,
+        opened_with: tuple[str, ...] = (),
+        state_url: str = "",
     ) -> None:
-        """Take what it works with; what commands are about to change is kept in `runs` while they run."""
-        self._owner, self.runs_dir = owner, runs
+        """Take what it works with; what commands are about to change is kept in `runs` while they run.
+
+        `opened_with` are the options with which another process opens the same history, `state_url` is its database.
+        """
+        self._owner, self.runs_dir, self.opened_with, self.state_url = owner, runs, opened_with, state_url
         self.disk, self.store, self.clock, self.new_id = disk, store, clock, new_id
         self.mode: Mode | None = mode
         self.approver = approver
@@ -73,6 +79,24 @@ class Workspace:
     def roots(self) -> tuple[str, ...]:
         """The directories below which everything happens."""
         return self.disk.roots
+
+    def check_history(self) -> bool:
+        """Return True if the history can be written to; raise what is wrong with it."""
+        return not self.store.renew("", lease=0)
+
+    def count_open_changes(self) -> int:
+        """Count the changes that are under way, in any process."""
+        return len(self.store.open_intents())
+
+    def keep_bytes(self, data: bytes) -> str:
+        """Keep bytes in the history until a clean-up, for every process; return their sha256."""
+        name = sha256_hex(data)
+        self.store.keep_blobs([Blob(data=data, sha256=name)])
+        return name
+
+    def read_bytes(self, sha256: str) -> bytes:
+        """Return bytes of the history."""
+        return self.store.read_blob(sha256)
 
     def target(self, path: AnyPath) -> Target:
         """Resolve a path that may be read."""

@@ -35,6 +35,7 @@ from surehold.stores.approval import ApprovalRecord
 from surehold.stores.base import Begun, Busy, Call, Intent, Replay, Sighting, StaleRead, StoreView
 from surehold.stores.ledger_entries import utc_timestamp
 from surehold.stores.owner import Owner
+from surehold.text.lines import merge_ranges
 from surehold.text.plan import Delete
 from surehold.text.snapshot import ABSENT, Snapshot
 from surehold.workspace.access.permission import Permission, PermissionVerdict
@@ -341,14 +342,15 @@ class WorkspaceWriter:
             plan, proposal, key = one.plan, one.place.proposal, (one.place.to or one.place.target).key
             if not plan.after.exists:
                 continue
+            carried: Sighting | None = None
             if proposal.instead_of is None:  # what the person wrote was not shown yet
                 known = one.known.sighting
                 carried = sighting_after_write(plan, session=call.session, key=key, known=known)
-                rows += [carried] if carried else []
             if spans := proposal.shows(plan) if proposal.shows else ():
                 anchored = spans if proposal.shows_anchors else ()
-                sha256 = plan.after.sha256
-                rows.append(Sighting(session=call.session, path=key, sha256=sha256, spans=spans, anchored=anchored))
+                carried = carried or Sighting(session=call.session, path=key, sha256=plan.after.sha256, spans=())
+                carried = replace(carried, spans=merge_ranges((*carried.spans, *spans)), anchored=anchored)
+            rows += [carried] if carried else []
         return rows
 
 

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 _DIFF_PREVIEW_CHARS = 8 * 1024
 """How much of a diff a refusal shows."""
+_UNASKED_REASONS = frozenset({"cannot_be_shown", "too_many_questions"})
+"""Why a question never reached a person."""
 
 AnswerPlace = Literal["page", "form", "editor", "terminal", "callback"]
 
@@ -224,6 +226,8 @@ class Permission:
                 raise _no_approver_error(request)
             approval = read_answer(self._approver(request))
         except SureholdError as error:
+            if error.reason in _UNASKED_REASONS:
+                return AnsweredProposals(record=replace(asked, asked=False), refusal=error)
             return AnsweredProposals(record=replace(asked, at=timestamp()), refusal=error)
         record = replace(asked, where=approval.where, who=approval.who, at=timestamp(), note=approval.note)
         try:

@@ -147,8 +147,11 @@ class KnownFile:
         self.path, self.seen = record.key, record.sightings
         self.current, self.session = current, session
         self._head, self._store = record.head, store
-        self.shown = next((one for one in self.seen if one.sha256 == current.sha256), None)
-        """What was shown of this very version."""
+
+    @cached_property
+    def shown(self) -> Sighting | None:
+        """What was shown of this very version; not asked before it is needed, since a large file is still being hashed."""
+        return next((one for one in self.seen if one.sha256 == self.current.sha256), None)
 
     @property
     def spans(self) -> LineRanges:

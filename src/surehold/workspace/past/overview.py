@@ -8,7 +8,7 @@ from surehold.stores.base import Entry, LedgerQuery, Store
 from surehold.stores.conversations import SessionRow, SessionTurn
 from surehold.stores.owner import is_dead
 from surehold.stores.server_runs import ServerRun
-from surehold.text.diff_rows import count_rows
+from surehold.workspace.undo.recorded_changes import count_lines
 from surehold.workspace.workspace import Workspace
 
 _MAX_ENTRIES = 10_000_000
@@ -24,6 +24,7 @@ class SessionSummary:
     ended: str
     """When it last did something."""
     turns: int
+    """How many were marked; a session in which none was is one turn."""
     changes: int
     files: int
     added: int
@@ -45,7 +46,7 @@ def _summarize(row: SessionRow, entries: tuple[Entry, ...]) -> SessionSummary:
         agent=row.agent,
         started=min(row.opened, entries[-1].timestamp),
         ended=entries[0].timestamp,
-        turns=len({entry.call.turn for entry in entries if entry.call.turn}),
+        turns=len({entry.call.turn for entry in entries if entry.call.turn}) or 1,
         changes=len({entry.change_id for entry in entries}),
         files=len({path for entry in entries for path, _, _ in entry.change.transitions()}),
         added=sum(added for added, _ in counts),
@@ -58,12 +59,6 @@ def find_conversation(workspace: Workspace, session_id: str) -> tuple[SessionSum
     row = workspace.store.find_session(session_id)
     summary = next(summarize_sessions(workspace.store, [row] if row else []), None)
     return summary, workspace.store.list_turns(session_id)
-
-
-def count_lines(entry: Entry) -> tuple[int, int]:
-    """Return how many lines an entry added and removed, also where its diff is cut."""
-    change = entry.change
-    return (change.added, change.removed) if change.added or change.removed else count_rows(change.diff)
 
 
 def working_agents(workspace: Workspace) -> list[ServerRun]:

@@ -19,7 +19,8 @@ from surehold.workspace.past.moments import parse_moment
 OUTSIDE_AGENT = "outside"
 LAST = "last"
 _PAGE_ENTRIES = 500
-_MIN_NAME_CHARS = 4
+_MIN_END_CHARS = 4
+"""A shorter word is the beginning of an id, never its end."""
 _LISTED_NAMES = 10
 SHOWN_ID_CHARS = 8
 """How many characters of the end of an id the tables show."""
@@ -182,8 +183,8 @@ def _find_session(store: Store, word: str, among: ChangeSelection) -> str:
 
 
 def _find_names(names: list[str], word: str) -> list[str]:
-    if len(word) < _MIN_NAME_CHARS:
-        return []
+    if len(word) < _MIN_END_CHARS:
+        return [name for name in names if name.startswith(word)]
     return [name for name in names if matches_id(name, word)]
 
 
@@ -209,7 +210,11 @@ def _find_turn(store: Store, among: ChangeSelection, word: str) -> tuple[str, st
             raise _no_last_session(among)
         return newest.call.session, newest.call.turn
     turns = dict.fromkeys((one.call.session, one.call.turn) for one in made if one.call.turn)
-    found = [turn for turn in turns if turn[1] == word] or [t for t in turns if _find_names([t[1]], word)]
+    found = [turn for turn in turns if turn[1] == word]
+    if not found and any(turn.id == word for turn in store.list_turns(among.session)):
+        return among.session, word  # nothing was changed in it
+    if not found and len(word) >= _MIN_END_CHARS:  # turns are often numbered: 1 is not the beginning of 12
+        found = [turn for turn in turns if matches_id(turn[1], word)]
     if len(found) == 1:
         return found[0]
     if found:

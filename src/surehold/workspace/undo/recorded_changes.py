@@ -1,38 +1,49 @@
 """Reads changes from the ledger: some, with all later ones that their files went through."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Self
 
 from surehold.errors import NotFound
 from surehold.stores.base import Entry, LedgerQuery, Store
 from surehold.stores.ledger_entries import switched_changes
+from surehold.text.diff_rows import count_rows
 
 _PAGE_ENTRIES = 1000
 _MAX_CHANGE_ENTRIES = 10_000_000
 _KEPT_DIFF_CHARS = 2048
+_MAX_GAPS = 20
+"""How many gaps between known entries are read one by one; with more, everything is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedChange:
-    """One change that happened, with all of its entries."""
+    """One change that happened, with all of its entries, and what they say all together."""
 
     id: str
     entries: tuple[Entry, ...]
+    switched_entries: frozenset[str]
+    """The entries of several changes that it takes back or makes again."""
+    undone_ids: frozenset[str]
+    """Every change that it takes back or makes again, in whole or in part."""
+    keys: frozenset[str]
+    """Every name that it touched."""
+
+    @classmethod
+    def from_entries(cls, change_id: str, entries: Sequence[Entry]) -> Self:
+        first, keys = entries[0], frozenset(key for entry in entries for key in _keys_of(entry))
+        switched = frozenset(name for entry in entries for name in entry.change.undoes)
+        undone = {name.partition("#")[0] for name in switched}
+        if first.call.undoes:
+            undone.add(first.call.undoes)
+        return cls(
+            id=change_id, entries=tuple(entries), switched_entries=switched, undone_ids=frozenset(undone), keys=keys
+        )
 
     @property
     def undoes(self) -> str:
         return self.entries[0].call.undoes
-
-    @property
-    def switched_entries(self) -> frozenset[str]:
-        """The entries of several changes that it takes back or makes again."""
-        return frozenset(name for entry in self.entries for name in entry.change.undoes)
-
-    @property
-    def undone_ids(self) -> set[str]:
-        """Every change that it takes back or makes again, in whole or in part."""
-        several = {name for entry in self.entries for name in switched_changes(entry.change)}
-        return several | {self.undoes} if self.undoes else several
 
     @property
     def is_outside(self) -> bool:
@@ -42,10 +53,16 @@ class RecordedChange:
     def seq(self) -> int:
         return self.entries[0].seq
 
-    @property
-    def keys(self) -> set[str]:
-        """Every name that it touched."""
-        return {key for entry in self.entries for key in _keys_of(entry)}
+
+def count_lines(entry: Entry) -> tuple[int, int]:
+    """Return how many lines an entry added and removed, also where its diff is cut."""
+    change = entry.change
+    return (change.added, change.removed) if change.added or change.removed else count_rows(change.diff)
+
+
+def changes_undone_by(entry: Entry) -> list[str]:
+    """List the changes that an entry takes back or makes again, in whole or in part."""
+    return sorted(switched_changes(entry.change)) or [name for name in (entry.call.undoes,) if name]
 
 
 def name_entry(entry: Entry) -> str:
@@ -53,20 +70,20 @@ def name_entry(entry: Entry) -> str:
     return f"{entry.change_id}#{entry.index}"
 
 
-def _keys_of(entry: Entry) -> set[str]:
-    return {key for key, _, _ in entry.change.transitions()}
+def _keys_of(entry: Entry) -> tuple[str, ...]:
+    change = entry.change
+    return (change.path, change.to_path) if change.to_path else (change.path,)
 
 
 def load_changes(store: Store, change_id: str) -> list[RecordedChange]:
     """Return a change with all later ones that touch the same files, and every change that one of them undoes."""
-    return load_since(store, [change_id], _read_change(store, change_id).seq)
+    return load_related(store, _read_change(store, change_id).entries)
 
 
-def load_since(store: Store, wanted: Iterable[str], start: int) -> list[RecordedChange]:
-    """Return some changes, of which this entry is the first, with all later ones that touch the same files."""
-    names, rows = set(wanted), list[Entry]()
+def load_related(store: Store, wanted: Sequence[Entry]) -> list[RecordedChange]:
+    """Return the changes of some entries with all later ones that touch the same files; what is known is not read again."""
+    names, rows = {entry.change_id for entry in wanted}, _entries_since(store, wanted)
     while True:
-        rows = [*_entries_between(store, start, rows[0].seq if rows else 0), *rows]
         changes = _group_entries(rows)
         related = _related_changes(changes, names)
         known = {change.id for change in changes}
@@ -75,14 +92,35 @@ def load_since(store: Store, wanted: Iterable[str], start: int) -> list[Recorded
         missing = {name for change in (*related, *several) for name in change.undone_ids} - known
         if not missing:
             return related
-        start = min(_read_change(store, name).seq for name in missing)
+        rows = _read_back(store, missing, rows)
+
+
+def _entries_since(store: Store, known: Sequence[Entry]) -> list[Entry]:
+    """Return what happened from the first of some entries on, oldest first."""
+    ordered = sorted(known, key=lambda one: one.seq)
+    gaps = [(one.seq + 1, other.seq) for one, other in pairwise(ordered) if other.seq - one.seq > 1]
+    if not ordered or len(gaps) > _MAX_GAPS:
+        return _entries_between(store, ordered[0].seq, 0) if ordered else []
+    found = [_without_long_diff(one) for one in ordered if one.ok and one.call.operation != "gc"]
+    for start, end in (*gaps, (ordered[-1].seq + 1, 0)):
+        found += _entries_between(store, start, end)
+    return sorted(found, key=lambda one: one.seq)
+
+
+def _read_back(store: Store, missing: set[str], rows: list[Entry]) -> list[Entry]:
+    """Return entries with all earlier ones from the first of some changes on."""
+    while missing:
+        first = _read_change(store, min(missing))  # ids begin with their time: most often that is the earliest
+        rows = [*_entries_between(store, first.seq, rows[0].seq), *rows]
+        missing = missing - {row.change_id for row in rows}
+    return rows
 
 
 def _read_change(store: Store, change_id: str) -> RecordedChange:
     rows = store.list_entries(LedgerQuery(change_id=change_id, ok_only=True, limit=_MAX_CHANGE_ENTRIES))
     if not rows:
         raise NotFound(f"No change is called `{change_id}`.", reason="no_such_change")
-    return RecordedChange(id=change_id, entries=rows[::-1])
+    return RecordedChange.from_entries(change_id, rows[::-1])
 
 
 def _entries_between(store: Store, start: int, end: int) -> list[Entry]:
@@ -107,16 +145,16 @@ def _group_entries(rows: Sequence[Entry]) -> list[RecordedChange]:
     groups: dict[str, list[Entry]] = {}
     for row in rows:
         groups.setdefault(row.change_id, []).append(row)
-    return [RecordedChange(id=name, entries=tuple(entries)) for name, entries in groups.items()]
+    return [RecordedChange.from_entries(name, entries) for name, entries in groups.items()]
 
 
 def _related_changes(changes: Sequence[RecordedChange], wanted: set[str]) -> list[RecordedChange]:
     """Return the changes that have a file in common with the wanted ones, directly or through others."""
-    keys_of_entry = {name_entry(one): _keys_of(one) for change in changes for one in change.entries}
-    touched = {
-        change.id: change.keys.union(*(keys_of_entry.get(name, ()) for name in change.switched_entries))
-        for change in changes
-    }
+    touched = {change.id: change.keys for change in changes}
+    if several := [change for change in changes if change.switched_entries]:
+        keys_of_entry = {name_entry(one): _keys_of(one) for change in changes for one in change.entries}
+        for change in several:
+            touched[change.id] |= {key for name in change.switched_entries for key in keys_of_entry.get(name, ())}
     keys, size = set[str](), -1
     names = {*wanted}
     while size != len(names) + len(keys):

@@ -65,6 +65,8 @@ class FileReplay:
     def __init__(self, read_blob: Callable[[str], bytes]) -> None:
         self._read_blob = read_blob
         self._made: dict[str, bytes] = {}
+        self._states: dict[tuple[int, int, frozenset[str]], tuple[FileState, list[Obstacle]]] = {}
+        """What was found already, by the file, how many steps it had, and the changes in effect."""
         self._merged: dict[tuple[str, str, str], str | MergeConflict] = {}
         self._hunks: dict[tuple[str, str], tuple[LineHunk, ...]] = {}
         self._carried: CarriedText | None = None
@@ -83,12 +85,15 @@ class FileReplay:
 
     def state_of(self, file: FileTrail, active: frozenset[str]) -> tuple[FileState, list[Obstacle]]:
         """Return what a file is with these changes in effect, and the steps that had to be left out."""
-        try:
-            return self._make_steps(file, active)
-        except _WrongDiff:  # the bytes that are recorded count, not the words about them
-            self._trusts_diffs = False
-            self._hunks.clear()
-            return self._make_steps(file, active)
+        known = id(file), len(file.steps), active
+        if known not in self._states:
+            try:
+                self._states[known] = self._make_steps(file, active)
+            except _WrongDiff:  # the bytes that are recorded count, not the words about them
+                self._trusts_diffs = False
+                self._hunks.clear()
+                self._states[known] = self._make_steps(file, active)
+        return self._states[known]
 
     def _make_steps(self, file: FileTrail, active: frozenset[str]) -> tuple[FileState, list[Obstacle]]:
         state, left_out = FileState(key=file.key, version=file.version), list[Obstacle]()

@@ -16,7 +16,7 @@ from surehold.workspace.undo.planner import (
     outside_advice,
     since_advice,
 )
-from surehold.workspace.undo.recorded_changes import load_since, name_entry
+from surehold.workspace.undo.recorded_changes import load_related, name_entry
 from surehold.workspace.undo.timeline import FileTrail, Timeline
 from surehold.workspace.workspace import Workspace
 
@@ -45,8 +45,7 @@ class SelectionSwitch:
         """Look at the files; `selected` are entries that happened, in any order."""
         self._operation: UndoOperation = operation
         self._selected, self._offers_part = selected, offers_part
-        ids = {entry.change_id for entry in selected}
-        changes = load_since(workspace.store, ids, min(entry.seq for entry in selected)) if selected else []
+        changes = load_related(workspace.store, selected)
         for switching in (True, False):
             self._timeline = Timeline(changes, switching=switching)
             self.attempt = UndoAttempt(workspace, self._timeline)

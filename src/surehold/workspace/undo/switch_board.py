@@ -4,12 +4,13 @@ A change that undoes or redoes another one switches all of its entries; one that
 switches. An entry that was switched an odd number of times is not in effect.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from surehold.stores.base import Entry, LedgerQuery, Store
-from surehold.workspace.undo.recorded_changes import name_entry
+from surehold.workspace.past.selectors import SWITCHING
+from surehold.workspace.undo.recorded_changes import changes_undone_by, count_lines, name_entry
 
 _PAGE_ENTRIES = 1000
 _MAX_ENTRIES = 10_000_000
@@ -25,6 +26,39 @@ class ChangeView:
     """The change that took it back and was not undone itself; empty when there is none."""
     partly_undone: bool = False
 
+    @property
+    def change_id(self) -> str:
+        """Its name, under the word that results have for it."""
+        return self.id
+
+    @property
+    def agent(self) -> str:
+        return self.entries[0].call.agent
+
+    @property
+    def reason(self) -> str:
+        return self.entries[0].call.reason
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """What it touched, each once; of a move the new name."""
+        return tuple(dict.fromkeys(entry.change.to_path or entry.change.path for entry in self.entries))
+
+    @property
+    def added(self) -> int:
+        """How many lines it added, in all files together."""
+        return sum(count_lines(entry)[0] for entry in self.entries)
+
+    @property
+    def removed(self) -> int:
+        """How many lines it removed, in all files together."""
+        return sum(count_lines(entry)[1] for entry in self.entries)
+
+    @property
+    def undoes(self) -> tuple[str, ...]:
+        """Every change that it takes back or makes again, in whole or in part."""
+        return tuple(sorted({name for entry in self.entries for name in changes_undone_by(entry)}))
+
 
 class SwitchBoard:
     """Says what became of changes."""
@@ -33,18 +67,20 @@ class SwitchBoard:
         """Take the entries of changes that undid or redid others, in any order."""
         self._by: dict[str, list[str]] = {}
         """The changes that switched a whole change, or one entry, oldest first."""
-        self._switched: dict[str, frozenset[str]] = {}
+        self._switched: dict[str, set[str]] = {}
         """What each of them switched."""
         self._order: dict[str, int] = {}
         for entry in sorted(switching, key=lambda one: one.seq):
             self._order.setdefault(entry.change_id, entry.seq)
-            for name in self._names_switched(entry):
+            names = self._names_switched(entry)
+            for name in names:
                 by = self._by.setdefault(name, [])
                 if entry.change_id not in by:
                     by.append(entry.change_id)
-                self._switched[entry.change_id] = self._switched.get(entry.change_id, frozenset()) | {name}
+            if names:
+                self._switched.setdefault(entry.change_id, set()).update(names)
 
-    def _names_switched(self, entry: Entry) -> Iterable[str]:
+    def _names_switched(self, entry: Entry) -> Collection[str]:
         if entry.change.undoes:
             return entry.change.undoes
         if not entry.call.undoes:
@@ -83,17 +119,15 @@ class SwitchBoard:
 
 def load_board(store: Store) -> SwitchBoard:
     """Return the state of every change."""
-    return SwitchBoard(entry for word in ("undo", "redo") for entry in _read_all(store, word))
+    return SwitchBoard(entry for word in SWITCHING for entry in _read_all(store, word))
 
 
 def load_board_of(store: Store, change_id: str) -> SwitchBoard:
     """Return the state of one change, without reading about others."""
-    found, pending, seen = dict[int, Entry](), [change_id], set[str]()
     own = store.list_entries(LedgerQuery(change_id=change_id, ok_only=True, limit=_MAX_ENTRIES))
-    for entry in own:
-        if entry.call.operation in {"undo", "redo"}:
-            found[entry.seq] = entry
-            pending += [entry.call.undoes, *(name.partition("#")[0] for name in entry.change.undoes)]
+    if any(entry.change.undoes for entry in own):
+        return _load_board_since(store, own)
+    found, pending, seen = dict[int, Entry](), [change_id, *(entry.call.undoes for entry in own)], set[str]()
     while pending:
         name = pending.pop()
         if not name or name in seen:
@@ -102,17 +136,31 @@ def load_board_of(store: Store, change_id: str) -> SwitchBoard:
         everything = LedgerQuery(ok_only=True, limit=_MAX_ENTRIES)
         for query in (replace(everything, undoes=name), replace(everything, change_id=name)):
             for entry in store.list_entries(query):
-                if entry.call.operation in {"undo", "redo"} and entry.seq not in found:
+                if entry.call.operation in SWITCHING and entry.seq not in found:
                     found[entry.seq] = entry
                     pending += [entry.change_id, entry.call.undoes]
     return SwitchBoard(found.values())
 
 
-def _read_all(store: Store, operation: str) -> Iterable[Entry]:
-    before = 0
-    while rows := store.list_entries(
-        LedgerQuery(operation=operation, ok_only=True, before_seq=before, limit=_PAGE_ENTRIES)
-    ):
+def _load_board_since(store: Store, own: Sequence[Entry]) -> SwitchBoard:
+    """Return the state of a change that switched several: only later changes can have switched one of them again."""
+    found = {entry.seq: entry for entry in own}
+    for word in SWITCHING:
+        found |= {entry.seq: entry for entry in _read_all(store, word, after_seq=min(entry.seq for entry in own))}
+    known = {entry.change_id for entry in found.values()}
+    pending = {entry.call.undoes for entry in found.values()}
+    while pending := pending - known - {""}:  # what a later one undoes may be an earlier undo
+        known |= pending
+        query = LedgerQuery(ok_only=True, limit=_MAX_ENTRIES)
+        rows = [row for name in pending for row in store.list_entries(replace(query, change_id=name))]
+        found |= {row.seq: row for row in rows if row.call.operation in SWITCHING}
+        pending = {row.call.undoes for row in rows}
+    return SwitchBoard(found.values())
+
+
+def _read_all(store: Store, operation: str, *, after_seq: int = 0) -> Iterable[Entry]:
+    query, before = LedgerQuery(operation=operation, ok_only=True, after_seq=after_seq, limit=_PAGE_ENTRIES), 0
+    while rows := store.list_entries(replace(query, before_seq=before)):
         yield from rows
         if len(rows) < _PAGE_ENTRIES:
             return
