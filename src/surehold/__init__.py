@@ -21,11 +21,11 @@ _HOMES = {
         "library.model_calls": ("dispatch", "tools_for"),
         "text.plan": ("Delete", "Keep"),
         "text.quoted.edits": ("SequentialEdits", "SnapshotEdits", "StringEdit"),
-        "text.rewrite": ("WriteBytes", "WriteText"),
+        "text.rewrite": ("InsertLines", "WriteBytes", "WriteText"),
         "text.snapshot": ("Snapshot",),
         "workspace.access.permission": ("Approval", "PermissionRequest"),
         "workspace.history": ("History",),
-        "workspace.proposal": ("Absent", "Exact", "Proposal", "Receipt", "Seen", "Sha256", "Unproven"),
+        "workspace.proposal": ("Absent", "Exact", "Proposal", "Receipt", "Seen", "Sha256", "Unchanged", "Unproven"),
         "workspace.session": ("Session",),
         "workspace.settings": ("Limits",),
         "workspace.workspace": ("CheckpointManager", "FileWriteTracker", "Workspace"),
@@ -34,17 +34,22 @@ _HOMES = {
 }
 """Every public name and the module it is defined in. Type checkers read `__init__.pyi`, which `make fix` writes from it."""
 
+_MODULES = ("adapters", "aio")
+"""The public modules."""
+
 __all__ = sorted(_HOMES)  # noqa: PLE0605 # pyright: ignore[reportUnsupportedDunderAll] - the stub names them one by one
 
 
 def __getattr__(name: str) -> object:
     """Load a public name when it is first used: `import surehold` alone costs nothing."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'surehold' has no attribute {name!r}")
     from importlib import import_module
 
+    if name in _MODULES:
+        return import_module(f"surehold.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'surehold' has no attribute {name!r}")
     return getattr(import_module(f"surehold.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})

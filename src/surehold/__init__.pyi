@@ -5,11 +5,11 @@ from surehold.errors import SureholdError
 from surehold.library.model_calls import dispatch, tools_for
 from surehold.text.plan import Delete, Keep
 from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits, StringEdit
-from surehold.text.rewrite import WriteBytes, WriteText
+from surehold.text.rewrite import InsertLines, WriteBytes, WriteText
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.access.permission import Approval, PermissionRequest
 from surehold.workspace.history import History
-from surehold.workspace.proposal import Absent, Exact, Proposal, Receipt, Seen, Sha256, Unproven
+from surehold.workspace.proposal import Absent, Exact, Proposal, Receipt, Seen, Sha256, Unchanged, Unproven
 from surehold.workspace.session import Session
 from surehold.workspace.settings import Limits
 from surehold.workspace.workspace import CheckpointManager, FileWriteTracker, Workspace
@@ -22,6 +22,7 @@ __all__ = [
     "Exact",
     "FileWriteTracker",
     "History",
+    "InsertLines",
     "Keep",
     "Limits",
     "PermissionRequest",
@@ -36,6 +37,7 @@ __all__ = [
     "SnapshotEdits",
     "StringEdit",
     "SureholdError",
+    "Unchanged",
     "Unproven",
     "Workspace",
     "WriteBytes",

@@ -82,7 +82,7 @@ class AsyncWorkspace:
         reason: str = "",
         stdin: bytes = b"",
         confine: bool = False,
-        guard: int = 0,
+        guard: int | None = None,
         approver: "Approver | AsyncApprover | None" = None,
     ) -> RunReceipt:
         """Run a command in the first root and record what it changes; the approver may be a coroutine function."""
@@ -102,10 +102,13 @@ class AsyncWorkspace:
 
 @asynccontextmanager
 async def open_workspace(
-    *roots: str | os.PathLike[str], settings: Settings | None = None
+    *roots: str | os.PathLike[str],
+    settings: Settings | None = None,
+    state: str | os.PathLike[str] | None = None,
+    blobs: str | os.PathLike[str] | None = None,
 ) -> AsyncGenerator[AsyncWorkspace]:
     """Open one or several directories for editing, and close them at the end."""
-    workspace = await asyncio.to_thread(open_plain_workspace, *roots, settings=settings)
+    workspace = await asyncio.to_thread(open_plain_workspace, *roots, settings=settings, state=state, blobs=blobs)
     try:
         yield AsyncWorkspace(workspace)
     finally:

@@ -10,7 +10,7 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from surehold.errors import Cancelled
-from surehold.library.tool_methods import CANCELLED, ToolNamespace
+from surehold.library.tool_methods import CANCELLED, AsyncToolMethods, ToolNamespace
 from surehold.tools.call import Answer
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class AsyncTools:
         return dir(self._target)
 
 
-class AsyncSession(AsyncTools):
+class AsyncSession(AsyncTools, AsyncToolMethods):
     """One agent's conversation with one workspace; every method is awaited."""
 
     _target: "AgentSession"

@@ -1,6 +1,7 @@
 """Runs a command for a program: `surehold run` in a process of its own, its output collected, its questions answered."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -66,10 +67,12 @@ class CommandRun:
         self._is_stopped = False
         self._folder = tempfile.TemporaryDirectory()
         self._report = Path(self._folder.name) / "report.json"
-        root, state = workspace.roots[0], str(workspace.runs_dir.parent)
-        words = [sys.executable, "-P", "-m", "surehold", "run", "--root", root, "--state-dir", state]
+        root = workspace.roots[0]
+        words = [sys.executable, "-P", "-m", "surehold", "run", "--root", root, *workspace.opened_with]
         words += ["--report", str(self._report), *(["--confine"] if confine else [])]
         words += [f"{name}={value}" for name, value in options.items() if value]
+        # Not as an option: it may have a password, and others can see the words of a process.
+        environment = {**os.environ, "SUREHOLD_STATE": workspace.state_url} if workspace.state_url else None
         ours, theirs = socket.socketpair()
         if approver is not None:
             words += ["--ask-through", str(theirs.fileno())]
@@ -77,7 +80,7 @@ class CommandRun:
         pipe = subprocess.PIPE
         try:
             self._process = subprocess.Popen(  # noqa: S603 - that is the purpose
-                [*words, "--", *argv], cwd=root, stdin=pipe, stdout=pipe, stderr=pipe, pass_fds=passed
+                [*words, "--", *argv], env=environment, cwd=root, stdin=pipe, stdout=pipe, stderr=pipe, pass_fds=passed
             )
         except BaseException:
             ours.close()
@@ -145,18 +148,21 @@ def start_run(
     agent: str = "",
     reason: str = "",
     confine: bool = False,
-    guard: int = 0,
+    guard: int | None = None,
     approver: "Approver | None" = None,
 ) -> CommandRun:
     """Start a command in the first root of a workspace, on behalf of a session; see `AgentWorkspace.run`."""
-    if guard < 0:
+    if guard is not None and guard < 0:
         raise InvalidArgument("`guard` is a number of deletions.", reason="bad_guard", action="guard=100")
     asked, call = approver or workspace.approver, ""
     if not isinstance(session, str):
+        if session.permission.mode == "plan":
+            action = "Describe what the command would do, or ask a person to start in another mode."
+            raise PermissionDenied("This is plan mode, which changes nothing.", reason="plan_mode", action=action)
         agent, turn, call = agent or session.agent, turn or session.turn_id, session.call_id
         asked, session = approver or session.permission.approver, session.id
     options = {"--session": session, "--turn": turn, "--call": call, "--agent": agent, "--reason": reason}
-    options["--guard"] = str(guard or "")
+    options["--guard"] = "" if guard is None else str(guard)
     return CommandRun(workspace, argv, options=options, confine=confine, approver=asked)
 
 

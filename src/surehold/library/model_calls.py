@@ -83,7 +83,7 @@ def _answer(session: "AgentSession", name: object, arguments: object) -> "Answer
     try:
         return session.answer(str(name), parse_json_arguments(arguments))
     except InvalidArgument as error:
-        return _spell_refusal(error)
+        return spell_refusal(error)
 
 
 def parse_json_arguments(arguments: object, *, action: str = "Send one JSON object.") -> Mapping[str, Any]:
@@ -101,7 +101,7 @@ def parse_json_arguments(arguments: object, *, action: str = "Send one JSON obje
     return cast("dict[str, Any]", arguments)
 
 
-def _spell_refusal(error: SureholdError) -> "Answer":
+def spell_refusal(error: SureholdError) -> "Answer":
     """Answer a call that reached no tool as the default tools answer."""
     return tool_named("write_file").refusal_answer(error)
 

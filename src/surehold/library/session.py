@@ -5,7 +5,7 @@ from typing import Any
 
 from surehold.dialects.shared.delivery_record import DeliveryRecord
 from surehold.library.families import tool_named
-from surehold.library.tool_methods import ToolMethods
+from surehold.library.tool_methods import CANCELLED, ToolMethods
 from surehold.tools.call import Answer, AnswerBudget, CallContext
 from surehold.workspace.access.permission import Permission
 from surehold.workspace.session import Session
@@ -32,4 +32,5 @@ class AgentSession(ToolMethods, Session):
 
     def answer(self, name: str, arguments: Mapping[str, Any], *, budget: AnswerBudget | None = None) -> Answer:
         """Call a tool by its name with plain data, as a model does; a refusal is an answer too."""
-        return tool_named(name).call(CallContext(session=self, budget=budget or AnswerBudget()), arguments)
+        context = CallContext(session=self, budget=budget or AnswerBudget(), cancelled=CANCELLED.get())
+        return tool_named(name).call(context, arguments)

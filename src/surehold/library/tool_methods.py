@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cache
 from inspect import Parameter, Signature
-from typing import Any, get_args, get_origin, get_type_hints
+from os import PathLike, fsdecode
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
+from surehold.errors import InvalidArgument
 from surehold.library.families import FAMILIES, NAMESPACES, tools_of
 from surehold.tools.call import AnswerBudget, CallContext, Json
 from surehold.tools.params import NamesFile, Params, parse_arguments
@@ -61,6 +63,10 @@ class ToolMethods(metaclass=_MethodsOnDemand):
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(type(self)), *vars(self)})
+
+
+class AsyncToolMethods:
+    """The same methods of a session of `surehold.aio`, which lends them; type checkers read them in the stub."""
 
 
 class ToolNamespace:
@@ -143,10 +149,23 @@ def arguments_from_python(params: type[Params], given: Mapping[str, Any]) -> Jso
     for name, value in given.items():
         info = params.model_fields[name]
         if convert := _converter_of(info.annotation):
-            arguments[name] = [convert(one) for one in value]
+            arguments[name] = _convert_items(name, value, convert)
+        elif isinstance(value, PathLike):
+            arguments[name] = fsdecode(cast("PathLike[str]", value))
         elif value is not None or info.default_factory is None:
             arguments[name] = value
     return arguments
+
+
+def _convert_items(name: str, given: Any, convert: Callable[[Any], Json]) -> list[Any]:
+    """Return the items as plain data; those that are plain data already, as a model sends them, stay as they are."""
+    items: Any = None if isinstance(given, str | bytes | Mapping) else given
+    try:
+        return [one if isinstance(one, Mapping) else convert(one) for one in items]
+    except (TypeError, ValueError, LookupError, AttributeError):
+        message = f"`{name}` is not a list of what this method takes."
+        action = "Send pairs or values as its signature says, or dictionaries as the schema of the tool does."
+        raise InvalidArgument(message, reason="bad_items", action=action) from None
 
 
 def _converter_of(annotation: Any) -> Callable[[Any], Json] | None:

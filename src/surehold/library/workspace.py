@@ -37,13 +37,14 @@ class AgentWorkspace(Workspace):
         reason: str = "",
         stdin: bytes = b"",
         confine: bool = False,
-        guard: int = 0,
+        guard: int | None = None,
         approver: "Approver | None" = None,
     ) -> "RunReceipt":
         """Run a command in the first root and record what it changes, so that it can be undone.
 
-        Before the `guard`th deletion, and before a protected file changes, the approver is asked while the command waits:
-        the given one, or that of the session or the workspace. Without any, those are asked whom `surehold run` would ask.
+        Before the `guard`th deletion (by default the 100th; 0 for no guard), and before a protected file changes, the
+        approver is asked while the command waits: the given one, or that of the session or the workspace. Without any, those
+        are asked whom `surehold run` would ask.
         """
         from surehold.library.command_run import start_run
 
@@ -85,6 +86,8 @@ class AgentWorkspace(Workspace):
         """Return the changes that the selectors name, newest first; without any, all of them."""
         from itertools import islice
 
+        if limit is not None and limit < 0:
+            raise InvalidArgument("`limit` is a number of changes.", reason="bad_limit", action="limit=20")
         words = _selectors(paths, session=session, agent=agent, turn=turn, since=since, until=until)
         # As in the log: outside edits belong to no session and no agent.
         outside = not any((session, agent, turn, since, until))
@@ -104,7 +107,10 @@ class AgentWorkspace(Workspace):
         partial: bool = False,
         dry_run: bool = False,
     ) -> "Receipt":
-        """Undo a change, or everything that the selectors name as one change; without any, the newest change."""
+        """Undo a change, or everything that the selectors name as one change; without any, the newest change.
+
+        `agent` is the beginning of a name, as in every selector: `agent="ann"` names `anna` too.
+        """
         words = _selectors(paths, session=session, agent=agent, turn=turn, since=since, until=until)
         return self._switch("undo", change, words, partial=partial, dry_run=dry_run)
 
