@@ -2,26 +2,28 @@
 
 import hashlib
 import os
+from collections.abc import Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from surehold.errors import InvalidArgument, NotFound
-from surehold.workspace.settings import Limits, check_mode, utc_now
+from surehold.workspace.settings import Limits, ReadGateSettings, check_mode, utc_now
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
     from surehold.disk.base import Disk, EditorFiles
     from surehold.library.workspace import AgentWorkspace
-    from surehold.stores.sqlite.store import SqliteStore
+    from surehold.stores.blobs.large_versions import LargeVersions
+    from surehold.stores.migration import PortableStore
     from surehold.text.encoding import EncodingDetector
     from surehold.workspace.access.permission import Approver
     from surehold.workspace.history import HistoryReader
     from surehold.workspace.reader import WorkspaceReader
-    from surehold.workspace.settings import Mode, ReadGateSettings
+    from surehold.workspace.settings import Mode
 
 Durability = Literal["full", "file", "none"]
 
@@ -32,6 +34,10 @@ class Settings:
 
     state_dir: Path | None = None
     """Where Surehold keeps the history; None for the user's state directory, one folder per root."""
+    blobs: str = ""
+    """Where large earlier versions are kept: a directory, or `s3://bucket/prefix`; empty for the state directory."""
+    state: str = ""
+    """`postgresql://…` for a history in a database, which several machines can share; empty for the state directory."""
     durability: Durability = "full"
     deny: tuple[str, ...] = ()
     """Paths that are neither read nor written, in gitignore syntax."""
@@ -47,7 +53,7 @@ class Settings:
     """How agents get permission to change files; None for default if there is an approver, else acceptEdits."""
     approver: "Approver | None" = None
     """Approves changes, unless a session has its own approver."""
-    gate: "ReadGateSettings | None" = None
+    gate: ReadGateSettings | None = None
     """What must have been read before Write, Edit and NotebookEdit change a file; None for the strict rules."""
     limits: Limits | None = None
     """Limits of size and time; None for the defaults."""
@@ -65,16 +71,54 @@ class Settings:
         if self.durability not in get_args(Durability):
             choose = f"Choose one of {', '.join(get_args(Durability))}."
             raise InvalidArgument(f"Unknown durability `{self.durability}`.", reason="bad_durability", action=choose)
+        if self.state and not self.state.startswith(("postgresql://", "postgres://")):
+            choose = "Use postgresql://USER@HOST/DATABASE, or name a directory as state_dir."
+            raise InvalidArgument("A state is in PostgreSQL or in a directory.", reason="bad_state_url", action=choose)
+        for name in ("deny", "ask", "allow", "protected", "unprotected"):
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, _check_patterns(name, given))
+        if self.limits is not None and not isinstance(self.limits, Limits):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may have no type checker
+            raise _bad_setting("limits", "must be a `Limits`", "limits=Limits(max_file_bytes=1_000_000)")
+        if self.gate is not None and not isinstance(self.gate, ReadGateSettings):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise _bad_setting("gate", "must be a `ReadGateSettings`", 'gate=ReadGateSettings(require_read="matched")')
+        if self.approver is not None and not callable(self.approver):  # pyright: ignore[reportUnnecessaryComparison]
+            raise _bad_setting("approver", "must be a function", "approver=lambda request: True")
+        if not isinstance(self.recover_on_open, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise _bad_setting("recover_on_open", "must be True or False", "recover_on_open=False")
 
 
-def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = None) -> "AgentWorkspace":
-    """Open one or several directories for editing; what a dead process left open is settled first."""
+def _check_patterns(name: str, given: object) -> tuple[str, ...]:
+    """Return patterns as a tuple; refuse one string, which would be read as a list of its letters."""
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes):
+        raise _bad_setting(name, "must be a list of patterns", f'{name}=["src/**"]')
+    patterns = tuple(cast("Iterable[object]", given))
+    if not all(isinstance(one, str) for one in patterns):
+        raise _bad_setting(name, "must be a list of patterns, each of them text", f'{name}=["src/**"]')
+    return cast("tuple[str, ...]", patterns)
+
+
+def _bad_setting(name: str, what: str, example: str) -> InvalidArgument:
+    return InvalidArgument(f"The setting `{name}` {what}.", reason="bad_setting", action=f"For example: {example}")
+
+
+def open_workspace(
+    *roots: str | os.PathLike[str],
+    settings: Settings | None = None,
+    state: str | os.PathLike[str] | None = None,
+    blobs: str | os.PathLike[str] | None = None,
+) -> "AgentWorkspace":
+    """Open one or several directories for editing; what a dead process left open is settled first.
+
+    `state` is where the history is kept: `postgresql://…` or a directory. `blobs` is where large earlier versions are kept.
+    Both are used instead of what the settings say.
+    """
     from surehold.library.workspace import AgentWorkspace
     from surehold.stores.owner import current_owner
     from surehold.workspace.access.policy import Policy
     from surehold.workspace.access.protected_names import PROTECTED
 
-    chosen = settings or Settings()
+    chosen = _with_places(settings or Settings(), os.fsdecode(state or ""), blobs)
     given_roots = [os.fsdecode(root) for root in roots]
     paths, state_dir = locate_workspace(given_roots, chosen)
     disk = _open_disk(given_roots, chosen)
@@ -86,7 +130,8 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
         unprotected=chosen.unprotected,
         state_dir=_key_below_root(state_dir, paths),
     )
-    store = _open_store(state_dir, chosen.durability, chosen.limits)
+    _check_blobs(chosen.blobs, paths)
+    store = open_store(state_dir, chosen, root=paths[0])
     workspace = AgentWorkspace(
         disk=disk,
         store=store,
@@ -98,6 +143,8 @@ def open_workspace(*roots: str | os.PathLike[str], settings: Settings | None = N
         gate=chosen.gate,
         detector=chosen.detector,
         runs=state_dir / "runs",
+        opened_with=("--state-dir", str(state_dir), *(("--blobs", chosen.blobs) if chosen.blobs else ())),
+        state_url=chosen.state,
     )
     if chosen.recover_on_open and chosen.editor is None:  # an editor answers only once the session is known to it
         workspace.recover(timeout=0)  # what a stopped process holds is waited for only by calls that need it
@@ -123,21 +170,21 @@ def locate_workspace(roots: list[str], settings: Settings) -> tuple[list[str], P
     return paths, state_dir
 
 
-def open_history(state_dir: Path) -> "HistoryReader":
-    """Open the history in a state directory, read-only."""
+def open_history(state_dir: Path, *, root: str, state: str = "", blobs: str = "") -> "HistoryReader":
+    """Open the history in a state directory, or of a root in a database, read-only."""
     from surehold.workspace.history import HistoryReader
 
-    return HistoryReader(_open_store(state_dir, "full"))
+    return HistoryReader(open_store(state_dir, Settings(state=state, blobs=blobs), root=root))
 
 
 @contextmanager
-def open_reader(root: str, state_dir: Path) -> "Generator[WorkspaceReader]":
+def open_reader(root: str, state_dir: Path, *, state: str = "", blobs: str = "") -> "Generator[WorkspaceReader]":
     """Open a directory for those who only read files and note what other programs do: faster than a workspace."""
     from surehold.workspace.access.policy import Policy
     from surehold.workspace.reader import WorkspaceReader
 
     paths, state_dir = locate_workspace([root], Settings(state_dir=state_dir))
-    disk, store = _open_disk([root], Settings()), _open_store(state_dir, "full")
+    disk, store = _open_disk([root], Settings()), open_store(state_dir, Settings(state=state, blobs=blobs), root=root)
     try:
         policy = Policy(state_dir=_key_below_root(state_dir, paths))
         yield WorkspaceReader(disk=disk, store=store, policy=policy, runs=state_dir / "runs")
@@ -146,9 +193,9 @@ def open_reader(root: str, state_dir: Path) -> "Generator[WorkspaceReader]":
         disk.close()
 
 
-def open_records(state_dir: Path) -> "SqliteStore":
-    """Open the records of a state directory alone: faster than a workspace, for those who read and change no file."""
-    return _open_store(state_dir, "full")
+def open_records(root: str, state_dir: Path, *, state: str = "") -> "PortableStore":
+    """Open the records of a workspace alone: faster than all of it, for those who read and change no file."""
+    return open_store(state_dir, Settings(state=state), root=root)
 
 
 def _open_disk(roots: list[str], chosen: Settings) -> "Disk":
@@ -162,20 +209,66 @@ def _open_disk(roots: list[str], chosen: Settings) -> "Disk":
     return EditorDisk(local, chosen.editor)
 
 
-def _open_store(state_dir: Path, durability: Durability, limits: Limits | None = None) -> "SqliteStore":
+def open_store(state_dir: Path, chosen: Settings, *, root: str) -> "PortableStore":
+    """Open the history of a root: in its state directory, or in the database that the settings name."""
+    idle = timedelta(seconds=(chosen.limits or Limits()).session_idle)
+    synced: Literal["none", "full"] = "none" if chosen.durability == "none" else "full"
+    opener = _blobs_opener(_absolute_place(chosen.blobs), fsync=synced == "full")
+    if chosen.state:
+        from surehold.stores.postgres.address import parse_address
+        from surehold.stores.postgres.store import open_postgres_store
+
+        address, real = parse_address(chosen.state), os.path.realpath(root)
+        name, host = address.workspace or workspace_id(real), os.uname().nodename
+        return open_postgres_store(address, workspace=name, root=real, host=host, idle=idle, open_blobs=opener)
     from surehold.stores.sqlite.store import SqliteStore
 
-    idle = timedelta(seconds=(limits or Limits()).session_idle)
-    return SqliteStore(state_dir, clock=utc_now, durability="none" if durability == "none" else "full", idle=idle)
+    return SqliteStore(state_dir, clock=utc_now, durability=synced, idle=idle, open_blobs=opener)
+
+
+def _with_places(chosen: Settings, state: str, blobs: str | os.PathLike[str] | None) -> Settings:
+    """Return the settings with a place for the history, a URL or a directory, and one for large versions."""
+    chosen = replace(chosen, blobs=_absolute_place(chosen.blobs if blobs is None else os.fsdecode(blobs)))
+    if not state:
+        return chosen
+    return replace(chosen, state=state) if "://" in state else replace(chosen, state="", state_dir=Path(state))
+
+
+def _blobs_opener(address: str, *, fsync: bool) -> "Callable[[str], LargeVersions] | None":
+    """Return what opens the place of large versions for a history; None if they stay with the state."""
+    if not address:
+        return None
+    from surehold.stores.blobs.large_versions import open_blobs
+
+    return lambda name: open_blobs(address, folder=name, fsync=fsync)
+
+
+def _absolute_place(address: str) -> str:
+    return os.path.abspath(address) if address and "://" not in address else address  # noqa: PTH100 - links stay
+
+
+def _check_blobs(address: str, roots: list[str]) -> None:
+    """Refuse a place that agents could write to."""
+    if address and "://" not in address:
+        place = Path(os.path.realpath(address))
+        if any(place.is_relative_to(root) or Path(root).is_relative_to(place) for root in roots):
+            message = "The directory of large versions must not be in the workspace, nor contain it."
+            action = "Name another directory with --blobs."
+            raise InvalidArgument(message, path=address, reason="blobs_in_root", action=action)
+
+
+def workspace_id(root: str) -> str:
+    """Return what a workspace is called where several have one place: after its directory, unlike any other one."""
+    real = os.path.realpath(root)
+    digest = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
+    name = "".join(c if c.isascii() and c.isalnum() else "-" for c in Path(real).name) or "root"
+    return f"{name[:40]}-{digest}"
 
 
 def default_state_dir(root: str) -> Path:
     """Return the state directory of a root: outside of it, so that repositories stay clean."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    real = os.path.realpath(root)
-    digest = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
-    name = "".join(c if c.isascii() and c.isalnum() else "-" for c in Path(real).name) or "root"
-    return Path(base) / "surehold" / f"{name[:40]}-{digest}"
+    return Path(base) / "surehold" / workspace_id(root)
 
 
 def _key_below_root(state_dir: Path, roots: list[str]) -> str:

@@ -56,6 +56,7 @@
        ├─ DiskFailed            command_failed · io_error              -32018
        ├─ StateUnavailable      command_failed · audit_unavailable     -32018
        │  ├─ StateTooNew        command_failed · state_too_new
+       │  ├─ BlobsUnavailable   command_failed · blobs_away
        │  └─ StateCorrupt       command_failed · state_corrupt
        └─ RecoveryRequired      unknown · recovery_required            -32603
 
@@ -595,6 +596,13 @@ class StateTooNew(StateUnavailable):
 
     default_reason = "state_too_new"
     default_action = "Upgrade Surehold, or name another state directory with --state-dir."
+
+
+class BlobsUnavailable(StateUnavailable):
+    """The place of large versions cannot be used."""
+
+    default_reason = "blobs_away"
+    default_action = "Nothing was written. Try again when it can be reached; changes that store no large version go on."
 
 
 class StateCorrupt(StateUnavailable):

@@ -5,11 +5,12 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from spec.marks import requirement
-from surehold import Settings, StringEdit, open_workspace, tools_for
+from surehold import Limits, Settings, StringEdit, open_workspace, tools_for
 from surehold.errors import InvalidArgument, StaleFile
 from surehold.library.families import FAMILIES, NAMESPACES, list_tools, tool_named, tools_of
 from surehold.library.session import AgentSession
@@ -245,3 +246,68 @@ def test_the_public_names_are_listed_before_they_are_used() -> None:
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert said.stdout == "True False\n"
+
+
+@requirement("front:library:names")
+def test_the_public_modules_are_there_without_being_imported() -> None:
+    code = "import surehold; print(surehold.aio.__name__, surehold.adapters.__name__, 'aio' in dir(surehold), '_HOMES' in dir(surehold))"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert said.stdout == "surehold.aio surehold.adapters True False\n"
+
+
+@requirement("front:library:wrong_values")
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"allow": "src/**"}, "The setting `allow` must be a list of patterns."),
+        ({"deny": "secret.txt"}, "The setting `deny` must be a list of patterns."),
+        ({"protected": "x"}, "The setting `protected` must be a list of patterns."),
+        ({"ask": 5}, "The setting `ask` must be a list of patterns."),
+        ({"unprotected": [5]}, "The setting `unprotected` must be a list of patterns, each of them text."),
+        ({"limits": 3}, "The setting `limits` must be a `Limits`."),
+        ({"gate": "x"}, "The setting `gate` must be a `ReadGateSettings`."),
+        ({"approver": 5}, "The setting `approver` must be a function."),
+        ({"recover_on_open": "no"}, "The setting `recover_on_open` must be True or False."),
+    ],
+)
+def test_a_wrong_setting_is_refused_at_once(wrong: dict[str, Any], told: str) -> None:
+    with pytest.raises(InvalidArgument) as refused:
+        Settings(**wrong)
+
+    assert (refused.value.message, refused.value.reason) == (told, "bad_setting")
+
+
+@requirement("front:library:wrong_values")
+@pytest.mark.parametrize("value", [-5, "5", None, True])
+def test_a_limit_is_a_number(value: Any) -> None:
+    with pytest.raises(InvalidArgument, match="The limit `max_file_bytes` must be a number"):
+        Limits(max_file_bytes=value)
+    assert Settings(deny=["a"], ask=iter(["b"])).ask == ("b",)  # type: ignore[arg-type] # any iterable will do
+
+
+@requirement("front:library:wrong_values")
+def test_what_the_schema_of_a_tool_takes_its_method_takes_too(session: AgentSession) -> None:
+    session.create("a.txt", "one\ntwo\nthree\n")
+    known = session.read_file(Path("a.txt")).sha256  # type: ignore[arg-type]
+
+    edited = session.edit_file(Path("a.txt"), [{"oldText": "one", "newText": "1"}], expected_sha256=known)  # type: ignore[list-item,arg-type]
+    path = f"{session.workspace.roots[0]}/a.txt"
+    session.multi_edit.multi_edit_text_file(path, [{"old_string": "two", "new_string": "2"}])  # type: ignore[list-item]
+    shown = session.read_file("a.txt", hashes=True).content or ""
+    anchor = shown.splitlines()[2].partition("|")[0]
+    session.edit_lines("a.txt", [{"op": "replace_line", "hash": anchor, "content": "3"}])  # type: ignore[list-item]
+
+    assert edited.change_id
+    assert session.read_file("a.txt").content == "1\n2\n3\n"
+
+
+@requirement("front:library:wrong_values")
+@pytest.mark.parametrize("wrong", ["gamma", [("one",)], [5], {"oldText": "a"}, None])
+def test_edits_of_another_kind_are_refused_in_words(session: AgentSession, wrong: Any) -> None:
+    sha256 = session.create("a.txt", "one\n").sha256
+    with pytest.raises(InvalidArgument, match="`edits` is not a list of what this method takes"):
+        session.edit_file("a.txt", wrong, expected_sha256=sha256)
+    with pytest.raises(InvalidArgument):
+        session.edit("a.txt", wrong)
+    assert session.read_file("a.txt").content == "one\n"

@@ -1,6 +1,8 @@
 """The awaitable library."""
 
+import ast
 import asyncio
+import inspect
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -9,8 +11,9 @@ from typing import Any
 import pytest
 
 from spec.marks import requirement
-from surehold import Settings, aio
-from surehold.errors import StaleFile
+from surehold import Settings, aio, tools_for
+from surehold.errors import StaleFile, SureholdError
+from surehold.library import tool_methods
 from surehold.workspace.access.permission import Approval
 
 Scenario = Callable[[aio.AsyncWorkspace], Awaitable[None]]
@@ -152,3 +155,36 @@ def test_a_coroutine_can_approve(root: Path) -> None:
 
     play(root, scenario, mode="default")
     assert (root / "a.txt").read_bytes() == b"one\n"
+
+
+@requirement("front:library:awaitable")
+def test_a_session_that_is_used_after_the_end_says_that_the_workspace_is_closed(root: Path) -> None:
+    sessions = list[aio.AsyncSession]()
+
+    async def scenario(workspace: aio.AsyncWorkspace) -> None:
+        sessions.append(workspace.session(agent="ada"))
+
+    play(root, scenario)
+
+    async def use(session: aio.AsyncSession) -> None:
+        with pytest.raises(SureholdError, match="closed"):
+            await session.create_file("a.txt", "one\n")
+        assert "closed" in (await session.answer("read_file", {"path": "a.txt"})).text
+
+    asyncio.run(use(sessions[0]))  # in another event loop
+    assert list(root.iterdir()) == []
+
+
+@requirement("front:library:awaitable")
+def test_type_checkers_are_told_of_every_awaitable_method(root: Path) -> None:
+    stub = ast.parse(Path(tool_methods.__file__).with_suffix(".pyi").read_text("utf-8"))
+    (methods,) = [one for one in stub.body if isinstance(one, ast.ClassDef) and one.name == "AsyncToolMethods"]
+    told = {one.name for one in methods.body if isinstance(one, ast.AsyncFunctionDef)}
+
+    async def scenario(workspace: aio.AsyncWorkspace) -> None:
+        session = workspace.session(agent="ada")
+        assert {one["name"] for one in tools_for("mcp")} - {"edit"} <= told
+        assert {"edit_lines", "read", "undo"} <= told
+        assert [name for name in told if not inspect.iscoroutinefunction(getattr(session, name))] == []
+
+    play(root, scenario)

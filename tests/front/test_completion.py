@@ -34,7 +34,13 @@ def test_bash_completes_commands_options_and_values(shell: Shell, tmp_path: Path
         "review",
         "rewind",
     }
-    assert complete_in_bash(shell, tmp_path, "surehold log --s") == {"--session", "--since", "--stat", "--state-dir"}
+    assert complete_in_bash(shell, tmp_path, "surehold log --s") == {
+        "--session",
+        "--since",
+        "--stat",
+        "--state",
+        "--state-dir",
+    }
     assert complete_in_bash(shell, tmp_path, "surehold -C work mcp --mode d") == {"default", "dontAsk"}
     assert complete_in_bash(shell, tmp_path, "surehold trash e") == {"empty"}
     assert complete_in_bash(shell, tmp_path, "surehold completion z") == {"zsh"}

@@ -41,7 +41,7 @@ def test_the_doctor_prints_what_is_known_of_hosts(shell: Shell) -> None:
 def test_the_doctor_as_json_has_promises_and_findings(shell: Shell) -> None:
     document = shell.json("doctor")
 
-    assert list(document) == ["root", "state_dir", "ok", "promises", "findings"]
+    assert list(document) == ["root", "state_dir", "state", "ok", "promises", "findings"]
     assert [one["name"] for one in document["promises"]] == [
         "Nothing is lost",
         "Nothing is half done",

@@ -65,6 +65,7 @@ def test_the_log_as_json_has_every_fact(shell: Shell) -> None:
             "error_kind",
             "message",
             "undoes",
+            "undoes_all",
             "undone_by",
             "trash_id",
             "approval",

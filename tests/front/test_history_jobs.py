@@ -16,6 +16,7 @@ import pytest
 from front.shell import Shell
 from spec.marks import requirement
 from surehold.app import open_workspace
+from surehold.errors import NotFound
 
 TEXT = "".join(f"line {number}\n" for number in range(1, 31))
 
@@ -265,7 +266,7 @@ def test_sessions_and_status_have_their_facts(shell: Shell) -> None:
         "added": 3,
         "removed": 2,
     }
-    assert codex["turns"] == 0
+    assert codex["turns"] == 1, "none was marked"
     status = shell.json("status")
     assert list(status) == ["workspace", "state", "questions", "agents", "outside", "last"]
     assert (status["workspace"], len(status["last"]), status["outside"]) == (str(shell.root), 5, [])
@@ -419,3 +420,40 @@ def test_a_net_difference_of_a_file_that_was_changed_outside_since_is_told_at_on
 
     assert (file["added"], file["removed"]) == (1, 1)
     assert "-one\n+1\n" in file["diff"]
+
+
+@requirement("history:selectors:bad")
+@pytest.mark.parametrize("option", ["--session", "--agent", "--turn", "--since", "--until"])
+def test_an_empty_selector_is_refused_and_takes_nothing_back(shell: Shell, option: str) -> None:
+    work(shell)
+
+    answer = shell("undo", option, "")
+
+    assert (answer.code, text(shell)) == (2, shouted(2, 10, 20))
+    assert "it is empty" in answer.err
+
+
+@requirement("history:log:selectors")
+def test_any_beginning_of_one_session_alone_names_it(shell: Shell) -> None:
+    with open_workspace(shell.root) as workspace:
+        workspace.session(agent="a", id="abc-first").create("1.txt", "1\n")
+        workspace.session(agent="a", id="abd-other").create("2.txt", "2\n")
+
+    said = shell("log", "--session", "abc").out
+    assert ("1.txt" in said, "2.txt" in said) == (True, False)
+    assert "names 2 sessions" in shell("log", "--session", "ab").err
+
+
+@requirement("history:selectors:bad")
+def test_a_turn_without_changes_names_nothing_and_no_other_turn(shell: Shell) -> None:
+    with open_workspace(shell.root) as workspace:
+        session = workspace.session(agent="a")
+        with session.turn("only a question") as turn:
+            empty = turn.id
+        for number in range(2, 13):
+            with session.turn(f"request {number}"):
+                session.create(f"{number}.txt", "x\n")
+        assert workspace.changes(session=session.id, turn=empty) == []
+        with pytest.raises(NotFound):
+            workspace.undo(session=session.id, turn=empty)
+        assert len(workspace.changes(session=session.id)) == 11

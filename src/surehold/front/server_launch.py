@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from surehold import __version__
 from surehold.app import locate_workspace
@@ -25,16 +25,20 @@ from surehold.workspace.settings import check_session_name
 if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
+    from socket import socket
 
     from starlette.routing import Route
 
     from surehold.app import Settings
-    from surehold.front.mcp.adapter import Adapter
+    from surehold.front.mcp.adapter import Adapter, FinishedCall
     from surehold.front.mcp.catalog import ServerCatalog
     from surehold.front.mcp.options import ServerOptions
+    from surehold.front.mcp.sdk.operations import CallMetrics
     from surehold.front.mcp.sdk.server import BoundServer
+    from surehold.front.mcp.sdk.workers import WorkerPlace
     from surehold.front.review.sign_in import SignIn
     from surehold.front.review.site import ReviewPage
+    from surehold.front.shared.http_settings import LanSettings
     from surehold.tools.listing import ListedTool
     from surehold.workspace.current_server import CurrentServer
 
@@ -57,12 +61,17 @@ class ServerLaunch:
     """Where the roots come from, when they were not named."""
     http: HttpSettings | None = None
     """Where HTTP is served; None for standard input and output."""
+    log_format: Literal["text", "json"] = "text"
+    workers: int = 1
+    """How many processes serve the port."""
     page: bool = False
     """Show the review page at the same port as the server."""
     session: str = ""
     """The session that a server on standard input and output goes on with; empty for the one that fits."""
     show_token: bool = False
     """Print how a client connects, with the token: once, when it was made for this run."""
+    lan: "LanSettings | None" = None
+    """Where the page is served to other devices of the local network as well."""
     page_port: int | None = None
     """Serve the review page beside standard input and output, at this port; 0 for the last one, if it is free, or any."""
 
@@ -194,14 +203,51 @@ def _launch_through_sdk(order: ServerLaunch, tools: "Sequence[ListedTool]", stat
             adapter = late.open_adapter()
             _print_to_stderr(f"{_startup_line(adapter.catalog, order)}; Ctrl-C ends it.")
             return _serve_bound(adapter, partial(serve_through_sdk, pipes=pipes))()
-    with open_workspace(*order.roots, settings=order.settings) as workspace:
-        from surehold.front.mcp.adapter import Adapter
+    if find_spec("mcp_types") is None or find_spec("uvicorn") is None:  # an older `mcp` has no `mcp_types`
+        raise missing_extra("HTTP cannot be served", "serve")
+    from surehold.front.shared.http_server import open_port
 
-        adapter = Adapter(workspace=workspace, tools=tools, options=order.options, has_page=order.page)
-        with ExitStack() as end:
-            serve = _prepare_http(adapter, order, state_dir, end)
-            _finish_startup()
-            return serve()
+    listener, settings = open_port(order.http)
+    serve = partial(_serve_http, replace(order, http=settings), tools, state_dir, listener)
+    if order.workers == 1:
+        return serve(None)
+    from surehold.front.mcp.sdk.workers import run_workers
+
+    with open_workspace(*order.roots, settings=order.settings):  # what cannot be served is said now, and once
+        pass
+    return run_workers(order.workers, serve)
+
+
+def _serve_http(
+    order: ServerLaunch,
+    tools: "Sequence[ListedTool]",
+    state_dir: "Path",
+    listener: "socket",
+    place: "WorkerPlace | None",
+) -> int:
+    """Serve over HTTP in this process: the only one, or one of several."""
+    from surehold.app import open_workspace
+    from surehold.front.mcp.adapter import Adapter
+    from surehold.front.mcp.sdk.operations import CallMetrics, log_call
+
+    metrics = CallMetrics()
+
+    def note_call(call: "FinishedCall") -> None:
+        metrics.note_call(call)
+        log_call(call)
+
+    with open_workspace(*order.roots, settings=order.settings) as workspace, ExitStack() as end:
+        adapter = Adapter(
+            workspace=workspace,
+            tools=tools,
+            options=order.options,
+            has_page=order.page,
+            note_call=note_call,
+            shares_answers=place is not None,
+        )
+        serve = _prepare_http(adapter, order, state_dir, end, metrics, listener, place)
+        _finish_startup(order.log_format)
+        return serve()
 
 
 _IF_NOT_READ = (
@@ -234,32 +280,47 @@ def _serve_bound(adapter: "Adapter", serve: "Callable[[BoundServer], int]") -> "
     return serve_to_the_end
 
 
-def _prepare_http(adapter: "Adapter", order: ServerLaunch, state_dir: "Path", end: ExitStack) -> "Callable[[], int]":
-    if find_spec("mcp_types") is None or find_spec("uvicorn") is None:  # an older `mcp` has no `mcp_types`
-        raise missing_extra("HTTP cannot be served", "serve")
-    from surehold.front.mcp.sdk.http import serve_http
-    from surehold.front.shared.http_server import open_port
+def _prepare_http(  # noqa: PLR0917 - what one process serves with
+    adapter: "Adapter",
+    order: ServerLaunch,
+    state_dir: "Path",
+    end: ExitStack,
+    metrics: "CallMetrics",
+    listener: "socket",
+    place: "WorkerPlace | None",
+) -> "Callable[[], int]":
+    from surehold.front.mcp.sdk.http import MCP_PATH, serve_http
+    from surehold.front.mcp.sdk.operations import ServerOperations
 
-    listener, settings = open_port(order.http or HttpSettings())
-    _print_to_stderr(f"{_startup_line(adapter.catalog, order)} at http://{settings.address}/mcp; Ctrl-C ends it.")
-    if order.show_token:
-        _print_to_stderr(_client_config_line(settings))
+    settings, is_first = order.http or HttpSettings(), place is None or place.index == 0
+    if is_first:
+        _print_to_stderr(f"{_startup_line(adapter.catalog, order)} at {settings.url}/mcp; Ctrl-C ends it.")
+        if order.show_token:
+            _print_to_stderr(_client_config_line(settings))
     routes: Sequence[Route] = ()
     if order.page:
         from surehold.front.review.page_records import PageRecord, announce_page, load_key
         from surehold.front.review.sign_in import SignIn
         from surehold.front.review.site import ReviewPage
 
-        secret, url = f"#{settings.token}" if order.show_token else "", f"http://{settings.address}"
-        _print_to_stderr(f"Review what agents do: {url}/{secret}")
+        secret, url = f"#{settings.token}" if order.show_token else "", settings.url
         adapter.announce_page(url)
         sign_in = SignIn(settings.token, key=load_key(state_dir), is_chosen=not order.show_token)
         page = ReviewPage(adapter.workspace, adapter.approvals, sign_in)
-        record = PageRecord(url=url, door=sign_in.door, pid=os.getpid())
-        end.enter_context(announce_page(state_dir, record, port=settings.port))
         routes = page.make_routes()
+        if is_first:
+            _print_to_stderr(f"Review what agents do: {url}/{secret}")
+            record = PageRecord(url=url, door=sign_in.door, pid=os.getpid())
+            end.enter_context(announce_page(state_dir, record, port=settings.port))
+        if is_first and order.lan is not None:
+            from surehold.front.review.lan_page import LanPage
+
+            lan = end.enter_context(LanPage(state_dir, page, sign_in, order.lan))
+            _print_to_stderr(lan.describe())
         adapter.command_post.open()
-    return _serve_bound(adapter, partial(serve_http, listener=listener, settings=settings, routes=routes))
+    operations = ServerOperations(adapter.workspace, metrics, mcp_path=MCP_PATH, place=place)
+    serve = partial(serve_http, listener=listener, settings=settings, routes=routes, operations=operations)
+    return _serve_bound(adapter, serve)
 
 
 def _startup_line(catalog: "ServerCatalog", order: ServerLaunch) -> str:
@@ -273,17 +334,23 @@ def _client_config_line(settings: HttpSettings) -> str:
     import json
 
     headers = {"Authorization": f"Bearer {settings.token}"}
-    entry = {"type": "http", "url": f"http://{settings.address}/mcp", "headers": headers}
+    entry = {"type": "http", "url": f"{settings.url}/mcp", "headers": headers}
     return f"Clients connect with: {json.dumps({'mcpServers': {'surehold': entry}})}"
 
 
-def _finish_startup() -> None:
+def _finish_startup(log_format: Literal["text", "json"] = "text") -> None:
     """Log to standard error, and let the collector pass over everything that was loaded."""
     import logging
 
     gc.freeze()
     gc.enable()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="surehold: %(message)s")
+    if log_format == "json":
+        from surehold.front.mcp.sdk.operations import JsonLogFormat
+
+        for handler in logging.getLogger().handlers:
+            handler.setFormatter(JsonLogFormat())
+        logging.getLogger("surehold.calls").setLevel(logging.INFO)
 
 
 def _print_to_stderr(sentence: str) -> None:

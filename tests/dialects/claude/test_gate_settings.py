@@ -189,6 +189,7 @@ def test_what_a_person_wrote_instead_is_told(workspace: Workspace, root: Path) -
     written = write.call(CallContext(session=session), {"file_path": "new/file.txt", "content": "mine\n"})
 
     assert edited.data["userModified"] is True
+    assert "file.txt as the person who allowed it wanted.\n" in edited.text
     assert "A person changed the content" in edited.text
     assert "+wrote this" in edited.text
     assert (root / "file.txt").read_text() == "a person\nwrote this\n"

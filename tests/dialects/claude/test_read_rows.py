@@ -1,3 +1,5 @@
+from itertools import accumulate
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,3 +51,32 @@ def test_the_parts_of_a_long_line_are_the_line(line: str, room: int) -> None:
         column = found.next_column or 0
 
     assert "".join(parts) == line
+
+
+def test_rows_are_measured_many_at_once() -> None:
+    measured = list[str]()
+
+    def measure(text: str) -> int:
+        measured.append(text)
+        return len(text)
+
+    rows = [f"{number}→of a page" for number in range(1, 1_001)]
+    assert TextRoom(size=100_000, measure=measure).count_fitting(rows) == len(rows)
+    assert len(measured) <= len(rows) // 50
+
+    measured.clear()
+    fitting = TextRoom(size=sum(len(row) + 1 for row in rows[:700]), measure=measure).count_fitting(iter(rows))
+    assert fitting == 700
+    assert len(measured) <= 100
+
+
+@given(st.lists(st.text("ab€", max_size=60), max_size=200), st.integers(0, 4_000))
+def test_rows_that_count_as_fitting_fit_together_and_no_fewer_than_one_by_one(rows: list[str], size: int) -> None:
+    def measure(text: str) -> int:
+        return -(-3 * len(text) // 4)  # as tokens are: less for one text than for its parts
+
+    kept = TextRoom(size=size, measure=measure).count_fitting(rows)
+
+    assert measure("".join(f"{row}\n" for row in rows[:kept])) <= size
+    alone = list(accumulate(measure(row) + measure("\n") for row in rows))
+    assert kept >= sum(total <= size for total in alone)

@@ -328,19 +328,20 @@ def test_a_file_that_another_program_changes_meanwhile_keeps_what_that_program_w
     ways: dict[str, tuple[Way, Path]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     way, root = ways["library"]
-    file = root / "shared.txt"
+    file, saved = root / "shared.txt", root / "saved.txt"
     file.write_text("one two\n")
     splice = StagedText.replace_spans
 
     def meddled(staged: StagedText, after: Snapshot, spans: Sequence[Span], owners: Sequence[int]) -> None:
-        file.write_text("theirs\n")
+        saved.write_text("theirs\n")
+        saved.replace(file)  # a program that opens the file itself waits until the edit is over
         splice(staged, after, spans, owners)
 
     monkeypatch.setattr(StagedText, "replace_spans", meddled)
 
     reply = Desk(way, root).multi_edit("shared.txt", ("one", "1"), ("two", "2"))
 
-    assert reply.told == (-32009, f"File changed since it was read: {file}")
+    assert reply.told == (-32010, "Edit 0: String not found: one")
     assert file.read_text() == "theirs\n"
 
 
@@ -364,6 +365,7 @@ def test_content_that_a_person_wanted_instead_is_what_the_diff_shows(ways: dict[
         "line_ranges": [],
     }
     assert len(answer.data["_meta"]["warnings"]) == 1
+    assert answer.text.startswith("Written as the person who allowed it wanted.\n")
 
 
 def test_a_refused_permission_is_a_permission_denied(ways: dict[str, tuple[Way, Path]]) -> None:

@@ -99,6 +99,9 @@ def test_budgets_follow_the_name_of_the_client_and_what_was_set_by_hand() -> Non
 
     assert known == [(39_800, "characters"), (11_800, "bytes"), (7_800, "json")]
     assert budget_for("qwen-cli-mcp-client-surehold") == budget_for("qwen-cli-mcp-client-codex")
+    assert budget_for("qwen-code") == budget_for("qwen-cli-mcp-client")
+    assert budget_for("Cline") == budget_for("cline") == budget_for("@cline/core")
+    assert budget_for("github-copilot-developer") == budget_for("copilot-cli") != budget_for("")
     assert budget_for("mcp-test-client") == budget_for("") == budget_for("my-claude-code")
     assert budget_for("").size_of("漢字") == 6
     assert (budget_for("codex", max_tokens=10).answer, budget_for("", max_chars=7).answer) == (40, 7)

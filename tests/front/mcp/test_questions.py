@@ -439,3 +439,7 @@ def test_a_file_that_a_form_without_a_page_cannot_show_is_refused_without_a_ques
     assert " 1 line of this change cannot be shown here" in error["message"]
     assert "--review" in error["suggestedNextAction"]
     assert list(site.root.iterdir()) == []
+    with site.open() as workspace:
+        (entry,) = workspace.store.list_entries(LedgerQuery(path=name))
+    assert entry.call.approval
+    assert (entry.call.approval.asked, entry.call.approval.at) == (False, "")

@@ -261,6 +261,17 @@ def test_the_name_in_the_handshake_decides(site: Site) -> None:
     assert 9_000 < len(text) <= 11_600
 
 
+@requirement("host:budget:by_client", "history:config:tightens")
+@pytest.mark.parametrize(("line", "most"), [("max-tokens = 99999999", 12_000), ("max-chars = 3000", 3_000)])
+def test_a_file_of_the_workspace_only_lowers_what_a_host_is_shown(site: Site, line: str, most: int) -> None:
+    site.put("long.txt", "0123456789\n" * 9_000)
+    site.put("surehold.toml", f"{line}\n")
+    with site.start(client="codex-mcp-client") as client:
+        text = text_of(client.call("read_file", {"path": "long.txt"}))
+
+    assert most * 0.7 < len(text) <= most
+
+
 def make_deep_file(root: Path, name: str, text: str) -> str:
     """Put a file below so many directories that its path has about 3,600 bytes; return the path."""
     depth = 3_600 // len(name.encode()) - 2

@@ -150,9 +150,10 @@ class LineEditResult(Result):
         shown = self.cut_to_budget(budget)
         count = self.operations_applied
         done = f"{count} {'operation' if count == 1 else 'operations'} {'would be ' if self.dry_run else ''}applied"
+        wanted = "" if count or not self.change_id else ", as the person who allowed it wanted"
         lines = f"{self.lines_before} -> {self.lines_after} lines ({self.net_line_change:+d})"
         rows = [
-            f"{done} to {escape_text(self.path)}: {lines}.",
+            f"{'Written' if wanted else done} to {escape_text(self.path)}{wanted}: {lines}.",
             "Dry run, nothing was written." if self.dry_run else "",
             f"Anchors hold through line {self.anchors_valid_through}; from line {self.must_refresh_from_line} on use these.",
             f"sha256: {self.sha256}",

@@ -51,6 +51,8 @@ class FileEditResult(FileChangeResult):
     def headline(self) -> str:
         if self.unchanged:
             return f"{self.display_path} already has this change; nothing was written."
+        if not self.replacements and self.user_modified:
+            return f"Edited {self.display_path} as the person who allowed it wanted."
         count = f"{self.replacements} {'replacement' if self.replacements == 1 else 'replacements'}"
         where = f" at line {', '.join(map(str, self.lines))}" if self.lines else ""
         more = " and more" if len(self.lines) < self.replacements else ""

@@ -88,6 +88,8 @@ class EditResult(ChangeResult):
     def headline(self) -> str:
         places = sum(edit.occurrences for edit in self.applied_edits)
         count = len(self.applied_edits)
+        if not count and self.change_id:
+            return f"{escape_text(self.path)}: written as the person who allowed it wanted."
         return f"{escape_text(self.path)}: {count} {'edit' if count == 1 else 'edits'} applied in {places} " + (
             "place." if places == 1 else "places."
         )

@@ -61,6 +61,8 @@ class MultiEditResult(TextDiffResult):
         return fitted.model_copy(update={"line_ranges": self.line_ranges[:most], "diff": note + fitted.diff})
 
     def headline(self) -> str:
+        if not self.applied_count and self.change_id:
+            return "Written as the person who allowed it wanted."
         return f"{self.applied_count} {'edit' if self.applied_count == 1 else 'edits'} applied."
 
 

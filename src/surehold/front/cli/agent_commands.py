@@ -24,7 +24,7 @@ from surehold.front.shared.person import person_name
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
-    from surehold.front.shared.http_settings import HttpSettings
+    from surehold.front.shared.http_settings import HttpSettings, LanSettings
     from surehold.tools.call import Answer
 
 _DEFAULT_PORT = 8765
@@ -92,15 +92,44 @@ def mcp_command(context: CommandContext, args: argparse.Namespace) -> int:
     argument("--host", None, "the address to listen on (default: 127.0.0.1)", default="127.0.0.1"),
     argument("--port", None, f"0 picks a free port (default: {_DEFAULT_PORT})", type=int, default=_DEFAULT_PORT),
     *_HTTP_ARGUMENTS,
-    example="surehold serve ~/project --port 8765",
+    argument("--workers", "N", "processes that serve the port (default: 1)", type=parse_positive, default=1),
+    choice("--log-format", ("text", "json"), "json: one document for each line on stderr, also for each call"),
+    argument(
+        "--drain-seconds", "N", "how long running calls may take at the end (default: 20)", type=float, default=20.0
+    ),
+    flag("--lan", "show the page to a phone in the same network too: over TLS, with a QR code"),
+    argument(
+        "--lan-address", "HOST[:PORT]", "the address for --lan (default: the one in the network, any port)", default=""
+    ),
+    argument("--tls-cert", "FILE", "a certificate for --lan (default: one is made)", default=""),
+    argument("--tls-key", "FILE", "its key", default=""),
+    example="surehold serve ~/project --port 8765\n  surehold serve ~/project --lan",
 )
 def serve_command(context: CommandContext, args: argparse.Namespace) -> int:
     import secrets
     from dataclasses import replace
 
     given = _build_http_settings(args.host, args.port, args)
+    if not 0 <= args.drain_seconds < float("inf"):
+        raise UsageError(f"{args.drain_seconds:g} is not a number of seconds.")
+    given = replace(given, drain_seconds=args.drain_seconds)
     http = given if given.token else replace(given, token=secrets.token_urlsafe(24))
-    return _launch_server(context, args, http, page=True, show_token=http is not given)
+    more: dict[str, Any] = {"lan": _build_lan_settings(args), "log_format": args.log_format, "workers": args.workers}
+    return _launch_server(context, args, http, page=True, show_token=http is not given, **more)
+
+
+def _build_lan_settings(args: argparse.Namespace) -> "LanSettings | None":
+    from surehold.front.shared.http_settings import CertificateFiles, LanSettings
+
+    if bool(args.tls_cert) != bool(args.tls_key):
+        raise UsageError("--tls-cert and --tls-key belong together.")
+    if not args.lan:
+        if args.lan_address or args.tls_cert:
+            raise UsageError("--lan-address, --tls-cert and --tls-key are for --lan.")
+        return None
+    certificate = CertificateFiles(certificate=args.tls_cert, key=args.tls_key) if args.tls_cert else None
+    host, port = _parse_address(args.lan_address, default="") if ":" in args.lan_address else (args.lan_address, 0)
+    return LanSettings(host=host, port=port, certificate=certificate)
 
 
 def session_in(environment: Mapping[str, str]) -> str:
@@ -132,6 +161,7 @@ def _launch_server(context: CommandContext, args: argparse.Namespace, http: "Htt
                 ask_seconds=args.ask_seconds or ASK_SECONDS,
                 max_chars=chosen["max-chars"],
                 max_tokens=chosen["max-tokens"],
+                max_only_lowers=chosen.is_from_workspace("max-chars", "max-tokens"),
                 meta=args.meta,
                 always_load=frozenset(filter(None, args.always_load.replace(" ", "").split(","))),
             ),
@@ -174,12 +204,12 @@ def _build_http_settings(host: str, port: int, args: argparse.Namespace) -> "Htt
     return http
 
 
-def _parse_address(text: str) -> tuple[str, int]:
+def _parse_address(text: str, *, default: str = "127.0.0.1") -> tuple[str, int]:
     """Return host and port of `HOST:PORT`, `:PORT` or `PORT`."""
     host, colon, port = text.rpartition(":")
     if not (port.isascii() and port.isdigit()):
         raise UsageError(f"`{text}` is not an address like 127.0.0.1:8765.")
-    return (host.removeprefix("[").removesuffix("]") if colon else "") or "127.0.0.1", int(port)
+    return (host.removeprefix("[").removesuffix("]") if colon else "") or default, int(port)
 
 
 def _read_token(file: str) -> str:

@@ -1,6 +1,7 @@
 """Defines what a command is, its arguments as a table, and the context that every command receives."""
 
 import argparse
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,10 @@ class CommandContext:
     root: str
     state_dir: str
     """As given by the user; empty for the default location."""
+    blobs: str
+    """As given by the user; empty for what their settings say."""
+    state: str
+    """The URL of a history in a database; empty for one in the state directory."""
     json: bool
     out: Output
     err: Output
@@ -45,13 +50,14 @@ class CommandContext:
         from surehold.app import Settings, open_workspace
 
         state_dir = as_path(self.state_dir) if self.state_dir else None
-        return open_workspace(self.root, settings=Settings(state_dir=state_dir, recover_on_open=recover))
+        settings = Settings(state_dir=state_dir, state=self.state, blobs=self.blobs_address, recover_on_open=recover)
+        return open_workspace(self.root, settings=settings)
 
     def open_history(self) -> "HistoryReader":
         """Open the history for reading only, which is faster than opening the workspace."""
         from surehold.app import open_history
 
-        return open_history(self.state_directory)
+        return open_history(self.state_directory, root=self.root, state=self.state, blobs=self.blobs_address)
 
     def open_recorded_workspace(self) -> "Workspace":
         """Open a workspace that has a history; refuse one that has none, without creating anything."""
@@ -76,7 +82,7 @@ class CommandContext:
         self.check_root()
         from surehold.front.shared.locate import has_state_database
 
-        return has_state_database(self.state_directory)
+        return bool(self.state) or has_state_database(self.state_directory)
 
     def check_root(self) -> None:
         if not as_path(self.root).is_dir():
@@ -84,10 +90,28 @@ class CommandContext:
             raise NotFound(message, path=self.root, reason="no_such_root", action=action)
 
     @property
+    def state_place(self) -> str:
+        """Where the history is kept, for people."""
+        if not self.state:
+            return str(self.state_directory)
+        from surehold.stores.postgres.address import hide_password
+
+        return hide_password(self.state)
+
+    @property
     def state_directory(self) -> "Path":
         from surehold.app import default_state_dir
 
         return as_path(self.state_dir) if self.state_dir else default_state_dir(self.root)
+
+    @property
+    def blobs_address(self) -> str:
+        """Where large versions are kept; empty for the state directory."""
+        if self.blobs:
+            return self.blobs
+        from surehold.front.cli.config.configuration import user_place
+
+        return user_place("blobs")
 
     def print_outcome(self, sentence: str, **facts: Any) -> None:
         """Print a sentence for people, or its facts as JSON."""
@@ -106,6 +130,26 @@ class CommandContext:
         self.out.flush()
         self.err.print_line(self.err.paint(escape_text(text), "dim"))
         self.err.flush()
+
+
+def make_context(args: argparse.Namespace, root: str, *, out: Output, err: Output) -> CommandContext:
+    """Return the context of a command from its global options, and from what the user's settings say of the state."""
+    state: str = args.state or os.environ.get("SUREHOLD_STATE", "")
+    os.environ.pop("SUREHOLD_STATE", None)  # it may have a password, which is not for the programs that we start
+    if not state and not args.state_dir:
+        from surehold.front.cli.config.configuration import user_place
+
+        state = user_place("state")
+    is_url = "://" in state
+    return CommandContext(
+        root=root,
+        state_dir=args.state_dir or ("" if is_url else state),
+        state=state if is_url else "",
+        blobs=args.blobs,
+        json=bool(args.json),
+        out=out,
+        err=err,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +179,18 @@ def choice(name: str, values: tuple[str, ...], text: str) -> Argument:
 
 FILE_ARGUMENT = argument("path", "PATH", "the file")
 DRY_RUN_FLAG = flag("--dry-run", "show what would change without changing anything")
+
+GLOBAL_OPTIONS = (
+    argument("-C", "DIR", "run as if started in this directory", dest="directory"),
+    argument("--root", "DIR", "exactly this workspace (default: the nearest with a history)"),
+    argument("--state-dir", "DIR", "where its history is kept"),
+    argument("--state", "PLACE", "the same, or in a database: DIR, postgresql://..."),
+    argument("--blobs", "PLACE", "where large versions are kept: DIR, s3://bucket/prefix"),
+    flag("--json", "print one JSON document"),
+    flag("--no-color", "disable colour (or set NO_COLOR)"),
+    flag("--no-pager", "print everything at once"),
+)
+"""What every command takes."""
 
 CommandRunner = Callable[[CommandContext, argparse.Namespace], int | None]
 """Returns the exit code; None when it is done."""
@@ -174,6 +230,12 @@ def command(
 def parse_positive(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)
+
+
+def parse_count(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
     return int(text)
 
 

@@ -45,7 +45,9 @@ def setup_command(context: CommandContext, args: argparse.Namespace) -> None:
         from pathlib import Path
 
         state_dir = Path(context.state_dir)
-    with open_workspace(plan.base, settings=Settings(state_dir=state_dir, protected=())) as workspace:
+    with open_workspace(
+        plan.base, settings=Settings(state_dir=state_dir, state=context.state, protected=())
+    ) as workspace:
         act = plan.remove if args.remove else plan.apply
         try:
             receipt = act(workspace, author=person_name(), dry_run=args.dry_run)
@@ -99,7 +101,13 @@ def hook_command(context: CommandContext, args: argparse.Namespace) -> int:
 
     root = context.root if args.root else ""
     outcome = run_hook(
-        args.host, sys.stdin.buffer.read(), event_name=args.event, root=root, state_dir=context.state_dir
+        args.host,
+        sys.stdin.buffer.read(),
+        event_name=args.event,
+        root=root,
+        state_dir=context.state_dir,
+        blobs=context.blobs_address,
+        state=context.state,
     )
     if outcome.failure:
         context.err.print_line(escape_text(outcome.failure))

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any, NoReturn, cast
 
 from surehold.errors import InvalidArgument, NotFound, SureholdError
-from surehold.front.cli.command import Argument, Command, CommandContext, UsageError, argument, flag
+from surehold.front.cli.command import GLOBAL_OPTIONS, Argument, Command, CommandContext, UsageError, make_context
 from surehold.front.cli.output import Output, OutputFailed, output_to, prepare_streams
 from surehold.text.escape import escape_text
 
@@ -68,6 +68,7 @@ COMMAND_GROUPS: dict[str, dict[str, str]] = {
         "verify": "upkeep_commands",
         "recover": "upkeep_commands",
         "gc": "upkeep_commands",
+        "state": "config.state_commands",
         "version": "upkeep_commands",
         "doctor": "upkeep_commands",
         "completion": "config.commands",
@@ -87,17 +88,11 @@ _NOT_STARTED = frozenset({"capture_impossible", "no_such_root"})
 """Why `run` refuses a command before it starts it."""
 _PATH_ARGUMENTS = frozenset({"path", "paths", "source", "target", "to"})
 _PATH_OR_ID_ARGUMENTS = frozenset({"subject", "item"})
-_GLOBAL_USAGE = re.compile(r" \[(-C DIR|--root DIR|--state-dir DIR|--json|--no-color|--no-pager)\]")
-GLOBAL_OPTIONS = (
-    argument("-C", "DIR", "run as if started in this directory", dest="directory"),
-    argument("--root", "DIR", "exactly this workspace (default: the nearest with a history)"),
-    argument("--state-dir", "DIR", "where its history is kept"),
-    flag("--json", "print one JSON document"),
-    flag("--no-color", "disable colour (or set NO_COLOR)"),
-    flag("--no-pager", "print everything at once"),
+_GLOBAL_USAGE = re.compile(
+    r" \[(-C DIR|--root DIR|--state-dir DIR|--state PLACE|--blobs PLACE|--json|--no-color|--no-pager)\]"
 )
-_VALUE_OPTIONS = frozenset({"--root", "-C", "--state-dir"})
-_JOINED_OPTIONS = ("--root=", "--state-dir=")
+_VALUE_OPTIONS = frozenset({"--root", "-C", "--state-dir", "--state", "--blobs"})
+_JOINED_OPTIONS = ("--root=", "--state-dir=", "--state=", "--blobs=")
 _FLAGS = frozenset({"--json", "--no-color", "--no-pager"})
 
 
@@ -180,7 +175,7 @@ def _run_command(argv: Sequence[str], out: Output, err: Output, *, wants_json: b
             return DONE
         _change_directory(args)
         root = _locate_root(args)
-        context = CommandContext(root=root, state_dir=args.state_dir, json=bool(args.json), out=out, err=err)
+        context = make_context(args, root, out=out, err=err)
         if root not in {".", args.root} and not context.json and args.command != "run":
             context.print_note(f"Workspace: {root}")
         with _paged_if_long(args, context):
@@ -219,7 +214,7 @@ def _run_as_shell(words: Sequence[str], out: Output, err: Output) -> int:
     if not call.is_recorded:
         call.run_unrecorded()
     args = _parse_arguments(call.run_words())
-    context = CommandContext(root=args.root, state_dir="", json=False, out=out, err=err)
+    context = make_context(args, args.root, out=out, err=err)
     try:
         return args.run(context, args) or DONE
     except SureholdError as error:
@@ -252,7 +247,7 @@ def _locate_root(args: argparse.Namespace) -> str:
     except FileNotFoundError:
         action = "Change to a directory that exists, or name one with --root."
         raise NotFound("The current directory no longer exists.", reason="no_such_root", action=action) from None
-    if args.root or args.state_dir or args.command in _ELSEWHERE:
+    if args.root or args.state_dir or args.state or args.command in _ELSEWHERE:
         return args.root or "."
     from surehold.front.shared.locate import find_workspace
 
@@ -317,7 +312,9 @@ def build_parser(names: Iterable[str] = COMMAND_MODULES) -> argparse.ArgumentPar
         description = f"{one.help} {one.note}".strip()
         _fill_parser(words.add_parser(one.name, description=description, epilog=f"example:\n  {one.example}"), one)
     top.set_defaults(
-        root="", directory="", state_dir="", json=False, no_color=False, no_pager=False, command="", run=None
+        **dict.fromkeys(("root", "directory", "state_dir", "state", "blobs", "command"), ""),
+        **dict.fromkeys(("json", "no_color", "no_pager"), False),
+        run=None,
     )
     return top
 

@@ -64,6 +64,8 @@ def permission_settings(context: CommandContext, chosen: "Configuration") -> "Se
 
     return Settings(
         state_dir=as_path(context.state_dir) if context.state_dir else None,
+        blobs=context.blobs_address,
+        state=context.state,
         mode=chosen["mode"],
         deny=tuple(chosen["deny"]),
         ask=tuple(chosen["ask"]),

@@ -18,6 +18,7 @@ from surehold.front.cli.command import (
     as_path,
     command,
     flag,
+    parse_count,
     parse_positive,
 )
 from surehold.front.cli.run_guard import PersonAsker, RemovalGuard, has_terminal
@@ -59,9 +60,9 @@ def _parse_seconds(text: str) -> float:
     argument(
         "--guard",
         "N",
-        "ask before the Nth deletion and before a protected file changes (default: 100 where a person can be asked)",
-        type=parse_positive,
-        default=0,
+        "ask before the Nth deletion and before a protected file changes; 0 never asks (default: 100 where a person can be asked)",
+        type=parse_count,
+        default=None,
     ),
     argument("--ask-through", None, argparse.SUPPRESS, type=parse_positive, default=0),
     flag("--confine", "let it write only below the workspace and temporary directories (Landlock)"),
@@ -81,6 +82,9 @@ def run_command(context: CommandContext, args: argparse.Namespace) -> int:
     argv: list[str] = args.argv[1:] if args.argv[:1] == ["--"] else args.argv
     if not argv:
         raise UsageError("No command was given.", hint="Write it after two dashes: surehold run -- make format")
+    from surehold.capture.caller import occupy_closed_streams
+
+    occupy_closed_streams()
     context.check_root()
     root = os.path.realpath(context.root)
     report = os.path.abspath(args.report) if args.report else ""  # noqa: PTH100 - as it is spelled
@@ -140,7 +144,9 @@ def _run_captured(book: "_CommandBook") -> "RunEnding":
     from surehold.capture.runner import run_captured
 
     asker = book.make_asker()
-    if not book.args.guard and (has_terminal() or _has_channel(asker)):  # asked here: the supervisor has no terminal
+    if book.args.guard is None and (
+        has_terminal() or _has_channel(asker)
+    ):  # asked here: the supervisor has no terminal
         book.args.guard = _DEFAULT_GUARD
     book.context.out.flush()
     book.context.err.flush()
@@ -179,7 +185,7 @@ def _tell_ending(context: CommandContext, ending: "RunEnding") -> int:
             err.print_line(f"  … {len(report['not_kept']) - _SHOWN_UNKEPT} more")
     err.flush()
     if context.json and report is not None:
-        context.out.print_json(report)
+        context.out.print_json_line(report)
     return ending.exit_code
 
 
@@ -229,7 +235,8 @@ class _CommandBook:
         from surehold.stores.base import Call
 
         state_dir = as_path(self.context.state_dir) if self.context.state_dir else None
-        workspace = open_workspace(self.root, settings=Settings(state_dir=state_dir))
+        settings = Settings(state_dir=state_dir, state=self.context.state, blobs=self.context.blobs_address)
+        workspace = open_workspace(self.root, settings=settings)
         call = Call(tool="run", operation="run", writer="run", argv=self.argv, **self.caller())
         self._recorder = workspace.record_run(call, self.change_id)
         return self._recorder.open_keeper()

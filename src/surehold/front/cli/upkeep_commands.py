@@ -79,7 +79,7 @@ def _print_broken(context: CommandContext, verdict: "LedgerCheck") -> None:
     if blobs:
         names = ", ".join(blobs[:_MAX_LISTED_BLOBS]) + (" …" if len(blobs) > _MAX_LISTED_BLOBS else "")
         out.print_labelled("Broken", f"{format_count(len(blobs), 'stored version')}: {names}", "red")
-    out.print_labelled("Next", f"keep a copy of {context.state_directory}, then restore it from a backup.")
+    out.print_labelled("Next", f"keep a copy of {context.state_place}, then restore it from a backup.")
 
 
 @command("recover", "Finish or roll back every change that a dead process left open.", example="surehold recover")
@@ -161,7 +161,7 @@ _PROMISE_TRIALS = (
         "Nothing is half done",
         ("exchange", "no_replace", "nameless_file", "sync_file", "sync_directory", "state_database"),
     ),
-    ("No unseen change is overwritten", ("exchange", "no_replace", "lock", "mount", "state_mount")),
+    ("No unseen change is overwritten", ("exchange", "no_replace", "lock", "lock_reach", "mount", "state_mount")),
     ("Untouched bytes stay untouched", ("attributes", "access_lists", "hard_links")),
     ("Nothing outside is reachable", ("contained_open", "letter_case", "unicode_names")),
 )
@@ -181,6 +181,7 @@ _TRIAL_TITLES = {
     "letter_case": "letter case",
     "unicode_names": "Unicode names",
     "lock": "directory lock",
+    "lock_reach": "reach of the lock",
     "mount": "file system",
     "space": "free space",
     "state_database": "history: database",
@@ -225,6 +226,7 @@ def doctor_command(context: CommandContext, args: argparse.Namespace) -> int:
         document = {
             "root": str(root),
             "state_dir": str(context.state_directory),
+            "state": context.state_place,
             "ok": all_hold,
             "promises": [asdict(one) for one in promises],
             "findings": [asdict(one) for one in findings],
@@ -309,7 +311,7 @@ def _print_report(
 ) -> None:
     out = context.out
     out.print_line(f"{out.paint('Workspace', 'dim')}  {escape_text(str(root))}")
-    out.print_line(f"{out.paint('History', 'dim')}    {escape_text(str(context.state_directory))}")
+    out.print_line(f"{out.paint('History', 'dim')}    {escape_text(context.state_place)}")
     out.print_line()
     columns = (TableColumn(title="trial"), TableColumn(title="works"), TableColumn(title="finding", least=16))
     out.print_table(

@@ -33,6 +33,8 @@ class HookRun:
     root: str
     state_dir: Path
     notes: HookNotes
+    blobs: str = ""
+    state: str = ""
 
     def answer(self) -> Mapping[str, Any]:
         """Do what the event asks for, and return what the host is told."""
@@ -57,7 +59,7 @@ class HookRun:
         from surehold.workspace.settings import utc_now
 
         self._settle_pending()
-        event, store = self.event, open_records(self.state_dir)
+        event, store = self.event, open_records(self.root, self.state_dir, state=self.state)
         try:
             store.open_session(SessionRow(id=event.session, agent=self.host.agent, opened=utc_now().isoformat()))
             turn = store.begin_turn(event.session, title=event.prompt[:MAX_TITLE_CHARS], turn_id=event.turn)
@@ -72,7 +74,7 @@ class HookRun:
         event = self.event
         paths = [self._absolute_path(path) for path in event.paths]
         inside = [path for path in paths if self._is_inside(path)]
-        with open_reader(self.root, self.state_dir) as reader:
+        with open_reader(self.root, self.state_dir, state=self.state, blobs=self.blobs) as reader:
             edit = PendingEdit(
                 name=pending_name(event.session, event.call_id, event.tool, event.paths),
                 session=event.session,
@@ -108,7 +110,7 @@ class HookRun:
             turn=edit.turn,
             call_id=edit.call_id,
         )
-        with open_reader(self.root, self.state_dir) as reader:
+        with open_reader(self.root, self.state_dir, state=self.state, blobs=self.blobs) as reader:
             note_after(reader, edit.files, call)
 
     def _settle_pending(self) -> None:
@@ -145,7 +147,16 @@ class HookOutcome:
     failure: str = ""
 
 
-def run_hook(key: str, data: bytes, *, event_name: str = "", root: str = "", state_dir: str = "") -> HookOutcome:
+def run_hook(
+    key: str,
+    data: bytes,
+    *,
+    event_name: str = "",
+    root: str = "",
+    state_dir: str = "",
+    state: str = "",
+    blobs: str = "",
+) -> HookOutcome:
     """Handle one event; whatever fails is reported and logged, and never raised."""
     notes = HookNotes(locate_state(root or os.getcwd(), state_dir) / "hooks")  # noqa: PTH109 - pathlib has no use here
     event: HookEvent | None = None
@@ -153,11 +164,11 @@ def run_hook(key: str, data: bytes, *, event_name: str = "", root: str = "", sta
         host = find_agent_host(key)
         event = _parse_event(host, data, event_name)
         place = root or locate_root(event.directory)
-        state = locate_state(place, state_dir)
-        notes = HookNotes(state / "hooks")
+        directory = locate_state(place, state_dir)
+        notes = HookNotes(directory / "hooks")
         if event.kind == "other" or not event.session:
             return HookOutcome()
-        run = HookRun(host=host, event=event, root=place, state_dir=state, notes=notes)
+        run = HookRun(host=host, event=event, root=place, state_dir=directory, notes=notes, state=state, blobs=blobs)
         return HookOutcome(text=json.dumps(run.answer()))
     except Exception as error:  # noqa: BLE001 - whatever it is, the host must go on
         failure = f"surehold hook {key}: {_describe_event(event)} cannot be undone, since it is not recorded: {error}"

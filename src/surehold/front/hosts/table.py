@@ -4,7 +4,7 @@ The limits were observed with the versions named here. A row is chosen by the na
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from surehold.text.measure import Unit
 from surehold.tools.call import AnswerBudget
@@ -22,6 +22,8 @@ class HostEntry:
     name: str
     client: str
     """How the name begins that it gives itself in the protocol."""
+    also: tuple[str, ...] = ()
+    """How it begins in other versions or editions of the host."""
     tested: str = ""
     """The version that the facts were observed with."""
     limit: int
@@ -67,6 +69,7 @@ KNOWN_HOSTS: Sequence[HostEntry] = (
     HostEntry(
         name="Copilot CLI",
         client="copilot-cli",
+        also=("github-copilot", "copilot"),
         tested="1.0.102",
         limit=19_000,
         unit="bytes",
@@ -76,6 +79,7 @@ KNOWN_HOSTS: Sequence[HostEntry] = (
     HostEntry(
         name="Gemini CLI",
         client="gemini-cli-mcp-client",
+        also=("gemini-cli",),
         tested="0.61.0",
         limit=39_000,
         unit="characters",
@@ -85,6 +89,7 @@ KNOWN_HOSTS: Sequence[HostEntry] = (
     HostEntry(
         name="Qwen Code",
         client="qwen-cli-mcp-client",
+        also=("qwen",),
         tested="0.24.4",
         limit=10_000,
         unit="bytes",
@@ -94,6 +99,7 @@ KNOWN_HOSTS: Sequence[HostEntry] = (
     HostEntry(
         name="Cline",
         client="@cline/",
+        also=("cline",),
         tested="3.0.65",
         limit=8_000,
         unit="json",
@@ -130,11 +136,16 @@ OTHER_HOSTS = HostEntry(
 def find_host(client: str) -> HostEntry:
     """Return the row of the host that gives itself this name."""
     name = client.casefold()
-    return next((host for host in KNOWN_HOSTS if name.startswith(host.client)), OTHER_HOSTS)
+    return next((host for host in KNOWN_HOSTS if name.startswith((host.client, *host.also))), OTHER_HOSTS)
 
 
-def budget_for(client: str, *, max_chars: int = 0, max_tokens: int = 0) -> AnswerBudget:
-    """Return what fits this host; a limit that was set by hand replaces what we know of it."""
+def budget_for(client: str, *, max_chars: int = 0, max_tokens: int = 0, only_lower: bool = False) -> AnswerBudget:
+    """Return what fits this host; a limit that was set by hand replaces what we know of it, or only lowers it."""
+    if only_lower:
+        known = budget_for(client)
+        given = [one for one in (max_chars, max_tokens * _UNITS_PER_TOKEN) if one]  # a character is a unit at least
+        most = min([known.answer, *given])
+        return replace(known, page=most, answer=most, tokens=min(known.tokens, max_tokens or known.tokens))
     host = find_host(client)
     unit: Unit = "characters" if max_chars else host.unit
     answer = max_chars or max_tokens * _UNITS_PER_TOKEN or host.limit - _WRAPPER_UNITS

@@ -5,7 +5,9 @@
 3. Every string that leaves it is valid UTF-8.
 """
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +46,21 @@ _MAX_COMPLETIONS = 100
 _SESSION_ARGUMENT = "session"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedCall:
+    """One call of a tool, as those who watch the server are told of it."""
+
+    tool: str
+    session: str
+    changes: bool
+    """Whether the tool can change files."""
+    changed: bool
+    refusal: str
+    """Its kind; empty if the call was not refused."""
+    reason: str
+    seconds: float
+
+
 class Adapter:
     """Answers every request of the protocol that needs the workspace."""
 
@@ -57,17 +74,21 @@ class Adapter:
         prompts: Sequence[Prompt] = (),
         has_page: bool = False,
         process: CurrentServer | None = None,
+        note_call: Callable[[FinishedCall], None] = lambda _: None,
+        shares_answers: bool = False,
     ) -> None:
         """`has_page`: where a client cannot ask, the review page shows the questions of `approvals`.
 
-        `process`: this process, when it serves one client over stdio.
+        `process`: this process, when it serves one client over stdio. `note_call` hears of every call that ended.
+        `shares_answers`: other processes serve the same clients, and may be asked for what was too large.
         """
+        self._note_call = note_call
         self.options = options or ServerOptions()
         self.workspace = workspace
         self.catalog = ServerCatalog(tools, roots=workspace.roots, options=self.options, prompts=prompts)
         self._tools = self.catalog.tools
         self._sessions = SessionRegistry(workspace, process)
-        self._answers = SavedAnswers()
+        self._answers = SavedAnswers(workspace if shares_answers else None)
         self.approvals = ApprovalQueue(
             seconds=self.options.ask_seconds,
             note_unanswered=lambda request, error: workspace.record_unanswered(request.files, request.call, error),
@@ -100,11 +121,13 @@ class Adapter:
         budget = self._budget_for(caller)
         asked = self._router.take_earlier_question(name, caller)
         shown_handle, record = "", ChangeRecord(cancelled=caller.cancelled)
+        began, session_name = time.perf_counter(), ""
         try:
             owner = self._sessions.find_session(caller, handle=handle, otherwise=asked.handle if asked else "")
             shown_handle = owner.handle if caller.era == "stateless" else ""
             approver = self._router.approver_for(owner, caller, name, asked, one_change=tool.is_one_change(given))
             session = owner.session.with_call_id(caller.call_id)
+            session_name = session.id
             session = session.with_approver(approver) if approver else session
             context = CallContext(
                 session=session if tool.hints.read_only else session.with_record(record),
@@ -119,6 +142,17 @@ class Adapter:
             return question.to_result()
         except SureholdError as error:
             answer = tool.refusal_answer(error)
+        self._note_call(
+            FinishedCall(
+                tool=name,
+                session=session_name,
+                changes=not tool.hints.read_only,
+                changed=bool(record.change_ids),
+                refusal=answer.error.kind if answer.error else "",
+                reason=answer.error.reason if answer.error else "",
+                seconds=time.perf_counter() - began,
+            )
+        )
         if answer.error is not None and name in self.options.contract_errors:
             room = TextRoom(size=budget.answer, measure=budget.size_of_data)
             raise _contract_error(answer.error, cut_data_to_fit(answer.data, room, self._answers.keep_text), caller)
@@ -135,7 +169,13 @@ class Adapter:
             return present(answer_after_bug(tool, error, record, "mcp"))
 
     def _budget_for(self, caller: Caller) -> AnswerBudget:
-        return budget_for(caller.client, max_chars=self.options.max_chars, max_tokens=self.options.max_tokens)
+        options = self.options
+        return budget_for(
+            caller.client,
+            max_chars=options.max_chars,
+            max_tokens=options.max_tokens,
+            only_lower=options.max_only_lowers,
+        )
 
     # Resources.
     def list_resources(self, cursor: str | None = None) -> Json:

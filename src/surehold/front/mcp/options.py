@@ -22,6 +22,8 @@ class ServerOptions:
     """How long a person has time to answer a question."""
     max_chars: int = 0
     max_tokens: int = 0
+    max_only_lowers: bool = False
+    """A limit is from a file of the workspace, and cannot make answers longer than the host takes."""
     meta: bool = False
     """Every result carries its data for programs in `_meta`, also for clients that do not ask."""
     always_load: frozenset[str] = frozenset()

@@ -7,6 +7,7 @@ import base64
 import json
 import mimetypes
 import os
+import re
 import secrets
 import threading
 import time
@@ -265,18 +266,25 @@ class LedgerResources(ResourceProvider):
 
 
 _ANSWER_URI_PREFIX = "surehold://answer/"
+_SHARED_MARK = "surehold-answer"
+_SHARED_NAME = re.compile(re.escape(_ANSWER_URI_PREFIX) + "[0-9a-f]{64}")
 _MAX_SAVED_CHARS = 64 << 20
 
 
 class SavedAnswers(ResourceProvider):
     """Keeps whole answers under names that cannot be guessed; the oldest go when there are too many."""
 
-    def __init__(self, *, limit: int = _MAX_SAVED_CHARS) -> None:
-        self._limit = limit
+    def __init__(self, shared: Workspace | None = None, *, limit: int = _MAX_SAVED_CHARS) -> None:
+        """`shared`: keep them in the history of this workspace, for all servers that use it."""
+        self._limit, self._shared = limit, shared
         self._kept = OrderedDict[str, tuple[str, str]]()
         self._lock = threading.Lock()
 
     def keep_text(self, text: str, mime_type: str) -> str:
+        if self._shared is not None:
+            # The random word makes the name of the bytes one that cannot be guessed.
+            mark = f"{_SHARED_MARK} {secrets.token_urlsafe(12)} {mime_type}\n"
+            return _ANSWER_URI_PREFIX + self._shared.keep_bytes((mark + text).encode("utf-8", "surrogatepass"))
         uri = _ANSWER_URI_PREFIX + secrets.token_urlsafe(12)
         with self._lock:
             self._kept[uri] = (text, mime_type)
@@ -285,6 +293,11 @@ class SavedAnswers(ResourceProvider):
         return uri
 
     def read_resource(self, uri: str) -> Sequence[Json] | None:
+        if self._shared is not None and _SHARED_NAME.fullmatch(uri):
+            mark, _, text = self._shared.read_bytes(uri[len(_ANSWER_URI_PREFIX) :]).decode().partition("\n")
+            if not mark.startswith(f"{_SHARED_MARK} "):  # a version of a file, which rules may hide
+                return None
+            return [{"uri": uri, "mimeType": mark.split(" ")[-1], "text": text}]
         with self._lock:
             found = self._kept.get(uri)
         return [{"uri": uri, "mimeType": found[1], "text": found[0]}] if found else None

@@ -114,7 +114,8 @@ def _render_turns(view: ConversationView) -> str:
     for turn, changes in by_turn.items():
         if not changes:
             continue
-        title = titles.get(turn) or (f"Turn {turn}" if turn else "Without a turn")
+        unmarked = "Without a turn" if any(by_turn[name] for name in by_turn if name) else "The whole session"
+        title = titles.get(turn) or (f"Turn {turn}" if turn else unmarked)
         undo = _undo_form("Undo this turn", session=view.summary.session, turn=turn) if turn else ""
         rows = "".join(_render_step(view, one) for one in changes)
         parts.append(

@@ -34,7 +34,7 @@ class PageRecord:
 
 def load_key(state_dir: Path) -> bytes:
     """Return the key of this workspace's cookies; make it when there is none."""
-    path = _open_directory(state_dir) / "key"
+    path = open_page_directory(state_dir) / "key"
     with suppress(FileExistsError):
         temporary = path.with_name(f"key.{secrets.token_hex(8)}")
         temporary.write_bytes(secrets.token_bytes(_KEY_BYTES))
@@ -57,7 +57,7 @@ def last_port(state_dir: Path) -> int:
 @contextmanager
 def announce_page(state_dir: Path, record: PageRecord, *, port: int) -> Generator[None]:
     """Let `surehold review` find a page for as long as it is served."""
-    directory = _open_directory(state_dir)
+    directory = open_page_directory(state_dir)
     (directory / "port").write_text(f"{port}", encoding="ascii")
     path = directory / f"{secrets.token_hex(8)}{_RECORD_ENDING}"
     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -93,7 +93,7 @@ def _read_if_locked(path: Path) -> PageRecord | None:
     return None
 
 
-def _open_directory(state_dir: Path) -> Path:
+def open_page_directory(state_dir: Path) -> Path:
     directory = state_dir / _DIRECTORY
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     return directory

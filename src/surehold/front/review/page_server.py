@@ -17,48 +17,33 @@ from surehold.front.review.page_records import PageRecord, announce_page, last_p
 from surehold.front.review.sign_in import SignIn
 from surehold.front.review.site import ReviewPage
 from surehold.front.shared.http_server import SameSiteCheck, make_http_server, open_port
-from surehold.front.shared.http_settings import HttpSettings
+from surehold.front.shared.http_settings import CertificateFiles, HttpSettings
 
 _END_SECONDS = 3.0
 
 
-class PageServer:
-    """The page of one workspace at a port of this machine. Entering opens the port; `start` begins to serve."""
+class PageThread:
+    """Serves a page at an open port, in a thread of its own."""
 
     def __init__(
-        self, state_dir: Path, open_page: Callable[[SignIn], ReviewPage], *, port: int = 0, answers: bool = True
+        self,
+        open_page: Callable[[], ReviewPage],
+        listener: socket.socket,
+        settings: HttpSettings,
+        certificate: CertificateFiles | None = None,
     ) -> None:
-        """`port` 0 is the one of the last time, if it is free, or any other.
-
-        `open_page` is called in the thread that serves, since it may have to open the workspace.
-        """
-        self._open_page = open_page
-        self._token = secrets.token_urlsafe(24)
-        self.sign_in = SignIn(self._token, key=load_key(state_dir))
-        self._listener, self._settings = _open_same_port(port, last_port(state_dir))
-        self._end = ExitStack()
-        record = PageRecord(url=self.url, door=self.sign_in.door, pid=os.getpid(), answers=answers)
-        self._announced = announce_page(state_dir, record, port=self._settings.port)
+        """`open_page` is called in the thread that serves, since it may have to open the workspace."""
+        self._open_page, self._listener, self._settings, self._certificate = open_page, listener, settings, certificate
         self._lock, self._is_ending = threading.Lock(), False
         self._stop: Callable[[], None] | None = None
         self._thread = threading.Thread(target=self._serve, name="review page", daemon=True)
 
-    @property
-    def url(self) -> str:
-        return f"http://{self._settings.address}"
-
-    @property
-    def link(self) -> str:
-        """Where the page is, with what signs a person in."""
-        return f"{self.url}/#{self._token}"
-
     def start(self) -> None:
-        self._end.enter_context(self._announced)
         self._thread.start()
 
     def _serve(self) -> None:
-        app = Starlette(routes=self._open_page(self.sign_in).make_routes())
-        server = make_http_server(SameSiteCheck(app, self._settings))
+        app = Starlette(routes=self._open_page().make_routes())
+        server = make_http_server(SameSiteCheck(app, self._settings), certificate=self._certificate)
 
         def stop() -> None:
             server.should_exit = True
@@ -77,8 +62,40 @@ class PageServer:
             stop()
         if self._thread.is_alive():
             self._thread.join(_END_SECONDS)
-        self._end.close()
         self._listener.close()
+
+
+class PageServer:
+    """The page of one workspace at a port of this machine. Entering opens the port; `start` begins to serve."""
+
+    def __init__(
+        self, state_dir: Path, open_page: Callable[[SignIn], ReviewPage], *, port: int = 0, answers: bool = True
+    ) -> None:
+        """`port` 0 is the one of the last time, if it is free, or any other."""
+        self._token = secrets.token_urlsafe(24)
+        self.sign_in = SignIn(self._token, key=load_key(state_dir))
+        listener, self._settings = _open_same_port(port, last_port(state_dir))
+        self._thread = PageThread(lambda: open_page(self.sign_in), listener, self._settings)
+        self._end = ExitStack()
+        record = PageRecord(url=self.url, door=self.sign_in.door, pid=os.getpid(), answers=answers)
+        self._announced = announce_page(state_dir, record, port=self._settings.port)
+
+    @property
+    def url(self) -> str:
+        return f"http://{self._settings.address}"
+
+    @property
+    def link(self) -> str:
+        """Where the page is, with what signs a person in."""
+        return f"{self.url}/#{self._token}"
+
+    def start(self) -> None:
+        self._end.enter_context(self._announced)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._thread.close()
+        self._end.close()
 
     def __enter__(self) -> Self:
         return self

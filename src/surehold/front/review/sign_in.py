@@ -2,7 +2,7 @@
 
 1. The cookie is made with a key that the workspace keeps, so it outlives the server. If the person chose the token,
    another token ends what was signed in with it.
-2. A code is for one sign-in within two minutes, so that a link with it may be seen by other programs.
+2. A code is for one sign-in within minutes, so that a link with it may be seen by other programs.
 3. Browsers send cookies to every port of a host, so the name of the cookie contains the port.
 """
 
@@ -36,12 +36,12 @@ class SignIn:
         """What a program of the same person shows to get a code."""
         self._codes, self._lock, self._clock = dict[str, float](), threading.Lock(), clock
 
-    def make_code(self) -> str:
+    def make_code(self, *, seconds: float = _CODE_SECONDS) -> str:
         code, now = secrets.token_urlsafe(18), self._clock()
         with self._lock:
             fresh = {one: until for one, until in self._codes.items() if until > now}
             self._codes = dict([*fresh.items()][1 - _MAX_CODES :])
-            self._codes[code] = now + _CODE_SECONDS
+            self._codes[code] = now + seconds
         return code
 
     def opens_door(self, sent: str) -> bool:

@@ -29,7 +29,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from surehold.errors import InvalidArgument
-from surehold.front.shared.http_settings import LOOPBACK_HOSTS, HttpSettings, url_host
+from surehold.front.shared.http_settings import LOOPBACK_HOSTS, CertificateFiles, HttpSettings, url_host
 
 _BACKLOG = 64
 """Connections that are taken at once; those that are closed for them need a moment to go."""
@@ -50,7 +50,7 @@ class SameSiteCheck:
         names = {url_host(name) for name in (*LOOPBACK_HOSTS, settings.host)}
         self._hosts = {f"{name}:{settings.port}" for name in names} | ({*names} if settings.port == 80 else set[str]())  # noqa: PLR2004 - the default port is left out
         self._any_port = frozenset(name.casefold() for name in settings.allow_hosts)
-        self._origins = {f"http://{host}" for host in self._hosts} | set(settings.allow_origins)
+        self._origins = {f"{settings.scheme}://{host}" for host in self._hosts} | set(settings.allow_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -179,8 +179,10 @@ def open_port(settings: HttpSettings) -> tuple[socket.socket, HttpSettings]:
     return listener, replace(settings, port=listener.getsockname()[1])
 
 
-def make_http_server(app: ASGIApp, *, lifespan: Literal["on", "off"] = "off") -> uvicorn.Server:
-    """Return a server of an application, with our limits; it leaves signals alone."""
+def make_http_server(
+    app: ASGIApp, *, lifespan: Literal["on", "off"] = "off", certificate: CertificateFiles | None = None
+) -> uvicorn.Server:
+    """Return a server of an application, with our limits; it leaves signals alone. With a certificate it speaks TLS."""
     logging.getLogger("uvicorn.error").addFilter(_is_real_error)
     repeats = RepeatFilter()
     for name in ("uvicorn.error", "asyncio", "mcp"):
@@ -197,6 +199,8 @@ def make_http_server(app: ASGIApp, *, lifespan: Literal["on", "off"] = "off") ->
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         lifespan=lifespan,
         ws="none",
+        ssl_certfile=certificate.certificate if certificate else None,
+        ssl_keyfile=certificate.key if certificate else None,
     )
     return _SignalFreeServer(config)
 

@@ -34,6 +34,8 @@ def known_exit_code(call: "Call") -> int | None:
 
 
 def entry_record(entry: "Entry", *, undone_by: str = "") -> dict[str, Any]:
+    from surehold.workspace.undo.recorded_changes import changes_undone_by
+
     call, change = entry.call, entry.change
     added, removed = count_changed_lines(change)
     return {
@@ -58,6 +60,7 @@ def entry_record(entry: "Entry", *, undone_by: str = "") -> dict[str, Any]:
         "error_kind": entry.error_kind or None,
         "message": entry.message,
         "undoes": call.undoes or None,
+        "undoes_all": changes_undone_by(entry),
         "undone_by": undone_by or None,
         "trash_id": change.trash_id or None,
         "approval": approval_record(entry),

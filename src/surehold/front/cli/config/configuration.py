@@ -17,7 +17,9 @@ from surehold.front.cli.command import as_path
 from surehold.workspace.settings import Mode
 
 USER_FILE, WORKSPACE_FILE = "config.toml", "surehold.toml"
-_NEVER_IN_WORKSPACE = frozenset({"approver", "command", "protected", "state", "state-dir", "token", "token-file"})
+_NEVER_IN_WORKSPACE = frozenset(
+    {"approver", "command", "blobs", "protected", "state", "state-dir", "token", "token-file"}
+)
 """What a file of the workspace can never choose."""
 _MAX_BYTES = 1 << 20
 _STRICTER_MODES: tuple[Mode, ...] = ("bypassPermissions", "acceptEdits", "default", "dontAsk", "plan")
@@ -58,6 +60,10 @@ class Configuration:
     def __getitem__(self, name: str) -> Any:
         return self.values[name].value
 
+    def is_from_workspace(self, *names: str) -> bool:
+        """Tell whether a file of the workspace chose one of these settings."""
+        return any(WORKSPACE_FILE in self.values[name].source for name in names)
+
 
 def _check_rules(value: Any) -> str:
     is_list = isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)  # pyright: ignore[reportUnknownVariableType]
@@ -74,6 +80,18 @@ def _check_number(value: Any) -> str:
 
 def _check_text(value: Any) -> str:
     return "" if isinstance(value, str) else "must be text"
+
+
+def _check_place(value: Any) -> str:
+    if isinstance(value, str) and value.startswith(("/", "~", "s3://")):
+        return ""
+    return "must be a directory from / or ~ on, or s3://bucket/prefix"
+
+
+def _check_state(value: Any) -> str:
+    if isinstance(value, str) and value.startswith(("/", "~", "postgresql://", "postgres://")):
+        return ""
+    return "must be a directory from / or ~ on, or postgresql://USER@HOST/DATABASE"
 
 
 def _one_of(*words: str) -> Callable[[Any], str]:
@@ -134,6 +152,8 @@ SETTINGS: tuple[SettingKind, ...] = (
         check=_check_number,
         tighten=_is_lower,
     ),
+    SettingKind(name="blobs", default="", help="where large versions are kept", check=_check_place),
+    SettingKind(name="state", default="", help="where the history is kept", check=_check_state),
     SettingKind(name="tools", default="", help="tool families to serve", check=_check_text),
     SettingKind(name="lean", default=False, help="shorter descriptions", check=_check_flag),
     SettingKind(name="allow-unchecked", default=False, help="changes without expectedSha256", check=_check_flag),
@@ -144,6 +164,13 @@ def user_directory() -> str:
     """Return the directory in which the user's own settings are kept."""
     base = os.environ.get("XDG_CONFIG_HOME") or os.environ.get("APPDATA" if os.name == "nt" else "")
     return os.path.join(base or os.path.expanduser("~/.config"), "surehold")  # noqa: PTH111, PTH118 - pathlib is loaded late
+
+
+def user_place(name: str) -> str:
+    """Return where the user's own settings keep histories (`state`) or large versions (`blobs`); empty if nowhere."""
+    file = os.path.join(user_directory(), USER_FILE)  # noqa: PTH118
+    found = dict(_read_settings(file, {one.name: one for one in SETTINGS}))
+    return os.path.expanduser(found.get(name, ""))  # noqa: PTH111
 
 
 def load_configuration(roots: Sequence[str], options: Mapping[str, Any], **defaults: Any) -> Configuration:

@@ -10,7 +10,7 @@ from surehold.front.cli.change_view import format_line_counts, paint_diff, print
 from surehold.front.cli.command import CommandContext, argument, command, flag, parse_positive, short_id
 from surehold.front.cli.history.selector_options import PATHS_ARGUMENT, SELECTOR_OPTIONS, read_selectors
 from surehold.front.cli.output import TableCell, TableColumn, format_count
-from surehold.front.shared.ledger_json import count_changed_lines, entry_record, format_command, format_move
+from surehold.front.shared.ledger_json import entry_record, format_command, format_move
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
@@ -182,11 +182,9 @@ def _result_text(one: "ChangeView") -> str:
     first = one.entries[0]
     if not first.ok:
         return f"refused: {first.error_kind}"
-    counts = [count_changed_lines(entry.change) for entry in one.entries]
-    added, removed = (sum(pair[side] for pair in counts) for side in (0, 1))
-    lines = " ".join(f"{sign}{number}" for sign, number in (("+", added), ("-", removed)) if number)
+    lines = " ".join(f"{sign}{number}" for sign, number in (("+", one.added), ("-", one.removed)) if number)
     mode = f"mode {bits}" if len(one.entries) == 1 and (bits := mode_change(first)) else ""
-    several = {name.partition("#")[0] for entry in one.entries for name in entry.change.undoes}
+    several = one.undoes if any(entry.change.undoes for entry in one.entries) else ()
     undoes = f"undoes {short_id(first.call.undoes)}" if first.call.undoes else ""
     if several:
         word = "redoes" if first.call.operation == "redo" else "undoes"

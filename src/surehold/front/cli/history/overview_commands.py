@@ -41,7 +41,7 @@ def status_command(context: CommandContext, _: argparse.Namespace) -> None:
     from surehold.front.review.page_records import count_questions
 
     questions = count_questions(context.state_directory)
-    facts: dict[str, Any] = {"workspace": root, "state": str(context.state_directory), "questions": questions}
+    facts: dict[str, Any] = {"workspace": root, "state": context.state_place, "questions": questions}
     if not context.has_history():
         nothing: dict[str, Any] = {"agents": [], "outside": [], "last": []}
         context.print_outcome(f"{root}: nothing has been changed through Surehold yet.", **facts, **nothing)
@@ -58,7 +58,7 @@ def status_command(context: CommandContext, _: argparse.Namespace) -> None:
         return
     out = context.out
     out.print_labelled("Workspace", root)
-    out.print_labelled("History", str(context.state_directory))
+    out.print_labelled("History", context.state_place)
     names = ", ".join(f"{one.client or 'mcp'} ({short_id(one.session)})" for one in agents)
     out.print_labelled("At work", names or "no server runs here")
     if questions is not None:

@@ -5,7 +5,7 @@ import os
 from typing import TYPE_CHECKING
 
 from surehold.errors import InvalidArgument, NotFound
-from surehold.front.cli.command import argument, as_path, with_action
+from surehold.front.cli.command import Argument, argument, as_path, with_action
 
 if TYPE_CHECKING:
     from surehold.stores.base import Entry
@@ -14,12 +14,25 @@ if TYPE_CHECKING:
     from surehold.workspace.workspace import Workspace
 
 _FULL_ID_CHARS = 26
+
+
+def _selector(name: str, metavar: str, text: str) -> Argument:
+    """Return an option whose empty value is refused: a script that lost a name must not mean everything."""
+    return argument(name, metavar, text, type=_parse_word, default=None)
+
+
+def _parse_word(word: str) -> str:
+    if not word.strip():
+        raise argparse.ArgumentTypeError("it is empty; leave the option out to select everything")
+    return word
+
+
 SELECTOR_OPTIONS = (
-    argument("--session", "S", "only this session: `last`, or the beginning or end of its id"),
-    argument("--agent", "A", "only agents whose name begins so; `outside` for other programs"),
-    argument("--turn", "T", "only this turn of a session: `last`, or its id"),
-    argument("--since", "T", "only from then on: 2026-11-17T10:00, 10:00, 2h, yesterday"),
-    argument("--until", "T", "only before then"),
+    _selector("--session", "S", "only this session: `last`, or the beginning or end of its id"),
+    _selector("--agent", "A", "only agents whose name begins so; `outside` for other programs"),
+    _selector("--turn", "T", "only this turn of a session: `last`, or its id"),
+    _selector("--since", "T", "only from then on: 2026-11-17T10:00, 10:00, 2h, yesterday"),
+    _selector("--until", "T", "only before then"),
 )
 PATHS_ARGUMENT = argument("paths", "PATH", "only these files, or what is below these directories", nargs="*")
 SUBJECTS_ARGUMENT = argument("subject", "CHANGE|PATH", "a change; or files, with or without selectors", nargs="*")
@@ -29,11 +42,11 @@ def read_selectors(args: argparse.Namespace, paths: list[str] | None = None) -> 
     from surehold.workspace.past.selectors import Selectors
 
     return Selectors(
-        session=args.session,
-        agent=args.agent,
-        turn=args.turn,
-        since=args.since,
-        until=args.until,
+        session=args.session or "",
+        agent=args.agent or "",
+        turn=args.turn or "",
+        since=args.since or "",
+        until=args.until or "",
         paths=tuple(args.paths if paths is None else paths),
     )
 

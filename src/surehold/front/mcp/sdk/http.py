@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Sequence
 from http import HTTPStatus
 
 import anyio
-import uvicorn
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
@@ -22,6 +21,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from surehold.front.mcp.sdk.operations import ServerOperations
 from surehold.front.mcp.sdk.server import DISCONNECTED_KEY, PRINCIPAL_KEY, BoundServer, ShutdownSignals
 from surehold.front.shared.http_server import SameSiteCheck, make_http_server
 from surehold.front.shared.http_settings import HttpSettings
@@ -155,7 +155,9 @@ This is its MCP server. Clients connect to /mcp (streamable HTTP).
 """
 
 
-def make_app(bound: BoundServer, settings: HttpSettings, routes: Sequence[Route] = ()) -> ASGIApp:
+def make_app(
+    bound: BoundServer, settings: HttpSettings, routes: Sequence[Route] = (), operations: ServerOperations | None = None
+) -> ASGIApp:
     """Return the application that serves a bound server with these settings, and maybe a page beside it."""
     app: ASGIApp = bound.server.streamable_http_app(
         streamable_http_path=MCP_PATH,
@@ -183,7 +185,8 @@ def make_app(bound: BoundServer, settings: HttpSettings, routes: Sequence[Route]
             allow_headers=["*"],
             expose_headers=["Mcp-Session-Id"],
         )
-    return SameSiteCheck(app, settings)
+    app = SameSiteCheck(app, settings)
+    return operations.wrap(app) if operations else app
 
 
 async def _welcome_page(_: Request) -> PlainTextResponse:
@@ -191,25 +194,36 @@ async def _welcome_page(_: Request) -> PlainTextResponse:
 
 
 def serve_http(
-    bound: BoundServer, listener: socket.socket, settings: HttpSettings, *, routes: Sequence[Route] = ()
+    bound: BoundServer,
+    listener: socket.socket,
+    settings: HttpSettings,
+    *,
+    routes: Sequence[Route] = (),
+    operations: ServerOperations | None = None,
 ) -> int:
     """Serve until a signal ends it; return the exit code."""
-    return anyio.run(_serve_app, bound, listener, make_app(bound, settings, routes))
+    app = make_app(bound, settings, routes, operations)
+    return anyio.run(_serve_app, bound, listener, app, operations, settings.drain_seconds)
 
 
-async def _serve_app(bound: BoundServer, listener: socket.socket, app: ASGIApp) -> int:
+async def _serve_app(
+    bound: BoundServer, listener: socket.socket, app: ASGIApp, operations: ServerOperations | None, patience: float
+) -> int:
     server = make_http_server(app, lifespan="on")
     ending = ShutdownSignals()
+    listeners = [listener, operations.place.listen()] if operations and operations.place else [listener]
+
+    async def stop_when_asked() -> None:
+        await ending.asked.wait()
+        bound.approvals.close()
+        if operations is not None and not ending.code:  # a person at the keyboard does not wait
+            await operations.drain(patience)
+        bound.listening.close()
+        server.should_exit = True
+
     async with anyio.create_task_group() as group:
         group.start_soon(ending.watch_signals)
-        group.start_soon(_stop_when_asked, ending, server, bound)
-        await server.serve(sockets=[listener])
+        group.start_soon(stop_when_asked)
+        await server.serve(sockets=listeners)
         group.cancel_scope.cancel()
     return ending.code
-
-
-async def _stop_when_asked(ending: ShutdownSignals, server: uvicorn.Server, bound: BoundServer) -> None:
-    await ending.asked.wait()
-    bound.approvals.close()
-    bound.listening.close()
-    server.should_exit = True
