@@ -1,6 +1,7 @@
-"""Builds the plugins: for Claude Code (with a marketplace), Agent Plugins 1.0, and an extension for Gemini CLI.
+"""Builds the plugins: for Claude Code (with a marketplace), Agent Plugins 1.0, an extension for Gemini CLI, a desktop bundle.
 
-`python scripts/plugin.py DIRECTORY` writes three folders. What they say comes from the same place as `surehold setup`.
+`python scripts/plugin.py DIRECTORY` writes three folders and `surehold.mcpb`. What they say comes from the same place as
+`surehold setup`.
 """
 
 import json
@@ -8,11 +9,14 @@ import shutil
 import sys
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from surehold import __version__
 from surehold.front.hosts.claude import claude_hooks
 from surehold.front.hosts.gemini import gemini_hooks
+from surehold.library.families import list_tools
 
+PROJECT = Path(__file__).parents[1]
 NAME = "surehold"
 SENTENCE = "File tools that never lose an edit; undo what an agent did, whatever it used."
 SERVER = {"command": "surehold", "args": ["mcp"]}
@@ -56,6 +60,7 @@ def main(folder: Path) -> None:
     build_claude(folder / "claude")
     build_agent_plugin(folder / "agent-plugin")
     build_gemini(folder / "gemini")
+    build_desktop_bundle(folder / "surehold.mcpb")
 
 
 def build_claude(folder: Path) -> None:
@@ -98,6 +103,52 @@ def build_gemini(folder: Path) -> None:
         _write(
             folder / "commands" / NAME / f"{name}.toml", f'description = "{sentence}"\nprompt = """\n{prompt}\n"""\n'
         )
+
+
+def build_desktop_bundle(file: Path) -> None:
+    """A bundle (MCPB) for desktop programs that run servers with uv: the package itself, and what to ask the person."""
+    manifest = {
+        "manifest_version": "0.4",
+        "name": NAME,
+        "display_name": "Surehold",
+        "version": __version__,
+        "description": SENTENCE,
+        "author": {"name": NAME},
+        "license": "Apache-2.0",
+        "server": {
+            "type": "uv",
+            "entry_point": "src/surehold/__main__.py",
+            "mcp_config": {
+                "command": "uv",
+                "args": ["run", "--no-dev", "--directory", "${__dirname}", NAME, "mcp", "${user_config.directories}"],
+            },
+        },
+        "tools": [{"name": one.name, "description": one.hints.title} for one in list_tools()],
+        "user_config": {
+            "directories": {
+                "type": "directory",
+                "title": "Directories",
+                "description": "The agent may read and change files below these, and nowhere else.",
+                "required": True,
+                "multiple": True,
+            }
+        },
+        "compatibility": {"platforms": ["linux"], "runtimes": {"python": ">=3.11"}},
+    }
+    sources = [*PROJECT.glob("src/surehold/**/*"), *PROJECT.glob("examples/surehold_acp_agent/**/*")]
+    files = [one for one in sources if one.is_file() and "__pycache__" not in one.parts]
+    files += [PROJECT / name for name in ("pyproject.toml", "README.md", "LICENSE")]
+    with ZipFile(file, "w", ZIP_DEFLATED) as bundle:
+        bundle.writestr(_member("manifest.json"), json.dumps(manifest, indent=2) + "\n")
+        for one in sorted(files):
+            bundle.writestr(_member(str(one.relative_to(PROJECT))), one.read_bytes())
+
+
+def _member(name: str) -> ZipInfo:
+    """Return a member with the same time in every build, so that the same source makes the same bundle."""
+    member = ZipInfo(name)
+    member.compress_type = ZIP_DEFLATED
+    return member
 
 
 def _write_json(path: Path, value: Any) -> None:

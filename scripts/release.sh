@@ -28,23 +28,43 @@ echo "release: building $version"
 rm -rf dist
 $python -m build --outdir dist .
 $python -m twine check --strict dist/*
+$python scripts/plugin.py dist/plugins
+mv dist/plugins/surehold.mcpb "dist/surehold-$version.mcpb"
 
-echo "release: installing the wheel in a fresh environment"
 fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
-python3 -m venv "$fresh/venv"
-"$fresh/venv/bin/python" -m pip install --quiet --upgrade pip
-"$fresh/venv/bin/python" -m pip install --quiet "$(ls dist/*.whl)[all]"
-mkdir "$fresh/project"
-cd "$fresh/project" # so that nothing is imported from the source
-"$fresh/venv/bin/surehold" version | grep -qF "$version" || fail "the installed command does not print $version."
-echo "hello" | "$fresh/venv/bin/surehold" write hello.txt --state-dir "$fresh/state" >/dev/null
-"$fresh/venv/bin/surehold" verify --state-dir "$fresh/state"
-cd - >/dev/null
+tried=""
+for interpreter in python3.11 python3.12 python3.13 python3.14; do
+    "$interpreter" -c "" 2>/dev/null || continue
+    echo "release: installing the wheel and the sdist with $interpreter"
+    for built in dist/*.whl dist/*.tar.gz; do
+        rm -rf "$fresh/venv" "$fresh/project" "$fresh/state"
+        "$interpreter" -m venv "$fresh/venv"
+        "$fresh/venv/bin/python" -m pip install --quiet --upgrade pip
+        "$fresh/venv/bin/python" -m pip install --quiet "$built[all]"
+        mkdir "$fresh/project"
+        cd "$fresh/project" # so that nothing is imported from the source
+        "$fresh/venv/bin/surehold" version | grep -qF "$version" || fail "the installed command does not print $version."
+        echo "hello" | "$fresh/venv/bin/surehold" write hello.txt --state-dir "$fresh/state" >/dev/null
+        "$fresh/venv/bin/surehold" undo --state-dir "$fresh/state" >/dev/null
+        [ ! -e hello.txt ] || fail "an undo with $interpreter has not removed the file."
+        "$fresh/venv/bin/surehold" verify --state-dir "$fresh/state"
+        cd - >/dev/null
+    done
+    tried="$tried $interpreter"
+done
+[ -n "$tried" ] || fail "there is no python3.11 or newer."
+
+echo "release: listing what an installation contains"
+python3 -m venv "$fresh/lister" # an environment of its own, so that it does not list itself
+"$fresh/lister/bin/python" -m pip install --quiet cyclonedx-bom
+"$fresh/lister/bin/cyclonedx-py" environment "$fresh/venv" \
+    --output-reproducible --output-file "dist/surehold-$version.cdx.json"
+sh scripts/checksums.sh dist
 
 if [ -n "$dry_run" ]; then
-    echo "release: $version can be built and installed. Nothing was tagged."
+    echo "release: $version can be built and installed with$tried. Nothing was tagged."
 else
     git tag -a "v$version" -m "Surehold $version"
-    echo "release: tagged v$version. To publish: git push origin v$version && $python -m twine upload dist/*"
+    echo "release: tagged v$version. To publish: git push origin v$version; the release workflow does the rest."
 fi

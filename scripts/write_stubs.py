@@ -6,16 +6,20 @@ import sys
 import types
 from collections import defaultdict
 from collections.abc import Mapping
-from inspect import Parameter
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from types import FunctionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import surehold
 from surehold.library.families import FAMILIES, FAMILY_TOOLS, NAMESPACES, load_tool, tools_of
 from surehold.library.tool_methods import method_signature
 from surehold.tools.listing import listing_data
 from surehold.tools.spec import AnyTool
+from surehold.workspace.session import Session
 
+OWN_METHODS = ("read", "page", "create", "write", "edit", "delete", "move", "apply", "restore", "undo", "redo")
+"""Methods of a session that are no tools."""
 SOURCE = Path(__file__).parents[1] / "src/surehold"
 
 
@@ -40,26 +44,47 @@ class StubWriter:
             self.imports[one.__module__].add(one.__name__)
         return one.__name__
 
-    def method_source(self, tool: AnyTool, name: str) -> str:
-        signature = method_signature(tool)
+    def method_source(self, tool: AnyTool, name: str, *, awaited: bool = False) -> str:
+        sentence = " ".join(tool.description.partition("\n\n")[0].split())
+        return self._function_source(method_signature(tool), name, sentence, awaited=awaited)
+
+    def own_method_source(self, method: FunctionType) -> str:
+        """Return a method that is written by hand, awaited."""
+        hints, plain = get_type_hints(method), signature(method)
+        rows = [row.replace(annotation=hints.get(row.name, Any)) for row in plain.parameters.values()]
+        typed = plain.replace(parameters=rows, return_annotation=hints["return"])
+        return self._function_source(typed, method.__name__, str(method.__doc__).partition("\n")[0], awaited=True)
+
+    def _function_source(self, signature: Signature, name: str, sentence: str, *, awaited: bool) -> str:
         words, marked = ["self"], False
         for row in list(signature.parameters.values())[1:]:
             if row.kind is Parameter.KEYWORD_ONLY and not marked:
                 words, marked = [*words, "*"], True
             default = "" if row.default is Parameter.empty else f" = {row.default!r}"
-            words.append(f"{row.name}: {self.type_source(row.annotation)}{default}")
-        sentence = " ".join(tool.description.partition("\n\n")[0].split())
+            star = "*" if row.kind is Parameter.VAR_POSITIONAL else ""
+            marked |= bool(star)
+            words.append(f"{star}{row.name}: {self.type_source(row.annotation)}{default}")
         result = self.type_source(signature.return_annotation)
-        return f'    def {name}({", ".join(words)}) -> {result}:\n        """{sentence}"""\n'
+        return (
+            f'    {"async " if awaited else ""}def {name}({", ".join(words)}) -> {result}:\n        """{sentence}"""\n'
+        )
 
 
 def methods_stub() -> str:
     """Return the stub of a session's methods, before it is formatted."""
-    writer = StubWriter()
+    writer, others = StubWriter(), list[str]()
     direct = {tool.method: tool for family in FAMILIES if family not in NAMESPACES for tool in tools_of(family)}
     body = ["class ToolMethods:", *(writer.method_source(direct[name], name) for name in sorted(direct))]
     for family, name in NAMESPACES.items():
         body += ["    @property", f"    def {family}(self) -> {name}: ..."]
+    body += ["class AsyncToolMethods:", "    id: str", "    agent: str", "    turn_id: str"]
+    body += [writer.method_source(direct[name], name, awaited=True) for name in sorted(direct)]
+    body += [writer.own_method_source(getattr(Session, name)) for name in OWN_METHODS]
+    for family, name in NAMESPACES.items():
+        body += ["    @property", f"    def {family}(self) -> Async{name}: ..."]
+        tools = [writer.method_source(tool, tool.name, awaited=True) for tool in tools_of(family)]
+        others += [f"class Async{name}:", *tools]
+    body += others
     for family, name in NAMESPACES.items():
         body += [f"class {name}:", *(writer.method_source(tool, tool.name) for tool in tools_of(family))]
     head = '"""The methods of a session, one for each tool. Written by scripts/write_stubs.py; do not edit."""'

@@ -7,13 +7,14 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import dedent
 from typing import Any, cast
 
 PROJECT = Path(__file__).parents[2]
 PAGES = ("README.md", "docs/clients.md")
 LANGUAGES = {"sh", "json", "toml", "python", "text", ""}
 
-_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"`((?:uvx )?(?:--from \S+ )?surehold [^`]+)`")
 
 
@@ -60,13 +61,16 @@ class Remote:
 
 
 def snippets() -> list[Snippet]:
-    """Return every block of every page."""
-    found = list[Snippet]()
-    for page in PAGES:
-        text = (PROJECT / page).read_text("utf-8")
-        for match in _FENCE.finditer(text):
-            line = text.count("\n", 0, match.start()) + 1
-            found.append(Snippet(page=page, line=line, language=match[1], text=match[2]))
+    """Return every block of the pages that tell how to connect."""
+    return [block for page in PAGES for block in snippets_of(page)]
+
+
+def snippets_of(page: str) -> list[Snippet]:
+    """Return every block of a page; one inside of a list is indented."""
+    text, found = (PROJECT / page).read_text("utf-8"), list[Snippet]()
+    for match in _FENCE.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        found.append(Snippet(page=page, line=line, language=match[2], text=dedent(match[3])))
     return found
 
 

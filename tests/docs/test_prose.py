@@ -9,7 +9,7 @@ import pytest
 from architecture.prose import idiom_in_page
 from architecture.source import PROJECT
 
-PAGES = (*sorted(PROJECT.glob("*.md")), *sorted(PROJECT.glob("docs/*.md")))
+PAGES = (*sorted(PROJECT.glob("*.md")), *sorted(PROJECT.glob("docs/**/*.md")))
 ABSENT = re.compile(
     r"\bSPEC(?:\.md| \d|'s)|\b(?:DESIGN|STYLE)\.md|\bthe seeds?\b|\bseed 0|\bissue \d|(?<![\d.,#\"'-])\b00[0-4]\b(?![:\\])"
 )
@@ -24,7 +24,7 @@ def sources() -> Iterator[Path]:
     yield from (*PROJECT.glob("*.md"), PROJECT / "Makefile", PROJECT / "pyproject.toml")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
 def test_a_document_is_written_in_plain_english(page: Path) -> None:
     assert list(idiom_in_page(page)) == []
 

@@ -186,7 +186,7 @@ def test_the_page_of_the_clients_names_every_flag_of_the_server_and_no_other() -
 
     assert [flag for flag in sorted(real) if f"`{flag}" not in chapter] == []
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", chapter))
-    assert named - real == {"--state-dir"}
+    assert named - real == {"--state-dir", "--blobs"}
 
 
 def test_the_readme_lists_the_tools_that_there_are() -> None:
