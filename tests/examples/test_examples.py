@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+import review_bot
 from docs.official_client import tools_over_http
 from spec.marks import requirement
+from surehold import open_workspace
 from surehold.tools.call import CallContext
-from tool_names import DEFAULT_TOOLS, FAMILY_TOOLS
+from tool_names import DEFAULT_TOOLS
 from waiting import HANG_SECONDS
 from workspaces import make_bench
 
@@ -38,7 +40,7 @@ def run(script: str, directory: Path) -> list[str]:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert list(work.iterdir()) == []
-    assert list(temporary.iterdir()) == []
+    assert [one.name for one in temporary.iterdir() if not one.name.startswith("surehold-locks-")] == []  # of the user
     return done.stdout.splitlines()
 
 
@@ -144,18 +146,54 @@ def test_make_serve_keeps_a_server_running_and_prints_how_to_connect(tmp_path: P
             process.wait(HANG_SECONDS)
 
 
-def test_the_agent_loop_shows_both_tool_lists_a_refusal_and_an_edit(tmp_path: Path) -> None:
+def test_the_agent_loop_shows_both_tool_lists_a_refusal_an_edit_and_its_undo(tmp_path: Path) -> None:
     lines = [re.sub(r"\b[0-9a-f]{64}\b", "…", line) for line in run("agent_loop.py", tmp_path)]
 
     assert lines == [
-        f"{len(FAMILY_TOOLS['files'])} tools for anthropic",
-        f"{len(FAMILY_TOOLS['files'])} tools for openai",
+        f"{len(DEFAULT_TOOLS)} tools for anthropic",
+        f"{len(DEFAULT_TOOLS)} tools for openai-responses",
         "search_files: 1 match · 1 file searched",
         "read_file: notes.txt · lines 1-1 of 1 · sha256 …",
         "edit_file: Nothing was written. stale_file: `notes.txt` is not the version you saw.",
         "edit_file: notes.txt: 1 edit applied in 1 place.",
         "The color of the door is red.",
+        "The colour of the door is red.",
     ]
+
+
+@requirement("front:library:open_workspace")
+def test_the_refactoring_is_made_and_undone_as_a_patch_and_as_a_turn(tmp_path: Path) -> None:
+    assert run("refactor.py", tmp_path) == [
+        "one patch: 60 files, change made",
+        "undone: 0 files",
+        "file by file: 60 files, 60 changes",
+        "undone as one: 0 files, 60 in one change",
+    ]
+
+
+@requirement("promise:unseen:race")
+def test_two_agents_in_one_checkout_lose_nothing_and_one_of_them_is_undone(tmp_path: Path) -> None:
+    assert run("two_agents.py", tmp_path) == ["both worked: 40 of 40 boxes", "without bob: 20 of ada's, 0 of bob's"]
+
+
+def test_the_review_bot_names_every_agent_and_what_to_look_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    root = tmp_path / "work"
+    root.mkdir()
+    with open_workspace(root) as workspace:
+        made = workspace.session(agent="ada").create_file("Makefile", "all:\n", reason="a build")
+        taken_back = workspace.session(agent="bob").create_file("notes.txt", "x\n")
+        workspace.undo(taken_back.change_id)
+
+    outcome = review_bot.main(str(root), "1h")
+
+    name = made.change_id[-8:]
+    assert outcome == 1
+    assert f"## ada: 1 changes\n\n- `{name}` Makefile: a build\n" in (said := capsys.readouterr().out)
+    assert f"- `{name}` touches Makefile, take it back with `surehold undo {name}`\n" in said
+    assert "bob" not in said
 
 
 @requirement("front:library:open_workspace")
@@ -177,11 +215,16 @@ def test_the_readme_shows_the_first_steps_as_they_are() -> None:
     assert blocks == [(PROJECT / "examples" / "first_steps.py").read_text("utf-8")]
 
 
+def prose_of(page: Path) -> str:
+    """Return a page without its code."""
+    return re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
 def test_every_file_that_the_documents_link_to_exists() -> None:
     missing = [
         (page.name, link)
         for page in [*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md")]
-        for link in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
+        for link in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", prose_of(page))
         if not (page.parent / link).exists()
     ]
 
