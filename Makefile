@@ -43,12 +43,13 @@ lint: $(STAMP)  ## format, lint, spelling, types and import contracts, without t
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
-check: lint test  ## everything that must be clean before a change goes in
+check: lint docs test  ## everything that must be clean before a change goes in
 
 fix: $(STAMP)  ## format, repair what can be repaired, and generate what is generated
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/python scripts/contract.py --write
+	$(BIN)/python scripts/reference.py --write
 	$(BIN)/python scripts/tree.py --write
 	$(BIN)/python scripts/host_coverage.py --write
 	$(BIN)/python scripts/write_stubs.py
@@ -69,8 +70,17 @@ notebooks: $(STAMP)  ## edit every cell of real notebooks, and look whether any 
 	@PYTHONPATH=bench $(BIN)/python bench/notebooks.py
 
 .PHONY: pictures
-pictures: $(STAMP)  ## make the pictures of the review page in docs/pictures anew (needs Chromium)
+pictures: $(STAMP)  ## make the pictures and the terminal recording in docs/pictures anew (needs Chromium)
 	@$(BIN)/python scripts/pictures.py
+	@$(BIN)/python scripts/recording.py
+
+.venv/.docs: $(RUNS)
+	$(BIN)/python -m pip install --quiet --group docs
+	@touch $@
+
+.PHONY: docs
+docs: .venv/.docs  ## build the site into dist/site, where a warning is an error; open dist/site/index.html
+	$(BIN)/python scripts/build_docs.py dist/site
 
 .PHONY: plugin
 plugin: $(STAMP)  ## build the plugins for Claude Code, Agent Plugins 1.0 and Gemini CLI into dist/plugins
@@ -87,6 +97,10 @@ conformance: $(STAMP)  ## let clients, checkers and hosts that others wrote try 
 soak: $(STAMP)  ## the long runs: 3,000 random cases of every property, races and kills at full length
 	@sh scripts/setup-tests.sh
 	SUREHOLD_SOAK=1 SUREHOLD_RACES=100000 HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n auto --dist worksteal --timeout 3600
+
+.PHONY: fleet
+fleet: $(STAMP)  ## let agents work on a database, an object store and three replicas that are killed, and check every edit; longer with FLEET=600
+	@PYTHONPATH=tests $(BIN)/python scripts/fleet.py $(FLEET)
 
 .PHONY: mutate
 mutate: $(STAMP)  ## make small wrong changes in a copy of the source, and ask whether a test notices; more with MUTATE=200, others with SEED=2

