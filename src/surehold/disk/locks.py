@@ -211,6 +211,8 @@ class _LineWaiter(threading.Thread):
         """Lock a byte of a file; False when others had it until the deadline."""
         if _try_place(fd, place, kind):
             return True
+        if time.monotonic() >= deadline:  # a thread that is given up at once would still get the byte for a moment
+            return False
         # After one that was stopped, threads must not pile up: then it is looked at again and again.
         if not any(isinstance(thread, cls) and thread.given_up for thread in threading.enumerate()):
             with suppress(RuntimeError):  # no more threads
