@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spec.marks import requirement
+from surehold.text import plan as plans
 from surehold.text.diff import Hunk, UnifiedDiff, find_hunks, render_hunks, split_lines, walk_hunks
 from surehold.text.encoding import Encoding
-from surehold.text.plan import Span, diff_of_plan, splice_spans
+from surehold.text.plan import EditPlan, Span, diff_between, diff_of_plan, splice_spans
 from surehold.text.snapshot import Snapshot
 from text.diffs import unified_diff
 
@@ -311,6 +312,16 @@ def test_the_diff_of_a_wide_file_is_that_of_the_same_text_in_utf_8(signs: list[s
     assert shown(Encoding(name="utf-16-le", bom=b"\xff\xfe", width=2)) == shown(Encoding(name="utf-8"))
 
 
+@given(*[st.text(alphabet="\r\u010ab", max_size=8)] * 2)
+def test_lone_carriage_returns_end_lines_in_utf_16_as_in_utf_8_whatever_the_last_byte_is(old: str, new: str) -> None:
+    def shown(encoding: Encoding) -> tuple[UnifiedDiff, int]:
+        before, after = (Snapshot(encoding.bom + encoding.encode(text), encoding=encoding) for text in (old, new))
+        return diff_between(before, after, from_name="f", to_name="f"), after.line_count
+
+    big = Encoding(name="utf-16-be", bom=b"\xfe\xff", width=2)
+    assert shown(big) == shown(Encoding(name="utf-8"))
+
+
 def test_the_diff_of_a_plan_shows_its_lines_with_context() -> None:
     base = b"".join(b"line %d\n" % n for n in range(1, 21))
     at = base.index(b"line 7\n")
@@ -320,4 +331,32 @@ def test_the_diff_of_a_plan_shows_its_lines_with_context() -> None:
 
     assert diff.text == (
         "--- a.txt\n+++ a.txt\n@@ -4,7 +4,7 @@\n line 4\n line 5\n line 6\n-line 7\n+LINE 7\n line 8\n line 9\n line 10\n"
+    )
+
+
+@requirement("text:diff:large")
+@given(st.lists(pieces, max_size=12), st.lists(pieces, max_size=6), st.lists(pieces, max_size=6))
+def test_the_difference_of_large_files_is_the_same_when_only_what_is_between_their_equal_ends_is_compared(
+    ends: list[bytes], gone: list[bytes], come: list[bytes]
+) -> None:
+    head, tail = b"".join(ends), b"".join(reversed(ends))
+    before, after = (Snapshot(head + b"".join(middle) + tail) for middle in (gone, come))
+    whole = diff_of_plan(EditPlan(before=before, after=after), from_name="f", to_name="f", limit=None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plans, "_NARROWED_BYTES", 0)
+        found = diff_between(before, after, from_name="f", to_name="f")
+
+    assert (found.added, found.removed) == (whole.added, whole.removed)
+
+
+@requirement("text:diff:large")
+def test_more_than_can_be_compared_line_by_line_is_named_with_sizes_and_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plans, "MAX_COMPARED_BYTES", 10)
+    before, after = Snapshot(b"one\ntwo\nthree\n"), Snapshot(b"1\n2\n3\n")
+
+    found = diff_between(before, after, from_name="f", to_name="f")
+
+    facts = f"(14 bytes, sha256 {before.sha256}; 6 bytes, sha256 {after.sha256})"
+    assert found == UnifiedDiff(
+        text=f"Files f and f differ: too large to compare line by line {facts}\n", truncated=False
     )

@@ -99,6 +99,9 @@ def test_new_characters_that_do_not_fit_are_named() -> None:
         Encoding(name="iso8859-1").encode("a€中€")
 
     assert refused.value.details == {"characters": ["U+20AC", "U+4E2D"], "encoding": "iso8859-1"}
+    assert refused.value.message == "The file's encoding (iso8859-1) cannot hold € (U+20AC), 中 (U+4E2D)."
+    with pytest.raises(NotEncodable, match=r"cannot hold U\+202E\."):
+        Encoding(name="iso8859-1").encode("\u202e")
 
 
 @requirement("text:encoding:raw")

@@ -115,6 +115,13 @@ def test_at_most_three_places_are_shown_best_first() -> None:
     assert places == [(4, 2), (1, 1), (7, 1)]
 
 
+def test_a_line_that_a_hunk_repeats_does_not_say_which_place_resembles_it() -> None:
+    before = b"    }\n" * 8 + b"other\n" * 4 + b"    last = 1\n"
+    error = refused(before, *["   }"] * 4, "-  last = 1", "+  last = 2")
+
+    assert [place["line"] for place in error.details["closest"]] == [9]
+
+
 def test_the_hunk_that_fails_is_named_by_its_number_and_line() -> None:
     text = "--- f\n+++ f\n@@ -1 +1 @@\n-import os\n+import re\n@@ -4 +4 @@\n-nonsense\n+x\n"
     with pytest.raises(PatchApplyError) as caught:

@@ -5,14 +5,7 @@ from hypothesis import strategies as st
 from properties.strategies import Sample, samples
 from spec.marks import requirement
 from surehold.text.encoding import RAW, encoding_named
-from surehold.text.quoted.matching import (
-    DOUBLE_QUOTES,
-    SINGLE_QUOTES,
-    Haystack,
-    TextMatch,
-    TextMatches,
-    straighten_quotes,
-)
+from surehold.text.quoted.matching import DOUBLE_QUOTES, SINGLE_QUOTES, Haystack, TextMatches, straighten_quotes
 from surehold.text.snapshot import Snapshot
 
 
@@ -24,7 +17,7 @@ def texts(data: bytes, needle: str, encoding: str | None = None) -> list[str]:
     """Return what is at every place, as characters."""
     snapshot = Snapshot(data, encoding=encoding)
     found = find_quoted(snapshot, needle)
-    return [snapshot.encoding.decode(data[match.start : match.end]) for match in found.found]
+    return [snapshot.encoding.decode(data[slice(*match)]) for match in found.found]
 
 
 @requirement("claude:edit:tiers")
@@ -54,9 +47,9 @@ def test_the_first_tier_that_finds_anything_decides() -> None:
     endings = find_quoted(Snapshot(data), 'say "yes"\n')
     quotes = find_quoted(Snapshot(data), 'say "yes"\nsay "yes"\n')
 
-    assert (exact.tier, exact.found) == ("exact", (TextMatch(0, 9),))
-    assert (endings.tier, endings.found) == ("line_endings", (TextMatch(0, 11),))
-    assert (quotes.tier, quotes.found) == ("quotes", (TextMatch(0, len(data)),))
+    assert (exact.tier, exact.found) == ("exact", ((0, 9),))
+    assert (endings.tier, endings.found) == ("line_endings", ((0, 11),))
+    assert (quotes.tier, quotes.found) == ("quotes", ((0, len(data)),))
 
 
 @requirement("claude:edit:tiers")
@@ -86,7 +79,7 @@ def test_curly_quotes_are_found_in_every_encoding_that_has_them(codec: str) -> N
     found = find_quoted(snapshot, '"quoted" text\n')
 
     (match,) = found.found
-    assert data[match.start : match.end] == "“quoted” text\n".encode(codec)
+    assert data[slice(*match)] == "“quoted” text\n".encode(codec)
 
 
 def test_a_quote_is_not_found_between_two_characters_of_gbk() -> None:
@@ -96,11 +89,18 @@ def test_a_quote_is_not_found_between_two_characters_of_gbk() -> None:
     assert find_quoted(snapshot, "\u2018@ tail").count == find_quoted(snapshot, "'@ tail").count == 0
 
 
+def test_a_search_after_one_that_ended_inside_of_a_character_begins_anew() -> None:
+    haystack = Haystack(Snapshot("a表".encode("shift_jis"), encoding=encoding_named("shift_jis")))
+
+    assert haystack.find("\\").count == 0  # the second byte of the character
+    assert haystack.find("a").found == ((0, 1),)
+
+
 def test_bytes_without_an_encoding_are_searched_as_ascii() -> None:
     data = b"caf\xe9\xff say 'hi' \xfe\n"
     found = find_quoted(Snapshot(data, encoding=RAW), "say ‘hi’")
 
-    assert [data[match.start : match.end] for match in found.found] == [b"say 'hi'"]
+    assert [data[slice(*match)] for match in found.found] == [b"say 'hi'"]
 
 
 def test_a_place_far_inside_of_a_long_line_has_the_right_bytes() -> None:
@@ -110,7 +110,7 @@ def test_a_place_far_inside_of_a_long_line_has_the_right_bytes() -> None:
 
     (match,) = find_quoted(Snapshot(data), "it's here").found
 
-    assert data[match.start : match.end] == "it’s here".encode()
+    assert data[slice(*match)] == "it’s here".encode()
 
 
 @requirement("claude:edit:tiers", "claude:edit:no_similarity")
@@ -120,7 +120,7 @@ def test_whatever_is_found_says_the_same_but_for_quotes_and_line_ends(sample: Sa
     snapshot = Snapshot(sample.data, encoding=sample.encoding)
 
     for match in find_quoted(snapshot, needle).found:
-        there = sample.encoding.decode(sample.data[match.start : match.end])
+        there = sample.encoding.decode(sample.data[slice(*match)])
         assert _plain(there) == _plain(needle)
 
 

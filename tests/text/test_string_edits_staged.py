@@ -73,7 +73,7 @@ class Plainly:
         places = Haystack(self.before).find(edit.old)
         if places.count != 1:
             return {}
-        wanted = list(range(places.found[0].start, places.found[0].end))
+        wanted = list(range(*places.found[0]))
         found = (i for i, runs in enumerate(self.taken) if {*wanted} & {at for run in runs for at in run})
         return {i: self.taken[i] == [wanted] for i in found}
 

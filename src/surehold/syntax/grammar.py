@@ -41,14 +41,18 @@ class Grammar:
         try:
             tree = self.parse_tree(source)
         except ImportError:
-            if find_spec("tree_sitter") is None:
-                return UnparsedText(_first_notice(), by_brackets=True)
-            return UnparsedText(f"the grammar for {self.name} cannot be loaded")
+            return self.explain_absence()
         if tree is None:
             return UnparsedText("the parser took too long")
         if not tree.root_node.has_error:
             return None
         return _describe_error(_first_error(tree.root_node), source)
+
+    def explain_absence(self) -> UnparsedText:
+        """Say why the grammar cannot be used; without any grammar, brackets are compared instead."""
+        if find_spec("tree_sitter") is None:
+            return UnparsedText(_first_notice(), by_brackets=True)
+        return UnparsedText(f"the grammar for {self.name} cannot be loaded")
 
     def parse_tree(self, source: bytes) -> "Tree | None":
         """Parse a text; None if that takes too long, as recovery from very many errors does."""

@@ -15,6 +15,8 @@ _WARNING_FILTER = ("ignore", None, Warning, re.compile(re.escape(_FILE_NAME)), 0
 _NEWER_NODES = frozenset({"type_alias_statement", "type_parameter"})
 _NEWER_MESSAGE = re.compile(r"f-string|multiple exception types must be parenthesized")
 _TEMPLATE_STRING = re.compile(rb"\b(?:t|rt|tr)[\"']", re.IGNORECASE)
+_NEWER_LINE = re.compile(rb"(?i:\b(?:t|rt|tr)[\"'])|^\s*(?:type\s+\w+\s*[=\[]|(?:async\s+)?(?:def|class)\s+\w+\s*\[)")
+"""A template string, an alias of a type, or a parameter that is a type."""
 _TOML_POSITION = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)")
 _STRING = rb"\"(?:\\.|[^\"\\\n])*+(?:\"|(?=\n)|\\?\Z)"
 _COMMENTS = re.compile(_STRING + rb"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
@@ -39,8 +41,6 @@ class StrictParser:
             return UnparsedText("it is nested too deeply")
         except UnicodeDecodeError:
             return UnparsedText("it contains bytes that are not text")
-        except ImportError:
-            return UnparsedText(f"the grammar for {self.name} cannot be loaded")
 
 
 def read_python(source: bytes) -> SyntaxFlaw | UnparsedText | None:
@@ -56,13 +56,21 @@ def read_python(source: bytes) -> SyntaxFlaw | UnparsedText | None:
     try:
         symtable(text, _FILE_NAME, "exec")
     except SyntaxError as error:
-        line = error.lineno or 1
-        if not isinstance(error, IndentationError) and _is_newer(source, line, error.msg):
-            return None
-        return SyntaxFlaw(line=line, message=error.msg)
+        flaw = SyntaxFlaw(line=error.lineno or 1, message=error.msg)
+        return flaw if isinstance(error, IndentationError) else _judge_flaw(source, flaw)
     except ValueError as error:
         return UnparsedText(str(error))
     return None
+
+
+def _judge_flaw(source: bytes, flaw: SyntaxFlaw) -> SyntaxFlaw | UnparsedText | None:
+    """Return a flaw unless the text is only for a newer interpreter; without a grammar, that can only be supposed."""
+    try:
+        return None if _is_newer(source, flaw.line, flaw.message) else flaw
+    except ImportError:
+        rows = source.split(b"\n")[flaw.line - 1 : flaw.line]
+        looks_newer = _NEWER_MESSAGE.match(flaw.message) or any(map(_NEWER_LINE.search, rows))
+        return _PYTHON_2.explain_absence() if looks_newer else flaw
 
 
 def read_json(source: bytes) -> SyntaxFlaw | None:

@@ -2,8 +2,9 @@
 
 1. What both ends share is matched first, by comparing slices.
 2. Lines that only one side has are left out: they cannot match, and without them most edits leave equal sequences.
-3. Lines that occur once on both sides split the rest (patience); in large regions so do runs of 2, 4, … lines.
-4. What remains is solved exactly (Myers), as long as the work allowance lasts.
+3. The shortest difference of all is looked for first (Myers), with a small part of the work allowance.
+4. If that is not enough, lines that occur once on both sides split the rest (patience); in large regions so do runs of
+   2, 4, … lines. What remains is solved exactly, as long as the work allowance lasts.
 5. When it is spent, the best path so far is taken and the search restarts at its end: near linear, never stalls.
 """
 
@@ -20,6 +21,8 @@ T = TypeVar("T", bytes, int)
 # One unit is about one turn of an inner loop, 0.1 to 0.3 µs.
 _MYERS_ALLOWANCE = 1_500_000
 _PATIENCE_ALLOWANCE_PER_LINE = 24
+# So much is tried for the shortest difference of all, before unique lines split the texts.
+_EXACT_ALLOWANCE = 100_000
 # Deeper, the trace of the search takes more memory than the answer is worth; shallower, the answer is poor.
 _DEEPEST_SEARCH = 1024
 _SHALLOWEST_SEARCH = 12
@@ -183,7 +186,8 @@ class _RunFinder:
                 continue
             anchors = self._find_anchors(region)
             few = len(anchors) * _LINES_PER_ANCHOR < min(region.a_end - region.a, region.b_end - region.b)
-            direct = self._solve_directly(region) if anchors and few else None
+            least = 0 if blocks[2:] else _EXACT_ALLOWANCE
+            direct = self._solve_directly(region, least) if anchors and (few or least) else None
             if direct is not None:
                 blocks += direct
             elif anchors:
@@ -220,10 +224,10 @@ class _RunFinder:
                 end_a, end_b = a + size, b + size
         return runs
 
-    def _solve_directly(self, region: TextRegion) -> list[EqualRun] | None:
+    def _solve_directly(self, region: TextRegion, least: int) -> list[EqualRun] | None:
         """Return the exact answer if few edits lead to it: a lone anchor that moved must not undo thousands of matches."""
         xs, ys = self._xs[region.a : region.a_end], self._ys[region.b : region.b_end]
-        path = _search_greedily(xs, ys, 0, 0, min(2 * (len(xs) + len(ys)), max(self._myers, 0)))
+        path = _search_greedily(xs, ys, 0, 0, min(max(2 * (len(xs) + len(ys)), least), max(self._myers, 0)))
         self._myers -= path.cost
         return [EqualRun(region.a + i, region.b + j, size) for i, j, size in path.blocks] if path.complete else None
 

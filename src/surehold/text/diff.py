@@ -44,7 +44,7 @@ class Hunk:
         return f"@@ -{_range_text(self.old_start, self.old_lines)} +{_range_text(self.new_start, self.new_lines)} @@"
 
     def count_rows(self, sign: bytes) -> int:
-        return sum(row.startswith(sign) for row in self.lines)
+        return [row[:1] for row in self.lines].count(sign)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,11 +155,11 @@ def _build_hunk(
     b_start, b_end = group[0].b - above, group[-1].b_end + below
     rows, here = list[bytes](), a_start
     for change in group:
-        rows += (b" " + line for line in a[here : change.a])
-        rows += (b"-" + line for line in a[change.a : change.a_end])
-        rows += (b"+" + line for line in b[change.b : change.b_end])
+        rows += [b" " + line for line in a[here : change.a]]
+        rows += [b"-" + line for line in a[change.a : change.a_end]]
+        rows += [b"+" + line for line in b[change.b : change.b_end]]
         here = change.a_end
-    rows += (b" " + line for line in a[here:a_end])
+    rows += [b" " + line for line in a[here:a_end]]
     return Hunk(
         old_start=line + a_start + (a_end > a_start),
         old_lines=a_end - a_start,
@@ -181,14 +181,15 @@ def _hunk_text(hunk: Hunk, decode: Callable[[bytes], str]) -> str:
 
 
 def _hunk_rows(hunk: Hunk, decode: Callable[[bytes], str]) -> Iterator[str]:
-    old_ends_in_cr, new_ends_in_cr = (_uses_cr(hunk.lines, signs, decode) for signs in (b" -", b" +"))
+    ends_in_cr = dict[bool, bool]()  # by side, and only asked where a row has no LF
     for row in (chr(line[0]) + decode(line[1:]) for line in hunk.lines):
         if row.endswith("\n"):
             yield row
-        elif row.endswith("\r") and (new_ends_in_cr if row[0] == "+" else old_ends_in_cr):
-            yield row + "\n"
-        else:
-            yield row + _NO_NEWLINE
+            continue
+        is_new = row[0] == "+"
+        if row.endswith("\r") and is_new not in ends_in_cr:
+            ends_in_cr[is_new] = _uses_cr(hunk.lines, b" +" if is_new else b" -", decode)
+        yield row + ("\n" if row.endswith("\r") and ends_in_cr[is_new] else _NO_NEWLINE)
 
 
 def _rows_that_fit(rows: Iterable[str], room: int) -> Iterator[str]:
@@ -206,8 +207,7 @@ def _utf8_size(text: str) -> int:
 
 def _uses_cr(rows: Sequence[bytes], signs: bytes, decode: Callable[[bytes], str]) -> bool:
     """Tell whether a lone CR ends the lines of one side: where LF does, at most the last row is without it."""
-    others = (row for row in rows if not row.endswith(b"\n"))
-    return sum(row[0] in signs and not decode(row[1:]).endswith("\n") for row in others) > 1
+    return sum(row[0] in signs and not decode(row[1:]).endswith("\n") for row in rows) > 1
 
 
 def _cut_window(
@@ -249,23 +249,21 @@ def _cluster_spans(
 
 
 def _touched_lines(before: bytes, spans: Iterable[SpanOffsets], begin: int) -> Iterator[TextRegion]:
-    """Yield the whole lines that the spans touch; spans that share a line come as one."""
-    last: TextRegion | None = None
+    """Yield the whole lines that the spans touch; spans that share a line, or touch adjacent ones, come as one."""
+    a, a_end, b, b_end = -1, -1, 0, 0
     for start, end, after_start, after_end in spans:
-        if last and end < last.a_end:  # in the same line as the span before: nothing to look for
-            last = last._replace(b_end=after_end + last.a_end - end)
+        if end < a_end:  # in the same line as the span before: nothing to look for
+            b_end = after_end + a_end - end
             continue
         first = max(before.rfind(b"\n", begin, start) + 1, begin)
-        past = _line_end_below(before, end, 1)
-        core = TextRegion(first, past, after_start - (start - first), after_end + (past - end))
-        if last and first <= last.a_end:
-            last = last._replace(a_end=past, b_end=core.b_end)
-            continue
-        if last:
-            yield last
-        last = core
-    if last:
-        yield last
+        past = before.find(b"\n", end) + 1 or len(before)
+        if first > a_end:
+            if a_end >= 0:
+                yield TextRegion(a, a_end, b, b_end)
+            a, b = first, after_start - (start - first)
+        a_end, b_end = past, after_end + (past - end)
+    if a_end >= 0:
+        yield TextRegion(a, a_end, b, b_end)
 
 
 def _line_start_above(data: bytes, start: int, lines: int, begin: int) -> int:

@@ -69,9 +69,10 @@ class Encoding:
         data = self._encode_exactly(text)
         if data is not None:
             return data
-        names = [f"U+{ord(sign):04X}" for sign in sorted(set(text)) if self._encode_exactly(sign) is None]
-        message = f"The file's encoding ({self.name}) cannot hold {', '.join(names[:8])}."
-        raise NotEncodable(message, characters=names, encoding=self.name)
+        alien = [sign for sign in sorted(set(text)) if self._encode_exactly(sign) is None]
+        named = ", ".join(f"{sign} ({_code_of(sign)})" if sign.isprintable() else _code_of(sign) for sign in alien[:8])
+        message = f"The file's encoding ({self.name}) cannot hold {named}."
+        raise NotEncodable(message, characters=[_code_of(sign) for sign in alien], encoding=self.name)
 
     def can_encode(self, text: str) -> bool:
         return self._encode_exactly(text) is not None
@@ -90,6 +91,10 @@ class Encoding:
 
 UTF8 = Encoding(name="utf-8")
 RAW = Encoding(name="bytes")
+
+
+def _code_of(sign: str) -> str:
+    return f"U+{ord(sign):04X}"
 
 
 def encoding_named(name: str) -> Encoding:
@@ -131,7 +136,8 @@ def detect_encoding(
         return encoding
     if has_zeros:
         return _utf16_by_zeros(data)
-    return _usable_ascii_superset(data, _declared_name(data)) or _guessed_encoding(data, detector)
+    declared = _declared_name(data)
+    return (_usable_ascii_superset(data, declared) if declared else None) or _guessed_encoding(data, detector)
 
 
 def encoding_for_new_text(text: str, asked: Encoding) -> Encoding:
@@ -163,7 +169,7 @@ def declaration_warnings(before: bytes, after: bytes, encoding: Encoding) -> tup
 
 def _configured_encoding(data: bytes, configured: EncodingHint | None) -> Encoding | None:
     name = configured and configured()
-    encoding = _usable_encoding(data, name)
+    encoding = _usable_encoding(data, name) if name else None
     return replace(encoding, chosen=name) if name and encoding else None
 
 

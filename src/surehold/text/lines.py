@@ -63,7 +63,9 @@ class Lines:
 
     def __init__(self, data: bytes, encoding: Encoding) -> None:
         self._data, self._encoding = data, encoding
-        self._lf, self._cr = encoding.encode_newline("\n"), encoding.encode_newline("\r")
+        self._lf, self._cr = b"\n", b"\r"
+        if encoding.width > 1:
+            self._lf, self._cr = encoding.encode_newline("\n"), encoding.encode_newline("\r")
 
     @cached_property
     def breaker(self) -> bytes:

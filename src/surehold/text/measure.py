@@ -34,18 +34,15 @@ def count_units(text: str, unit: Unit) -> int:
     return len(text.encode("utf-16-le", "backslashreplace")) // 2
 
 
-def estimate_tokens(text: str) -> int:
-    """Return about how many tokens a text costs a model."""
-    return -(-count_quarter_tokens(text) // QUARTERS_PER_TOKEN)
-
-
 def count_quarter_tokens(text: str) -> int:
     """Return an estimate, by script, in quarters of a token, so that many short texts add up to the long one.
 
     A token is 4 characters of ASCII, 1.5 of base64, 2 of an alphabet such as Greek or Cyrillic, or 1 of Chinese, Japanese or
     Korean; an emoji is 3 tokens. How many of each there are follows from the lengths in three encodings, which is quick.
     """
-    runs = _DENSE_RUN.findall(text) if len(text) >= _DENSE_CHARS else ()
+    words = text.split() if len(text) >= _DENSE_CHARS else ()  # no run has blanks, and few words are that long
+    long_words = [word for word in words if len(word) >= _DENSE_CHARS]
+    runs = _DENSE_RUN.findall(" ".join(long_words)) if long_words else ()
     dense = sum(len(run) for run in runs if len(set(run)) >= _DENSE_KINDS)
     extra = math.ceil(dense * (DENSE_QUARTERS - 1))
     if text.isascii():

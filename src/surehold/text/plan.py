@@ -3,20 +3,29 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import tee
-from typing import Any, Protocol
+from itertools import accumulate, repeat, tee
+from operator import add
+from typing import Any, NamedTuple, Protocol
 
 from surehold.text.align import shared_ends
 from surehold.text.diff import Hunk, UnifiedDiff, find_hunks, quote_name, render_hunks, walk_hunks
 from surehold.text.encoding import UTF8, declaration_warnings
-from surehold.text.snapshot import ABSENT, LineCounter, Snapshot
+from surehold.text.snapshot import ABSENT, LineCounter, Snapshot, Version
 
 _COMPARED_BYTES = 1 << 16
+_COPIED_BYTES = 1 << 10
+"""Fewer bytes are copied faster than they are referred to."""
+_LF = 10
+_NARROWED_BYTES = 1 << 20
+"""Of larger files only what is between their equal ends is compared."""
+_KEPT_FACTS = frozenset({"_span_offsets", "_span_breaks", "changes_bytes"})
+"""What was computed of the spans, and holds for the same spans."""
+MAX_COMPARED_BYTES = 32 << 20
+"""More than this is not compared line by line: it would take minutes, and many times its size of memory."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
-    """Bytes `start` to `end` of the file become `new`."""
+class Span(NamedTuple):
+    """Bytes `start` to `end` of the file become `new`; a tuple, since there may be a million of them."""
 
     start: int
     end: int
@@ -39,9 +48,8 @@ class Horizon:
     must_refresh_from_line: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineSpan:
-    """Where a match was, and where its replacement is: 1-based, inclusive."""
+class LineSpan(NamedTuple):
+    """Where a match was, and where its replacement is: 1-based, inclusive; a tuple, as a span is."""
 
     start_line: int
     end_line: int
@@ -111,7 +119,9 @@ class EditPlan:
     def with_outcomes(self, applied: Iterable[EditOutcome]) -> "EditPlan":
         """Return the plan with what its edits did, and a warning if the file no longer is what it declares."""
         warnings = declaration_warnings(self.before.data, self.after.data, self.before.encoding)
-        return replace(self, applied=tuple(applied), warnings=warnings)
+        plan = replace(self, applied=tuple(applied), warnings=warnings)
+        plan.__dict__.update({name: self.__dict__[name] for name in _KEPT_FACTS & self.__dict__.keys()})
+        return plan
 
     @property
     def horizon(self) -> Horizon | None:
@@ -125,27 +135,58 @@ class EditPlan:
 
     def span_offsets(self) -> list[tuple[int, int, int, int]]:
         """List every span as (before start, before end, after start, after end)."""
+        return self._span_offsets
+
+    @cached_property
+    def _span_offsets(self) -> list[tuple[int, int, int, int]]:
         shift, rows = 0, list[tuple[int, int, int, int]]()
-        for span in self.spans:
-            begin = span.start + shift
-            rows.append((span.start, span.end, begin, begin + len(span.new)))
-            shift += len(span.new) - (span.end - span.start)
+        for start, end, new in self.spans:
+            begin, size = start + shift, len(new)
+            rows.append((start, end, begin, begin + size))
+            shift += size - (end - start)
         return rows
 
+    def span_breaks(self) -> tuple[list[int], list[int], list[int]]:
+        """List the line in which every span begins, and how many line breaks go and come; where LF ends all lines."""
+        return self._span_breaks
+
+    @cached_property
+    def _span_breaks(self) -> tuple[list[int], list[int], list[int]]:
+        if not self.spans:
+            return [], [], []
+        data, lf = self.before.data, repeat(b"\n")
+        starts, ends, news = zip(*self.spans, strict=True)
+        removed, added = list(map(data.count, lf, starts, ends)), list(map(bytes.count, news, lf))
+        between = map(data.count, lf, ends, starts[1:])
+        lines = accumulate(map(add, removed, between), initial=self.before.line_number(starts[0]))
+        return list(lines), removed, added
+
     def line_spans(self) -> list[LineSpan]:
-        old, new = LineCounter(self.before), LineCounter(self.after)
-        if self.spans and not (self.before.needs_table or self.after.needs_table):
-            same = self.spans[0].start  # up to here both are the same text, which is counted once
-            new = LineCounter(self.after, at=same, line=old.line_at(same))
-        return [
-            LineSpan(
-                start_line=old.line_at(start),
-                end_line=old.line_at(max(start, end - 1)),
-                new_start_line=new.line_at(new_start),
-                new_end_line=new.line_at(max(new_start, new_end - 1)),
-            )
-            for start, end, new_start, new_end in self.span_offsets()
-        ]
+        if self.before.needs_table or self.after.needs_table:
+            old, new = LineCounter(self.before), LineCounter(self.after)
+            return [
+                LineSpan(
+                    start_line=old.line_at(start),
+                    end_line=old.line_at(max(start, end - 1)),
+                    new_start_line=new.line_at(new_start),
+                    new_end_line=new.line_at(max(new_start, new_end - 1)),
+                )
+                for start, end, new_start, new_end in self.span_offsets()
+            ]
+        before, rows, shift = self.before.data, list[LineSpan](), 0
+        for (_, end, new), line, removed, added in zip(self.spans, *self.span_breaks(), strict=True):
+            new_line = line + shift
+            last = line + removed - (removed > 0 and before[end - 1] == _LF)
+            rows.append(LineSpan(line, last, new_line, new_line + added - (added > 0 and new[-1] == _LF)))
+            shift += added - removed
+        return rows
+
+    @property
+    def differing_bytes(self) -> int:
+        """How many bytes of the larger side have to be compared."""
+        if not self.spans:
+            return max(self.before.size, self.after.size)
+        return max(self.spans[-1].end - self.spans[0].start, sum(len(span.new) for span in self.spans))
 
     @cached_property
     def is_wide(self) -> bool:
@@ -201,10 +242,10 @@ class Check(Protocol):
 
 def splice_spans(before: Snapshot, spans: Sequence[Span], **facts: Any) -> EditPlan:
     """Build the plan that copies everything except the spans, which must be sorted and disjoint."""
-    view, pieces, at = memoryview(before.data), list[bytes | memoryview](), 0
-    for span in spans:
-        pieces += (view[at : span.start], span.new)
-        at = span.end
+    data, view, pieces, at = before.data, memoryview(before.data), list[bytes | memoryview](), 0
+    for start, end, new in spans:
+        pieces += (data[at:start] if start - at < _COPIED_BYTES else view[at:start], new)
+        at = end
     pieces.append(view[at:])
     after = Snapshot(b"".join(pieces), meta=before.meta, encoding=before.encoding)
     return EditPlan(before=before, after=after, spans=tuple(spans), **facts)
@@ -292,5 +333,28 @@ def diff_of_plan(plan: EditPlan, *, from_name: str, to_name: str, limit: int | N
 def diff_between(
     before: Snapshot, after: Snapshot, *, from_name: str, to_name: str, limit: int | None = None
 ) -> UnifiedDiff:
-    """Return the difference between two versions; a missing one is `/dev/null`."""
-    return diff_of_plan(EditPlan(before=before, after=after), from_name=from_name, to_name=to_name, limit=limit)
+    """Return the difference between two versions; a missing one is `/dev/null`.
+
+    Where too much differs to be compared line by line, it is one row that says so, with sizes and hashes.
+    """
+    plan = plan_between(before, after)
+    if plan.changes_bytes and plan.differing_bytes > MAX_COMPARED_BYTES and before.is_text and after.is_text:
+        names = (from_name if before.exists else DEV_NULL, to_name if after.exists else DEV_NULL)
+        text = name_difference(*names, (before.version, after.version), why="too large to compare line by line")
+        return UnifiedDiff(text=text, truncated=False)
+    return diff_of_plan(plan, from_name=from_name, to_name=to_name, limit=limit)
+
+
+def plan_between(before: Snapshot, after: Snapshot) -> EditPlan:
+    """Return the plan that makes one version of the other; of large ones, what is between their equal ends."""
+    if min(before.size, after.size) <= _NARROWED_BYTES:
+        return EditPlan(before=before, after=after)
+    head, tail = shared_ends(before.data, after.data)
+    span = Span(start=head, end=before.size - tail, new=after.data[head : after.size - tail])
+    return EditPlan(before=before, after=after, spans=(span,))
+
+
+def name_difference(from_name: str, to_name: str, versions: tuple[Version | None, Version | None], *, why: str) -> str:
+    """Return one row that says that two versions differ, why it does not show how, and what they are."""
+    facts = "; ".join(f"{one.size} bytes, sha256 {one.sha256}" if one else "no file" for one in versions)
+    return f"Files {quote_name(from_name)} and {quote_name(to_name)} differ: {why} ({facts})\n"

@@ -42,6 +42,9 @@ class Version:
     holes: tuple[tuple[int, int], ...] = ()
     """Where the file has no blocks on the disk, as pairs of begin and end."""
 
+    def __hash__(self) -> int:
+        return hash(self.sha256)
+
     @property
     def mode(self) -> int | None:
         return self.meta.mode if self.meta else None
@@ -94,7 +97,7 @@ class Snapshot:
         """How many bytes there are."""
         return len(self.data)
 
-    @property
+    @cached_property
     def version(self) -> Version | None:
         """What the ledger remembers of it."""
         return Version(sha256=self.sha256, size=len(self.data), meta=self.meta) if self.exists else None
@@ -163,13 +166,10 @@ class LineCounter:
             return self._table.index_at(offset) + 1
         if not self._at:
             return self._count_to_first(offset)
-        self._line += self._data.count(b"\n", self._at, offset)
-        self._at = max(self._at, offset)
+        if offset > self._at:
+            self._line += self._data.count(b"\n", self._at, offset)
+            self._at = offset
         return self._line
-
-    def skip_to(self, offset: int, line: int) -> None:
-        """Go on at an offset whose line is known already."""
-        self._at, self._line = offset, line
 
     def _count_to_first(self, offset: int) -> int:
         """Count up to the first offset, which every counter of a version is asked for: once for all of them."""

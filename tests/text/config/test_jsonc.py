@@ -60,6 +60,13 @@ def test_items_are_added_to_a_list_and_taken_out_again() -> None:
     assert JsoncText(text).remove_items(("hooks", "Stop"), lambda item: "ours" in item) == before
 
 
+def test_a_comment_beside_the_only_member_stays_when_that_is_taken_out() -> None:
+    before = '{"servers": {\n  // mine\n  "ours": 1\n}}'
+
+    assert JsoncText(before).remove_member(("servers", "ours")) == '{"servers": {\n  // mine\n}}'
+    assert JsoncText('{"servers": {\n  "ours": 1\n}}').remove_member(("servers", "ours")) == '{"servers": {}}'
+
+
 @pytest.mark.parametrize("text", ["{", '{"a" 1}', "{'a': 1}", '{"a": 1} x', "[1 2]", '{"a": nul}', "{,}", "/*"])
 def test_invalid_text_is_refused(text: str) -> None:
     with pytest.raises(JSONDecodeError):

@@ -121,6 +121,8 @@ class LinePointer:
     occurrence: int | None = None
     number: int | None = None
     """1-based; copied with the hash, or given beside it."""
+    beside: int | None = None
+    """Another number, which was given beside the copied one."""
 
     @property
     def is_bare(self) -> bool:
@@ -142,6 +144,9 @@ class AnchorMeaning:
     """The position was said too, not only the hash."""
 
 
+Doubt = Literal["unclear", "vague"]
+
+
 def copied_text(pointer: LinePointer) -> str | None:
     """Return the copied text of the line that has the hash; after an offset it is that of another line."""
     return None if pointer.anchor.offset else pointer.anchor.tail
@@ -152,10 +157,11 @@ def named_lines(version: IndexedVersion, pointer: LinePointer) -> list[int]:
     return version.lines_with_hash(pointer.anchor.hash, copied_text(pointer))
 
 
-def read_pointer(
-    version: IndexedVersion, pointer: LinePointer, *, shown_only: bool
-) -> AnchorMeaning | Literal["unclear"] | None:
-    """Return what a pointer means in a version; None if it does not fit, unclear if it fits several shown lines."""
+def read_pointer(version: IndexedVersion, pointer: LinePointer, *, shown_only: bool) -> AnchorMeaning | Doubt | None:
+    """Return what a pointer means in a version; None if it does not fit, unclear if it fits several shown lines.
+
+    Vague if it would be unclear, were it not for a number that fits none of them: it may fit another version.
+    """
     found = _pick_line(version, pointer, shown_only=shown_only)
     if not isinstance(found, AnchorMeaning):
         return found
@@ -168,9 +174,7 @@ def read_pointer(
     return replace(found, target=target) if fits and found.exact else None
 
 
-def _pick_line(
-    version: IndexedVersion, pointer: LinePointer, *, shown_only: bool
-) -> AnchorMeaning | Literal["unclear"] | None:
+def _pick_line(version: IndexedVersion, pointer: LinePointer, *, shown_only: bool) -> AnchorMeaning | Doubt | None:
     hash_, tail = pointer.anchor.hash, copied_text(pointer)
     lines = named_lines(version, pointer)
     if pointer.anchor.context is not None:
@@ -187,14 +191,16 @@ def _pick_line(
         return found if counted else None
     at = None if pointer.number is None else pointer.number - 1
     if at is not None and version.line_has_hash(at, hash_, tail) and (not shown_only or version.shows_anchor(at)):
+        if pointer.beside not in (None, at + 1) and version.line_has_hash(pointer.beside - 1, hash_, tail):
+            return "unclear"  # each number names another of the equal lines
         return _make_meaning(at, _hash_level(version, hash_) if len(lines) == 1 else "line", placed=True)
     if len(lines) == 1:
         return _make_meaning(lines[0], _hash_level(version, hash_), exact=at is None)
-    if pointer.anchor.line is not None:
-        return None
-    if shown_only and len(displayed) == 1:
+    if pointer.anchor.line is None and shown_only and len(displayed) == 1:
         return _make_meaning(displayed[0], "sighting", exact=at is None)
-    return "unclear" if shown_only and pointer.is_bare else None
+    if not shown_only:
+        return None
+    return "unclear" if pointer.is_bare else "vague"
 
 
 def _pick_by_context(version: IndexedVersion, pointer: LinePointer, lines: list[int]) -> AnchorMeaning | None:

@@ -141,7 +141,7 @@ class LineEditCall:
             self._note_problem(index, problems.unfit_value(message, "Send one of the two.", facts))
             return None
         nth, number = anchor.occurrence if nth is None else nth, line if anchor.line is None else anchor.line
-        return LinePointer(field=field, anchor=anchor, occurrence=nth, number=number)
+        return LinePointer(field=field, anchor=anchor, occurrence=nth, number=number, beside=line)
 
     def _clean_content(self, request: ParsedOperation, resolver: AnchorResolver) -> ParsedOperation:
         """Cut off anchors that were copied along with the text; tell of text where that is not certain."""

@@ -33,24 +33,32 @@ class _SingleLineBase(_SentOperation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaceLine(_SingleLineBase):
+    """Put other lines in the place of one."""
+
     op = "replace_line"
     content: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InsertAfter(_SingleLineBase):
+    """Put lines after one; after `EOF`, at the end."""
+
     op = "insert_after"
     content: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InsertBefore(_SingleLineBase):
+    """Put lines before one; before `BOF`, at the beginning."""
+
     op = "insert_before"
     content: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteLine(_SingleLineBase):
+    """Remove one line."""
+
     op = "delete_line"
 
 
@@ -66,12 +74,16 @@ class _LineRangeBase(_SentOperation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaceRange(_LineRangeBase):
+    """Put other lines in the place of several, from the first to the last, both included."""
+
     op = "replace_range"
     content: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRange(_LineRangeBase):
+    """Remove several lines, from the first to the last, both included."""
+
     op = "delete_range"
 
 

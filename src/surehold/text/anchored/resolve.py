@@ -11,9 +11,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Literal, get_args
+from typing import get_args
 
-from surehold.text.anchored.anchor import AnchorMeaning, LinePointer, ResolutionLevel, named_lines, read_pointer
+from surehold.text.anchored.anchor import AnchorMeaning, Doubt, LinePointer, ResolutionLevel, named_lines, read_pointer
 from surehold.text.anchored.index import CONTEXT_DIGITS, IndexedVersion, ShownVersion
 from surehold.text.anchored.rows import SHORT_HASH_DIGITS
 from surehold.text.lines import digest_text
@@ -52,13 +52,14 @@ class HomeVersion:
 
 def _read_pointers(
     version: IndexedVersion, pointers: Sequence[LinePointer], *, shown_only: bool
-) -> HomeVersion | Literal["unclear"] | None:
-    """Return what all pointers mean in a version; unclear or None if one of them does not say it."""
+) -> HomeVersion | Doubt | None:
+    """Return what all pointers mean in a version; unclear, vague or None if one of them does not say it."""
     readings = [read_pointer(version, pointer, shown_only=shown_only) for pointer in pointers]
     found = tuple(reading for reading in readings if isinstance(reading, AnchorMeaning))
     if len(found) == len(pointers):
         return HomeVersion(version=version, readings=found)
-    return "unclear" if "unclear" in readings else None
+    doubts = set(readings)
+    return "unclear" if "unclear" in doubts else "vague" if "vague" in doubts else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,19 +144,21 @@ class AnchorResolver:
 
     def _find_home(self, pointers: tuple[LinePointer, ...]) -> HomeVersion | None:
         weak: HomeVersion | None = None
+        is_vague = False
         for version in self.shown_versions():
             home = _read_pointers(version, pointers, shown_only=True)
             if not isinstance(home, HomeVersion):
                 if home == "unclear" and weak is None:
                     return None
+                is_vague = is_vague or (home == "vague" and weak is None)
                 continue
             if home.is_exact:
                 if weak is None or self._was_one_of_several(pointers, weak, version):
                     return home
                 return weak.with_placement_of(home)
-            if weak is None:
+            if weak is None and not is_vague:  # a newer version had several such lines, and the number fits none
                 weak = home
-        if weak is not None:
+        if weak is not None or is_vague:
             return weak
         if not self._is_named and any(
             pointer.anchor.offset or len(named_lines(self.live, pointer)) > 1 for pointer in pointers
@@ -200,17 +203,21 @@ class AnchorResolver:
             found = relocate_lines(version.snapshot.lines.raw, self.live.snapshot.lines.raw, list(wanted))
             self._places.update(((version, block), place) for block, place in zip(wanted, found, strict=True))
 
+    def _place_of(self, home: HomeVersion) -> MovedLines | LostLines | None:
+        """Return where the lines are now; None if they were found in the file as it is now."""
+        return None if home.version is self.live else self._places[home.version, home.block]
+
     def _decide_resolution(
         self, pointers: tuple[LinePointer, ...], home: HomeVersion | None, rivals: tuple[HomeVersion, ...]
     ) -> Resolution:
         if home is None:
             return self._explain_failures(pointers)
-        here = self._places.get((home.version, home.block))  # None if that is the file as it is now
+        here = self._place_of(home)
         if isinstance(here, LostLines):
             return (_lost_line(pointers[0], home, here),)
         targets = _shifted_targets(home, here)
         for rival in rivals:
-            there = self._places.get((rival.version, rival.block))
+            there = self._place_of(rival)
             if isinstance(there, LostLines):
                 if any(map(_is_counted, pointers)):  # it may have been counted there, where lines changed
                     return (_lost_line(pointers[0], rival, there),)

@@ -53,6 +53,8 @@ class SnapshotEdits:
         if not self.edits:
             raise InvalidArgument("There is no edit to apply.", reason="no_edits", action="Send at least one edit.")
         haystack = Haystack(before)
+        if len(self.edits) == 1:
+            return _plan_alone(haystack, self.edits[0])
         wanted = list[tuple[Span, int]]()
         tiers = list[str]()
         for index, edit in enumerate(self.edits):
@@ -70,6 +72,14 @@ class SnapshotEdits:
             for index, tier in enumerate(tiers)
         )
         return plan.with_outcomes(applied)
+
+
+def _plan_alone(haystack: Haystack, edit: StringEdit) -> EditPlan:
+    """Plan the only edit of a call, perhaps of very many places: those of one text are in order, and do not overlap."""
+    before, matches = haystack.snapshot, _find_matches(haystack, edit, 0, of=1)
+    plan = splice_spans(before, _build_spans(before, edit, matches))
+    ranges = tuple(plan.line_spans())
+    return plan.with_outcomes([EditOutcome(index=0, occurrences=len(ranges), ranges=ranges, tier=matches.tier)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +199,8 @@ def _explain_conflict(
     if original.count != 1:
         return None
     (place,) = original.found
-    takers = staged.edits_that_removed(place.start, place.end)
-    others = [taker for taker, parts in takers.items() if parts != [(place.start, place.end)]]
+    takers = staged.edits_that_removed(*place)
+    others = [taker for taker, parts in takers.items() if parts != [place]]
     index: int = missing.details["edit_index"]
     quoted = quote_line(edit.old, _PREVIEW_CHARS)
     if takers and not others:
@@ -209,7 +219,7 @@ def _explain_conflict(
         action="Write this edit for the text as the earlier one leaves it, or merge the two.",
         edit_index=index,
         prior_index=min(others),
-        line=before.line_number(place.start),
+        line=before.line_number(place[0]),
         closest=missing.details["closest"],
     )
 
@@ -220,7 +230,12 @@ def _find_matches(haystack: Haystack, edit: StringEdit, index: int, *, of: int) 
         raise InvalidArgument(f"{name}The old text is empty.", reason="empty_old_text", edit_index=index)
     if edit.old == edit.new:
         raise InvalidArgument(f"{name}The old and the new text are the same.", reason="same_text", edit_index=index)
-    matches, quoted = haystack.find(edit.old), quote_line(edit.old, _PREVIEW_CHARS)
+    matches, expected = haystack.find(edit.old), edit.expected_occurrences
+    if matches.found and (
+        matches.count == (1 if expected is None else expected) or (edit.replace_all and expected is None)
+    ):
+        return matches
+    quoted = quote_line(edit.old, _PREVIEW_CHARS)
     if not matches.found:
         miss = explain_miss(haystack, edit.old, edit.new)
         raise OldTextNotFound(
@@ -231,9 +246,6 @@ def _find_matches(haystack: Haystack, edit: StringEdit, index: int, *, of: int) 
             already_applied=miss.reason == "already_applied",
             closest=list(miss.closest),
         )
-    expected = edit.expected_occurrences
-    if matches.count == (1 if expected is None else expected) or (edit.replace_all and expected is None):
-        return matches
     facts: dict[str, Any] = {"count": matches.count, "lines": match_lines(haystack.snapshot, matches)}
     if expected is None:
         raise MultipleMatches(f"{name}{quoted} occurs {matches.count} times.", edit_index=index, **facts)
@@ -244,26 +256,24 @@ def _find_matches(haystack: Haystack, edit: StringEdit, index: int, *, of: int) 
 def match_lines(snapshot: Snapshot, matches: TextMatches) -> list[int]:
     """Return the lines in which the first matches begin."""
     counter = LineCounter(snapshot)
-    return [counter.line_at(match.start) for match in matches.found[:_MAX_LISTED_LINES]]
+    return [counter.line_at(start) for start, _ in matches.found[:_MAX_LISTED_LINES]]
 
 
 def _build_spans(snapshot: Snapshot, edit: StringEdit, matches: TextMatches) -> list[Span]:
     encode = snapshot.encoding.encode
     as_sent = differs_in_breaks_alone(edit.old, edit.new)
     rows = [encode(edit.new)] if as_sent else [encode(row) for row in _BREAK.split(edit.new)]
-    return [
-        Span(start=match.start, end=match.end, new=_join_with_terminators(snapshot, match, rows))
-        for match in matches.found
-    ]
+    lines = snapshot.lines
+    if len(rows) == 1 or lines.style != "mixed":
+        new = rows[0] if len(rows) == 1 else lines.dominant.join(rows)
+        return [Span(start, end, new) for start, end in matches.found]
+    return [Span(*match, _join_with_terminators(snapshot, match, rows)) for match in matches.found]
 
 
 def _join_with_terminators(snapshot: Snapshot, match: TextMatch, rows: list[bytes]) -> bytes:
+    """Join rows that take the place of lines which end in different ways."""
     lines = snapshot.lines
-    if len(rows) == 1:
-        return rows[0]
-    if lines.style != "mixed":
-        return lines.dominant.join(rows)
-    first, last = lines.index_at(match.start), lines.index_at(match.end)
+    first, last = map(lines.index_at, match)
     after = first + (first == last)  # a break that is put into a line comes after its beginning
     breaks = lines.inherited_terminators(after, max(last, after), len(rows) - 1)
     return b"".join(row + end for row, end in zip(rows[:-1], breaks, strict=True)) + rows[-1]

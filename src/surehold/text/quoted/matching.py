@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from surehold.errors import NotEncodable
 from surehold.text.snapshot import Snapshot
@@ -32,11 +32,8 @@ _MIN_QUOTED_CHARS = 4
 _DECODE_STEP_BYTES = 4096
 
 
-class TextMatch(NamedTuple):
-    """Bytes `start` to `end`; a tuple, since there may be a million of them."""
-
-    start: int
-    end: int
+TextMatch = tuple[int, int]
+"""Bytes `start` to `end`; a plain tuple, since there may be a million of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,20 +93,20 @@ class Haystack:
         at = self._data.find(needle, self._begin)
         if at >= 0 and self._is_always_whole(needle):
             end = at + len(needle)
-            yield TextMatch(at, end)
+            yield at, end
             if (at := self._data.find(needle, end)) >= 0:  # a pattern is worth compiling only for many places
                 found = re.compile(re.escape(needle)).finditer(self._data, at)
-                yield from (TextMatch(*match.span()) for match in found)
+                yield from map(re.Match[bytes].span, found)
             return
         while at >= 0:
             if self._is_whole(at, at + len(needle)):
-                yield TextMatch(at, at + len(needle))
+                yield at, at + len(needle)
                 at = self._data.find(needle, at + len(needle))
             else:
                 at = self._data.find(needle, at + 1)
 
     def _overlaps_itself(self, needle: bytes, match: TextMatch) -> bool:
-        at, end = match.start, match.end + len(needle) - 1
+        at, end = match[0], match[1] + len(needle) - 1
         while (at := self._data.find(needle, at + 1, end)) >= 0:
             if self._is_whole(at, at + len(needle)):
                 return True
@@ -141,7 +138,7 @@ class Haystack:
             return matches
         wanted = self._encoding.encode(plain)
         ending = b"\r" if self.snapshot.lines.breaker == b"\r" else b"\r\n"
-        there = (self._data[match.start : match.end].replace(ending, b"\n") for match in matches.found)
+        there = (self._data[start:end].replace(ending, b"\n") for start, end in matches.found)
         return matches if all(data == wanted for data in there) else TextMatches(tier="line_endings")
 
     def _find_other_spelling(self, needle: str) -> TextMatches:
@@ -217,7 +214,7 @@ class _FoldedText:
         matches, first = list[TextMatch](), self._text.find(wanted)
         at = first
         while at >= 0:
-            matches.append(TextMatch(self._byte_offset(at), self._byte_offset(at + len(wanted))))
+            matches.append((self._byte_offset(at), self._byte_offset(at + len(wanted))))
             at = self._text.find(wanted, at + len(wanted))
         again = len(matches) == 1 and self._text.find(wanted, first + 1, first + 2 * len(wanted) - 1) >= 0
         return TextMatches(tier=tier, found=tuple(matches), count=len(matches) + again, encoded_alike=False)

@@ -78,7 +78,7 @@ class _ReplacementWriter:
 
     def __init__(self, snapshot: Snapshot, match: TextMatch, *, as_sent: bool) -> None:
         self.last = b""
-        self._snapshot, self._start, self._as_sent = snapshot, match.start, as_sent
+        self._snapshot, self._start, self._as_sent = snapshot, match[0], as_sent
 
     def encode_text(self, text: str) -> Iterator[bytes]:
         """Yield the bytes of a text, run by run between line breaks."""
@@ -95,7 +95,7 @@ class _ReplacementWriter:
 
 
 def _split_characters(snapshot: Snapshot, match: TextMatch) -> list[_FileCharacter]:
-    data, encoding = snapshot.data[match.start : match.end], snapshot.encoding
+    data, encoding = snapshot.data[slice(*match)], snapshot.encoding
     if encoding.is_raw or (data.isascii() and encoding.width == 1):
         text = data.decode("latin-1")
         return [_FileCharacter(sign, sign.encode("latin-1")) for sign in _CHARACTER.findall(text)]
@@ -160,17 +160,17 @@ class StyledEdit:
     def _build_spans(self, before: Snapshot, matches: TextMatches) -> list[Span]:
         plain = self._uniform_replacement(before, matches)
         if plain is not None:
-            return [Span(start=match.start, end=match.end, new=plain) for match in matches.found]
+            return [Span(start, end, plain) for start, end in matches.found]
         as_sent = differs_in_breaks_alone(self.old, self.new)
         worked_out = dict[bytes, bytes]()  # where all lines end alike, equal bytes become equal bytes
         spans = list[Span]()
         for match in matches.found:
-            there = before.data[match.start : match.end]
+            there = before.data[slice(*match)]
             new = worked_out.get(there) if before.lines.style != "mixed" else None
             if new is None:
                 new = restyle_replacement(before, match, self.old, self.new, breaks_as_sent=as_sent)
                 worked_out[there] = new
-            spans.append(Span(start=match.start, end=match.end, new=new))
+            spans.append(Span(*match, new))
         return spans
 
     def _uniform_replacement(self, before: Snapshot, matches: TextMatches) -> bytes | None:
@@ -201,7 +201,7 @@ def _not_found_error(haystack: Haystack, old: str, new: str) -> OldTextNotFound:
 
 def _not_unique_error(before: Snapshot, matches: TextMatches) -> MultipleMatches:
     lines = match_lines(before, matches)
-    contexts = [_show_context(before, line, at.start) for line, at in zip(lines, matches.found, strict=False)]
+    contexts = [_show_context(before, line, at[0]) for line, at in zip(lines, matches.found, strict=False)]
     return MultipleMatches(
         f"`old_string` occurs {matches.count} times.",
         action="Quote more of the lines around the one you mean, or send replace_all: true.",
