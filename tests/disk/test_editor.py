@@ -466,6 +466,13 @@ def test_bytes_may_be_shown_in_the_encoding_that_they_are_in(codec: str) -> None
     assert not may_be_saved(data, text + " and more\n")
 
 
+def test_text_with_replacement_characters_is_taken_for_what_an_editor_could_not_decode() -> None:
+    data = "gr\u00fc\u00dfe\n".encode("cp1252")
+
+    assert may_be_saved(data, "gr\ufffde\n")
+    assert not may_be_saved(data, "gre\n")
+
+
 @requirement("multi_edit:acp:editor_files", "outside:lease:editor")
 def test_an_editor_that_writes_a_file_of_another_step_before_it_answers_does_not_wait_for_us(tmp_path: Path) -> None:
     world = local_world(tmp_path, Kernel())

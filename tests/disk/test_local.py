@@ -16,9 +16,11 @@ import pytest
 
 from disk.suite import KERNELS, AsNobody, LocalWorld, no_fence, open_descriptors, sha
 from spec.marks import requirement
+from surehold import Settings, open_workspace
 from surehold.disk.base import Create, Disk, Remove, Rename, Replace, Step
 from surehold.disk.local import LocalDisk
 from surehold.disk.steps.staging import Durability
+from surehold.disk.tree import read_all
 from surehold.errors import AlreadyExists, DiskFailed, NotAFile, OutsideWorkspace, StaleFile, SureholdError
 from surehold.text.snapshot import Meta
 from waiting import HANG_SECONDS
@@ -254,6 +256,26 @@ def test_replace_does_not_take_up_the_default_list_of_the_directory(local: Local
     assert os.listxattr(local.root / "d/new") == [ACL]
 
 
+@pytest.mark.parametrize(
+    ("number", "refused"), [(errno.ENOTSUP, False), (errno.EOPNOTSUPP, False), (errno.ENOSPC, True)]
+)
+def test_attributes_are_left_out_where_the_file_system_has_none_and_nowhere_else(
+    local: LocalWorld, monkeypatch: pytest.MonkeyPatch, number: int, *, refused: bool
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "setxattr", fail)
+    meta = Meta(mode=0o640, uid=os.geteuid(), gid=os.getegid(), mtime_ns=10**18, xattrs=(("user.note", b"1"),))
+    step = Create(target=local.target("a"), data=b"x", meta=meta, mode=None)
+    if refused:
+        with pytest.raises(SureholdError):
+            local.apply(step)
+    else:
+        local.apply(step)
+    assert (local.root / "a").exists() is not refused
+
+
 @requirement("engine:disk:restored_facts")
 def test_create_restores_owner_and_attributes(local: LocalWorld) -> None:
     local.put("probe", b"")
@@ -265,6 +287,17 @@ def test_create_restores_owner_and_attributes(local: LocalWorld) -> None:
     assert stored is not None
     assert (stored.meta.uid, stored.meta.mtime_ns, stored.meta.mode) == (owner, 10**18, 0o664)
     assert [name for name, _ in stored.meta.xattrs] == [ACL, "user.note"]
+
+
+@pytest.mark.parametrize("promised", [0, 4, 10, 20])
+def test_a_file_is_read_to_its_end_whatever_size_was_promised(local: LocalWorld, promised: int) -> None:
+    local.put("a", b"0123456789")
+    for limit, expected in ((100, b"0123456789"), (10, b"0123456789"), (6, b"0123456")):
+        fd = os.open(local.root / "a", os.O_RDONLY)
+        try:
+            assert read_all(fd, size=promised, limit=limit) == expected
+        finally:
+            os.close(fd)
 
 
 def test_new_files_and_directories_follow_the_umask(local: LocalWorld) -> None:
@@ -658,3 +691,28 @@ def test_leftovers_are_found_where_the_root_itself_is_among_the_targets(local: L
     )
 
     assert (leftover.exists(), kept) == (False, [b"staged"])
+
+
+@requirement("engine:crash:power")
+@pytest.mark.parametrize("race", [False, True])
+def test_every_directory_above_a_new_one_is_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, race: bool
+) -> None:
+    """Another process may have made any of them a moment ago."""
+    root, synced, make = tmp_path / "root", list[str](), os.mkdir
+    (root / "new").mkdir(parents=True)
+
+    def record_sync(fd: int) -> None:
+        synced.append(str(Path(f"/proc/self/fd/{fd}").readlink()))
+
+    def make_twice(name: str, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
+        make(name, mode, dir_fd=dir_fd)
+        if race and name == "mine":
+            make(name, mode, dir_fd=dir_fd)
+
+    with open_workspace(root, settings=Settings(state_dir=tmp_path / "state")) as workspace:
+        monkeypatch.setattr("surehold.disk.steps.staging.sync", record_sync)
+        monkeypatch.setattr(os, "mkdir", make_twice)
+        workspace.session(agent="one").create_file("new/mine/a.txt", "one\n")
+
+    assert {str(root), str(root / "new"), str(root / "new/mine")} <= set(synced)

@@ -85,7 +85,8 @@ def test_a_save_just_before_the_swap_stays_at_the_path(scene: Scene, kind: int) 
     with pytest.raises(StaleFile) as caught:
         world.apply(world.replace("a", b"ours", expected=b"old"))
     assert caught.value.details == {"expected": sha(b"old"), "actual": sha(b"theirs")}
-    assert (world.listing(), world.kept) == ({"a": b"theirs"}, [])
+    displaced = [] if kind else [b"theirs"]  # its program may have read ours, and replace it by what it makes of ours
+    assert (world.listing(), world.kept) == ({"a": b"theirs"}, displaced)
 
 
 @requirement("promise:nothing_lost:outside_edit")
@@ -97,7 +98,7 @@ def test_a_second_save_before_the_swap_back_is_the_newest_and_the_first_is_kept(
     scene.turns[:] = [save("a", b"first"), save("a", b"second")]
     with pytest.raises(StaleFile):
         world.apply(world.replace("a", b"ours", expected=b"old"))
-    assert (world.listing(), world.kept) == ({"a": b"second"}, [b"first"])
+    assert (world.listing(), world.kept) == ({"a": b"second"}, [b"first", b"second"])
 
 
 def test_a_third_save_is_the_newest(scene: Scene) -> None:
@@ -107,7 +108,7 @@ def test_a_third_save_is_the_newest(scene: Scene) -> None:
     with pytest.raises(StaleFile):
         world.apply(world.replace("a", b"ours", expected=b"old"))
     assert world.listing() == {"a": b"third"}
-    assert world.kept == [b"second"]  # the third save itself replaced the first, which was back at the path
+    assert sorted(world.kept) == [b"first", b"second", b"third"]  # the third save replaced the first, which was back
 
 
 def test_a_program_that_never_stops_saving_is_left_alone_in_the_end(scene: Scene) -> None:
@@ -117,7 +118,7 @@ def test_a_program_that_never_stops_saving_is_left_alone_in_the_end(scene: Scene
     with pytest.raises(StaleFile):
         world.apply(world.replace("a", b"ours", expected=b"old"))
     assert list(world.listing()) == ["a"]
-    assert len(world.kept) == 1
+    assert len(world.kept) == len(set(world.kept)) > 1  # whatever was displaced, however short that was
 
 
 def test_a_deletion_before_the_swap_back_stays_and_the_bytes_are_kept(scene: Scene) -> None:
@@ -141,7 +142,7 @@ def test_a_save_of_a_published_file_survives_the_undo_of_the_batch(scene: Scene)
     scene.turns[:] = [nothing, strike]
     with pytest.raises(StaleFile):
         world.apply(world.replace("a", b"new", expected=b"a"), world.replace("b", b"new", expected=b"b"))
-    assert (world.listing(), world.kept) == ({"a": b"their a", "b": b"their b"}, [b"a"])
+    assert (world.listing(), world.kept) == ({"a": b"their a", "b": b"their b"}, [b"their b", b"a", b"their a"])
 
 
 def test_a_save_of_a_published_hard_link_survives_the_undo_of_the_batch(scene: Scene) -> None:

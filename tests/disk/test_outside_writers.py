@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from spec.marks import requirement
 from surehold.disk.base import Replace, Target
 from surehold.disk.kernel import Kernel
 from surehold.disk.steps.watched import WatchedEntry
+from surehold.disk.watch import watch_file
 from surehold.errors import OutsideWorkspace, StaleFile
 
 HOLD = (
@@ -195,6 +197,30 @@ def test_an_append_to_a_version_that_is_refused_is_kept_and_the_refused_text_lea
     assert world.kept == [b"head\nAGENT\ntail\nsecond\n"]
 
 
+@requirement("outside:facts:refused_text", "outside:race:save")
+def test_a_saved_file_that_was_displaced_is_kept_since_its_program_may_have_read_the_refused_text(
+    tmp_path: Path,
+) -> None:
+    kernel = Striking(leases=False)
+    world = local_world(tmp_path, kernel)
+    world.put("a", b"old\n")
+    read = list[bytes]()
+
+    def save(text: bytes) -> None:
+        world.put("b", text)
+        (world.root / "b").replace(world.root / "a")
+
+    kernel.before.append(lambda: save(b"old\nfirst\n"))
+    kernel.after.append(lambda: read.append((world.root / "a").read_bytes()))
+    kernel.after.append(lambda: save(read[0] + b"second\n"))  # it never saw its own first version again
+    step = Replace(target=world.target("a"), data=b"AGENT\n", expected=sha(b"old\n"), old=b"old\n")
+    with pytest.raises(StaleFile):
+        world.apply(step)
+
+    assert world.listing() == {"a": b"AGENT\nsecond\n"}  # what another program saved is not touched
+    assert world.kept == [b"old\nfirst\n"]
+
+
 @requirement("outside:open:in_place")
 @pytest.mark.parametrize("new", [b"new!", b"new and longer"], ids=["same length", "longer"])
 def test_a_file_that_a_program_has_open_for_writing_keeps_its_inode_and_what_that_program_writes(
@@ -219,7 +245,16 @@ def test_a_file_that_a_program_has_open_for_writing_is_not_removed(world: LocalW
             world.apply(world.remove("a", expected=b"old!"))
         write()
     assert caught.value.reason == "open_for_writing"
+    assert "would be lost with the file" in caught.value.message
     assert (world.listing(), world.kept) == ({"a": b"old!OUTSIDE"}, [])
+
+
+def test_a_file_that_only_we_have_open_is_kept_from_others_until_it_is_written(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"old")
+    watch = watch_file(Kernel(), partial(os.open, tmp_path / "a"), in_place=True)
+
+    assert (watch.lease, watch.exclusive, watch.in_place, watch.was_disturbed()) == ("held", True, True, False)
+    watch.close()
 
 
 @requirement("outside:open:shorter")
@@ -230,6 +265,7 @@ def test_a_file_that_a_program_has_open_for_writing_is_not_made_shorter(world: L
             with pytest.raises(StaleFile) as caught:
                 world.apply(watched_replace(world, "a", b"short"))
             assert caught.value.reason == "open_for_writing"
+            assert "make the file shorter" in caught.value.message
         write()
     assert world.listing() == {"a": b"a long old textOUTSIDE"}
 
@@ -255,6 +291,19 @@ def test_an_append_to_a_hard_linked_file_stays_behind_the_new_bytes(
     assert programs[0].wait() == 0
     assert world.listing() == {"a": new + b"OUTSIDE", "b": new + b"OUTSIDE"}
     assert world.kept == []
+
+
+@requirement("outside:in_place:append")
+def test_all_new_bytes_are_in_a_file_that_another_program_made_shorter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = local_world(tmp_path, Kernel(leases=False))
+    world.put("a", b"old!")
+    os.link(world.root / "a", world.root / "b")
+    strike_first_write(monkeypatch, lambda: os.truncate(world.root / "b", 1))
+    with world.disk.lock([world.target("a")], timeout=1):
+        world.apply(watched_replace(world, "a", b"much longer"))
+    assert world.listing() == {"a": b"much longer", "b": b"much longer"}
 
 
 def strike_first_write(monkeypatch: pytest.MonkeyPatch, strike: Callable[[], object]) -> None:

@@ -11,10 +11,11 @@ import pytest
 
 from disk.suite import LocalWorld
 from doubles.memory_disk import MemoryDisk
-from surehold.disk import kernel
+from surehold.disk import kernel, tree
 from surehold.disk.kernel import Kernel, Unsupported, is_coherent
 from surehold.disk.local import LocalDisk
 from surehold.errors import DiskFailed, LockTimeout
+from surehold.text.snapshot import Meta
 from waiting import HANG_SECONDS
 
 LINE = "36 35 {device} / {point} rw,noatime master:1 - {kind} /dev/x rw\n"
@@ -110,3 +111,12 @@ def test_a_memory_disk_can_be_filled_and_looked_into() -> None:
     target = disk.resolve("b")
     disk.remove_leftovers([target], tag="t", keep=lambda key, data: pytest.fail(f"{key}: {data!r}"))
     assert disk.replaces_in_place(target) is False
+
+
+def test_attributes_are_left_alone_where_the_system_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "_HAS_XATTRS", False)
+    monkeypatch.delattr(os, "setxattr")
+    with (tmp_path / "a").open("wb") as file:
+        meta = Meta(mode=0o640, uid=os.geteuid(), gid=os.getegid(), xattrs=(("user.a", b"1"),))
+        tree.restore_metadata(file.fileno(), meta, mode=None)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640

@@ -1,7 +1,11 @@
 """The trials of the doctor, on this disk and on one that lacks everything."""
 
+# One of these needs to know how much room is just enough.
+# pyright: reportPrivateUsage=false
+
 import errno
 import os
+import shutil
 import sqlite3
 from functools import partial
 from pathlib import Path
@@ -195,3 +199,12 @@ def test_a_disk_without_room_for_names_is_noticed_unless_it_has_no_such_limit(
 
     found = named(probe_directory(tmp_path))["space"]
     assert (found.ok, found.detail == "no room for another file name") == (ok, not ok)
+
+
+@pytest.mark.parametrize(("missing", "ok"), [(0, True), (1, False)])
+def test_just_enough_room_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: int, *, ok: bool) -> None:
+    def measure(_: Path) -> SimpleNamespace:
+        return SimpleNamespace(free=probing._MIN_FREE_BYTES - missing)
+
+    monkeypatch.setattr(shutil, "disk_usage", measure)
+    assert named(probe_directory(tmp_path))["space"].ok is ok

@@ -248,6 +248,10 @@ class DiskReader(Protocol):
         """Return what a located target leads to, of any kind; None when nothing is there."""
         ...
 
+    def missing_directories(self, target: Target) -> tuple[str, ...]:
+        """Return the keys of the directories above a target that do not exist, the outermost first."""
+        ...
+
     def open_listing(self, directory: Target) -> OpenListing:
         """Open a directory for a block, and return what is in it."""
         ...
@@ -302,8 +306,19 @@ class Disk(DiskReader, Protocol):
         """Remove what a dead process staged for `tag`; bytes in it go to `keep` first."""
         ...
 
+    def remove_empty(self, directory: Target, *, may_go: Callable[[], bool], timeout: float) -> bool:
+        """Remove a located directory if it is empty, is not a root, and `may_go` agrees; tell whether it is gone now.
+
+        No writer of ours has a name in it in that moment. `may_go` is asked of empty directories only.
+        """
+        ...
+
     def write_caution(self, target: Target) -> str:
         """Say how the last write to a path falls short of these rules; empty when it does not."""
+        ...
+
+    def read_caution(self) -> str:
+        """Say why what is read may not be what the paths of the roots lead to; empty when it is."""
         ...
 
     def close(self) -> None:

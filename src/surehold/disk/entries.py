@@ -12,11 +12,12 @@ from surehold.disk.kernel import O_CLOEXEC, O_NOFOLLOW, O_PATH, close_after
 from surehold.disk.tree import (
     DIRECTORY_FLAGS,
     LISTED_DIRECTORY_FLAGS,
-    READ_FLAGS,
     Tree,
     file_identity,
     open_entry,
+    open_own,
     read_all,
+    readable_for_us,
     split_path,
 )
 from surehold.text.lines import sha256_hex
@@ -66,16 +67,59 @@ def _existing_part(tree: Tree, target: Target, parts: tuple[str, ...]) -> tuple[
     return parts
 
 
+def missing_above(tree: Tree, target: Target) -> tuple[str, ...]:
+    """Return the keys of the directories above a target that do not exist, the outermost first."""
+    above = target.parts[:-1]
+    depths = range(len(_existing_part(tree, target, above)) + 1, len(above) + 1)
+    return tuple(tree.target_of((*tree.root_of(target).names, *above[:depth])).key for depth in depths)
+
+
+def is_empty_directory(tree: Tree, directory: Target) -> bool:
+    """Look whether a directory is there and has no entry; one that cannot be read counts as in use."""
+    try:
+        with close_after(tree.open_target(directory, LISTED_DIRECTORY_FLAGS)) as fd, os.scandir(fd) as found:
+            return next(found, None) is None
+    except OSError:
+        return False
+
+
+def remove_directory(tree: Tree, directory: Target) -> bool:
+    """Remove a directory if it is empty, which the operating system decides; tell whether it was."""
+    try:
+        with close_after(tree.open_parts(tree.root_of(directory), directory.parts[:-1], DIRECTORY_FLAGS)) as above:
+            os.rmdir(directory.parts[-1], dir_fd=above)  # pathlib knows no dir_fd
+    except OSError:
+        return False
+    return True
+
+
 def read_located(tree: Tree, target: Target, *, limit: int) -> StoredEntry | None:
     """Look at an entry; None where nothing is, also if something else than a directory is above."""
-    root = tree.root_of(target)
+    root, above = tree.root_of(target), target.parts[:-1]
     try:
-        with close_after(tree.open_parts(root, target.parts[:-1], DIRECTORY_FLAGS)) as directory:
-            return _read_in(directory, target.parts[-1] if target.parts else ".", target, limit)
+        try:
+            directory = tree.open_parts(root, above, DIRECTORY_FLAGS)
+        except PermissionError:
+            directory = _open_locked(tree.root_fd(root), above)
+        with close_after(directory):
+            if os.access(".", os.X_OK, dir_fd=directory):
+                return _read_in(directory, target.parts[-1] if target.parts else ".", target, limit)
+            with readable_for_us(f"/proc/self/fd/{directory}", os.fstat(directory)):
+                return _read_in(directory, target.parts[-1] if target.parts else ".", target, limit)
     except OSError as error:
         if error.errno in _NOTHING_ERRNOS:
             return None
         raise as_surehold_error(error, target.key) from error
+
+
+def _open_locked(root: int, parts: Sequence[str]) -> int:
+    """Open a directory below some of ours whose modes keep us out: each lets us through for that moment."""
+    here = os.open(".", DIRECTORY_FLAGS, dir_fd=root)
+    for name in parts:
+        with close_after(here), readable_for_us(f"/proc/self/fd/{here}", os.fstat(here)):
+            below = open_entry(here, name, DIRECTORY_FLAGS)
+        here = below
+    return here
 
 
 def _read_in(directory: int, name: str, target: Target, limit: int) -> StoredEntry:
@@ -88,7 +132,7 @@ def _read_in(directory: int, name: str, target: Target, limit: int) -> StoredEnt
     if kind == "link":
         data = os.fsencode(os.readlink(name, dir_fd=directory))
     elif kind == "directory":
-        with suppress(PermissionError), close_after(open_entry(directory, name, LISTED_DIRECTORY_FLAGS)) as fd:
+        with suppress(PermissionError), close_after(_open_listed(directory, name)) as fd:
             names = tuple(os.listdir(fd))  # noqa: PTH208  # pathlib lists no descriptor
     elif kind == "file":
         if status.st_size > limit:
@@ -110,6 +154,17 @@ def _read_in(directory: int, name: str, target: Target, limit: int) -> StoredEnt
     )
 
 
+def _open_listed(directory: int, name: str) -> int:
+    try:
+        return open_entry(directory, name, LISTED_DIRECTORY_FLAGS)
+    except PermissionError:
+        with (
+            close_after(open_entry(directory, name, DIRECTORY_FLAGS)) as fd,
+            readable_for_us(f"/proc/self/fd/{fd}", os.fstat(fd)) as path,
+        ):
+            return os.open(path, LISTED_DIRECTORY_FLAGS)
+
+
 def name_content(kind: Kind, data: bytes) -> str:
     """Return the name of what an entry holds; all that hold nothing have one name for each kind."""
     return _BARE_SHA256[kind] if kind in _BARE_SHA256 else sha256_hex(data)
@@ -118,7 +173,7 @@ def name_content(kind: Kind, data: bytes) -> str:
 def _read_file(directory: int, name: str, status: os.stat_result, limit: int) -> tuple[bytes | None, Holes]:
     """Return the bytes of a file, and its holes; no bytes if we may not read it."""
     try:
-        fd = os.open(name, READ_FLAGS | O_CLOEXEC, dir_fd=directory)
+        fd = open_own(directory, name)
     except PermissionError:
         return None, ()
     with close_after(fd):
@@ -137,12 +192,22 @@ def read_attributes(path: "str | bytes", *, follow: bool = False) -> tuple[tuple
         names = os.listxattr(path, follow_symlinks=follow)
     except OSError:
         return ()
+    if not names:
+        return ()
     found = list[tuple[str, bytes]]()
     for name in sorted(names):
         if _is_kept(name):
             with suppress(OSError):
-                found.append((name, os.getxattr(path, name, follow_symlinks=follow)))
+                found.append((name, _read_attribute(path, name, follow=follow)))
     return tuple(found)
+
+
+def _read_attribute(path: "str | bytes", name: str, *, follow: bool) -> bytes:
+    try:
+        return os.getxattr(path, name, follow_symlinks=follow)
+    except PermissionError:  # attributes are as protected as the content
+        with readable_for_us(path, os.stat(path, follow_symlinks=follow)):  # noqa: PTH116
+            return os.getxattr(path, name, follow_symlinks=follow)
 
 
 def _is_kept(name: str) -> bool:

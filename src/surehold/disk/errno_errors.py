@@ -47,12 +47,23 @@ def as_surehold_error(error: OSError, path: str) -> SureholdError:
     return DiskFailed(f"`{path}`: {text}.", path=path, reason=_FAILURE_REASONS.get(code), errno=error.errno)
 
 
-@contextmanager
-def translate_os_errors(path: str) -> Generator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise as_surehold_error(error, path) from error
+class OsErrorTranslation:
+    """Raises what the operating system reports inside a block as an error about a path."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            raise as_surehold_error(error, self._path) from error
+
+
+translate_os_errors = OsErrorTranslation
 
 
 def not_a_directory_error(path: str) -> NotFound:

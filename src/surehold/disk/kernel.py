@@ -5,8 +5,7 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -124,13 +123,22 @@ class Kernel:
             fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
 
 
-@contextmanager
-def close_after(fd: int) -> Generator[int]:
-    """Lend an open descriptor to a block, and close it when the block is left."""
-    try:
-        yield fd
-    finally:
-        os.close(fd)
+class DescriptorLoan:
+    """Lends an open descriptor to a block, and closes it when the block is left."""
+
+    __slots__ = ("_fd",)
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def __enter__(self) -> int:
+        return self._fd
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        os.close(self._fd)
+
+
+close_after = DescriptorLoan
 
 
 def sync(fd: int) -> None:

@@ -24,6 +24,7 @@ from surehold.disk.errno_errors import (
     missing_error,
     not_a_file_error,
     not_listable_error,
+    root_replaced_error,
     too_large_error,
     translate_os_errors,
 )
@@ -41,7 +42,7 @@ from surehold.disk.tree import (
     read_all,
     read_pieces,
 )
-from surehold.disk.watch import LeasedFile, WatchedFiles, open_patiently
+from surehold.disk.watch import LeasedFile, LeaveWork, WatchedFiles, open_patiently
 from surehold.errors import LockTimeout, NotFound, StaleFile
 
 if TYPE_CHECKING:
@@ -66,12 +67,14 @@ class LocalDisk:
         durability: "Durability" = "full",
         kernel: Kernel | None = None,
         lock_dir: str | None = None,
+        leave: LeaveWork | None = None,
     ) -> None:
+        """Take the roots; `leave` has the blocks of replaced files freed while the caller goes on."""
         self._tree = Tree([os.fspath(root) for root in roots], kernel=kernel or Kernel())
         self._durability: Durability = durability
         self._coherent: bool | None = None
         self._locks = NameLocks(self._tree, fallback_dir=lock_dir)
-        self._watches = WatchedFiles(self._tree.kernel)
+        self._watches = WatchedFiles(self._tree.kernel, leave)
 
     def close(self) -> None:
         self._tree.close()
@@ -154,6 +157,11 @@ class LocalDisk:
         find_nearest = partial(nearest_targets, self._tree, targets)
         return self._hold(targets, self._locks.lock_directories(find_nearest, timeout=timeout))
 
+    def missing_directories(self, target: Target) -> tuple[str, ...]:
+        from surehold.disk.entries import missing_above
+
+        return missing_above(self._tree, target)
+
     def open_listing(self, directory: Target) -> OpenListing:
         fd = self._open_listed_fd(directory, LISTED_DIRECTORY_FLAGS)
         try:
@@ -220,9 +228,11 @@ class LocalDisk:
                 return None
             except OSError as error:
                 raise as_surehold_error(error, target.key) from error
-            with translate_os_errors(target.key):
+            try:
                 stored = _read_once(watch.fd, target, limit)
                 is_current = is_unchanged(watch.status, os.fstat(watch.fd))
+            except OSError as error:
+                raise as_surehold_error(error, target.key) from error
             if stored is not None and is_current:
                 watch.data = stored.data
                 self._watches.spare_descriptors(watch)
@@ -258,6 +268,17 @@ class LocalDisk:
         from surehold.disk.steps import writer
 
         writer.remove_leftovers(self._tree, targets, tag=tag, keep=keep)
+
+    def remove_empty(self, directory: Target, *, may_go: Callable[[], bool], timeout: float) -> bool:
+        from surehold.disk.entries import is_empty_directory, remove_directory
+
+        if not directory.parts or not is_empty_directory(self._tree, directory) or not may_go():
+            return False
+        with self.lock_located([self.target_below(directory, ["-"])], timeout=timeout):
+            return remove_directory(self._tree, directory)
+
+    def read_caution(self) -> str:
+        return " ".join(root_replaced_error(root).message for root in self._tree.replaced_roots())
 
     def write_caution(self, target: Target) -> str:
         return _OPEN_ELSEWHERE_CAUTION.format(key=target.key) if self._watches.was_open_elsewhere(target) else ""

@@ -31,8 +31,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from surehold.disk.base import Target
-from surehold.disk.errno_errors import translate_os_errors
-from surehold.disk.kernel import O_CLOEXEC, O_NOFOLLOW, close_after
+from surehold.disk.errno_errors import as_surehold_error, translate_os_errors
+from surehold.disk.kernel import O_CLOEXEC, O_NOFOLLOW
 from surehold.disk.tree import DIRECTORY_FLAGS, LISTED_DIRECTORY_FLAGS, Tree, file_identity
 from surehold.errors import DiskFailed, LockTimeout
 
@@ -99,16 +99,19 @@ class NameLocks:
     ) -> bool:
         """Lock everything; False when a path leads elsewhere by the time its lock is held."""
         wanted: dict[LockedName, tuple[int, Target]] = {}
-        for target in targets:
-            with translate_os_errors(target.key):
+        key = ""
+        try:
+            for target in targets:
+                key = target.key
                 fd, missing = self._open_nearest(target)
                 stack.callback(os.close, fd)
                 wanted.setdefault(name_of(fd, missing), (fd, target))
-        for name in sorted(wanted):
-            fd, target = wanted[name]
-            with translate_os_errors(target.key):
+            for name in sorted(wanted):
+                fd, key = wanted[name][0], wanted[name][1].key
                 if not self._lock_name(fd, name, stack, deadline):
-                    raise _timeout_error(target.key, timeout)
+                    raise _timeout_error(key, timeout)
+        except OSError as error:
+            raise as_surehold_error(error, key) from error
         return all(self._current_name(target, name_of) in wanted for target in targets)
 
     def _lock_name(self, fd: int, name: LockedName, stack: ExitStack, deadline: float) -> bool:
@@ -174,10 +177,14 @@ class NameLocks:
                 return self._tree.open_parts(root, target.parts[:depth], DIRECTORY_FLAGS), name
 
     def _current_name(self, target: Target, name_of: _NameOf) -> LockedName:
-        with translate_os_errors(target.key):
+        try:
             fd, name = self._open_nearest(target)
-            with close_after(fd):
+            try:
                 return name_of(fd, name)
+            finally:
+                os.close(fd)
+        except OSError as error:
+            raise as_surehold_error(error, target.key) from error
 
 
 def _locked_name(fd: int, name: str) -> LockedName:

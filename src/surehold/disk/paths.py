@@ -14,7 +14,7 @@ import stat
 from functools import cache
 
 from surehold.disk.base import Target
-from surehold.disk.errno_errors import not_a_directory_error, symlink_escape_error, translate_os_errors
+from surehold.disk.errno_errors import as_surehold_error, not_a_directory_error, symlink_escape_error
 from surehold.disk.kernel import O_NOFOLLOW, Unsupported, close_after
 from surehold.disk.tree import DIRECTORY_FLAGS, DiskRoot, Tree, split_path
 from surehold.errors import InvalidArgument, NotFound, OutsideWorkspace
@@ -29,10 +29,12 @@ def resolve_path(tree: Tree, path: str) -> Target:
     """Return the target that `path` leads to. The leaf, and directories above it, need not exist."""
     spelled = check_spelling(path)
     root, names = _starting_root(tree, spelled, path)
-    with translate_os_errors(path):
+    try:
         target = _resolve_plain(tree, root, names) or _PathWalk(tree, path).resolve_names(root, names)
         if spelled.endswith(("/", "/.")) and target.parts:
             _check_directory(tree, target, path)
+    except OSError as error:
+        raise as_surehold_error(error, path) from error
     return target
 
 

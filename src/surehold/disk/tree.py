@@ -11,8 +11,8 @@ import hashlib
 import os
 import stat
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
 from surehold.disk.base import Target
@@ -27,7 +27,7 @@ from surehold.disk.kernel import (
     Unsupported,
     sync_file_system,
 )
-from surehold.errors import DiskFailed, InvalidArgument
+from surehold.errors import InvalidArgument, WorkspaceClosed
 from surehold.text.snapshot import Meta
 
 ACL = "system.posix_acl_access"
@@ -120,6 +120,7 @@ _COMPARE_BYTES = 1 << 17  # small enough to stay in the cache
 READ_FLAGS = os.O_RDONLY | O_NONBLOCK | O_NOFOLLOW
 """Flags to open a file for reading."""
 WRITE_FLAGS = READ_FLAGS & ~os.O_RDONLY | os.O_RDWR
+_OWNER_ENTERS = stat.S_IRUSR | stat.S_IXUSR
 _MAX_READ_BYTES = 0x7FFF_F000  # what Linux gives in one call
 
 
@@ -232,12 +233,19 @@ class Tree:
     def check_roots(self, targets: Sequence[Target]) -> None:
         """Refuse when the path of a root leads to another directory than the one that was opened."""
         for root in {target.root: self.root_of(target) for target in targets}.values():
-            try:
-                current = file_identity(os.stat(root.path))  # noqa: PTH116  # no pathlib in the hot path
-            except OSError:
-                current = None
-            if current != file_identity(os.fstat(self.root_fd(root))):
+            if self._is_replaced(root):
                 raise root_replaced_error(root.path)
+
+    def replaced_roots(self) -> list[str]:
+        """Return the roots whose path leads to another directory than the one that was opened."""
+        return [root.path for root in self.roots if self._is_replaced(root)]
+
+    def _is_replaced(self, root: DiskRoot) -> bool:
+        try:
+            current = file_identity(os.stat(root.path))  # noqa: PTH116  # no pathlib in the hot path
+        except OSError:
+            current = None
+        return current != file_identity(os.fstat(self.root_fd(root)))
 
     def sync_file_systems(self) -> None:
         """Return when everything that was written to the file systems of the roots has reached the medium."""
@@ -247,7 +255,7 @@ class Tree:
     def root_fd(self, root: DiskRoot) -> int:
         """Return a root's descriptor; once closed, its number may belong to anything."""
         if not self._finalizer.alive:
-            raise DiskFailed("This workspace is closed.", reason="closed", action="Open it again.")
+            raise WorkspaceClosed("This workspace is closed.")
         return root.fd
 
     def root_of(self, target: Target) -> DiskRoot:
@@ -291,6 +299,36 @@ def open_entry(dir_fd: int, name: str, flags: int) -> int:
         if error.errno == errno.ENOTDIR and _is_link(dir_fd, name):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name) from error
         raise
+
+
+def open_own(dir_fd: int | None, name: str | bytes, flags: int = READ_FLAGS) -> int:
+    """Open a file for reading; one of ours whose mode keeps us out is readable for that moment, and then as before."""
+    try:
+        return os.open(name, flags | O_NOFOLLOW | O_CLOEXEC, dir_fd=dir_fd)
+    except PermissionError:
+        if not O_PATH:
+            raise
+    fd = os.open(name, O_PATH | O_NOFOLLOW | O_CLOEXEC, dir_fd=dir_fd)
+    try:
+        with readable_for_us(f"/proc/self/fd/{fd}", os.fstat(fd)) as path:
+            return os.open(path, flags & ~O_NOFOLLOW | O_CLOEXEC)
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def readable_for_us(path: str | bytes, status: os.stat_result) -> Generator[str | bytes]:
+    """Let ourselves read an entry of ours for a moment, whatever its mode; a directory is entered as well."""
+    mode = stat.S_IMODE(status.st_mode)
+    rights = _OWNER_ENTERS if stat.S_ISDIR(status.st_mode) else stat.S_IRUSR
+    if mode & rights == rights or status.st_uid != os.geteuid() or stat.S_ISLNK(status.st_mode):
+        yield path
+        return
+    os.chmod(path, mode | rights)  # noqa: PTH101  # a path below a descriptor
+    try:
+        yield path
+    finally:
+        os.chmod(path, mode)  # noqa: PTH101
 
 
 def _is_link(dir_fd: int, name: str) -> bool:

@@ -19,6 +19,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from surehold.disk.base import Target
 from surehold.disk.kernel import Kernel, Lease
@@ -37,6 +38,8 @@ SETTLED_SECONDS = 2.0
 _FileKey = tuple[str, tuple[str, ...]]
 OpenWith = Callable[[int], int]
 """Opens the file with the given flags."""
+LeaveWork = Callable[[Callable[[], None]], None]
+"""Has something done soon, while the caller goes on."""
 
 
 def file_facts(status: os.stat_result) -> tuple[int, ...]:
@@ -81,10 +84,14 @@ class FileWatch:
         self.kernel.drop_lease(self.fd)
         _wait_for_lease(self.kernel, self.fd, exclusive=False, seconds=LATE_WRITER_WAIT_SECONDS)
 
-    def close(self) -> None:
-        """Stop watching; the facts stay known."""
+    def close(self, leave: LeaveWork | None = None) -> None:
+        """Stop watching; the facts stay known. A file without a name is left to be closed: its blocks are freed then."""
         if self.fd >= 0:
-            os.close(self.fd)
+            if leave is not None and not os.fstat(self.fd).st_nlink:
+                self.kernel.drop_lease(self.fd)
+                leave(partial(os.close, self.fd))
+            else:
+                os.close(self.fd)
             self.fd, self.exclusive = -1, False
             self.lease = "none" if self.is_leased else self.lease
 
@@ -183,8 +190,8 @@ def _wait_for_lease(kernel: Kernel, fd: int, *, exclusive: bool, seconds: float)
 class WatchedFiles:
     """The watches of one disk. Whoever holds the lock of a file begins and ends its watch."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
+    def __init__(self, kernel: Kernel, leave: LeaveWork | None = None) -> None:
+        self._kernel, self._leave = kernel, leave
         self._watches: dict[_FileKey, FileWatch] = {}
         self._used: dict[_FileKey, FileWatch] = {}
 
@@ -207,7 +214,7 @@ class WatchedFiles:
     def close_used(self, targets: Sequence[Target]) -> None:
         for target in targets:
             if watch := self._used.get((target.root, target.parts)):
-                watch.close()
+                watch.close(self._leave)
 
     def was_open_elsewhere(self, target: Target) -> bool:
         """Tell whether another program had the file open for writing when it was changed last under this lock."""

@@ -72,6 +72,7 @@ class EditorDisk:
         self.open_listing, self.stat_entries, self.read_heads = disk.open_listing, disk.stat_entries, disk.read_heads
         self.lock, self.remove_leftovers = disk.lock, disk.remove_leftovers
         self.locate, self.read_entry, self.lock_located = disk.locate, disk.read_entry, disk.lock_located
+        self.missing_directories, self.remove_empty = disk.missing_directories, disk.remove_empty
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -126,6 +127,10 @@ class EditorDisk:
             return False
         seen = self._current_state(target)
         return seen is None or seen.shown is None or not seen.shown.faithful
+
+    def read_caution(self) -> str:
+        """Say whether a root was replaced, as the disk sees it."""
+        return self._disk.read_caution()
 
     def write_caution(self, target: Target) -> str:
         """Say that the last write went through the editor, and what that means for it."""

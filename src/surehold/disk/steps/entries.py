@@ -27,7 +27,7 @@ from surehold.disk.steps.staging import (
     hash_entry,
     open_temporary,
 )
-from surehold.disk.tree import file_identity, is_regular, open_entry, write_at
+from surehold.disk.tree import file_identity, is_regular, open_own, write_at
 from surehold.disk.watch import LATE_WRITER_WAIT_SECONDS, watch_file
 from surehold.errors import SureholdError
 from surehold.text.lines import sha256_hex
@@ -262,8 +262,11 @@ class SetFactsAction:
 
     def publish(self) -> None:
         self._begun = True
+        facts = self.step.after
+        if self.step.kind == "directory":  # what was displaced in it goes at the end: until then we may write there
+            facts = replace(facts, mode=facts.mode | _PRIVATE_DIRECTORY)
         try:
-            set_facts(self._path(), self.step.kind, self.step.after)
+            set_facts(self._path(), self.step.kind, facts)
         except NotTheKind as error:
             raise displaced_error(self.step.target.key, self.step.kind, None) from error
 
@@ -276,7 +279,7 @@ class SetFactsAction:
                 set_facts(self._path(), self.step.kind, self.step.before)
 
     def clean_up(self) -> None:
-        """Set the time of a directory once more: dropping what was displaced has changed it."""
+        """Set the facts of a directory once more: it is complete, and dropping what was displaced has changed its time."""
         if self.step.kind == "directory":
             with suppress(NotTheKind):  # a later step has put something else there
                 set_facts(self._path(), "directory", self.step.after)
@@ -324,7 +327,7 @@ def drop_displaced(call: StepContext, place: DirectorySlot, name: str, seen: Dis
         call.drop_file(place, name, None)
         return
     with suppress(PermissionError):  # not for us to read
-        watch_file(call.kernel, partial(open_entry, place.fd, name), seconds=LATE_WRITER_WAIT_SECONDS).close()
+        watch_file(call.kernel, partial(open_own, place.fd, name), seconds=LATE_WRITER_WAIT_SECONDS).close()
     call.drop_file(place, name, seen)
 
 

@@ -5,8 +5,9 @@ Rules:
 2. The bytes are compared, read and written through one descriptor, so they belong to one file. The old bytes stay in
    memory until the whole call has succeeded. A crash in the middle leaves a torn file that only the journal can repair.
 3. Bytes beyond the old end are written first: when the disk is full, the old content is still intact.
-4. What another program appends stays in the file, after our bytes. New bytes at the end are appended, never written to
-   an offset; the file is made shorter only as far as nothing was appended, which is looked at right before.
+4. What another program appends stays in the file, after our bytes. New bytes at the end are appended, and written to
+   their offset only if it was another one; the file is made shorter only as far as nothing was appended, which is looked
+   at right before.
 5. A file that another program has open for writing is not made shorter: nothing could tell us what it wrote in between.
 6. The file itself is locked, from the comparison to the last byte: its other names may be in directories that another
    writer has locked.
@@ -110,8 +111,8 @@ class OverwriteAction:
             with _append_mode(self._fd):
                 written = os.write(self._fd, tail)
             start = os.lseek(self._fd, 0, os.SEEK_CUR) - written
-            if start > self._length:
-                foreign = os.pread(self._fd, start - self._length, self._length)
+            if start != self._length:  # appended to, or made shorter
+                foreign = os.pread(self._fd, max(start - self._length, 0), self._length)
                 write_at(self._fd, memoryview(bytes(tail[:written]) + foreign), self._length)
             self._length, tail = self._length + written, tail[written:]
 

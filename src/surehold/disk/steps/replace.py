@@ -13,6 +13,7 @@ Rules:
 
 import errno
 import os
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 from surehold.disk.base import Replace
@@ -158,29 +159,58 @@ class ReplaceAction:
         """Put the displaced file back. What another program made of our version in between is not lost.
 
         A file that replaced ours is newer and goes in again, and so does ours when it was rewritten. Ours with our text in
-        it is only kept: a change that is refused leaves nothing at the path.
+        it is only kept: a change that is refused leaves nothing at the path. A file of others that was displaced is kept
+        also when it goes back: a program that read ours at the path may replace it by what it made of ours.
         """
+        with ExitStack() as closing:
+            displaced = dict[tuple[int, int], int]()
+            if not self._put_back(place, displaced, closing):
+                self.call.keep_file(place, self._temp)
+                if status := place.read_status(self._temp):
+                    displaced.pop(file_identity(status), None)
+            self._begun = False
+            for fd in displaced.values():
+                data = read_all(fd, size=os.fstat(fd).st_size, limit=UNLIMITED_BYTES)
+                if data != self.step.data:
+                    self.call.keep(place.key, data)
+
+    def _put_back(self, place: DirectorySlot, displaced: dict[tuple[int, int], int], closing: ExitStack) -> bool:
+        """Swap until nothing of ours is at the path; True when our own file, as we wrote it, is all that was taken away."""
         inside: os.stat_result | None = None
         for _ in range(_MAX_SWAPS):
             before = place.read_status(self._temp)
+            self._hold_foreign(place, before, displaced, closing)
             try:
                 self.call.kernel.swap(place.fd, self._temp, place.name)
             except FileNotFoundError:
-                break
+                return False
             place.directory.dirty = True
             found = place.read_status(self._temp)
             if found is not None and file_identity(found) == self._identity:
                 data = self._read_ours(place)
                 if data == self.step.data:
-                    self._begun = False
-                    return
+                    return True
                 if self._has_our_text(data):
-                    break
+                    return False
             elif found is not None and inside is not None and file_identity(found) == file_identity(inside):
-                break
+                return False
             inside = before
-        self.call.keep_file(place, self._temp)
-        self._begun = False
+        return False
+
+    def _hold_foreign(
+        self,
+        place: DirectorySlot,
+        status: os.stat_result | None,
+        displaced: dict[tuple[int, int], int],
+        closing: ExitStack,
+    ) -> None:
+        """Open a displaced file that another program put at the path, so that its bytes can be kept wherever it goes."""
+        known = {file_identity(require_staged(self._entry).watch.status), *displaced}
+        if status is None or not is_regular(status) or file_identity(status) in known:
+            return
+        with suppress(OSError):
+            fd = displaced[file_identity(status)] = open_entry(place.fd, self._temp, READ_FLAGS)
+            closing.callback(os.close, fd)
 
     def _read_ours(self, place: DirectorySlot) -> bytes:
         with close_after(open_entry(place.fd, self._temp, READ_FLAGS)) as fd:

@@ -25,16 +25,16 @@ from surehold.disk.kernel import O_CLOEXEC, O_NOFOLLOW, Kernel, Unsupported, clo
 from surehold.disk.tree import (
     DIRECTORY_FLAGS,
     LISTED_DIRECTORY_FLAGS,
-    READ_FLAGS,
     DiskRoot,
     Tree,
     has_content,
     hash_of,
     is_regular,
     open_entry,
+    open_own,
     read_all,
 )
-from surehold.errors import DiskFailed, InvalidArgument
+from surehold.errors import RECOVER, DiskFailed, InvalidArgument, spell
 
 _FolderKey = tuple[str, tuple[str, ...]]
 _Staged = TypeVar("_Staged")
@@ -91,13 +91,12 @@ class DirectoryPool:
         return directory
 
     def _make_directory(self, root: DiskRoot, parts: tuple[str, ...]) -> OpenDirectory:
+        """Make a directory. Those above it are synced too: another process may have made one just now, and not synced it yet."""
         above = self._find_directory(root, parts[:-1], make=True)
-        try:
+        for depth in range(len(parts)):
+            self._find_directory(root, parts[:depth], make=False).dirty = True
+        with suppress(FileExistsError):
             os.mkdir(parts[-1], dir_fd=above.fd)  # pathlib knows no dir_fd
-        except FileExistsError:
-            pass
-        else:
-            above.dirty = True
             self._made.append((above, parts[-1]))
         return _open_syncable(partial(open_entry, above.fd, parts[-1]))
 
@@ -183,7 +182,7 @@ class StepContext:
         found = place.read_status(name)
         if found is None or not is_regular(found):
             return
-        with close_after(open_entry(place.fd, name, READ_FLAGS)) as fd:
+        with close_after(open_own(place.fd, name)) as fd:
             status = os.fstat(fd)
             if not is_regular(status):
                 return
@@ -212,21 +211,27 @@ def hash_entry(place: DirectorySlot, name: str, *, awaited: tuple[bytes | None, 
     Bytes that are `awaited`, with their hash, are recognised by comparing.
     """
     try:
-        fd = open_entry(place.fd, name, READ_FLAGS)
+        fd = open_own(place.fd, name)
     except OSError as error:
         # A link, a socket, a device without driver: there, but not a file.
         if error.errno not in {errno.ELOOP, errno.ENXIO, errno.ENODEV}:
             raise
         return DisplacedFile(sha256=None, status=os.stat(name, dir_fd=place.fd, follow_symlinks=False))
     with close_after(fd):
-        status = os.fstat(fd)
-        if not is_regular(status):
-            return DisplacedFile(sha256=None, status=status)
-        data, name_of_data = awaited
-        if data is not None and status.st_size == len(data) and has_content(fd, data):
-            return DisplacedFile(sha256=name_of_data, status=status)
-        os.lseek(fd, 0, os.SEEK_SET)
-        return DisplacedFile(sha256=hash_of(fd, size=status.st_size), status=status)
+        return hash_open_file(fd, awaited=awaited)
+
+
+def hash_open_file(fd: int, *, awaited: tuple[bytes | None, str] = (None, "")) -> DisplacedFile:
+    """Hash an open file, from its beginning."""
+    status = os.fstat(fd)
+    if not is_regular(status):
+        return DisplacedFile(sha256=None, status=status)
+    data, name_of_data = awaited
+    os.lseek(fd, 0, os.SEEK_SET)
+    if data is not None and status.st_size == len(data) and has_content(fd, data):
+        return DisplacedFile(sha256=name_of_data, status=status)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return DisplacedFile(sha256=hash_of(fd, size=status.st_size), status=status)
 
 
 def check_displaced(seen: DisplacedFile, expected: str, key: str) -> None:
@@ -255,7 +260,7 @@ def open_temporary(place: DirectorySlot, name: str, mode: int) -> int:
             f"A file of an interrupted change lies beside `{place.key}`.",
             path=place.key,
             reason="leftover",
-            action="Run `surehold recover`.",
+            action=spell("Run {}.", RECOVER),
             name=name,
         ) from error
 

@@ -16,8 +16,15 @@ from functools import partial
 from surehold.disk.base import Target
 from surehold.disk.errno_errors import displaced_error, not_a_file_error, translate_vanished, vanished_error
 from surehold.disk.kernel import close_after
-from surehold.disk.steps.staging import DirectorySlot, DisplacedFile, StepContext, check_displaced, hash_entry
-from surehold.disk.tree import READ_FLAGS, is_regular, open_entry
+from surehold.disk.steps.staging import (
+    DirectorySlot,
+    DisplacedFile,
+    StepContext,
+    check_displaced,
+    hash_entry,
+    hash_open_file,
+)
+from surehold.disk.tree import READ_FLAGS, is_regular, open_entry, open_own
 from surehold.disk.watch import FileWatch, file_facts, lasting_facts, watch_file
 from surehold.errors import SureholdError
 from surehold.text.lines import sha256_hex
@@ -39,7 +46,7 @@ class WatchedEntry:
         """Refuse when the file does not have the expected bytes; `old` are those bytes, if they are at hand."""
         data = self.watch.data
         if data is None:
-            check_displaced(self._look_at(self.place.name, old), self.expected, self.place.key)
+            check_displaced(self._look_at_watched(old), self.expected, self.place.key)
         elif data is not old and sha256_hex(data) != self.expected:
             raise displaced_error(self.place.key, self.expected, sha256_hex(data))
 
@@ -102,6 +109,12 @@ class WatchedEntry:
         if self.is_own:
             self.watch.close()
 
+    def _look_at_watched(self, old: bytes | None) -> DisplacedFile:
+        """Look at what was opened: opening it once more may change its facts."""
+        if self.watch.fd < 0:
+            return self._look_at(self.place.name, old)
+        return hash_open_file(self.watch.fd, awaited=(old, self.expected))
+
     def _look_at(self, name: str, old: bytes | None) -> DisplacedFile:
         return hash_entry(self.place, name, awaited=(old, self.expected))
 
@@ -117,7 +130,7 @@ def watch_entry(
             raise vanished_error(target.key, expected)
         if not is_regular(status):
             raise not_a_file_error(status.st_mode, target.key)
-        is_own, watch = watch is None, watch or watch_file(call.kernel, partial(open_entry, place.fd, place.name))
+        is_own, watch = watch is None, watch or watch_file(call.kernel, partial(open_own, place.fd, place.name))
     entry = WatchedEntry(call=call, place=place, watch=watch, expected=expected, is_own=is_own)
     try:
         entry.check_bytes(old)

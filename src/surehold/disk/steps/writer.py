@@ -31,8 +31,7 @@ from surehold.disk.base import (
     WholeStep,
     step_targets,
 )
-from surehold.disk.errno_errors import not_a_file_error, translate_os_errors
-from surehold.disk.kernel import close_after
+from surehold.disk.errno_errors import as_surehold_error, not_a_file_error, translate_os_errors
 from surehold.disk.steps.create_remove import RemoveAction, StepAction, create_action
 from surehold.disk.steps.entries import PutEntryAction, SetFactsAction, TakeEntryAction
 from surehold.disk.steps.rename import RenameAction
@@ -73,9 +72,7 @@ def apply_steps(
                     call.directories.sync_changed()
             if durability != "none" and any(isinstance(step, WholeStep) for step in steps):
                 tree.sync_file_systems()  # such steps may be very many: they are synced together
-            for key, action in actions:
-                with translate_os_errors(key):
-                    action.confirm()
+            _confirm_all(actions)
         except BaseException as error:
             _undo_all(actions, call, error)
             raise
@@ -92,16 +89,30 @@ def _open_call(
 
 
 def _stage_and_publish(actions: _KeyedActions, dependent: frozenset[int], fence: Callable[[], None]) -> None:
-    for index, (key, action) in enumerate(actions):
-        if index not in dependent:
-            with translate_os_errors(key):
+    key = ""
+    try:
+        for index, (name, action) in enumerate(actions):
+            key = name
+            if index not in dependent:
                 action.stage()
-    fence()
-    for index, (key, action) in enumerate(actions):
-        with translate_os_errors(key):
+        fence()
+        for index, (name, action) in enumerate(actions):
+            key = name
             if index in dependent:
                 action.stage()
             action.publish()
+    except OSError as error:
+        raise as_surehold_error(error, key) from error
+
+
+def _confirm_all(actions: _KeyedActions) -> None:
+    key = ""
+    try:
+        for name, action in actions:
+            key = name
+            action.confirm()
+    except OSError as error:
+        raise as_surehold_error(error, key) from error
 
 
 def _undo_all(actions: _KeyedActions, call: StepContext, error: BaseException) -> None:
@@ -181,10 +192,18 @@ def replaces_in_place(tree: Tree, target: Target) -> bool:
         if not target.parts:
             raise not_a_file_error(0o040000, target.key)
         root, above = tree.root_of(target), target.parts[:-1]
-        with translate_os_errors(target.key), close_after(tree.open_parts(root, above, DIRECTORY_FLAGS)) as fd:
+        fd = tree.open_parts(root, above, DIRECTORY_FLAGS)
+        try:
             return must_overwrite(fd, target.parts[-1])
+        finally:
+            os.close(fd)
     except NotFound:
         return False
+    except OSError as error:
+        failure = as_surehold_error(error, target.key)
+        if isinstance(failure, NotFound):
+            return False
+        raise failure from error
 
 
 def remove_leftovers(tree: Tree, targets: Sequence[Target], *, tag: str, keep: KeepBytes) -> None:
