@@ -55,6 +55,7 @@
        ├─ DiskFull              command_failed · disk_full             -32005
        ├─ DiskFailed            command_failed · io_error              -32018
        ├─ StateUnavailable      command_failed · audit_unavailable     -32018
+       │  ├─ WorkspaceClosed    command_failed · closed
        │  ├─ StateTooNew        command_failed · state_too_new
        │  ├─ BlobsUnavailable   command_failed · blobs_away
        │  └─ StateCorrupt       command_failed · state_corrupt
@@ -65,7 +66,57 @@ A subclass only sets class attributes, so every error prints, pickles and serial
 The message is one sentence; what to do next is a field of its own.
 """
 
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar, Self, TypedDict
+
+
+class SpelledText(str):
+    """A text that names commands or arguments, as people at a terminal and models call them; `in_python` is for programs."""
+
+    __slots__ = ("in_python",)
+    in_python: str
+
+    def __new__(cls, text: str, in_python: str) -> Self:
+        made = super().__new__(cls, text)
+        made.in_python = in_python
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (str(self), self.in_python))
+
+
+def spell(text: str, *parts: str) -> SpelledText:
+    """Fill the `{}` of a text; what a part is called in Python is what the text says there."""
+    return SpelledText(text.format(*parts), text.format(*map(to_python, parts)))
+
+
+def to_python(text: str) -> str:
+    """Return a text as a program reads it."""
+    return text.in_python if isinstance(text, SpelledText) else text
+
+
+def argument(name: str) -> SpelledText:
+    """Return the name of an argument as models send it; methods take it in snake_case."""
+    return SpelledText(name, "".join(f"_{one.lower()}" if one.isupper() else one for one in name))
+
+
+def undo_command(change_id: str) -> SpelledText:
+    return SpelledText(f"surehold undo {change_id}", f'workspace.undo("{change_id}")')
+
+
+def redo_command(change_id: str) -> SpelledText:
+    return SpelledText(f"surehold redo {change_id}", f'workspace.redo("{change_id}")')
+
+
+LOG = SpelledText("`surehold log`", "`workspace.changes()`")
+SESSIONS = SpelledText("`surehold sessions`", "`workspace.history.sessions()`")
+VERIFY = SpelledText("`surehold verify`", "`workspace.history.verify()`")
+RECOVER = SpelledText("`surehold recover`", "`workspace.recover()`")
+STATE_DIR = SpelledText("--state-dir", "`Settings(state_dir=…)`")
+BLOBS = SpelledText("--blobs", "`open_workspace(blobs=…)`")
+OTHER_MODE = SpelledText(
+    "ask a person to start in another mode",
+    'begin a session in another mode: `workspace.session(mode="default", approver=…)`',
+)
 
 
 class ErrorDict(TypedDict):
@@ -88,7 +139,7 @@ class SureholdError(Exception):
     code: ClassVar[int] = -32603
     recoverable: ClassVar[bool] = True
     default_reason: ClassVar[str] = "internal"
-    default_action: ClassVar[str] = "Look at `surehold log`, then try again."
+    default_action: ClassVar[str] = spell("Look at {}, then try again.", LOG)
 
     message: str
     path: str | None
@@ -222,7 +273,10 @@ class ProtectedPath(PermissionDenied):
     """The path configures tools or holds Surehold's own state."""
 
     default_reason = "protected_path"
-    default_action = "Ask a person to make this change."
+    default_action = SpelledText(
+        "Ask a person to make this change.",
+        "Pass `approver=` to `workspace.session()`, or name the path in `Settings(unprotected=[…])`.",
+    )
 
 
 class DeniedByRule(PermissionDenied):
@@ -256,7 +310,9 @@ class BinaryFile(PathError):
     kind = "binary_file"
     code = -32004
     default_reason = "nul_bytes"
-    default_action = "Leave it as it is; read_file shows it with allowBinary, or as text when its encoding is named."
+    default_action = spell(
+        "Leave it as it is; read_file shows it with {}, or as text when its encoding is named.", argument("allowBinary")
+    )
 
 
 class FileTooLarge(PathError):
@@ -286,7 +342,7 @@ class UndoConflict(Stale):
     """Later changes depend on this one, or another file has its name, so it cannot be undone alone."""
 
     default_reason = "undo_conflict"
-    default_action = "Look at `surehold log`, or edit the file by hand."
+    default_action = spell("Look at {}, or edit the file by hand.", LOG)
 
 
 class MatchError(SureholdError):
@@ -588,14 +644,21 @@ class StateUnavailable(Unavailable):
     """Surehold cannot record the change, so it does not make it."""
 
     default_reason = "audit_unavailable"
-    default_action = "Make the state directory writable, or name another one with --state-dir."
+    default_action = spell("Make the state directory writable, or name another one with {}.", STATE_DIR)
+
+
+class WorkspaceClosed(StateUnavailable):
+    """The workspace was closed before this call."""
+
+    default_reason = "closed"
+    default_action = "Open it again with `open_workspace`, and make calls before it is closed."
 
 
 class StateTooNew(StateUnavailable):
     """A newer Surehold wrote this state directory."""
 
     default_reason = "state_too_new"
-    default_action = "Upgrade Surehold, or name another state directory with --state-dir."
+    default_action = spell("Upgrade Surehold, or name another state directory with {}.", STATE_DIR)
 
 
 class BlobsUnavailable(StateUnavailable):
@@ -609,7 +672,7 @@ class StateCorrupt(StateUnavailable):
     """Stored bytes do not match their hash."""
 
     default_reason = "state_corrupt"
-    default_action = "Run `surehold verify` to see what is affected."
+    default_action = spell("Run {} to see what is affected.", VERIFY)
 
 
 class RecoveryRequired(Unavailable):
@@ -619,4 +682,4 @@ class RecoveryRequired(Unavailable):
     code = -32603
     recoverable = False
     default_reason = "recovery_required"
-    default_action = "Run `surehold recover`."
+    default_action = spell("Run {}.", RECOVER)

@@ -8,7 +8,7 @@ import pytest
 from dialects.every_tool import EveryTool, Said
 from spec.marks import requirement
 
-UNREADABLE = re.compile(r"\bNone\b|\bTrue\b|\bFalse\b|\{'|\[\{|\]\.|\[\d+\]|\r")
+UNREADABLE = re.compile(r"\bNone\b|\bTrue\b|\bFalse\b|\{'|\[\{|\]\.|\[\d+\]|\w\.\d+\b(?=[.`])|\r")
 """Python's own spellings, paths into JSON, and a bare CR."""
 CURLY = "He said “hello”\nsome—dash\nthe end\n"
 TWO_FUNCTIONS = "def a():\n    return None\ndef b():\n    return 1\n"
@@ -117,6 +117,11 @@ REFUSED: dict[str, Callable[[EveryTool], Said]] = {
     "repeated line": seam_edit,
     "no anchor": lambda all_: all_.edit_lines("b.txt", {"op": "delete_line", "hash": "z\rz"}),
     "no operation": lambda all_: all_.call("edit", path=all_.path("b.txt"), operations=[3, {"op": "x"}]),
+    "wrong part of an argument": lambda all_: all_.call(
+        "edit_file", path="b.txt", edits=[{"oldText": "a", "newText": 5}, {"oldText": 6, "newText": "b", "x": 1}]
+    ),
+    "wrong operation": lambda all_: all_.call("edit", path="b.txt", operations=[{"op": "x"}, {"op": "y", "hash": 3}]),
+    "wrong argument": lambda all_: all_.call("edit_file", path="b.txt", edits=[3]),
     "wrong arguments": lambda all_: all_.call("edit_file", path=3, edits="x"),
     "text in several places": lambda all_: all_.quote_edit("Edit", "b.txt", "same thing", "x"),
     "text not there": lambda all_: all_.quote_edit("Edit", "b.txt", "  alpha  one\n},", "x"),
