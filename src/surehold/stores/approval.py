@@ -17,6 +17,8 @@ class ApprovalRecord:
     at: str = ""
     """When the answer came, or the question was given up: UTC, ISO 8601."""
     note: str = ""
+    left_out: str = ""
+    """The refused change that has the files which the person left out; empty when they left none out."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields that do not hold their default: only those are part of an entry's hash."""

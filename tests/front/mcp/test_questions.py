@@ -15,8 +15,9 @@ from surehold import Workspace
 from surehold.errors import PermissionRequired, StaleFile
 from surehold.front.mcp.approval import ONCE, ApprovalForm
 from surehold.front.mcp.sessions import ElicitationReply
-from surehold.front.shared.approval_queue import ApprovalQueue, PendingApproval
+from surehold.front.shared.approval_queue import ApprovalQueue
 from surehold.front.shared.event_loop import run_on_loop
+from surehold.front.shared.pending_approval import PendingApproval
 from surehold.stores.base import LedgerQuery
 from surehold.workspace.access.permission import Approval, PermissionRequest
 from waiting import wait_until
@@ -287,12 +288,12 @@ def test_questions_do_not_stay_open_forever_and_the_oldest_go_first(workspace: W
     now = [0.0]
     queue = ApprovalQueue(seconds=10, clock=lambda: now[0])
     (request,) = requests_of(workspace, **{"a.txt": "x\n"})
-    states = [queue.park(request, tool="t", handle="") for _ in range(300)]
+    states = [queue.parked.park(request, tool="t", handle="") for _ in range(300)]
 
-    assert queue.take_parked(states[0]) is None
-    assert queue.take_parked(states[-1]) is not None
+    assert queue.parked.take(states[0]) is None
+    assert queue.parked.take(states[-1]) is not None
     now[0] = 11
-    assert queue.take_parked(states[-2]) is None
+    assert queue.parked.take(states[-2]) is None
 
 
 def test_a_question_about_another_version_is_stale_and_shows_the_difference(workspace: Workspace, site: Site) -> None:
@@ -310,7 +311,7 @@ def test_a_question_about_another_version_is_stale_and_shows_the_difference(work
         session.read("a.txt")
         with pytest.raises(Exception, match="was not allowed"):
             session.write("a.txt", "two\n")
-    asked = queue.take_parked(queue.park(seen[0], tool="t", handle=""))
+    asked = queue.parked.take(queue.parked.park(seen[0], tool="t", handle=""))
     assert asked
     asked.check_same_change(seen[0])
     with pytest.raises(StaleFile) as stale:

@@ -11,7 +11,8 @@ from surehold.errors import Cancelled, NotFound, PermissionRequired, SureholdErr
 from surehold.front.review import markup
 from surehold.front.review.sign_in import SignIn
 from surehold.front.review.site import ReviewPage
-from surehold.front.shared.approval_queue import ApprovalQueue, PendingApproval
+from surehold.front.shared.approval_queue import ApprovalQueue
+from surehold.front.shared.pending_approval import PendingApproval
 from surehold.workspace.access.permission import Approval, PermissionRequest
 from surehold.workspace.workspace import Workspace
 from waiting import HANG_SECONDS, wait_until
@@ -142,3 +143,17 @@ def test_a_page_that_misses_a_change_asks_for_it_again(workspace: Workspace, mon
 
     assert 'data-state="' in shown
     assert f'data-state="{anyio.run(page._state_mark)}"' not in shown
+
+
+def test_an_open_question_is_never_marked_as_an_ended_one(workspace: Workspace) -> None:
+    def may_begin_with_a_dash(size: int) -> str:
+        return "-" + "x" * size
+
+    questions = ApprovalQueue()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("secrets.token_urlsafe", may_begin_with_a_dash)  # one in 64 does
+        Writer(workspace, questions.ask)
+        question = asked(questions)
+
+    assert not question.id.startswith("-")
+    questions.answer_question(question.id, Approval(allowed=False))

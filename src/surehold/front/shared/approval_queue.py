@@ -3,127 +3,45 @@
 1. A call asks from its own thread and waits there; no lock is held while it waits.
 2. A channel shows the question: a form at an MCP client, an editor, the terminal. The review page shows those that are
    listed: where there is a page, all of them. The first answer counts, once.
-3. An answer is bound to what was shown. A question whose call has to be made again (`park`) is compared with the new call.
-4. A question is withdrawn when its call is cancelled, when its client is gone, when no answer comes in time, and when the
+3. With a board, questions are in the history: the pages of all processes show and answer them, and what is on the board
+   counts. Here are only those that this process waits for.
+4. An answer is bound to what was shown. A question whose call has to be made again is parked (`parked_questions`).
+5. A question is withdrawn when its call is cancelled, when its client is gone, when no answer comes in time, and when the
    server ends. One whose agent has gone stays listed as such, until it is dismissed.
-5. The number of waiting calls is limited, since each holds a thread that other calls need: separately for questions that a
-   channel shows and for the others. A parked question holds no thread; when there are too many, the oldest are dropped.
-   One that is dropped, or whose answer never comes, is told to the ledger.
+6. The number of waiting calls is limited, since each holds a thread that other calls need: separately for questions that a
+   channel shows and for the others.
 """
 
-import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from typing import Literal
+from dataclasses import replace
+from functools import partial
 
-from surehold.errors import Cancelled, NotFound, PermissionRequired, StaleFile, SureholdError
-from surehold.front.shared.change_text import ChangeText, TextView
-from surehold.stores.base import PathRecord
-from surehold.workspace.access.permission import AnswerPlace, Approval, ApprovedVersion, PermissionRequest
-from surehold.workspace.access.seen_lines import KnownFile
-from surehold.workspace.proposal import FileReceipt
+from surehold.errors import Cancelled, NotFound, PermissionRequired, SureholdError
+from surehold.front.shared.parked_questions import NoteUnanswered, ParkedQuestions
+from surehold.front.shared.pending_approval import (
+    PendingApproval,
+    ShowQuestion,
+    cancelled_error,
+    client_gone_error,
+    first_path,
+    unanswered_error,
+)
+from surehold.workspace.access.permission import AnswerPlace, Approval, PermissionRequest
+from surehold.workspace.access.question_board import PostedQuestion, QuestionBoard, QuestionFacts
 
 ANSWER_SECONDS = 600.0
 _POLL_SECONDS = 0.1
+_LOOK_SECONDS = 0.25
+"""How often the board is looked at for answers that were given elsewhere."""
+_RENEW_SECONDS = 3.0
 _MAX_WAITING_CALLS = 16
 _MAX_ENDED_QUESTIONS = 32
-_MAX_PARKED_QUESTIONS = 256
-_MAX_PARKED_BYTES = 128 << 20
-_FIRST_VIEW_CHARS = 60_000
-"""How much of a change the list of questions shows; the pages show the rest."""
-
-Decision = Literal["allow", "always", "refuse"]
-ShowQuestion = Callable[["PendingApproval"], Future[Approval]]
-"""Shows a question to a person. The future brings the answer, or the error that says why there is none."""
-
-
-def approval_for(
-    decision: Decision | None,
-    *,
-    where: AnswerPlace,
-    who: str = "",
-    note: str = "",
-    contents: Mapping[str, str] | None = None,
-) -> Approval:
-    """Return what an answer means: only `allow` and `always` approve."""
-    if decision in ("allow", "always"):
-        always = decision == "always"
-        return Approval(allowed=True, always=always, contents=contents or {}, note=note, where=where, who=who)
-    note = note or ("" if decision == "refuse" else "the answer contained no decision")
-    return Approval(allowed=False, note=note, where=where, who=who)
-
-
-def client_gone_error() -> PermissionRequired:
-    action = "Ask the person, and make the change again if it is wanted."
-    return PermissionRequired("The client disconnected before it answered.", reason="client_gone", action=action)
-
-
-def duration_text(seconds: float) -> str:
-    """Return how long a question waits, in whole minutes where it is some."""
-    minutes, rest = divmod(seconds, 60)
-    if minutes and not rest:
-        return f"{minutes:g} {'minute' if minutes == 1 else 'minutes'}"
-    return f"{seconds:g} {'second' if seconds == 1 else 'seconds'}"
-
-
-def cannot_show_error(request: PermissionRequest, unseen: int, *, action: str) -> PermissionRequired:
-    """Return the refusal of a change that must be shown whole before it can be allowed, and is not."""
-    lines = f"{unseen:,} {'line' if unseen == 1 else 'lines'}"
-    message = f"{request.why} {lines} of this change cannot be shown here, so it cannot be allowed here."
-    return PermissionRequired(message, path=_first_path(request), reason="cannot_be_shown", action=action)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PendingApproval:
-    request: PermissionRequest
-    id: str = field(default_factory=lambda: secrets.token_urlsafe(24))
-    answer: Future[Approval] = field(default_factory=Future[Approval])
-    has_channel: bool = False
-    """A form, an editor or a terminal shows it."""
-    is_listed: bool = False
-    """The review page shows it."""
-    asked: float = 0.0
-    expires: float = 0.0
-    """When it was asked, and until when it waits, by the clock of the queue."""
-    ended: str = ""
-    """Why the agent no longer waits for the answer; empty while it does."""
-    opened: set[int] = field(default_factory=set[int])
-    """The pages of the change that were opened on the review page."""
-    tool: str = ""
-    handle: str = ""
-    """Of a parked question: the tool to call again, and what identifies the session that was asked."""
-
-    @cached_property
-    def text(self) -> ChangeText:
-        return ChangeText(self.request.files, self.request.command)
-
-    @cached_property
-    def view(self) -> TextView:
-        """What the list of questions shows of the change."""
-        return self.text.view(_FIRST_VIEW_CHARS)
-
-    @property
-    def unseen(self) -> int:
-        """How many lines neither the list nor an opened page has shown."""
-        return self.text.count_unseen(self.view, self.opened)
-
-    @property
-    def size(self) -> int:
-        return sum(one.plan.before.size + one.plan.after.size for one in self.request.files)
-
-    def check_same_change(self, request: PermissionRequest) -> None:
-        for shown, one in zip(self.request.files, request.files, strict=False):
-            ApprovedVersion(shown.plan.before).check(KnownFile(PathRecord(key=one.path), one.plan.before))
-        if [_file_outline(one) for one in self.request.files] != [_file_outline(one) for one in request.files]:
-            message, path = "This is not the change that was shown for approval.", request.files[0].path
-            action = "Make the call again, without the answer."
-            raise StaleFile(message, path=path, reason="changed_while_asked", action=action)
+_MAX_SEEN_QUESTIONS = 64
 
 
 class ApprovalQueue:
@@ -135,19 +53,29 @@ class ApprovalQueue:
         seconds: float = ANSWER_SECONDS,
         limit: int = _MAX_WAITING_CALLS,
         clock: Callable[[], float] = time.monotonic,
-        note_unanswered: Callable[[PermissionRequest, SureholdError], None] = lambda _, __: None,
+        note_unanswered: NoteUnanswered = lambda _, __: None,
+        board: QuestionBoard | None = None,
+        outlives_us: bool = False,
     ) -> None:
-        """`note_unanswered` records a parked question that ended without an answer; no call is left that could."""
-        self._note_unanswered = note_unanswered
-        self._timer: threading.Timer | None = None
+        """`note_unanswered` records a question that ended without an answer when no call is left that could.
+
+        `board`: where all processes of the workspace find the questions. `outlives_us`: parked ones stay there when this
+        process ends, since others go on.
+        """
         self.seconds = seconds
         self._limit = limit
         self._clock = clock
+        self._board = board
         self._waiting = dict[str, PendingApproval]()
-        self._parked = OrderedDict[str, PendingApproval]()
+        self._posted = set[str]()
+        self._next_look = self._next_renewal = 0.0
         self._ended = OrderedDict[str, PendingApproval]()
+        self._seen = OrderedDict[str, PendingApproval]()
         self._lock = threading.Lock()
         self._closed = False
+        self.parked = ParkedQuestions(
+            seconds=seconds, clock=clock, note_unanswered=note_unanswered, board=board, outlives_us=outlives_us
+        )
 
     def ask(
         self,
@@ -170,41 +98,80 @@ class ApprovalQueue:
         self._add_question(question)
         shown: Future[Approval] | None = None
         try:
+            self._post(question)
             if show is not None:
                 if cancelled():
-                    raise _cancelled_error()
+                    raise cancelled_error()
                 shown = show(question)
                 shown.add_done_callback(partial(_pass_on, to=question.answer))
-            approval = self._wait_for_answer(question, cancelled, gone)
+            approval = self._wait_for_first(question, cancelled, gone)
         finally:
             with self._lock:
                 del self._waiting[question.id]
             question.answer.cancel()
             if shown is not None:
                 shown.cancel()
+            with suppress(SureholdError):
+                self._take_off(question)
         # The page has already confirmed an answer that was given there; a channel has not.
         if approval.where != "page" and cancelled():
-            raise _cancelled_error()
+            raise cancelled_error()
         return approval
 
-    def list_open(self) -> tuple[PendingApproval, ...]:
-        """Return the questions that the review page shows, oldest first."""
+    def list_own(self) -> tuple[PendingApproval, ...]:
+        """Return the listed questions that calls of this process wait with, oldest first."""
         with self._lock:
             return tuple(one for one in self._waiting.values() if one.is_listed and not one.answer.done())
 
-    def list_ended(self) -> tuple[PendingApproval, ...]:
-        """Return the questions whose agent has gone, oldest first."""
+    def list_open(self) -> tuple[PendingApproval, ...]:
+        """Return the questions that the review page shows, oldest first: those of all processes."""
+        return tuple(one for one in self.list_shown() if not one.ended)
+
+    def list_shown(self) -> tuple[PendingApproval, ...]:
+        """Return the open questions, and after them those whose agent has gone; each oldest first."""
+        posted = list[PendingApproval]()
+        if self._board is not None:
+            self.parked.end_left()
+            posted = [self._remember_posted(one) for one in self._board.list_shown()]
         with self._lock:
-            return tuple(self._ended.values())
+            own = [one for one in self._waiting.values() if one.is_listed and not one.answer.done()]
+            own = [one for one in own if one.id not in self._posted]
+            ended = list(self._ended.values())
+        return tuple(sorted((*own, *ended, *posted), key=lambda one: (bool(one.ended), one.asked)))
+
+    def shown_mark(self) -> str:
+        """Return a text that differs when another question is shown."""
+        with self._lock:
+            own = [one for one in self._waiting.values() if one.is_listed and not one.answer.done()]
+            names = [one.id for one in own if one.id not in self._posted] + [f"-{one}" for one in self._ended]
+        return " ".join([*names, *(self._board.mark() if self._board is not None else ())])
+
+    def count_unposted(self) -> int:
+        """Count the open questions that only this process knows of."""
+        return sum(one.id not in self._posted for one in self.list_own())
 
     def find_question(self, question_id: str) -> PendingApproval | None:
         """Return a question that the review page shows, open or ended."""
-        return next((one for one in (*self.list_open(), *self.list_ended()) if one.id == question_id), None)
+        with self._lock:
+            own = self._waiting.get(question_id) or self._ended.get(question_id)
+            is_own = own is not None and question_id not in self._posted
+        if is_own or self._board is None:
+            return own if (own is not None and own.is_listed and not own.answer.done()) or (own and own.ended) else None
+        found = self._board.find_shown(question_id)
+        return self._remember_posted(found) if found else None
+
+    def note_page(self, question: PendingApproval, page: int) -> None:
+        """Remember that a person opened a page of a change."""
+        question.opened.add(page)
+        if self._board is not None:
+            self._board.note_page(question.id, page)
 
     def dismiss_question(self, question_id: str) -> None:
         """Forget a question whose agent has gone."""
         with self._lock:
             self._ended.pop(question_id, None)
+        if self._board is not None and (found := self._board.find_shown(question_id)) and found.facts.ended:
+            self._board.take_answer(question_id)
 
     def waiting_seconds(self, question: PendingApproval) -> tuple[float, float]:
         """Return for how long a question has waited, and for how long it waits yet."""
@@ -212,57 +179,22 @@ class ApprovalQueue:
         return max(now - question.asked, 0.0), max(question.expires - now, 0.0)
 
     def answer_question(self, question_id: str, approval: Approval, *, where: AnswerPlace = "page") -> None:
-        """Answer a listed question; it must still be open."""
+        """Answer a question that is shown; it must still be open."""
+        approval = replace(approval, where=where)
         with self._lock:
-            question = self._waiting.get(question_id)
+            question, is_posted = self._waiting.get(question_id), question_id in self._posted
+        if self._board is not None and (question is None or is_posted):
+            is_first = self._board.answer(question_id, approval)
+        else:
+            is_first = question is not None and question.is_listed
         try:
-            if question is not None and question.is_listed:
-                question.answer.set_result(replace(approval, where=where))
-                return
+            if is_first and question is not None:
+                question.answer.set_result(approval)
         except InvalidStateError:
-            pass
-        action = "Look at the list: it was answered or withdrawn, or the agent went on."
-        raise NotFound("This question is no longer open.", reason="no_such_question", action=action)
-
-    def park(self, request: PermissionRequest, *, tool: str, handle: str) -> str:
-        """Keep a question whose call ends now and is made again with the answer; return its id."""
-        question = PendingApproval(request=request, tool=tool, handle=handle, expires=self._clock() + self.seconds)
-        dropped = list[PendingApproval]()
-        with self._lock:
-            self._parked[question.id] = question
-            size = sum(one.size for one in self._parked.values())
-            while len(self._parked) > _MAX_PARKED_QUESTIONS or (len(self._parked) > 1 and size > _MAX_PARKED_BYTES):
-                dropped.append(self._parked.popitem(last=False)[1])
-                size -= dropped[-1].size
-        self._end_parked(dropped, "Too many questions were waiting for an answer.")
-        self._end_overdue()
-        return question.id
-
-    def take_parked(self, question_id: str) -> PendingApproval | None:
-        """Return a parked question, once; None when it is no longer open."""
-        self._end_overdue()
-        with self._lock:
-            return self._parked.pop(question_id, None)
-
-    def _end_overdue(self) -> None:
-        """End the parked questions whose time is over, and come back when that of the next one is."""
-        with self._lock:
-            now = self._clock()
-            overdue = [one for one in self._parked.values() if now >= one.expires]
-            for one in overdue:
-                del self._parked[one.id]
-            following = next(iter(self._parked.values()), None)
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer = threading.Timer(following.expires - now, self._end_overdue) if following else None
-            if self._timer is not None:
-                self._timer.daemon = True
-                self._timer.start()
-        self._end_parked(overdue, f"No answer came within {self.seconds:g} seconds.")
-
-    def _end_parked(self, questions: Sequence[PendingApproval], why: str) -> None:
-        for one in questions:
-            self._note_unanswered(one.request, _unanswered_error(why, one.request))
+            is_first = is_posted  # then the call sees what is on the board
+        if not is_first:
+            action = "Look at the list: it was answered or withdrawn, or the agent went on."
+            raise NotFound("This question is no longer open.", reason="no_such_question", action=action)
 
     @property
     def is_closed(self) -> bool:
@@ -272,21 +204,29 @@ class ApprovalQueue:
         """Withdraw every question: the client has left, or the server ends."""
         with self._lock:
             self._closed = True
-            parked = list(self._parked.values())
-            self._parked.clear()
-            if self._timer is not None:
-                self._timer.cancel()
-        self._end_parked(parked, "The server ended before the change was approved.")
+        self.parked.close()
 
     def _add_question(self, question: PendingApproval) -> None:
         with self._lock:
             if self._closed:
-                raise _unanswered_error("The server ended before the change was approved.", question.request)
+                raise unanswered_error("The server ended before the change was approved.", question.request)
             if sum(one.has_channel is question.has_channel for one in self._waiting.values()) >= self._limit:
-                message, path = "Too many questions are waiting for an answer.", _first_path(question.request)
+                message, path = "Too many questions are waiting for an answer.", first_path(question.request)
                 action = "Wait until the person has answered some of them, then call again."
                 raise PermissionRequired(message, path=path, reason="too_many_questions", action=action)
             self._waiting[question.id] = question
+
+    def _wait_for_first(
+        self, question: PendingApproval, cancelled: Callable[[], bool], gone: Callable[[], bool]
+    ) -> Approval:
+        """Wait for an answer; one that is on the board came before it, and was confirmed to a person."""
+        try:
+            approval = self._wait_for_answer(question, cancelled, gone)
+        except SureholdError:
+            if earlier := self._take_off(question):
+                return earlier
+            raise
+        return self._take_off(question) or approval
 
     def _wait_for_answer(
         self, question: PendingApproval, cancelled: Callable[[], bool], gone: Callable[[], bool]
@@ -295,21 +235,87 @@ class ApprovalQueue:
         while not answer.done():
             with suppress(TimeoutError, CancelledError):
                 answer.exception(_POLL_SECONDS)
+            self._look_at_board()
             reason = None if answer.done() else self._reason_to_withdraw(question, cancelled, gone)
             if reason and answer.cancel():  # an answer that came in this moment counts
-                if question.is_listed and not isinstance(reason, Cancelled) and not self._closed:
-                    self._keep_ended(replace(question, ended=reason.message))
+                if approval := self._withdraw(question, reason):
+                    return approval
                 raise reason
         try:
             return answer.result()
         except CancelledError:
             raise client_gone_error() from None
 
-    def _keep_ended(self, question: PendingApproval) -> None:
+    def _withdraw(self, question: PendingApproval, reason: SureholdError) -> Approval | None:
+        """Show a question as one whose agent has gone, where it was listed; return an answer that the board has already."""
+        is_kept = question.is_listed and not isinstance(reason, Cancelled) and not self._closed
+        ended = replace(question, ended=reason.message)
         with self._lock:
-            self._ended[question.id] = question
-            while len(self._ended) > _MAX_ENDED_QUESTIONS:
-                self._ended.popitem(last=False)
+            is_posted = question.id in self._posted
+            if is_kept and not is_posted:
+                self._ended[question.id] = ended
+                while len(self._ended) > _MAX_ENDED_QUESTIONS:
+                    self._ended.popitem(last=False)
+        if not is_posted or self._board is None:
+            return None
+        with suppress(SureholdError):  # who cannot ask the board has no answer
+            if not (is_kept and self._board.end(question.id, _facts_of(ended))):
+                return self._take_off(question)
+            self._posted.discard(question.id)
+        return None
+
+    def _post(self, question: PendingApproval) -> None:
+        if self._board is None:
+            return
+        self.parked.end_left()
+        if self._board.post(question.id, question.request, _facts_of(question), seconds=self.seconds):
+            with self._lock:
+                self._posted.add(question.id)
+
+    def _take_off(self, question: PendingApproval) -> Approval | None:
+        """Take a question off the board; return the answer that was given there, if there is one."""
+        with self._lock:
+            if self._board is None or question.id not in self._posted:
+                return None
+            self._posted.discard(question.id)
+        return self._board.take_answer(question.id)
+
+    def _look_at_board(self) -> None:
+        """Take the answers that were given elsewhere: for all questions of this process, by one of its calls."""
+        now = self._clock()
+        with self._lock:
+            if self._board is None or not self._posted or now < self._next_look:
+                return
+            self._next_look, names = now + _LOOK_SECONDS, tuple(self._posted)
+            renews = now >= self._next_renewal
+            self._next_renewal = now + _RENEW_SECONDS if renews else self._next_renewal
+        with suppress(SureholdError):  # a database that is away now is asked again
+            if renews:
+                self._board.renew(names)
+            for name, approval in self._board.read_answers(names).items():
+                with suppress(InvalidStateError, KeyError):
+                    self._waiting[name].answer.set_result(approval)
+
+    def _remember_posted(self, one: PostedQuestion) -> PendingApproval:
+        """Return a question of the board: the same object each time, since working out its text takes long."""
+        now = self._clock()
+        with self._lock:
+            known = self._waiting.get(one.id) or self._seen.get(one.id)
+            if known is None or known.ended != one.facts.ended:
+                known = PendingApproval(
+                    request=one.request,
+                    id=one.id,
+                    has_channel=one.facts.has_channel,
+                    is_listed=True,
+                    asked=now - one.age,
+                    expires=now + one.left,
+                    ended=one.facts.ended,
+                )
+                self._seen[one.id] = known
+                while len(self._seen) > _MAX_SEEN_QUESTIONS:
+                    self._seen.popitem(last=False)
+            known.opened.update(one.opened)
+            return known
 
     def _reason_to_withdraw(
         self, question: PendingApproval, cancelled: Callable[[], bool], gone: Callable[[], bool]
@@ -318,12 +324,16 @@ class ApprovalQueue:
         if gone():
             return client_gone_error()
         if cancelled():
-            return _cancelled_error()
+            return cancelled_error()
         if self._closed:
-            return _unanswered_error("The server ended before the change was approved.", request)
+            return unanswered_error("The server ended before the change was approved.", request)
         if self._clock() >= question.expires:
-            return _unanswered_error(f"No answer came within {self.seconds:g} seconds.", request)
+            return unanswered_error(f"No answer came within {self.seconds:g} seconds.", request)
         return None
+
+
+def _facts_of(question: PendingApproval) -> QuestionFacts:
+    return QuestionFacts(has_channel=question.has_channel, ended=question.ended)
 
 
 def _pass_on(shown: Future[Approval], *, to: Future[Approval]) -> None:
@@ -335,24 +345,3 @@ def _pass_on(shown: Future[Approval], *, to: Future[Approval]) -> None:
             to.set_exception(error)
         else:
             to.set_result(shown.result())
-
-
-def _cancelled_error() -> Cancelled:
-    return Cancelled("The call was cancelled while it waited for approval.")
-
-
-def _unanswered_error(message: str, request: PermissionRequest) -> PermissionRequired:
-    action = "Tell the person what you want to change; call again when they can answer."
-    return PermissionRequired(message, path=_first_path(request), reason="approval_timeout", action=action)
-
-
-def _first_path(request: PermissionRequest) -> str | None:
-    return request.files[0].path if request.files else None
-
-
-def _file_outline(one: FileReceipt) -> tuple[object, ...]:
-    """Return what makes a change this one: its summary, both versions, what a move overwrites, and the file mode."""
-    change = one.change
-    kept = change.after.meta.mode if change.after and change.after.meta else None
-    displaced = change.displaced.sha256 if change.displaced else ""
-    return (one.path, one.summary, one.before_sha256, one.after_sha256, displaced, kept, one.mode)

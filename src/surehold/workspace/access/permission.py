@@ -16,26 +16,28 @@ file or the plan has changed by then, nothing is written.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from surehold.errors import (
+    OTHER_MODE,
     InvalidArgument,
     PermissionDenied,
     PermissionRequired,
     ProtectedPath,
-    StaleFile,
+    SpelledText,
     SureholdError,
+    spell,
 )
 from surehold.stores.approval import ApprovalRecord
 from surehold.stores.base import Call
-from surehold.text.plan import EditPlan, diff_between
-from surehold.text.rewrite import WriteText
-from surehold.text.snapshot import Snapshot
+from surehold.stores.questions import SessionAgreements
+from surehold.text.plan import Keep
+from surehold.workspace.access.approved import bind_to_approval
 from surehold.workspace.access.policy import PathRules
-from surehold.workspace.access.seen_lines import KnownFile
-from surehold.workspace.proposal import AllOf, ChangeRecord, FileReceipt, Proof, Proposal, Receipt
-from surehold.workspace.settings import Mode, check_mode
+from surehold.workspace.proposal import ChangeRecord, FileReceipt, Proposal, Receipt, Unproven
+from surehold.workspace.settings import Mode, PermissionState, check_mode
 
 if TYPE_CHECKING:
     from surehold.workspace.runs.questions import CommandQuestion
@@ -44,6 +46,9 @@ _DIFF_PREVIEW_CHARS = 8 * 1024
 """How much of a diff a refusal shows."""
 _UNASKED_REASONS = frozenset({"cannot_be_shown", "too_many_questions"})
 """Why a question never reached a person."""
+
+BEFORE_ASKING: ContextVar[Callable[[], None]] = ContextVar("BEFORE_ASKING", default=lambda: None)
+"""Called in a context before it waits for a person, so that others can work in that time."""
 
 AnswerPlace = Literal["page", "form", "editor", "terminal", "callback"]
 
@@ -95,6 +100,8 @@ class Approval:
     """Later changes of this session need no approval either, unless a rule or a protected path requires it."""
     contents: Mapping[str, str] = field(default_factory=dict[str, str])
     """Whole texts that the person wants instead, by the paths of the request's files."""
+    left_out: tuple[str, ...] = ()
+    """Paths of the request's files that stay as they are, though the rest is allowed; not those of a move."""
     note: str = ""
     """A message for the model."""
     where: AnswerPlace = "callback"
@@ -110,13 +117,12 @@ class Approver(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class PermissionState:
-    """What a session may do by now."""
-
-    mode: Mode
-    always: bool = False
-    """The person allowed later changes too."""
+def check_approver(approver: Approver | None) -> Approver | None:
+    """Return the approver; refuse what cannot be called, which a program without a type checker may send."""
+    if approver is not None and not callable(approver):  # pyright: ignore[reportUnnecessaryComparison]
+        action = "For example: approver=lambda request: True"
+        raise InvalidArgument("An approver must be a function.", reason="bad_approver", action=action)
+    return approver
 
 
 class Permission:
@@ -130,8 +136,8 @@ class Permission:
         agreement: PermissionState | None = None,
         record: ChangeRecord | None = None,
     ) -> None:
-        self._agreed = agreement or PermissionState(check_mode(mode))
-        self._approver = approver
+        self._agreed = agreement or PermissionState(mode=check_mode(mode))
+        self._approver = check_approver(approver)
         self.record = record
         """Where the changes made with it are recorded."""
 
@@ -147,8 +153,11 @@ class Permission:
 
     def switch_mode(self, mode: Mode) -> None:
         """Go on in another mode; an earlier "always" is forgotten."""
-        self._agreed.mode = check_mode(mode)
-        self._agreed.always = False
+        self._agreed.change_mode(check_mode(mode))
+
+    def keep_for_session(self, session_id: str, kept: SessionAgreements) -> None:
+        """Let what a person allows for the rest of a session count at every process."""
+        self._agreed.session, self._agreed.kept = session_id, kept
 
     def with_approver(self, approver: Approver | None) -> "Permission":
         return Permission(approver=approver, agreement=self._agreed, record=self.record)
@@ -174,26 +183,26 @@ class Permission:
                 "This is plan mode, which changes nothing.",
                 path=path,
                 reason="plan_mode",
-                action="Describe the change instead, or ask a person to start in another mode.",
+                action=spell("Describe the change instead, or {}.", OTHER_MODE),
             )
-        verdict = self._judge_by_rules(standing)
+        verdict = self._judge_by_rules(standing, mode)
         if verdict.why and mode == "dontAsk":
             raise PermissionDenied(
                 f"Changing `{path}` requires approval, and mode `dontAsk` never asks.",
                 path=path,
                 reason="dont_ask",
-                action="Work on another file, or ask a person to start in another mode.",
+                action=spell("Work on another file, or {}.", OTHER_MODE),
             )
         return verdict
 
-    def _judge_by_rules(self, standing: PathRules) -> PermissionVerdict:
+    def _judge_by_rules(self, standing: PathRules, mode: Mode) -> PermissionVerdict:
         path, asked_by, allowed_by = standing.path, standing.asked_by, standing.allowed_by
         program = standing.program
         if rule := standing.protected_by:
             why = f"`{path}` is protected: `{rule}` configures {program}."
             if directory := standing.git_directory:
                 why = f"`{path}` is protected: with it, `{directory}` is a git repository, whose configuration and hooks git runs."
-            if self._approver is None or self.mode == "dontAsk":
+            if self._approver is None or mode == "dontAsk":
                 raise ProtectedPath(why, path=path, rule=rule)
             return PermissionVerdict(rule=f"protected {rule}", why=why, is_protected=True)
         if asked_by:
@@ -201,10 +210,10 @@ class Permission:
             return PermissionVerdict(rule=f"ask {asked_by}", why=why)
         if allowed_by:
             return PermissionVerdict(rule=f"allow {allowed_by}")
-        if self.mode != "acceptEdits" and self._agreed.always:
+        if mode != "acceptEdits" and self._agreed.recall_always():
             return PermissionVerdict(rule="allowed for this session")
-        why = "" if self.mode == "acceptEdits" else f"The mode {self.mode} asks before `{path}` is changed."
-        return PermissionVerdict(rule=f"mode {self.mode}", why=why)
+        why = "" if mode == "acceptEdits" else f"The mode {mode} asks before `{path}` is changed."
+        return PermissionVerdict(rule=f"mode {mode}", why=why)
 
     def request_approval(
         self,
@@ -224,6 +233,7 @@ class Permission:
         try:
             if self._approver is None:
                 raise _no_approver_error(request)
+            BEFORE_ASKING.get()()
             approval = read_answer(self._approver(request))
         except SureholdError as error:
             if error.reason in _UNASKED_REASONS:
@@ -234,8 +244,9 @@ class Permission:
             bound = _bind_proposals(proposals, request, approval)
         except SureholdError as error:
             return AnsweredProposals(record=record, refusal=error)
-        self._agreed.always |= approval.always and self.mode == mode  # it was said about the mode that asked
-        return AnsweredProposals(record=record, approved=bound)
+        if approval.always and self.mode == mode:  # it was said about the mode that asked
+            self._agreed.allow_always(approval.where)
+        return AnsweredProposals(record=record, approved=bound, left_out=frozenset(approval.left_out))
 
 
 def read_answer(answer: object) -> Approval:
@@ -260,13 +271,21 @@ def _bind_proposals(
             action="Do not try it again in another way; ask the person what they want instead.",
             note=approval.note,
         )
-    if strange := set(approval.contents) - {one.path for one in request.files if one.plan.after.exists}:
-        raise InvalidArgument(
-            f"The approval contains content for `{min(strange)}`, which this change does not write.",
-            reason="strange_content",
-        )
-    pairs = zip(proposals, request.files, strict=True)
-    return tuple(_bind_to_approval(proposal, one, approval.contents.get(one.path)) for proposal, one in pairs)
+    left_out = {*approval.left_out}
+    written = {one.path for one in request.files if one.plan.after.exists} - left_out
+    unmoved = {one.path for one in request.files if not one.change.to_path}
+    if strange := ({*approval.contents} - written) | (left_out - unmoved):
+        message = f"The approval is about `{min(strange)}`, which this change does not write."
+        raise InvalidArgument(message, reason="strange_content")
+    if not any(one.changed and one.path not in left_out for one in request.files):
+        message = "Every file was left out, so nothing is left to write."
+        raise PermissionDenied(message, path=request.files[0].path, reason="nothing_left")
+    return tuple(
+        replace(proposal, edit=Keep(), proof=Unproven(), checks=(), mode=None)
+        if one.path in left_out
+        else bind_to_approval(proposal, one, approval.contents.get(one.path))
+        for proposal, one in zip(proposals, request.files, strict=True)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,6 +295,8 @@ class AnsweredProposals:
     record: ApprovalRecord
     approved: tuple[Proposal, ...] = ()
     refusal: SureholdError | None = None
+    left_out: frozenset[str] = frozenset()
+    """The paths that stay as they are, although the rest was allowed."""
 
     @property
     def proposals(self) -> tuple[Proposal, ...]:
@@ -285,88 +306,14 @@ class AnsweredProposals:
         return self.approved
 
     def with_note(self, receipt: Receipt) -> Receipt:
-        """Return the receipt with the note of the person, and whether they changed the content."""
-        first, *others = receipt.files or (None,)
-        if self.record.note and first:
-            said = f"The person who allowed this says: {self.record.note}"
-            receipt = replace(receipt, files=(replace(first, warnings=(*first.warnings, said)), *others))
-        return replace(receipt, user_modified=any(one.instead_of is not None for one in self.approved))
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovedVersion:
-    """The version that was shown to the person who approved the change."""
-
-    before: Snapshot
-    proof: Proof | None = None
-    """The caller's own, which held for this version. Asked again, it finds the lines of earlier versions that still count."""
-
-    def check(self, file: KnownFile) -> None:
-        """Refuse when the file is another one by now."""
-        path, current = file.path, file.current
-        if current.exists == self.before.exists and current.sha256 == self.before.sha256:
-            if self.proof:
-                self.proof.check(file)
-            return
-        raise StaleFile(
-            f"`{path}` changed while waiting for approval.",
-            path=path,
-            reason="changed_while_asked",
-            action="Look at what changed, and make the change again if it is still right.",
-            expected_sha256=self.before.sha256,
-            actual_sha256=current.sha256,
-            changes_since=diff_between(
-                self.before, current, from_name=path, to_name=path, limit=_DIFF_PREVIEW_CHARS
-            ).text,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovedDestination:
-    """The version at the destination of a move, as it was shown to the person who approved it."""
-
-    sha256: str
-    """Empty when nothing was there."""
-
-    def check(self, file: KnownFile) -> None:
-        if file.current.sha256 != self.sha256:
-            raise StaleFile(
-                f"`{file.path}` changed while waiting for approval to overwrite it.",
-                path=file.path,
-                reason="changed_while_asked",
-                action="Look at what is there now, and make the change again if it is still right.",
-            )
-
-
-def _bind_to_approval(proposal: Proposal, one: FileReceipt, content: str | None) -> Proposal:
-    """Tie a proposal to what was shown; the person's own content needs none of the checks of the caller's."""
-    there = ApprovedDestination(one.change.displaced.sha256 if one.change.displaced else "")
-    proof = ApprovedVersion(one.plan.before, proposal.proof) if one.changed else proposal.proof
-    proposal = replace(proposal, proof=proof, to_proof=AllOf((proposal.to_proof, there)))
-    if content is not None:
-        own = WriteText(_as_proposed(content, one.plan))
-        if own.plan(one.plan.before).after != one.plan.after:
-            return replace(proposal, edit=own, checks=(), instead_of=one.plan.after)
-    wanted = one.plan.after.sha256
-
-    def check_same_plan(plan: EditPlan) -> tuple[str, ...]:
-        if plan.after.sha256 != wanted:
-            raise StaleFile(
-                f"The change of `{one.path}` is not the one that was allowed.", reason="changed_while_asked"
-            )
-        return ()
-
-    return replace(proposal, checks=(*proposal.checks, check_same_plan))
-
-
-def _as_proposed(content: str, plan: EditPlan) -> str:
-    """Give a new file the line endings and the byte order mark that it would have had; an old one keeps its own."""
-    after = plan.after
-    if plan.before.size or not after.is_text:
-        return content
-    if after.lines.style == "crlf":
-        content = content.replace("\r\n", "\n").replace("\n", "\r\n")
-    return "\ufeff" + content.removeprefix("\ufeff") if after.encoding.bom else content
+        """Return the receipt with the note of the person, whether they changed the content, and what they left out."""
+        note = self.record.note
+        said = (f"The person who allowed this says: {note}",) if note else ()
+        rows = [replace(one, left_out=one.path in self.left_out) for one in receipt.files]
+        rows[:1] = [replace(one, warnings=(*one.warnings, *said)) for one in rows[:1]]
+        left_out = tuple(f"`{one.path}` stays as it is: the person left it out." for one in rows if one.left_out)
+        edited = bool(left_out) or any(one.instead_of is not None for one in self.approved)
+        return replace(receipt, files=tuple(rows), user_modified=edited, left_out=left_out)
 
 
 def _denial_message(note: str) -> str:
@@ -380,8 +327,10 @@ def _no_approver_error(request: PermissionRequest) -> PermissionRequired:
     return PermissionRequired(
         f"Changing `{request.files[0].path}` requires approval, and no approver is available.",
         path=request.files[0].path,
-        action="Ask a person to make this change, to start with `--mode acceptEdits`, or to name the path with `--allow`. "
-        'A Python program passes `approver=` or `mode="acceptEdits"` to `session()`.',
+        action=SpelledText(
+            "Ask a person to make this change, to start with `--mode acceptEdits`, or to name the path with `--allow`.",
+            'Pass `approver=` or `mode="acceptEdits"` to `workspace.session()`, or name the path in `Settings(allow=[…])`.',
+        ),
         why=request.why,
         diff=diff[:_DIFF_PREVIEW_CHARS],
         diff_truncated=len(diff) > _DIFF_PREVIEW_CHARS,
