@@ -18,6 +18,8 @@ class CountingProxy:
         self.trips = 0
         self.cut_answers_to = b""
         """The answer to what contains these words does not arrive: the connection ends instead."""
+        self.cut_questions = False
+        """Whether these words do not arrive either."""
         self.is_down = self.stays_up = False
         """Whether new connections fail; whether they go on to work after the one that is cut."""
         self._guard = threading.Lock()
@@ -64,6 +66,9 @@ class _Line:
                     self._cut = True
                     if self._proxy.stays_up:
                         self._proxy.cut_answers_to = b""
+                    if self._proxy.cut_questions:
+                        self._server.shutdown(socket.SHUT_RDWR)
+                        break
                 self._asked = True
                 self._server.sendall(data)
 
@@ -71,11 +76,12 @@ class _Line:
         with suppress(OSError):
             while data := self._server.recv(1 << 16):
                 if self._cut:
-                    self._proxy.is_down = not self._proxy.stays_up
                     break
                 if self._asked:
                     self._asked = False
                     self._proxy.trips += 1
                 self._client.sendall(data)
+        if self._cut:
+            self._proxy.is_down = not self._proxy.stays_up
         with suppress(OSError):
             self._client.shutdown(socket.SHUT_RDWR)

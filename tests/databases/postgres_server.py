@@ -17,8 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -146,13 +146,34 @@ class PostgresServer:
             else:
                 return
 
-    def kill(self) -> None:
-        """End every process of the server at once, as a crash of the machine does."""
+    def pids(self) -> list[int]:
+        """Return the processes of the server; the first starts the others."""
         assert self.process is not None
-        pids = [self.process.pid, *_children_of(self.process.pid)]
+        return [self.process.pid, *_children_of(self.process.pid)]
+
+    @contextmanager
+    def stopped(self) -> Generator[None]:
+        """Stop every process of the server, so that it takes what is sent and says nothing; at the end they go on."""
+        pids = self.pids()
         for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+
+    def kill(self) -> None:
+        """End every process of the server at once, as a crash of the machine does; return when all of them are gone."""
+        assert self.process is not None
+        os.kill(self.process.pid, signal.SIGSTOP)  # it starts no process any more
+        _wait_for(self.process.pid, "T")
+        children = _children_of(self.process.pid)
+        for pid in (*children, self.process.pid):
             _kill(pid)
         self.process.wait()
+        for pid in children:
+            _wait_for(pid, "Z")  # only then its shared memory is free
         (self.data / "postmaster.pid").unlink(missing_ok=True)
 
     def remove(self) -> None:
@@ -194,6 +215,19 @@ def _as_user() -> dict[str, Any]:
 
 def _children_of(pid: int) -> list[int]:
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _state_of(pid: int) -> str:
+    """Return the letter of a process's state; empty when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def _wait_for(pid: int, state: str) -> None:
+    while _state_of(pid) not in (state, "Z", ""):
+        time.sleep(0.005)
 
 
 def _kill(pid: int) -> None:

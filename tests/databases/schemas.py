@@ -39,7 +39,11 @@ class PostgresSchema:
 
 def make_schema() -> PostgresSchema:
     made = PostgresSchema(f"{shared_server()}/postgres?schema=tests_{os.getpid()}")
-    database = PostgresDatabase(made.address)
+    set_up_schema(made.url)
+    return made
+
+
+def set_up_schema(url: str) -> None:
+    database = PostgresDatabase(parse_address(url))
     schema.set_up(database)
     database.close()
-    return made

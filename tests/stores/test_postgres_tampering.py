@@ -30,6 +30,11 @@ PLANTED = {
     "an end of a chain removed": "DELETE FROM paths WHERE path = 'b'",
     "a seal removed": "DELETE FROM seals WHERE number = (SELECT max(number) FROM seals)",
     "a root changed": "UPDATE seals SET root = sha256(root)",
+    "a seal of another form": "UPDATE seals SET form = 3 - form",
+    "a root of another form": (
+        "UPDATE seals SET form = 1, root = (SELECT sha256(string_agg(entries.hash, '' ORDER BY seq)) FROM entries"
+        " WHERE entries.ws = seals.ws AND seq = ANY(seqs))"
+    ),
     "two exchanged": (
         "UPDATE entries SET seq = 1000 WHERE seq = 1; UPDATE entries SET seq = 1 WHERE seq = 3;"
         " UPDATE entries SET seq = 3 WHERE seq = 1000"

@@ -1,15 +1,16 @@
 """Old versions of files in rows: packed, as the difference to an earlier version where that is smaller.
 
 1. What this process stored lately is not sent again; the database says when it was dropped since, and then it is sent.
-2. A version is read with all its bases in one round trip.
+2. A version is read with all its bases in one round trip; small ones that this process had in its hands lately in none.
 """
 
 import hashlib
+import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from surehold.errors import NotFound, StateCorrupt
 from surehold.stores.base import Blob
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 8
 _LATELY_STORED = 512
 _CHECKED_BYTES = 1 << 16  # names of larger bytes are only checked when they are read: hashing is most of the work
+_RECENT_BYTES = 8 << 20
 _PAGE_ROWS = 200
 _SELECT_CHAIN = """
     WITH RECURSIVE chain AS (
@@ -72,8 +74,26 @@ class BlobColumns:
         self.objects.append(name)
 
     @property
-    def arrays(self) -> tuple[list[Any], ...]:
-        return self.names, self.sizes, self.bases, self.depths, self.packed_sizes, self.packings, self.objects
+    def arrays(self) -> tuple[object, ...]:
+        names, bases = array_of(self.names), array_of(self.bases)
+        sizes, depths, packed_sizes = array_of(self.sizes), array_of(self.depths), array_of(self.packed_sizes)
+        return names, sizes, bases, depths, packed_sizes, self.packings, array_of(self.objects)
+
+
+def array_of(values: Sequence[bytes | str | int | None]) -> str:
+    """Return short values as PostgreSQL writes an array, which costs less than a list that the driver writes."""
+    return "{" + ",".join(map(_element_of, values)) + "}"
+
+
+def _element_of(value: bytes | str | int | None) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, bytes):
+        return f'"\\\\x{value.hex()}"'
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 class BlobRows:
@@ -83,6 +103,9 @@ class BlobRows:
         self._database, self._ws, self._outside = database, ws, outside
         self._lately: OrderedDict[bytes, int] = OrderedDict()
         """The depths of the versions stored last."""
+        self._recent: OrderedDict[str, bytes] = OrderedDict()
+        self._recent_bytes = 0
+        self._guard = threading.Lock()
 
     def pack(self, blobs: Sequence[Blob]) -> BlobColumns:
         """Pack what was not stored lately; nothing is stored by that alone."""
@@ -98,6 +121,7 @@ class BlobRows:
                 continue
             if len(blob.data) <= _CHECKED_BYTES and hashlib.sha256(blob.data).hexdigest() != blob.sha256:
                 raise ValueError(f"These bytes are not {blob.sha256}.")
+            self._keep_recent(blob.sha256, blob.data)
             if self._outside and self._outside.takes(blob.data):
                 columns.add_object(blob, self._outside.put(blob.sha256, blob.data).name)
                 depths[blob.sha256] = MAX_DEPTH  # nothing is packed as a difference to it
@@ -128,6 +152,27 @@ class BlobRows:
             self._lately.pop(name, None)
         if not names:
             self._lately.clear()
+        with self._guard:
+            for name in [bytes(one).hex() for one in names] or list(self._recent):
+                self._recent_bytes -= len(self._recent.pop(name, b""))
+
+    def load_recent(self, sha256: str) -> bytes:
+        """Return bytes that this process had lately, or load them."""
+        with self._guard:
+            found = self._recent.get(sha256)
+        if found is None:
+            found = self.load(sha256)
+            self._keep_recent(sha256, found)
+        return found
+
+    def _keep_recent(self, sha256: str, data: bytes) -> None:
+        with self._guard:
+            if len(data) > _CHECKED_BYTES or sha256 in self._recent:
+                return
+            self._recent[sha256] = data
+            self._recent_bytes += len(data)
+            while self._recent_bytes > _RECENT_BYTES:
+                self._recent_bytes -= len(self._recent.popitem(last=False)[1])
 
     def load(self, sha256: str) -> bytes:
         rows = self._database.rows(_SELECT_CHAIN, (self._ws, bytes.fromhex(sha256), self._ws))

@@ -4,18 +4,22 @@
 2. A call is one round trip: one statement that commits by itself. Only rare work takes a transaction of several.
 3. A connection that failed is closed. Calls that may be sent twice are sent again for a while: a database that restarts, or
    whose standby takes over, is waited for.
-4. A connection never crosses a fork: the child opens its own.
+4. A database that says nothing for as long as a call has patience is asked for another connection: if it does not answer that
+   either, it is stopped, and the call ends; else it is slow, and has the time that it gives itself for a statement.
+5. A connection never crosses a fork: the child opens its own.
 """
 
+import math
 import os
 import threading
 import time
 import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from surehold.errors import StateUnavailable, SureholdError
+from surehold.errors import StateUnavailable, SureholdError, WorkspaceClosed
 from surehold.stores.postgres.address import PostgresAddress
 from surehold.stores.postgres.database_errors import may_succeed_later, server_said_no, translate_error
 
@@ -29,6 +33,11 @@ _Result = TypeVar("_Result")
 
 POOL_CONNECTIONS = 8
 PATIENCE_SECONDS = 8.0  # less than a lease: what is finished after that may be settled by another process
+_CONNECT_SECONDS = (2, 5)
+_SHORTEST_WAIT_SECONDS = 0.5
+_SHORTEST_SILENCE_SECONDS = 1.0
+_PROBE_SECONDS = 3
+_LONGEST_STATEMENT_SECONDS = 75.0  # more than `statement_timeout`: the server itself should be the first to end it
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.02, 0.5
 
 _databases: "weakref.WeakSet[PostgresDatabase]" = weakref.WeakSet()
@@ -58,14 +67,16 @@ class PostgresDatabase:
         """Execute one statement, and return how many rows it changed."""
         return self._attempt(lambda connection: connection.execute(cast("Any", statement), values).rowcount, twice=True)
 
-    def transact(self, work: "Callable[[Connection], _Result]", *, twice: bool = True) -> _Result:
+    def transact(
+        self, work: "Callable[[Connection], _Result]", *, twice: bool = True, patience: float | None = None
+    ) -> _Result:
         """Do several statements as one transaction; `work` may be called again when another one was in the way."""
 
         def run(connection: "Connection") -> _Result:
             with connection.transaction():
                 return work(connection)
 
-        return self._attempt(run, twice=twice)
+        return self._attempt(run, twice=twice, patience=patience)
 
     def close(self) -> None:
         self._closed = True
@@ -76,12 +87,15 @@ class PostgresDatabase:
         self._guard, self._idle = threading.Lock(), list["Connection"]()
         self._free = threading.BoundedSemaphore(self._size)
 
-    def _attempt(self, work: "Callable[[Connection], _Result]", *, twice: bool) -> _Result:
-        deadline, pause = time.monotonic() + self.patience, _FIRST_PAUSE_SECONDS
+    def _attempt(
+        self, work: "Callable[[Connection], _Result]", *, twice: bool, patience: float | None = None
+    ) -> _Result:
+        limit = self.patience if patience is None else patience
+        deadline, pause = time.monotonic() + limit, _FIRST_PAUSE_SECONDS
         while True:
             sent = False
             try:
-                with self._lend_connection() as connection:
+                with self._lend_connection(deadline) as connection:
                     sent = True
                     return work(connection)
             except self._driver.ProgrammingError as error:
@@ -94,8 +108,8 @@ class PostgresDatabase:
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
 
     @contextmanager
-    def _lend_connection(self) -> "Generator[Connection]":
-        if not self._free.acquire(timeout=self.patience):
+    def _lend_connection(self, deadline: float) -> "Generator[Connection]":
+        if not self._free.acquire(timeout=max(deadline - time.monotonic(), _SHORTEST_WAIT_SECONDS)):
             raise StateUnavailable(
                 "All connections to the history are in use.",
                 reason="state_busy",
@@ -103,7 +117,7 @@ class PostgresDatabase:
                 state=self.address.shown,
             )
         try:
-            connection = self._take_connection()
+            connection = self._take_connection(deadline)
             try:
                 yield connection
             except SureholdError:
@@ -117,16 +131,29 @@ class PostgresDatabase:
         finally:
             self._free.release()
 
-    def _take_connection(self) -> "Connection":
+    def _take_connection(self, deadline: float) -> "Connection":
         if self._closed:
-            raise StateUnavailable("The workspace was closed.", reason="closed", action="Open the workspace again.")
+            raise WorkspaceClosed("This workspace is closed.")
         with self._guard:
             while self._idle:
                 connection = self._idle.pop()
                 if not connection.closed:
                     return connection
-        connect = self._driver.connect
-        return connect(self.address.conninfo, autocommit=True, prepare_threshold=None)
+        seconds = min(max(deadline - time.monotonic(), _CONNECT_SECONDS[0]), _CONNECT_SECONDS[1])
+        limit = {} if self.address.has_connect_timeout else {"connect_timeout": math.ceil(seconds)}
+        made = _connection_class().connect(self.address.conninfo, autocommit=True, prepare_threshold=None, **limit)
+        made.patience, made.is_silent = max(self.patience, _SHORTEST_SILENCE_SECONDS), self._is_silent
+        return made
+
+    def _is_silent(self, connection: "Connection") -> bool:
+        """Tell whether the server of a connection does not even answer to a new one; a refusal is an answer."""
+        info = connection.info
+        place = {"host": info.host, "hostaddr": info.hostaddr, "port": info.port, "target_session_attrs": "any"}
+        try:
+            self._driver.connect(self.address.conninfo, connect_timeout=_PROBE_SECONDS, **place).close()
+        except self._driver.Error as error:
+            return error.sqlstate is None
+        return False
 
     def _give_back(self, connection: "Connection") -> None:
         with self._guard:
@@ -145,7 +172,41 @@ class PostgresDatabase:
 def fetch_rows(connection: "Connection", statement: str, values: Values = ()) -> list[tuple[Any, ...]]:
     """Execute one statement of a transaction, and return its rows."""
     cursor = connection.execute(cast("Any", statement), values or None, binary=bool(values))
-    return cursor.fetchall() if cursor.description else []
+    result = cursor.pgresult  # not `description`, which makes an object of each column
+    return cursor.fetchall() if result is not None and result.nfields else []
+
+
+@cache
+def _connection_class() -> Any:
+    """Return a class of connections that do not wait for ever; made late, since the driver is not always installed."""
+    import psycopg
+
+    class PatientConnection(psycopg.Connection[tuple[Any, ...]]):
+        patience: float = math.inf
+        is_silent: Callable[[Any], bool]
+
+        def wait(self, gen: Any, *words: Any, **options: Any) -> Any:
+            return super().wait(self._watch(gen), *words, **options)
+
+        def _watch(self, gen: Any) -> Generator[Any, Any, Any]:
+            """Pass on what the driver waits for; several times a second it hears that nothing came."""
+            began = asked = 0.0
+            try:
+                wanted = next(gen)
+                while True:
+                    if not (ready := (yield wanted)):
+                        now = time.monotonic()
+                        began, asked = began or now, asked or now
+                        is_due = now - asked > self.patience
+                        if now - began > _LONGEST_STATEMENT_SECONDS or (is_due and self.is_silent(self)):
+                            self.pgconn.finish()  # nothing more is said on it, not even a rollback
+                            raise psycopg.OperationalError(f"The server said nothing for {now - began:.0f} seconds.")
+                        asked = time.monotonic() if is_due else asked
+                    wanted = gen.send(ready)
+            except StopIteration as end:
+                return end.value
+
+    return PatientConnection
 
 
 def _load_driver() -> Any:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from surehold.errors import DiskFull, LockTimeout, StateCorrupt, StateUnavailable, SureholdError
+from surehold.errors import DiskFull, LockTimeout, StateCorrupt, StateUnavailable, SureholdError, argument, spell
 
 if TYPE_CHECKING:
     import psycopg
@@ -46,8 +46,7 @@ def translate_error(error: "psycopg.Error", shown: str) -> SureholdError:
         )
         return _unavailable("The database of the history is read-only.", "state_read_only", shown, cause, action)
     if code in _DENIED_CODES:
-        action = "Let `surehold state init URL --role NAME` grant what this role needs."
-        return _unavailable("This role may not use the history.", "state_denied", shown, cause, action)
+        return denied_error(shown, cause=cause)
     if code in _SLOW_CODES:
         action = f"{_UNTOUCHED} Try again in a moment."
         message = "The database of the history took too long."
@@ -66,9 +65,18 @@ def not_set_up_error(shown: str, *, cause: str = "") -> StateUnavailable:
     return _unavailable("This database has no history of Surehold.", "state_not_set_up", shown, cause, action)
 
 
+def denied_error(shown: str, *, cause: str = "") -> StateUnavailable:
+    action = f"Let its owner run `surehold state init {shown} --role NAME` with the name of this role."
+    return _unavailable("This role may not use the history.", "state_denied", shown, cause, action)
+
+
 def outcome_unknown_error(change_id: str, key: str, cause: SureholdError) -> StateUnavailable:
     """Say that the database may or may not have recorded a change before the connection was lost."""
-    settle = f"Make the same call again with the idempotency key `{key}`: it returns the first answer, or is made once."
+    settle = spell(
+        "Make the same call again with the idempotency key `{}` (argument `{}`): it returns the first answer, or is made once.",
+        key,
+        argument("idempotencyKey"),
+    )
     return StateUnavailable(
         "The connection to the history was lost; it is unknown whether the change was recorded.",
         reason="outcome_unknown",
@@ -89,6 +97,18 @@ def _connection_error(cause: str, shown: str) -> StateUnavailable:
 
 
 _CONNECTION_CAUSES = (
+    (
+        ("said nothing for",),
+        "state_unreachable",
+        "The database of the history does not answer.",
+        "It may be stopped, or its machine overloaded: look at it, then try again.",
+    ),
+    (
+        ("invalid response to ssl", "invalid response to gss", "expected authentication request"),
+        "state_not_postgres",
+        "What answers at the address of the history is not PostgreSQL.",
+        "Correct host and port in the URL.",
+    ),
     (
         ("password authentication failed", "no password supplied"),
         "state_bad_password",

@@ -35,6 +35,12 @@ class HistoryRows:
             for key, change_id, timestamp in found
         )
 
+    def is_importing(self) -> bool:
+        return self._database.call("SELECT importing FROM workspaces WHERE ws = %s", (self._ws,))[0]
+
+    def mark_importing(self, *, unfinished: bool) -> None:
+        self._database.change("UPDATE workspaces SET importing = %s WHERE ws = %s", (unfinished, self._ws))
+
     def import_entries(self, entries: Sequence[Entry]) -> None:
         """Append entries under their own numbers; numbers that are drawn from now on are higher."""
 

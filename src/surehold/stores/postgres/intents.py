@@ -13,13 +13,14 @@ from surehold.errors import StateUnavailable
 from surehold.stores import ledger_entries
 from surehold.stores.base import Begun, Blob, Busy, Call, Change, Entry, Intent, LedgerQuery, Replay, StaleRead
 from surehold.stores.ledger_entries import text_of, to_key
-from surehold.stores.owner import is_dead, was_dead_lately
+from surehold.stores.owner import counts_as_dead, is_dead
 from surehold.stores.postgres import rows
-from surehold.stores.postgres.blobs import BlobColumns
+from surehold.stores.postgres.blobs import BlobColumns, array_of
 from surehold.stores.postgres.database import fetch_rows
 from surehold.stores.postgres.database_errors import outcome_unknown_error
 from surehold.stores.postgres.ledger_rows import LedgerRows
 from surehold.stores.postgres.ledger_writer import NOT_WAITED_FOR, LedgerWriter
+from surehold.stores.sightings import PATHS_PER_SESSION, VERSIONS_PER_PATH
 from surehold.stores.store_errors import intent_gone_error
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 _BEGIN = (
     "SELECT begin_intent(%s, %s, %s, make_interval(secs => %s), %s, %s::bytea[], %s::text[], %s::bytea[], %s, %s::bytea[],"
     " %s::bytea[], %s::bigint[], %s::bytea[], %s::integer[], %s::bigint[], %s::bytea[], %s::text[], %s)"
+)
+_FINISH = "SELECT finish_intent(%s, %s, %s, %s::jsonb, %s)"
+_FINISH_AND_NOTE = (
+    f"SELECT finish_intent(%s, %s, %s, %s::jsonb, %s, %s::jsonb, {VERSIONS_PER_PATH}, {PATHS_PER_SESSION})"
 )
 _REMEMBERED = 1_000
 
@@ -65,8 +70,9 @@ class IntentRows:
         return Begun(external=external)
 
     def _begin_values(self, columns: rows.IntentColumns, packed: BlobColumns, lease: float) -> tuple[object, ...]:
-        facts = (columns.id, columns.key, lease, columns.owner, columns.paths, columns.read, columns.versions)
-        return (self._ws, *facts, columns.body, packed.kept, *packed.arrays, self._writer.at)
+        arrays = array_of(columns.paths), array_of(columns.read), array_of(columns.versions)
+        facts = (columns.id, columns.key, lease, columns.owner, *arrays, columns.body)
+        return (self._ws, *facts, array_of(packed.kept), *packed.arrays, self._writer.at)
 
     def _begin_closer(
         self, intent: Intent, begin: "Callable[[], tuple[object, ...]]", fence: float, connection: "Connection"
@@ -95,10 +101,11 @@ class IntentRows:
         )
         return self._database.change(update, (self._writer.at, lease, self._ws, to_key(intent_id))) > 0
 
-    def finish(self, intent_id: str) -> tuple[Entry, ...]:
+    def finish(self, intent_id: str, shown: str = "") -> tuple[Entry, ...]:
+        """Turn an intent into entries; `shown`: documents of sightings that are noted with them."""
         intent = self.read_open(intent_id)
         drafts = list(ledger_entries.entries_of(intent, timestamp=""))
-        return self.close(intent, drafts, key=to_key(intent.call.idempotency_key))
+        return self.close(intent, drafts, key=to_key(intent.call.idempotency_key), shown=shown)
 
     def finish_run(self, intent_id: str, call: Call, changes: Sequence[Change]) -> tuple[Entry, ...]:
         intent = replace(self.read_open(intent_id), call=call, changes=tuple(changes))
@@ -132,10 +139,10 @@ class IntentRows:
         if not self._database.call(take, (self._ws, to_key(intent_id)))[1]:
             raise intent_gone_error(intent_id)
 
-    def close(self, intent: Intent, drafts: list[Entry], *, key: bytes) -> tuple[Entry, ...]:
+    def close(self, intent: Intent, drafts: list[Entry], *, key: bytes, shown: str = "") -> tuple[Entry, ...]:
         values = (self._ws, to_key(intent.id), key, rows.entry_documents(drafts), self._writer.at)
         try:
-            (made,) = self._database.call("SELECT finish_intent(%s, %s, %s, %s::jsonb, %s)", values)
+            (made,) = self._database.call(*((_FINISH_AND_NOTE, (*values, shown)) if shown else (_FINISH, values)))
         except StateUnavailable as error:
             if error.reason in {"state_unreachable", "state_busy"}:
                 raise outcome_unknown_error(intent.id, intent.call.idempotency_key or intent.id, error) from error
@@ -159,7 +166,7 @@ class IntentRows:
         dead = [
             id_
             for id_, owner, over in self._database.rows(select, (self._writer.at, self._ws))
-            if (over or was_dead_lately(ledger_entries.owner_from_text(owner))) and text_of(id_) not in skip
+            if counts_as_dead(ledger_entries.owner_from_text(owner), lease_over=over) and text_of(id_) not in skip
         ][:limit]
         if not dead:
             return ()

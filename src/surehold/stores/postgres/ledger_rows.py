@@ -1,26 +1,34 @@
 """Finds entries by what they say, and checks that they are those that were written.
 
 1. Every path has a chain: an entry has the hash of the one before it at its path. A move joins the chains of its two paths.
-2. A seal covers all entries that were committed since the seal before it, with a root over their hashes.
+2. A seal covers all entries that were committed since the seal before it, with the root of a Merkle tree of their hashes.
 3. So no entry can be changed, removed, added or put elsewhere without its chain, a seal, or the end of one of them telling.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from surehold.errors import StateUnavailable
 from surehold.stores import ledger_entries
 from surehold.stores.base import Entry, LedgerQuery, WriterSpan
 from surehold.stores.ledger_entries import Json, from_json, to_key
 from surehold.stores.postgres.database import fetch_rows
-from surehold.stores.postgres.rows import entry_of
+from surehold.stores.postgres.rows import entry_of, writer_span_of
+from surehold.stores.run_records import NewEntries
 from surehold.stores.upkeep import LedgerCheck
 
 if TYPE_CHECKING:
     from surehold.stores.postgres.database import Connection, PostgresDatabase, Values
 
 _PAGE_ROWS = 1_000
+_JOINED = 1  # the form of seals whose root is one hash over all hashes; later ones have a tree
 _SELECT = "SELECT encode(previous, 'hex'), encode(hash, 'hex'), body FROM entries"
+_SEALED_SINCE = (
+    "SELECT number, encode(previous, 'hex'), encode(entries.hash, 'hex'), body FROM seals"
+    " JOIN entries ON entries.ws = seals.ws AND seq = ANY(seqs)"
+    " WHERE seals.ws = %(ws)s AND number > %(last)s ORDER BY number, seq"
+)
 _NEWEST = "ORDER BY seq DESC LIMIT %(limit)s"
 _OF_PATH = "(path = %(path)s OR to_path = %(path)s AND to_path <> '')"
 _PLAIN_CONDITIONS = {
@@ -60,10 +68,15 @@ class LedgerRows:
             where = f"ws = %(ws)s AND seq IN ({halves})"
         return tuple(entry_of(*row) for row in self._database.rows(f"{_SELECT} WHERE {where} {_NEWEST}", values))
 
-    def of_change(self, change_id: str) -> tuple[Entry, ...]:
-        """List the entries of a change that succeeded, in the order of its call."""
-        (rows,) = self._database.call("SELECT entries_of_change(%s, %s)", (self._ws, to_key(change_id)))
-        return tuple(entry_of(*row) for row in rows)
+    def find_new(self, cursor: str) -> NewEntries:
+        """Return what was sealed since a seal: numbers are drawn before the commit, so one may become visible late."""
+        self._seal(at_once=not cursor)
+        if not cursor:
+            (last,) = self._database.call("SELECT seals FROM workspaces WHERE ws = %s", (self._ws,))
+            return NewEntries(entries=(), cursor=str(last))
+        rows = self._database.rows(_SEALED_SINCE, {"ws": self._ws, "last": int(cursor)})
+        newest = str(rows[-1][0]) if rows else cursor
+        return NewEntries(entries=tuple(entry_of(*row) for _, *row in rows), cursor=newest)
 
     def writers(self, path: str, after_seq: int) -> tuple[WriterSpan, ...]:
         rows = self._database.rows(
@@ -71,7 +84,7 @@ class LedgerRows:
             f" WHERE ws = %(ws)s AND ok AND seq > %(after)s AND {_OF_PATH} GROUP BY writer ORDER BY 2",
             {"ws": self._ws, "after": after_seq, "path": to_key(path)},
         )
-        return tuple(WriterSpan(writer=writer, first_seq=first, last_seq=last) for writer, first, last in rows)
+        return tuple(writer_span_of(row) for row in rows)
 
     def knows_version(self, path: str, sha256: str) -> bool:
         """Tell whether these bytes were ever a version of a path."""
@@ -114,8 +127,16 @@ class LedgerRows:
 
     def verify(self) -> LedgerCheck:
         """Walk all chains and seals, as of one moment, and say where one first breaks."""
-        self._database.call("SELECT seal_entries(%s, true)", (self._ws,))
+        self._seal(at_once=True)  # where that cannot be written, what is not covered is compared all the same
         return self._database.transact(lambda connection: _LedgerWalk(connection, self._ws).check())
+
+    def _seal(self, *, at_once: bool) -> None:
+        """Cover everything by a seal, where that can be written; by default no more than one in a second."""
+        try:
+            self._database.call("SELECT seal_entries(%s, %s)", (self._ws, at_once))
+        except StateUnavailable as error:
+            if error.reason not in {"state_read_only", "state_denied"}:
+                raise
 
 
 class _LedgerWalk:
@@ -150,14 +171,16 @@ class _LedgerWalk:
 
     def _find_broken_seal(self, count: int) -> tuple[str, int] | None:
         last, number, covered = b"", 0, 0
-        for at, moment, seqs, root, own in self._pages("seals", "number, moment, seqs, root, hash", "number", first=0):
+        columns = "number, moment, seqs, root, hash, form"
+        for at, moment, seqs, root, own, form in self._pages("seals", columns, "number", first=0):
             hashes = self._rows(
                 "SELECT hash FROM entries WHERE ws = %s AND seq = ANY(%s) ORDER BY seq", (self._ws, seqs)
             )
             number, covered = number + 1, covered + len(seqs)
-            if len(hashes) != len(seqs) or hashlib.sha256(b"".join(one for (one,) in hashes)).digest() != root:
+            if len(hashes) != len(seqs) or _root_of([one for (one,) in hashes], form) != root:
                 return f"The entries {seqs[0]} to {seqs[-1]} are not those that were sealed at {moment}.", seqs[0]
-            sealed = hashlib.sha256(b"%b%b%d %b" % (last, root, number, moment.encode("ascii"))).digest()
+            words = f"{number} {moment}" if form == _JOINED else f"{number} {moment} {form}"
+            sealed = hashlib.sha256(last + root + words.encode("ascii")).digest()
             if at != number or own != sealed:
                 return f"Seal {number} of the history was changed or is missing.", seqs[0]
             last = own
@@ -182,6 +205,20 @@ class _LedgerWalk:
 
     def _rows(self, statement: str, values: "Values") -> list[tuple[Any, ...]]:
         return fetch_rows(self._connection, statement, values)
+
+
+def _root_of(hashes: Sequence[bytes], form: int) -> bytes:
+    """Return what a seal of this form says of its entries."""
+    return hashlib.sha256(b"".join(hashes)).digest() if form == _JOINED else merkle_root(hashes)
+
+
+def merkle_root(hashes: Sequence[bytes]) -> bytes:
+    """Return the root of a Merkle tree as in RFC 6962: a leaf, a node and a lone leaf cannot be taken for each other."""
+    nodes = [hashlib.sha256(b"\x00" + one).digest() for one in hashes]
+    while len(nodes) > 1:
+        pairs = [hashlib.sha256(b"\x01" + nodes[at] + nodes[at + 1]).digest() for at in range(0, len(nodes) - 1, 2)]
+        nodes = [*pairs, nodes[-1]] if len(nodes) % 2 else pairs
+    return nodes[0]
 
 
 def _find_problem(tips: dict[bytes, bytes], row: tuple[Any, ...]) -> str:

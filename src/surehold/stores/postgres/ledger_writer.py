@@ -22,6 +22,7 @@ from surehold.text.snapshot import Version
 
 if TYPE_CHECKING:
     from surehold.stores.postgres.database import Connection, PostgresDatabase
+    from surehold.stores.postgres.refusals import RefusedCall
 
 NOT_WAITED_FOR = "set_config('synchronous_commit', 'off', true)"
 _APPEND = "append_entries(%s, %s::jsonb, %s)"
@@ -98,6 +99,23 @@ class LedgerWriter:
         append = f"SELECT {_APPEND}" if draft.ok else f"SELECT {_APPEND}, {NOT_WAITED_FOR}"
         made = self._database.call(append, (self._ws, rows.entry_documents([draft]), self.at), twice=False)[0]
         return rows.sealed_entries([draft], made)[0]
+
+    def record_refused(self, refused: "Sequence[RefusedCall]") -> None:
+        """Write refused calls, but for those that are open or have an entry; one attempt, not waited for."""
+        known = (
+            "SELECT id FROM intents WHERE ws = %(ws)s AND id = ANY(%(ids)s::bytea[])"
+            " UNION SELECT change_id FROM entries WHERE ws = %(ws)s AND change_id = ANY(%(ids)s::bytea[])"
+        )
+        ids = [to_key(one.change_id) for one in refused]
+
+        def work(connection: "Connection") -> None:
+            fetch_rows(connection, f"SELECT {NOT_WAITED_FOR}")
+            there = {name for (name,) in fetch_rows(connection, known, {"ws": self._ws, "ids": ids})}
+            new = [one for one, name in zip(refused, ids, strict=True) if name not in there]
+            if drafts := [draft for one in new for draft in one.make_entries()]:
+                self.append(connection, drafts)
+
+        self._database.transact(work, patience=0)
 
     def note_outside(
         self, path: str, found: Version | None, blobs: Sequence[Blob], *, fence: float, shown: Head | None = None

@@ -2,13 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from surehold.stores import ledger_entries
-from surehold.stores.base import Busy, Entry, Head, Intent, Replay
+from surehold.stores.base import Busy, Entry, Head, Intent, Replay, Sighting, WriterSpan
 from surehold.stores.ledger_entries import Json, from_json, to_canonical_json, to_key, version_from_text, version_text
-from surehold.stores.owner import was_dead_lately
+from surehold.stores.owner import counts_as_dead
+from surehold.stores.sightings import merge_sightings, ranges_to_text
 from surehold.text.snapshot import Version
+
+if TYPE_CHECKING:
+    from surehold.stores.sightings import ShownSighting
 
 HEAD_COLUMNS = "version, writer, seq, timestamp"
 
@@ -73,6 +77,18 @@ def sealed_entries(drafts: Sequence[Entry], made: Sequence[tuple[int, str, str, 
     )
 
 
+def sighting_documents(shown: "Sequence[ShownSighting]", own: Sequence[Sighting] = ()) -> str:
+    """Return sightings for `note_sightings`; `own`: those of a change that is being finished, dated by its entry."""
+    documents = [[*_sighting_document(one), one.seq, moment] for one, moment in shown]
+    documents += [_sighting_document(merge_sightings(None, one, seq=0)) for one in own]
+    return to_canonical_json(documents)
+
+
+def _sighting_document(one: Sighting) -> list[object]:
+    spans, anchored = ranges_to_text(one.spans), ranges_to_text(one.anchored)
+    return [_hex(one.session), _hex(one.path), one.sha256, spans, one.whole, anchored]
+
+
 def intent_columns(intent: Intent) -> IntentColumns:
     read = dict[str, str]()
     for change in intent.changes:
@@ -93,7 +109,7 @@ def busy_of(described: tuple[str, bool]) -> Busy:
     """Return an intent as `describe_intent` tells of it."""
     body, lease_over = described
     intent = ledger_entries.intent_from_text(body)
-    return Busy(intent=intent, owner_is_dead=lease_over or was_dead_lately(intent.owner))
+    return Busy(intent=intent, owner_is_dead=counts_as_dead(intent.owner, lease_over=lease_over))
 
 
 def earlier_of(answer: Json | None) -> Replay | Busy | None:
@@ -115,6 +131,11 @@ def head_of(path: str, row: Sequence[Any] | None) -> Head | None:
         return None
     version, writer, seq, timestamp = row
     return Head(path=path, version=version_from_text(version), writer=writer, seq=seq, timestamp=timestamp)
+
+
+def writer_span_of(row: Sequence[Any]) -> WriterSpan:
+    writer, first, last = row
+    return WriterSpan(writer=writer, first_seq=first, last_seq=last)
 
 
 def _hex(text: str) -> str:

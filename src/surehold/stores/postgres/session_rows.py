@@ -1,22 +1,23 @@
 """Rows of sessions: their turns, what they were shown, and which server processes served them."""
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from surehold.stores.base import Sighting
 from surehold.stores.conversations import SessionRow, SessionTurn, next_turn_number
 from surehold.stores.ledger_entries import text_of, to_key
 from surehold.stores.owner import is_dead
 from surehold.stores.postgres.database import fetch_rows
+from surehold.stores.postgres.rows import sighting_documents
 from surehold.stores.server_runs import ServerRun, choose_session, server_run_columns, server_run_from_row
-from surehold.stores.sightings import PATHS_PER_SESSION, sighting_from_row, with_later_sightings
+from surehold.stores.sightings import PATHS_PER_SESSION, VERSIONS_PER_PATH, sighting_from_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
+    from surehold.stores.postgres.blobs import BlobColumns
     from surehold.stores.postgres.database import Connection, PostgresDatabase
-    from surehold.stores.sighting_buffer import ShownSighting
+    from surehold.stores.sightings import ShownSighting
 
 _MAX_SERVER_RUNS = 200
 _NOT_WAITED_FOR = "SET LOCAL synchronous_commit = off"
@@ -40,19 +41,10 @@ _SELECT_SESSIONS = (
     " SELECT session, (array_agg(agent ORDER BY agent DESC))[1], min(timestamp), max(seq) FROM entries"
     " WHERE ws = %(ws)s AND session <> '' GROUP BY session) AS known GROUP BY id ORDER BY 4 DESC, 3 DESC"
 )
-_SELECT_SIGHTINGS = (
-    "SELECT session, path, sha256, spans, whole, anchored, seq, shown FROM sightings"
-    " WHERE ws = %s AND (session, path) IN (SELECT * FROM unnest(%s::bytea[], %s::bytea[])) ORDER BY number DESC"
-)
-_PUT_SIGHTING = (
-    "INSERT INTO sightings (ws, session, path, sha256, spans, whole, anchored, seq, shown, number)"
-    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, nextval('sighting_numbers')) ON CONFLICT (ws, session, path, sha256)"
-    " DO UPDATE SET spans = excluded.spans, whole = excluded.whole, anchored = excluded.anchored, seq = excluded.seq,"
-    " shown = excluded.shown, number = excluded.number"
-)
-_FORGET_PATHS = (
-    "DELETE FROM sightings WHERE ws = %(ws)s AND session = %(session)s AND path IN (SELECT path FROM sightings"
-    " WHERE ws = %(ws)s AND session = %(session)s GROUP BY path ORDER BY max(number) DESC OFFSET %(most)s)"
+_NOTE_SIGHTINGS = f"SELECT note_sightings(%s, %s::jsonb, {VERSIONS_PER_PATH}, {PATHS_PER_SESSION})"
+_NOTE_SHOWN = (
+    f"SELECT note_shown(%s, %s::jsonb, {VERSIONS_PER_PATH}, {PATHS_PER_SESSION}, %s::bytea[], %s::bytea[], %s::bigint[],"
+    " %s::bytea[], %s::integer[], %s::bigint[], %s::bytea[], %s::text[], %s)"
 )
 
 
@@ -118,37 +110,10 @@ class SessionRows:
             for id_, title, began in rows
         )
 
-    def add_sightings(self, connection: "Connection", sightings: "Sequence[ShownSighting]") -> None:
-        """Add sightings to those of the same version, and forget the oldest beyond the bounds."""
-        shown_at = {(one.session, one.path, one.sha256): shown for one, shown in sightings}
-        later = dict[tuple[str, str], list[Sighting]]()
-        for one, _ in sightings:
-            later.setdefault((one.session, one.path), []).append(one)
-        known = dict[tuple[str, str], list[Sighting]]()
-        places = [[to_key(place[side]) for place in later] for side in (0, 1)]
-        for session, path, *facts, shown in fetch_rows(connection, _SELECT_SIGHTINGS, (self._ws, *places)):
-            place = text_of(session), text_of(path)
-            known.setdefault(place, []).append(sighting_from_row(*place, tuple(facts)))
-            shown_at.setdefault((*place, facts[0]), shown)
-        put, gone = list[tuple[object, ...]](), list[tuple[object, ...]]()
-        for place, added in later.items():
-            before, keys = known.get(place, []), (to_key(place[0]), to_key(place[1]))
-            merged = with_later_sightings(before, added)
-            new = {one.sha256 for one in added}
-            for one in reversed(merged):
-                if one.sha256 in new:
-                    facts = (json.dumps(one.spans), one.whole, json.dumps(one.anchored), one.seq)
-                    put.append((self._ws, *keys, one.sha256, *facts, shown_at[(*place, one.sha256)]))
-            left = {one.sha256 for one in merged}
-            gone += [(self._ws, *keys, one.sha256) for one in before if one.sha256 not in left]
-        with connection.cursor() as cursor:
-            cursor.executemany(_PUT_SIGHTING, put)
-            cursor.executemany(
-                "DELETE FROM sightings WHERE ws = %s AND session = %s AND path = %s AND sha256 = %s", gone
-            )
-            sessions = {session for session, path in later if not known.get((session, path))}
-            bounds = [{"ws": self._ws, "session": to_key(one), "most": PATHS_PER_SESSION} for one in sessions]
-            cursor.executemany(_FORGET_PATHS, bounds)
+    def note_shown(self, sightings: "Sequence[ShownSighting]", packed: "BlobColumns", at: "datetime | None") -> str:
+        """Add sightings to those of the same version, with bytes, in one round trip; or name bytes that must be sent."""
+        values = (self._ws, sighting_documents(sightings), packed.kept, *packed.arrays, at)
+        return self._database.call(_NOTE_SHOWN, values)[0] or ""
 
     def claim(self, run: ServerRun, *, fresh: str, cutoff: str) -> str:
         """Remember a server, and return the session it serves."""
@@ -188,8 +153,8 @@ class SessionRows:
             " ORDER BY number",
             (self._ws, to_key(name)),
         )
-        for path, *facts, shown in rows:
-            self.add_sightings(connection, [(sighting_from_row(session, text_of(path), tuple(facts)), shown)])
+        moved = [(sighting_from_row(session, text_of(path), tuple(facts)), shown) for path, *facts, shown in rows]
+        fetch_rows(connection, _NOTE_SIGHTINGS, (self._ws, sighting_documents(moved)))
         fetch_rows(connection, "DELETE FROM sightings WHERE ws = %s AND session = %s", (self._ws, to_key(name)))
         fetch_rows(
             connection,

@@ -29,7 +29,6 @@ from surehold.stores.base import (
     Sighting,
     StaleRead,
     StoreView,
-    TrashItem,
     WriterSpan,
 )
 from surehold.stores.conversations import SessionRow, SessionTurn
@@ -37,23 +36,24 @@ from surehold.stores.ledger_entries import Json, text_of, to_key
 from surehold.stores.postgres import rows, schema
 from surehold.stores.postgres.address import PostgresAddress
 from surehold.stores.postgres.blobs import BlobRows
-from surehold.stores.postgres.database import PATIENCE_SECONDS, PostgresDatabase, fetch_rows
+from surehold.stores.postgres.database import PATIENCE_SECONDS, PostgresDatabase
 from surehold.stores.postgres.intents import IntentRows
 from surehold.stores.postgres.ledger_rows import LedgerRows
-from surehold.stores.postgres.ledger_writer import NOT_WAITED_FOR, LedgerWriter
+from surehold.stores.postgres.ledger_writer import LedgerWriter
+from surehold.stores.postgres.question_rows import QuestionRows
+from surehold.stores.postgres.refusals import RefusalBuffer, RefusedCall
 from surehold.stores.postgres.session_rows import SessionRows
+from surehold.stores.run_records import NewEntries
 from surehold.stores.server_runs import ServerRun
-from surehold.stores.sighting_buffer import ShownSighting, SightingBuffer
-from surehold.stores.sightings import sighting_from_row, with_later_sightings
-from surehold.stores.upkeep import LedgerCheck, Pruned
+from surehold.stores.sightings import ShownSighting, SightingBuffer, sighting_from_row, with_later_sightings
+from surehold.stores.upkeep import ALL_TRASH, LedgerCheck, Pruned, TrashItem, TrashQuery
 from surehold.text.snapshot import Version
 
 if TYPE_CHECKING:
     from surehold.stores.blobs.large_versions import LargeVersions
     from surehold.stores.migration import WholeHistory
-    from surehold.stores.postgres.database import Connection
 
-_SELECT_TRASH = "SELECT id, path, version, change_id, trashed, agent, session, state FROM trash WHERE ws = %s"
+_SELECT_TRASH = "SELECT id, path, version, change_id, trashed, agent, session, state FROM trash WHERE"
 _REMEMBERED = 1_000
 _OPENING_SECONDS = 1.0  # who opens a workspace wants to know soon that it is not there
 
@@ -68,17 +68,17 @@ def open_postgres_store(
     idle: timedelta = timedelta(hours=24),
     open_blobs: "Callable[[str], LargeVersions] | None" = None,
     patience: float = PATIENCE_SECONDS,
+    importing: bool = False,
 ) -> "PostgresStore":
     """Open the memory of a workspace in a database that was set up; `root` and `host` say who it belongs to.
 
     `idle`: how long what an unused session was shown is kept; `open_blobs`: for large versions; `patience`: how long a
-    database that is away is waited for, in seconds.
+    database that is away is waited for, in seconds; `importing`: to move a history here, or to go on with that.
     """
     database = PostgresDatabase(address, patience=_OPENING_SECONDS)
     try:
-        (version,) = database.call("SELECT version FROM schema_version")
-        schema.check_version(version, address.shown)
-        ws = schema.claim_workspace(database, workspace, root, host)
+        schema.check_version(schema.find_version(database), address.shown)
+        ws = schema.claim_workspace(database, workspace, root, host, importing=importing)
         database.patience = patience
         outside = open_blobs(f"{address.schema}-{workspace}") if open_blobs else None
         return PostgresStore(database, ws, clock=clock, idle=idle, outside=outside)
@@ -102,27 +102,34 @@ class PostgresStore:
         """`clock` instead of the database's own, for tests."""
         self._database, self._ws, self._idle = database, ws, idle
         self._blobs, self._ledger = BlobRows(database, ws, outside=outside), LedgerRows(database, ws)
-        self._sessions = SessionRows(database, ws)
+        self._sessions, self.questions = SessionRows(database, ws), QuestionRows(database, ws, clock=clock)
         self._writer = LedgerWriter(database, ws, blobs=self._blobs, ledger=self._ledger, clock=clock)
         self._intents = IntentRows(database, ws, ledger=self._ledger, writer=self._writer)
         self._buffer = SightingBuffer(self._write_sightings)
+        self._refusals = RefusalBuffer(self._writer.record_refused)
         self._seqs = dict[str, int]()
         """The newest entry of the paths that were looked at last."""
 
     def begin(
-        self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float
+        self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float, early: bool = False
     ) -> Begun | Replay | Busy | StaleRead:
-        return self._intents.begin(intent, blobs, lease=lease, fence=fence)
+        del early  # its commit is durable when it is answered
+        outcome = self._intents.begin(intent, blobs, lease=lease, fence=fence)
+        if isinstance(outcome, Begun):
+            self._buffer.drop_blobs({blob.sha256 for blob in blobs})
+        return outcome
 
     def renew(self, intent_id: str, *, lease: float) -> bool:
         return self._intents.renew(intent_id, lease=lease)
 
     def finish(self, intent_id: str, *, shown: Sequence[Sighting] = ()) -> tuple[Entry, ...]:
-        entries = self._intents.finish(intent_id)
-        moment = entries[0].timestamp if entries else ledger_entries.utc_timestamp(self._writer.process_now())
-        if shown:
-            seq = entries[0].seq - 1 if entries else 0
-            self._buffer.add([(replace(one, seq=seq), moment) for one in shown], ())
+        with self._buffer.lend_places({(one.session, one.path) for one in shown}) as waiting:
+            takes = bool(shown) and waiting is not None
+            entries = self._intents.finish(intent_id, rows.sighting_documents(waiting or (), shown) if takes else "")
+        if shown and not takes:
+            moment = entries[0].timestamp if entries else ledger_entries.utc_timestamp(self._writer.process_now())
+            rows_shown = [(replace(one, seq=entries[0].seq - 1 if entries else 0), moment) for one in shown]
+            self._buffer.add(rows_shown, (), at_once=any(one.anchored for one in shown))
         return entries
 
     def finish_run(self, intent_id: str, call: Call, changes: Sequence[Change]) -> tuple[Entry, ...]:
@@ -139,17 +146,22 @@ class PostgresStore:
         unwritten = {path: self._buffer.sightings_of(session, path) for path in paths if session}
         keys = [to_key(path) for path in paths]
         values = (self._ws, keys, to_key(session), to_key(idempotency_key), self._writer.at)
-        (seen,) = self._database.call("SELECT look_at(%s, %s::bytea[], %s, %s, %s)", values)
+        select = "SELECT look_at(%s, %s::bytea[], %s, %s, %s), (SELECT version FROM schema_version)"
+        seen, version = self._database.call(select, values)
+        schema.check_version(version, self._database.address.shown)  # it may change while we run
         shown = dict[str, list[Sighting]]()
         for key, *facts in seen["sightings"] or ():
             path = text_of(bytes.fromhex(key))
             shown.setdefault(path, []).append(sighting_from_row(session, path, tuple(facts)))
         heads: Json = seen["heads"] or {}
+        writers: Json = seen["writers"] or {}
         records = dict[str, PathRecord]()
         for path, key in zip(paths, keys, strict=True):
             head = rows.head_of(path, heads.get(key.hex()))
             sightings = with_later_sightings(shown.get(path, ()), unwritten[path]) if session else ()
-            records[path] = PathRecord(key=path, head=head, sightings=sightings)
+            spans = writers.get(key.hex())
+            told = None if spans is None else tuple(rows.writer_span_of(one) for one in spans)
+            records[path] = PathRecord(key=path, head=head, sightings=sightings, writers=told)
             self._remember_seq(path, head.seq if head else 0)
         holding = tuple(rows.busy_of(one) for one in seen["holding"] or () if one)
         return StoreView(holding=holding, earlier=rows.earlier_of(seen["earlier"]), records=records)
@@ -185,6 +197,12 @@ class PostgresStore:
         draft = Entry(change_id=change_id, timestamp="", call=call, change=change, ok=ok)
         return self._writer.record(replace(draft, error_kind=error_kind, message=message))
 
+    def record_refusal(
+        self, call: Call, changes: Sequence[Change], *, change_id: str, error_kind: str, message: str
+    ) -> None:
+        refused = RefusedCall(change_id=change_id, call=call, error_kind=error_kind, message=message)
+        self._refusals.add(replace(refused, changes=tuple(changes)))
+
     def note_outside(
         self, path: str, found: Version | None, blobs: Sequence[Blob], *, fence: float, shown: Head | None = None
     ) -> Entry | None:
@@ -194,12 +212,18 @@ class PostgresStore:
         return self._writer.keep_outside(path, blob)
 
     def list_entries(self, query: LedgerQuery) -> tuple[Entry, ...]:
+        self._refusals.flush()
         return self._ledger.find(query)
+
+    def tail(self, cursor: str = "") -> NewEntries:
+        self._refusals.flush()
+        return self._ledger.find_new(cursor)
 
     def list_writers(self, key: str, *, after_seq: int = 0) -> tuple[WriterSpan, ...]:
         return self._ledger.writers(key, after_seq)
 
     def verify(self, *, blobs: bool = True) -> LedgerCheck:
+        self._refusals.flush()
         verdict = self._ledger.verify()
         if not blobs:
             return verdict
@@ -216,7 +240,7 @@ class PostgresStore:
     def read_blob(self, sha256: str) -> bytes:
         if (waiting := self._buffer.find_blob(sha256)) is not None:
             return waiting
-        return self._blobs.load(sha256)
+        return self._blobs.load_recent(sha256)
 
     def has_blob(self, sha256: str) -> bool:
         return self._buffer.find_blob(sha256) is not None or self._blobs.has(sha256)
@@ -234,12 +258,21 @@ class PostgresStore:
             self._database.transact(partial(self._writer.record_pruning, pruned, cutoff))
         return pruned
 
-    def list_trash(self, *, state: str = "kept") -> tuple[TrashItem, ...]:
-        found = self._database.rows(f"{_SELECT_TRASH} AND state = %s ORDER BY number DESC", (self._ws, state))
-        return tuple(ledger_entries.trash_item_from_row(row) for row in found)
+    def list_trash(self, query: TrashQuery = ALL_TRASH) -> tuple[TrashItem, ...]:
+        conditions, values = ["ws = %(ws)s AND state = %(state)s"], {"ws": self._ws, "state": query.state}
+        if query.path:
+            conditions.append("path = %(path)s")
+        if query.after:
+            conditions.append("number < (SELECT number FROM trash WHERE ws = %(ws)s AND id = %(after)s)")
+        values |= {"path": to_key(query.path), "after": to_key(query.after), "limit": query.limit}
+        select = f"{_SELECT_TRASH} {' AND '.join(conditions)} ORDER BY number DESC LIMIT %(limit)s"
+        return tuple(ledger_entries.trash_item_from_row(row) for row in self._database.rows(select, values))
+
+    def count_trash(self) -> int:
+        return self._database.call("SELECT count(*) FROM trash WHERE ws = %s AND state = 'kept'", (self._ws,))[0]
 
     def trash_item(self, trash_id: str) -> TrashItem | None:
-        found = self._database.rows(f"{_SELECT_TRASH} AND id = %s", (self._ws, to_key(trash_id)))
+        found = self._database.rows(f"{_SELECT_TRASH} ws = %s AND id = %s", (self._ws, to_key(trash_id)))
         return ledger_entries.trash_item_from_row(found[0]) if found else None
 
     def empty_trash(self, trash_ids: Sequence[str]) -> int:
@@ -276,7 +309,7 @@ class PostgresStore:
         self._buffer.flush()
 
     def list_sightings(self, session: str, path: str) -> tuple[Sighting, ...]:
-        return self.look([path], session=session).records[path].sightings
+        return tuple(self.look([path], session=session).records[path].sightings)
 
     def claim_session(self, run: ServerRun, *, fresh: str) -> str:
         self._buffer.flush()
@@ -295,6 +328,7 @@ class PostgresStore:
         return HistoryRows(self._database, self._ws)
 
     def close(self) -> None:
+        self._refusals.close()
         self._buffer.close()
         self._database.close()
 
@@ -314,10 +348,8 @@ class PostgresStore:
         return {path: seq or 0 for path, seq in seqs.items()}
 
     def _write_sightings(self, sightings: Sequence[ShownSighting], blobs: Sequence[Blob]) -> None:
-        def work(connection: "Connection") -> None:
-            fetch_rows(connection, f"SELECT {NOT_WAITED_FOR}")
-            if blobs:
-                self._writer.put_blobs(connection, blobs)
-            self._sessions.add_sightings(connection, sightings)
-
-        self._database.transact(work)
+        packed = self._blobs.pack(blobs)
+        while self._sessions.note_shown(sightings, packed, self._writer.at):
+            self._blobs.forget(packed.kept)
+            packed = self._blobs.pack(blobs)
+        self._blobs.remember(packed)
