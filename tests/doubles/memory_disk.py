@@ -147,6 +147,21 @@ class MemoryDisk:
         """Hold located targets."""
         return self.lock(targets, timeout=timeout)
 
+    def missing_directories(self, target: Target) -> tuple[str, ...]:
+        """Return the keys of the directories above a target that do not exist."""
+        above = [target.parts[:depth] for depth in range(1, len(target.parts))]
+        return tuple("/".join(parts) for parts in above if parts not in self._tree.directories)
+
+    def remove_empty(self, directory: Target, *, may_go: Callable[[], bool], timeout: float) -> bool:
+        """Remove a directory if nothing is in it."""
+        del timeout
+        parts, tree = directory.parts, self._tree
+        used = any(name[: len(parts)] == parts != name for name in (*tree.files, *tree.directories))
+        if not parts or used or parts not in tree.directories or not may_go():
+            return False
+        tree.directories.remove(parts)
+        return True
+
     def _walk_names(self, names: Parts, path: str) -> Parts:
         parts: Parts = ()
         for index, name in enumerate(names):
@@ -332,6 +347,10 @@ class MemoryDisk:
 
     def remove_leftovers(self, targets: Sequence[Target], *, tag: str, keep: KeepBytes) -> None:
         """Do nothing: what a dead process staged here died with it."""
+
+    def read_caution(self) -> str:
+        """Say nothing: its root cannot be replaced."""
+        return ""
 
     def write_caution(self, target: Target) -> str:
         """Say nothing: every write keeps all promises."""

@@ -8,8 +8,10 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Literal, TypeVar
 
+from doubles.memory_questions import MemoryQuestions
 from surehold.stores import ledger_entries
 from surehold.stores.base import (
     Begun,
@@ -26,15 +28,15 @@ from surehold.stores.base import (
     Sighting,
     StaleRead,
     StoreView,
-    TrashItem,
     WriterSpan,
 )
 from surehold.stores.conversations import SessionRow, SessionTurn
-from surehold.stores.owner import is_dead
+from surehold.stores.owner import counts_as_dead, is_dead
+from surehold.stores.run_records import OneWriterAtATime
 from surehold.stores.server_runs import ServerRun, choose_session
 from surehold.stores.sightings import FORGOTTEN_AFTER, PATHS_PER_SESSION, merge_sightings, versions_to_forget
 from surehold.stores.store_errors import blob_damaged_error, blob_missing_error, intent_gone_error
-from surehold.stores.upkeep import LedgerCheck, Pruned
+from surehold.stores.upkeep import ALL_TRASH, LedgerCheck, Pruned, TrashItem, TrashQuery
 from surehold.text.snapshot import Version
 
 _Key = TypeVar("_Key")
@@ -54,11 +56,12 @@ class _Lease:
     expires: float
 
 
-class MemoryStore:
+class MemoryStore(OneWriterAtATime):
     """The memory of a workspace, for as long as the process lives."""
 
     def __init__(self, *, clock: Callable[[], datetime]) -> None:
         self._clock = clock
+        self.questions = MemoryQuestions(clock)
         self._lock = threading.RLock()
         self._entries: list[Entry] = []
         self._heads: dict[str, Head] = {}
@@ -73,9 +76,10 @@ class MemoryStore:
         self._sightings: dict[_SessionPath, dict[str, tuple[Sighting, str]]] = {}
 
     def begin(
-        self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float
+        self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float, early: bool = False
     ) -> Begun | Replay | Busy | StaleRead:
         """Open an intent, or say why not."""
+        del early
         _check_hashes(blobs)
         with self._lock:
             now = self._clock()
@@ -144,7 +148,11 @@ class MemoryStore:
         """Return everything that a write of these paths must know first."""
         with self._lock:
             now, key, leases = self._clock(), idempotency_key, self._intents.values()
-            same = (_busy_from_lease(lease, now) for lease in leases if lease.intent.call.idempotency_key == key)
+            same = (
+                _busy_from_lease(lease, now)
+                for lease in leases
+                if key in (lease.intent.call.idempotency_key, lease.intent.id)
+            )
             records = {
                 path: PathRecord(key=path, head=self._heads.get(path), sightings=self.list_sightings(session, path))
                 for path in paths
@@ -314,10 +322,20 @@ class MemoryStore:
             )
             return pruned
 
-    def list_trash(self, *, state: str = "kept") -> tuple[TrashItem, ...]:
-        """List trash items, newest first."""
+    def list_trash(self, query: TrashQuery = ALL_TRASH) -> tuple[TrashItem, ...]:
+        """List one page of trash items, newest first."""
         with self._lock:
-            return tuple(item for item in reversed(self._trash.values()) if item.state == state)
+            items = [*reversed(self._trash.values())]
+        if query.after:
+            names = [item.id for item in items]
+            items = items[names.index(query.after) + 1 :] if query.after in names else []
+        found = (one for one in items if one.state == query.state and query.path in ("", one.path))
+        return tuple(islice(found, query.limit))
+
+    def count_trash(self) -> int:
+        """Return how many items can come back."""
+        with self._lock:
+            return sum(item.state == "kept" for item in self._trash.values())
 
     def trash_item(self, trash_id: str) -> TrashItem | None:
         """Return one item."""
@@ -434,15 +452,14 @@ class MemoryStore:
         return self._replay_of(intent.call.idempotency_key) or next(busy, None)
 
     def _replay_of(self, idempotency_key: str) -> Replay | None:
-        if idempotency_key not in self._answers:
-            return None
-        change_id, _ = self._answers[idempotency_key]
-        return Replay(entries=tuple(each for each in self._entries if each.change_id == change_id and each.ok))
+        change_id, _ = self._answers.get(idempotency_key, (idempotency_key, ""))
+        made = tuple(each for each in self._entries if each.change_id == change_id and each.ok)
+        return Replay(entries=made) if made or idempotency_key in self._answers else None
 
     def _conflicting_leases(self, intent: Intent) -> Iterable[_Lease]:
         key = intent.call.idempotency_key
         leases = self._intents.values()
-        yield from (lease for lease in leases if key and lease.intent.call.idempotency_key == key)
+        yield from (lease for lease in leases if key and key in (lease.intent.call.idempotency_key, lease.intent.id))
         for path in ledger_entries.touched_paths(intent.changes):
             yield from (lease for lease in leases if path in ledger_entries.touched_paths(lease.intent.changes))
         yield from (lease for lease in leases if lease.intent.id == intent.id)
@@ -546,7 +563,8 @@ def _matches_query(entry: Entry, query: LedgerQuery, switching: set[str]) -> boo
 
 
 def _busy_from_lease(lease: _Lease, now: datetime) -> Busy:
-    return Busy(intent=lease.intent, owner_is_dead=lease.expires <= now.timestamp() or is_dead(lease.intent.owner))
+    over, owner = lease.expires <= now.timestamp(), lease.intent.owner
+    return Busy(intent=lease.intent, owner_is_dead=counts_as_dead(owner, lease_over=over) or is_dead(owner))
 
 
 def _check_hashes(blobs: Iterable[Blob]) -> None:

@@ -1,6 +1,7 @@
 """An object store that speaks as much S3 as Surehold needs, on loopback, and that can be made to fail and to lie."""
 
 import re
+import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -8,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from hashlib import md5
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape, unescape
 
@@ -78,6 +79,11 @@ class ObjectService:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_address = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a client that was killed before it had its answer."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
     def __init__(self, service: ObjectService, port: int = 0) -> None:
         self.service = service

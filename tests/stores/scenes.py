@@ -183,7 +183,8 @@ def make_older(database: Path, version: int) -> None:
     )
     raw.execute("DELETE FROM tip")
     for table in ("tip", "heads", "locks", "answers", "trash", "sessions"):
-        raw.execute(f"INSERT INTO {table} SELECT * FROM newer.{table}")
+        known = ", ".join(row[1] for row in raw.execute(f"PRAGMA table_info({table})"))
+        raw.execute(f"INSERT INTO {table} ({known}) SELECT {known} FROM newer.{table}")
     raw.execute("DETACH newer")
     for number in range(_LAST_PLAIN, version):
         schema._run_script(raw, schema.MIGRATIONS[number], number + 1)  # pyright: ignore[reportPrivateUsage] - as an update did

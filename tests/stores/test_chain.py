@@ -28,7 +28,9 @@ CALL = Call(
     idempotency_key="k",
     undoes="u",
     restores="t",
-    approval=ApprovalRecord(asked=True, rule="mode default", where="page", who="ada", at="2026", note="n"),
+    approval=ApprovalRecord(
+        asked=True, rule="mode default", where="page", who="ada", at="2026", note="n", left_out="l"
+    ),
     argv=("rm", "-rf", "x\udc80"),
     exit_code=7,
 )
@@ -47,6 +49,7 @@ CHANGE = Change(
     undoes=("b#0", "b#2"),
     in_place=True,
     whole=True,
+    makes=("e", "e/f"),
 )
 ENTRY = Entry(
     seq=1,
@@ -83,12 +86,34 @@ def test_an_entry_and_an_intent_survive_as_json() -> None:
         assert ledger_entries.to_canonical_json(ledger_entries.from_json(canonical)) == canonical
 
 
+@requirement("engine:ledger:chained")
+def test_a_change_is_spelled_the_same_whichever_of_its_fields_are_set() -> None:
+    plain = Change(path=CHANGE.path, before=None, after=None)
+    dull = Version(sha256="", size=0, meta=replace(META, xattrs=()), kind="directory")
+    changes = [plain, CHANGE, *(replace(plain, **{one.name: getattr(CHANGE, one.name)}) for one in fields(CHANGE))]
+    changes += [replace(plain, before=before, after=after) for before in (FULL, dull) for after in (BARE, ODD, dull)]
+
+    for change in changes:
+        entry = replace(ENTRY, change=change)
+        text = ledger_entries.entry_text(entry, 7)
+        assert ledger_entries.to_canonical_json(ledger_entries.from_json(text)) == text
+        assert ledger_entries.from_json(text)["change"] == ledger_entries.from_json(
+            ledger_entries.to_canonical_json(ledger_entries.change_to_json(change))
+        )
+        assert ledger_entries.entry_from_json(ledger_entries.from_json(text), previous="p", hash="h") == replace(
+            entry, seq=7
+        )
+    for version in (FULL, BARE, ODD, dull):
+        spelled = ledger_entries.to_canonical_json(ledger_entries.version_to_json(version))
+        assert ledger_entries.version_text(version) == spelled
+
+
 @requirement("engine:ledger:chained", "session:turn:unhashed")
 def test_the_hash_of_an_entry_never_changes() -> None:
     older = replace(
         ENTRY,
         call=replace(CALL, approval=None, turn="", call_id="", argv=(), exit_code=0),
-        change=replace(CHANGE, after=BARE, proposal_sha256="", undoes=(), added=0, removed=0, whole=False),
+        change=replace(CHANGE, after=BARE, proposal_sha256="", undoes=(), added=0, removed=0, whole=False, makes=()),
     )
     sealed, body = ledger_entries.seal_entry(ledger_entries.ChainTip(seq=6, hash="00" * 32), older)
 

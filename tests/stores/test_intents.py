@@ -23,12 +23,15 @@ from surehold.stores.base import (
     WriterSpan,
 )
 from surehold.stores.ledger_entries import EXTERNAL
+from surehold.stores.owner import Owner, current_owner
 from surehold.stores.postgres.store import PostgresStore
 
 
-def begin(store: Store, name: str, *changes: Change, fence: float = 0, key: str = "", owner: object = None) -> object:
+def begin(
+    store: Store, name: str, *changes: Change, fence: float = 0, key: str = "", owner: Owner | None = None
+) -> object:
     asked = call(idempotency_key=key)
-    wanted = intent(name, *changes, asked=asked, owner=ELSEWHERE if owner is ELSEWHERE else None)
+    wanted = intent(name, *changes, asked=asked, owner=owner)
     return store.begin(wanted, (), lease=10, fence=fence)
 
 
@@ -154,6 +157,29 @@ def test_a_lease_that_is_over_makes_an_unreachable_owner_dead(store: Store, cloc
     assert second.owner_is_dead
 
 
+@requirement("engine:store:living_owner")
+def test_an_owner_that_is_seen_to_live_is_alive_however_old_its_lease_is(store: Store, clock: Clock) -> None:
+    begin(store, "c1", change("a", None, b"x"), key="once")
+
+    clock.turn(hours=9)
+
+    assert [busy.owner_is_dead for busy in store.open_intents()] == [False]
+    assert [busy.owner_is_dead for busy in store.look(["a"]).holding] == [False]
+    assert store.dead_intents(limit=9) == ()
+    for asked in (begin(store, "c2", change("a", None, b"y")), begin(store, "c3", change("b", None, b"y"), key="once")):
+        assert isinstance(asked, Busy)
+        assert not asked.owner_is_dead
+
+
+@requirement("engine:store:lease")
+def test_a_lease_that_is_over_makes_an_owner_without_a_start_time_dead(store: Store, clock: Clock) -> None:
+    begin(store, "c1", change("a", None, b"x"), owner=replace(current_owner(), started=""))
+
+    assert [busy.owner_is_dead for busy in store.open_intents()] == [False]
+    clock.turn(seconds=10)
+    assert [busy.owner_is_dead for busy in store.open_intents()] == [True]
+
+
 @requirement("engine:store:lease")
 def test_a_renewed_lease_counts_from_now(store: Store, clock: Clock) -> None:
     begin(store, "c1", change("a", None, b"x"), owner=ELSEWHERE)
@@ -191,6 +217,19 @@ def test_a_retry_gets_the_first_answer(store: Store) -> None:
 
     assert begin(store, "c2", change("a", None, b"x"), key="once") == Replay(entries=entries)
     assert isinstance(begin(store, "c3", change("a", b"x", b"z"), key="twice"), Begun)
+
+
+@requirement("engine:store:retry")
+def test_the_id_of_a_change_is_its_key_too(store: Store) -> None:
+    first = intent("c1", change("a", None, b"x"))
+    store.begin(first, (), lease=10, fence=0)
+
+    waiting = (begin(store, "c2", change("b", None, b"x"), key="c1"), store.look(["b"], idempotency_key="c1").earlier)
+    entries = store.finish("c1")
+    answered = (begin(store, "c3", change("b", None, b"x"), key="c1"), store.look(["b"], idempotency_key="c1").earlier)
+
+    assert waiting == (Busy(intent=first, owner_is_dead=False),) * 2
+    assert answered == (Replay(entries=entries),) * 2
 
 
 @requirement("engine:store:retry_waits")
@@ -327,7 +366,7 @@ def test_one_look_tells_what_a_write_must_know(store: Store) -> None:
     assert [busy.intent.id for busy in view.holding] == ["two"]
     assert isinstance(view.earlier, Busy)
     assert view.records["a"].head == store.head_of("a")
-    assert view.records["a"].sightings == store.list_sightings("s", "a") != ()
+    assert tuple(view.records["a"].sightings) == store.list_sightings("s", "a") != ()
     assert view.records["b"] == PathRecord(key="b")
     assert store.look(["a"]) == StoreView(
         holding=(), earlier=None, records={"a": PathRecord(key="a", head=store.head_of("a"))}

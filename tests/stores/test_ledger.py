@@ -5,12 +5,16 @@
 
 from dataclasses import replace
 
+import psycopg
 import pytest
 
+from databases.schemas import PostgresSchema
 from spec.marks import requirement
 from stores.scenes import Author, Clock, blob, call, change, intent, version
 from surehold.stores.base import Begun, Entry, LedgerQuery, Store, WriterSpan
 from surehold.stores.ledger_entries import EXTERNAL
+from surehold.stores.postgres import rows
+from surehold.stores.postgres.store import PostgresStore
 from surehold.stores.sqlite import entry_rows
 from surehold.stores.sqlite.store import SqliteStore
 from surehold.text.snapshot import Meta, Version
@@ -171,3 +175,47 @@ def test_writers_are_known_without_reading_entries(sqlite: SqliteStore) -> None:
     steps = [step for _, _, _, step in plan]
     assert [step for step in steps if step.startswith("SCAN") or "entries" in step] == []
     assert len([step for step in steps if step.startswith("SEARCH")]) == 2
+
+
+@requirement("fleet:state:tail")
+def test_whoever_follows_the_ledger_gets_every_entry_once(store: Store) -> None:
+    def note(name: str) -> None:
+        store.record(call(), change(name, None, None), change_id=name, ok=False)
+
+    note("before")
+    start = store.tail()
+    note("a")
+    note("b")
+    store.verify()  # no seal is younger than a second to a store that seals
+    first = store.tail(start.cursor)
+    nothing = store.tail(first.cursor)
+    note("c")
+    store.verify()
+
+    assert start.entries == ()
+    assert [one.change_id for one in first.entries] == ["a", "b"]
+    assert (nothing.entries, nothing.cursor) == ((), first.cursor)
+    assert [one.change_id for one in store.tail(first.cursor).entries] == ["c"]
+
+
+@requirement("fleet:state:tail")
+def test_an_entry_that_is_committed_late_is_not_missed(
+    postgres: PostgresStore, postgres_schema: PostgresSchema
+) -> None:
+    start = postgres.tail()
+    drafts = [Entry(change_id="late", timestamp="", call=call(), change=change("late", None, None), ok=False)]
+    with psycopg.connect(postgres_schema.address.conninfo) as slow:
+        ((ws,),) = slow.execute("UPDATE workspaces SET sealed = 'infinity' WHERE name = 'w' RETURNING ws")
+        slow.commit()  # so that no append seals on the way
+        slow.execute("SELECT append_entries(%s, %s::jsonb, NULL)", (ws, rows.entry_documents(drafts)))
+        postgres.record(call(), change("early", None, None), change_id="early", ok=False)
+        postgres.verify()
+        first = postgres.tail(start.cursor)
+        slow.commit()
+    postgres.verify()
+
+    second = postgres.tail(first.cursor)
+
+    assert [one.change_id for one in first.entries] == ["early"]
+    assert [one.change_id for one in second.entries] == ["late"]
+    assert second.entries[0].seq < first.entries[0].seq

@@ -108,6 +108,15 @@ def test_one_sync_serves_all_that_wait(
     assert disk.syncs == 2  # the first for itself, the second for all others
 
 
+def test_a_history_that_need_not_survive_a_power_cut_waits_for_no_disk(disk: Disk, tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "state", clock=Clock(), durability="none")
+    write(store, "a")
+
+    assert (names(store), disk.syncs) == (["a"], 0)
+    store.close()
+    assert disk.syncs == 0
+
+
 @requirement("engine:store:group_commit")
 def test_nobody_waits_for_a_stopped_leader(durable: SqliteStore, disk: Disk, tmp_path: Path) -> None:
     with (tmp_path / "state" / "state.sync").open("w") as stopped:
@@ -254,6 +263,13 @@ def test_where_syncs_are_slow_a_leader_is_waited_for_longer(
     assert disk.syncs == 2  # the other one did not give up and sync beside the first
 
 
+def test_whoever_synced_leaves_the_lead_to_the_next_process(durable: SqliteStore, tmp_path: Path) -> None:
+    write(durable, "a")
+
+    with (tmp_path / "state" / "state.sync").open("r+b") as other:
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises if it is held
+
+
 def test_one_that_gave_up_waiting_publishes_its_own_sync(durable: SqliteStore, disk: Disk, tmp_path: Path) -> None:
     write(durable, "a")
     shared = tmp_path / "state" / "state.sync"
@@ -299,3 +315,77 @@ def test_one_edit_writes_few_pages_to_the_log(tmp_path: Path) -> None:
 
     pages = [(after - before) / (4096 + 24) for before, after in pairwise(sizes)]
     assert median(pages) <= 14  # 21 before an intent fitted into its page, 22 with three more indexes
+
+
+@requirement("engine:store:early_intent")
+def test_an_early_intent_is_open_at_once_and_on_the_disk_when_it_was_waited_for(
+    durable: SqliteStore, disk: Disk
+) -> None:
+    begun = durable.begin(intent("a", change("a", None, b"a")), [blob(b"a")], lease=60, fence=0, early=True)
+
+    assert isinstance(begun, Begun)
+    assert begun.reach_disk
+    assert (durable.is_open("a"), disk.syncs) == (True, 0)
+    begun.reach_disk()
+    assert (durable.is_open("a"), disk.syncs) == (True, 1)
+
+
+@requirement("engine:store:early_intent")
+def test_an_early_intent_that_does_not_reach_the_disk_is_not_open(
+    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Database, "_mend_log", cannot_mend)
+    durable = SqliteStore(tmp_path / "state", clock=Clock())
+    begun = durable.begin(intent("a", change("a", None, b"a")), [blob(b"a")], lease=60, fence=0, early=True)
+    disk.at_sync = fail_always
+
+    assert isinstance(begun, Begun)
+    assert begun.reach_disk
+    with pytest.raises(SureholdError):
+        begun.reach_disk()
+    assert not durable.is_open("a")
+    durable.close()
+
+
+@requirement("engine:store:early_intent", "engine:crash:power")
+def test_a_file_is_staged_while_its_intent_goes_to_the_disk_and_shown_only_afterwards(
+    disk: Disk, tmp_path: Path
+) -> None:
+    root, reached, seen = tmp_path / "root", threading.Event(), list[list[str]]()
+    root.mkdir()
+    (root / "a.txt").write_bytes(b"one\n")
+
+    def wait_for_the_staged_file() -> None:
+        disk.at_sync = lambda: None
+        wait_until(lambda: len(list(root.iterdir())) > 1, "nothing was staged")
+        seen.append([(root / "a.txt").read_text()])
+        reached.set()
+
+    with open_workspace(root, settings=Settings(state_dir=tmp_path / "state")) as workspace:
+        session = workspace.session(id="s")
+        disk.at_sync = wait_for_the_staged_file
+        session.edit("a.txt", ("one", "two"))
+
+    assert reached.is_set()
+    assert seen == [["one\n"]]
+    assert [(one.name, one.read_bytes()) for one in root.iterdir()] == [("a.txt", b"two\n")]
+
+
+@requirement("engine:store:early_intent", "engine:bad_input:nothing_left")
+def test_nothing_is_written_when_the_intent_does_not_reach_the_disk(
+    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Database, "_mend_log", cannot_mend)
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a.txt").write_bytes(b"one\n")
+    with open_workspace(root, settings=Settings(state_dir=tmp_path / "state")) as workspace:
+        session = workspace.session(id="s")
+        disk.at_sync = fail_always
+        with pytest.raises(DiskFailed) as caught:
+            session.edit("a.txt", ("one", "two"))
+        disk.at_sync = lambda: None
+
+        assert "unknown" not in caught.value.message
+        assert [(one.name, one.read_bytes()) for one in root.iterdir()] == [("a.txt", b"one\n")]
+        assert workspace.store.open_intents() == ()

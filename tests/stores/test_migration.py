@@ -1,5 +1,6 @@
 """A history moves to a database and back, and loses nothing on the way."""
 
+import itertools
 import os
 from collections.abc import Callable
 from datetime import timedelta
@@ -10,12 +11,15 @@ import pytest
 from databases.schemas import PostgresSchema
 from spec.marks import requirement
 from stores.scenes import START, Clock, blob, call, change, intent, version
+from surehold.app import Settings, open_store
 from surehold.errors import StateUnavailable
+from surehold.stores import migration
 from surehold.stores.base import Entry, LedgerQuery, Store
 from surehold.stores.conversations import SessionRow
 from surehold.stores.migration import MovedHistory, PortableStore, copy_history
 from surehold.stores.postgres.store import PostgresStore, open_postgres_store
 from surehold.stores.sqlite.store import SqliteStore
+from surehold.stores.upkeep import TrashQuery
 
 _CHANGES = 10_000 if "SUREHOLD_SOAK" in os.environ else 200
 
@@ -65,7 +69,7 @@ def described(store: PortableStore) -> dict[str, object]:
     return {
         "entries": [_without_links(entry) for entry in store.list_entries(LedgerQuery(limit=99_999))],
         "heads": [(head.path, head.version, head.writer, head.timestamp) for head in store.list_heads()],
-        "trash": {state: set(store.list_trash(state=state)) for state in ("kept", "restored", "emptied")},
+        "trash": {state: set(store.list_trash(TrashQuery(state=state))) for state in ("kept", "restored", "emptied")},
         "sessions": store.list_sessions(),
         "turns": store.list_turns("s1"),
         "answers": set(store.whole_history().list_answers()),
@@ -102,6 +106,7 @@ def test_a_history_moves_to_a_database_and_back(
     assert there.entries == back.entries == length > _CHANGES
     assert there == MovedHistory(entries=length, blobs=back.blobs, sessions=1)
     assert described(first) == described(database) == described(last)
+    assert {one.key for one in last.whole_history().list_answers()} == {f"k{n}" for n in range(0, _CHANGES, 3)}
     newest = LedgerQuery(limit=99_999)
     assert first.list_entries(newest) == last.list_entries(newest)  # hash for hash
     assert all(store.verify().ok for store in (first, database, last, other))
@@ -151,3 +156,99 @@ def test_a_target_with_a_history_or_a_source_in_use_is_refused(
     assert len(database.list_entries(LedgerQuery())) == len(first.list_entries(LedgerQuery()))
     first.close()
     database.close()
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def die_at(monkeypatch: pytest.MonkeyPatch, home: type, name: str, number: int, *, after: bool) -> None:
+    """Let the process end at one of the calls of a method, before or after it has done its work."""
+    method, calls = getattr(home, name), itertools.count(1)
+
+    def dying(self: object, *args: object, **words: object) -> object:
+        is_last = next(calls) == number
+        if is_last and not after:
+            raise Killed
+        done = method(self, *args, **words)
+        if is_last:
+            raise Killed
+        return done
+
+    monkeypatch.setattr(home, name, dying)
+
+
+MOMENTS = [
+    ("mark_importing", 1, True),
+    ("keep_blobs", 2, True),
+    ("import_entries", 1, False),
+    ("import_entries", 1, True),
+    ("import_entries", 3, False),
+    ("import_entries", 3, True),
+    ("import_rest", 1, False),
+    ("import_rest", 1, True),
+    ("mark_importing", 2, False),
+]
+
+
+@requirement("fleet:state:half")
+@pytest.mark.parametrize("to_database", [True, False], ids=["to a database", "to a directory"])
+@pytest.mark.parametrize(("name", "number", "after"), MOMENTS)
+def test_a_move_that_is_killed_anywhere_is_refused_until_it_goes_on(
+    *,
+    tmp_path: Path,
+    clock: Clock,
+    postgres_schema: PostgresSchema,
+    monkeypatch: pytest.MonkeyPatch,
+    to_database: bool,
+    name: str,
+    number: int,
+    after: bool,
+) -> None:
+    monkeypatch.setattr(migration, "_PAGE_ENTRIES", 10)
+    state = f"{postgres_schema.url}&workspace=there" if to_database else ""
+    settings = Settings(state=state, state_dir=None if to_database else tmp_path / "there", durability="none")
+
+    def open_target(*, importing: bool = False) -> PortableStore:
+        return open_store(tmp_path / "there", settings, root=str(tmp_path), importing=importing)
+
+    source = SqliteStore(tmp_path / "first", clock=clock, durability="none")
+    make_history(source, clock, 30)
+    target = open_target(importing=True)
+    with monkeypatch.context() as dying:
+        home = type(target) if name == "keep_blobs" else type(target.whole_history())
+        die_at(dying, home, name, number, after=after)
+        with pytest.raises(Killed):
+            copy_history(source, target)
+    target.close()
+
+    with pytest.raises(StateUnavailable) as refused:
+        open_target()
+    target = open_target(importing=True)
+    copy_history(source, target)
+    target.close()
+
+    assert refused.value.reason == "import_unfinished"
+    assert "state migrate" in refused.value.action
+    whole = open_target()
+    assert described(whole) == described(source)
+    assert whole.verify().ok
+    whole.close()
+    source.close()
+
+
+@requirement("fleet:state:half")
+def test_a_part_of_another_history_is_not_gone_on_with(tmp_path: Path, clock: Clock) -> None:
+    stores = [SqliteStore(tmp_path / name, clock=clock, durability="none") for name in ("first", "second", "there")]
+    first, second, target = stores
+    make_history(first, clock, 5)
+    make_history(second, clock, 5)
+    copy_history(first, target)
+    target.whole_history().mark_importing(unfinished=True)
+
+    with pytest.raises(StateUnavailable) as refused:
+        copy_history(second, target)
+
+    assert refused.value.reason == "target_not_empty"
+    for store in stores:
+        store.close()

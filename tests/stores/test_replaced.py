@@ -168,6 +168,18 @@ def test_what_went_into_a_log_without_a_name_is_not_acknowledged(tmp_path: Path)
     store.close()
 
 
+def test_the_log_is_opened_once_when_two_threads_find_it_at_once(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "state")
+    Author(store).write("a", b"1")
+    opened = store._database._log_file
+    assert opened is not None
+
+    store._database._open_log()  # by the second one, which saw none either
+
+    assert store._database._log_file == opened
+    store.close()
+
+
 def test_a_log_that_the_last_connection_removed_is_not_missed(tmp_path: Path) -> None:
     state = tmp_path / "state"
     store = open_store(state)

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,9 @@ from spec.marks import requirement
 from stores.scenes import Clock, blob, change, intent, sha, sighting
 from surehold.app import Settings, open_workspace
 from surehold.errors import StateUnavailable
-from surehold.stores import sighting_buffer
+from surehold.stores import sightings
 from surehold.stores.base import Blob
-from surehold.stores.sighting_buffer import ShownSighting, SightingBuffer
+from surehold.stores.sightings import ShownSighting, SightingBuffer, must_be_written_at_once
 from surehold.stores.sqlite import database, turns
 from surehold.stores.sqlite.store import SqliteStore
 from waiting import wait_until
@@ -46,7 +47,9 @@ def test_what_was_shown_is_known_at_once_and_written_later(tmp_path: Path, clock
         store.record_sightings([sighting("a", b"one", (4, 5)), sighting("a", b"two", (9, 9))])
 
         expected = (sighting("a", b"two", (9, 9)), sighting("a", b"one", (1, 5)))
-        assert store.list_sightings("s", "a") == store.look(["a"], session="s").records["a"].sightings == expected
+        assert (
+            store.list_sightings("s", "a") == tuple(store.look(["a"], session="s").records["a"].sightings) == expected
+        )
         assert (store.read_blob(sha(b"one")), store.has_blob(sha(b"one"))) == (b"one", True)
         assert (other.list_sightings("s", "a"), other.has_blob(sha(b"one"))) == ((), False)
 
@@ -68,6 +71,47 @@ def test_a_read_does_not_wait_for_writers(tmp_path: Path) -> None:
             assert session.read("a.txt").data == b"1\ntwo\n"
             assert session.page("a.txt").rows
             assert workspace.store.list_sightings("s", "a.txt")[0].whole
+
+
+@requirement("session:store:at_once")
+def test_anchors_of_a_second_version_are_written_before_they_are_answered(tmp_path: Path) -> None:
+    root, settings = tmp_path / "root", Settings(state_dir=tmp_path / "state")
+    root.mkdir()
+    (root / "a.txt").write_text("one\ntwo\n")
+    with open_workspace(root, settings=settings) as workspace, open_workspace(root, settings=settings) as other:
+        session = workspace.session(id="s")
+
+        def shows(start: int, *, anchored: bool = True) -> bool:
+            """Show a line, and tell whether another process knows all of it at once."""
+            page = workspace.page(workspace.target("a.txt"), start=start, count=1)
+            session.record_shown_page("a.txt", page, anchored=anchored)
+            (mine, theirs) = (one.store.list_sightings("s", "a.txt") for one in (workspace, other))
+            return mine == theirs
+
+        with held_turn(tmp_path / "state"):
+            assert not shows(1)  # the only version: who loses it reads it again
+        (root / "a.txt").write_text("zero\none\ntwo\n")
+        assert [shows(1), shows(2), shows(2)] == [True, True, True]
+        with held_turn(tmp_path / "state"):
+            assert not shows(3, anchored=False)  # no anchor can be misread
+            assert not shows(2)  # nothing new, so nothing is waited for
+        (root / "a.txt").write_text("one\ntwo\n")
+        assert shows(1)  # it is the newest one again
+
+
+@requirement("session:store:at_once")
+def test_only_what_could_be_misread_is_written_at_once() -> None:
+    old, new = sighting("a", b"old", (1, 9)), sighting("a", b"new", (1, 9))
+    anchored = replace(new, anchored=((1, 3),))
+
+    assert not must_be_written_at_once(anchored, [])
+    assert not must_be_written_at_once(anchored, [new])
+    assert not must_be_written_at_once(new, [old])
+    assert must_be_written_at_once(anchored, [old])
+    assert must_be_written_at_once(anchored, [old, anchored])  # it becomes the newest
+    assert must_be_written_at_once(anchored, [new, old])
+    assert must_be_written_at_once(replace(anchored, sha256=old.sha256), [anchored, old])
+    assert not must_be_written_at_once(anchored, [anchored, old])
 
 
 @requirement("session:store:batched")
@@ -173,8 +217,8 @@ def test_what_could_not_be_written_stays_known_and_is_tried_again() -> None:
 
 
 def test_memory_stays_bounded_while_nothing_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sighting_buffer, "_PAUSE_SECONDS", 3600)  # no thread helps
-    monkeypatch.setattr(sighting_buffer, "_MAX_WAITING", 10)
+    monkeypatch.setattr(sightings, "_PAUSE_SECONDS", 3600)  # no thread helps
+    monkeypatch.setattr(sightings, "_MAX_WAITING", 10)
     paper = Paper()
     buffer = SightingBuffer(paper.write)
     for number in range(11):
@@ -216,7 +260,7 @@ def test_without_a_thread_to_be_had_it_is_written_at_once(monkeypatch: pytest.Mo
 def test_the_end_of_a_change_takes_what_waits_with_it(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sighting_buffer, "_PAUSE_SECONDS", 1e6)  # the thread never comes to write
+    monkeypatch.setattr(sightings, "_PAUSE_SECONDS", 1e6)  # the thread never comes to write
     store, other = SqliteStore(tmp_path, clock=clock), SqliteStore(tmp_path, clock=clock)
     store.record_sightings([sighting("a", b"one", (1, 3))])
     assert store.begin(intent("c", change("a", b"one", b"two")), [blob(b"one"), blob(b"two")], lease=9, fence=0)
@@ -231,7 +275,7 @@ def test_the_end_of_a_change_takes_what_waits_with_it(
 def test_a_change_whose_end_fails_keeps_what_waits(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sighting_buffer, "_PAUSE_SECONDS", 1e6)
+    monkeypatch.setattr(sightings, "_PAUSE_SECONDS", 1e6)
     store, other = SqliteStore(tmp_path, clock=clock), SqliteStore(tmp_path, clock=clock)
     store.record_sightings([sighting("a", b"one", (1, 3))])
     with pytest.raises(StateUnavailable):
@@ -246,7 +290,7 @@ def test_a_change_whose_end_fails_keeps_what_waits(
 def test_sightings_whose_bytes_wait_are_not_written_without_them(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sighting_buffer, "_PAUSE_SECONDS", 1e6)
+    monkeypatch.setattr(sightings, "_PAUSE_SECONDS", 1e6)
     store, other = SqliteStore(tmp_path, clock=clock), SqliteStore(tmp_path, clock=clock)
     store.record_sightings([sighting("a", b"one", (1, 3))], [blob(b"one")])
     assert store.begin(intent("c", change("a", b"one", b"two")), [blob(b"one"), blob(b"two")], lease=9, fence=0)
@@ -270,7 +314,7 @@ def test_the_end_of_a_process_does_not_wait_long_for_a_stopped_writer(
         return hold(lock, database=database, patience=0)
 
     store = SqliteStore(tmp_path, clock=clock)
-    monkeypatch.setattr(sighting_buffer, "_PAUSE_SECONDS", 1e6)
+    monkeypatch.setattr(sightings, "_PAUSE_SECONDS", 1e6)
     monkeypatch.setattr(database, "hold_turn", hold_briefly)
     with held_turn(tmp_path):
         store.record_sightings([sighting("a", b"one", (1, 3))])
@@ -278,3 +322,12 @@ def test_the_end_of_a_process_does_not_wait_long_for_a_stopped_writer(
 
     assert waited
     assert max(waited) <= 2
+
+
+@requirement("session:store:batched")
+def test_more_may_come_until_the_buffer_is_closed(tmp_path: Path, clock: Clock) -> None:
+    store = SqliteStore(tmp_path, clock=clock)
+    buffer = store._buffer
+    assert buffer.flush_when_due()
+    store.close()
+    assert not buffer.flush_when_due()

@@ -16,7 +16,7 @@ import pytest
 
 from spec.marks import requirement
 from stores.scenes import ELSEWHERE, Author, Clock, blob, call, change, intent, make_older, sha, unpack_bodies
-from surehold.errors import DiskFull, LockTimeout, StateCorrupt, StateTooNew, StateUnavailable
+from surehold.errors import DiskFull, LockTimeout, StateCorrupt, StateTooNew, StateUnavailable, WorkspaceClosed
 from surehold.stores import ledger_entries
 from surehold.stores.base import Begun, LedgerQuery
 from surehold.stores.owner import current_owner
@@ -64,9 +64,9 @@ def test_a_closed_store_says_so(sqlite: SqliteStore) -> None:
     sqlite.close()
     sqlite.close()
 
-    with pytest.raises(StateUnavailable) as caught:
+    with pytest.raises(WorkspaceClosed) as caught:
         sqlite.head_of("a")
-    assert caught.value.reason == "store_closed"
+    assert caught.value.reason == "closed"
 
 
 @requirement("engine:bad_input:state_too_new")

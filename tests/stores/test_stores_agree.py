@@ -18,6 +18,7 @@ from surehold.stores.base import Begun, Call, Change, Entry, LedgerQuery, Replay
 from surehold.stores.conversations import SessionRow
 from surehold.stores.postgres.store import open_postgres_store
 from surehold.stores.sqlite.store import SqliteStore
+from surehold.stores.upkeep import TrashQuery
 
 PATHS = ["a", "d/a", "d/b", "\udcff"]
 BYTES = [b"", b"one", b"two\n" * 400, b"two\n" * 399 + b"2\n"]
@@ -149,7 +150,7 @@ def everything(store: Store) -> object:
         "heads": [store.head_of(path) for path in PATHS],
         "known": [store.knows_version(path, sha(data)) for path in PATHS for data in BYTES],
         "intents": store.open_intents(),
-        "trash": [store.list_trash(state=state) for state in ("kept", "restored", "emptied")],
+        "trash": [store.list_trash(TrashQuery(state=state)) for state in ("kept", "restored", "emptied")],
         "blobs": [store.has_blob(sha(data)) and store.read_blob(sha(data)) for data in BYTES],
         "sessions": [store.find_session(name) for name in IDS],
         "sightings": [store.list_sightings(session, path) for session in ("s1", "s2") for path in PATHS],

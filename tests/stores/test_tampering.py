@@ -9,8 +9,10 @@ import pytest
 from spec.marks import requirement
 from stores.scenes import Author, unpack_bodies
 from surehold.errors import StateCorrupt
+from surehold.stores import ledger_entries
 from surehold.stores.base import LedgerQuery
 from surehold.stores.ledger_entries import chain_hash
+from surehold.stores.sqlite import entry_rows
 from surehold.stores.sqlite.store import SqliteStore
 from surehold.stores.upkeep import LedgerCheck
 
@@ -127,3 +129,59 @@ def test_the_database_itself_refuses_to_change_an_entry(
         raw.execute(statement)
 
     assert sqlite.verify().ok
+
+
+@requirement("engine:ledger:read_once")
+def test_an_entry_that_was_read_is_not_parsed_again(sqlite: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    author = Author(sqlite)
+    for number in range(10):
+        author.write(f"file-{number}", b"%d" % number, agent="ada")
+    everything = LedgerQuery(limit=100)
+    first, parsed = sqlite.list_entries(everything), list[str | bytes]()
+    from_json = ledger_entries.from_json
+
+    def count(text: str | bytes) -> ledger_entries.Json:
+        parsed.append(text)
+        return from_json(text)
+
+    monkeypatch.setattr(ledger_entries, "from_json", count)
+    assert sqlite.list_entries(everything) == first
+    assert sqlite.list_entries(LedgerQuery(path="file-3")) == first[6:7]
+    assert parsed == []
+
+    author.write("file-10", b"10", agent="ada")
+    assert sqlite.list_entries(everything)[1:] == first
+    assert len(parsed) == 1
+
+
+@requirement("engine:ledger:read_once")
+def test_an_entry_that_was_altered_after_it_was_read_is_read_again(
+    sqlite: SqliteStore, raw: sqlite3.Connection
+) -> None:
+    assert {entry.call.agent for entry in sqlite.list_entries(LedgerQuery(limit=100))} == {"ada"}
+    drop_triggers(raw)
+    unpack_bodies(raw)
+    raw.execute("UPDATE entries SET body = replace(body, 'ada', 'eve') WHERE seq = 4")
+
+    agents = [entry.call.agent for entry in sqlite.list_entries(LedgerQuery(limit=100))]
+    assert agents == [*["ada"] * 6, "eve", *["ada"] * 3]
+    raw.execute("UPDATE entries SET body = x'00' WHERE seq = 4")
+
+    with pytest.raises(StateCorrupt, match="Entry 4 of the history is damaged"):
+        sqlite.list_entries(LedgerQuery(limit=100))
+
+
+@requirement("engine:ledger:read_once")
+def test_of_entries_that_were_read_only_some_are_kept(sqlite: SqliteStore, raw: sqlite3.Connection) -> None:
+    """The kept ones are bounded in number and in length, so reading a long history takes no more memory for good."""
+    kept, row = entry_rows.ReadEntries(), next(entry_rows.rows_between(raw))
+    for number in range(5_000):
+        kept.entry_of((*row[:11], b"%d" % number, *row[12:]))
+    assert 1_000 <= len(kept) <= 2_048
+
+    before, long_diff = len(kept), "x" * 5_000
+    body = ledger_entries.from_json(entry_rows.body_of_row(row))
+    body["change"]["diff"] = long_diff
+    plain = ledger_entries.to_canonical_json(body).encode("ascii")
+    assert kept.entry_of((*row[:11], b"long", row[12], 1, plain)).change.diff == long_diff
+    assert len(kept) == before

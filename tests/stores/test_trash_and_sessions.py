@@ -1,12 +1,16 @@
 """Trash, sessions and sightings on every store."""
 
+import json
 from dataclasses import replace
+from decimal import Decimal
 
+from databases.schemas import PostgresSchema
 from spec.marks import requirement
 from stores.scenes import Author, Clock, blob, call, change, intent, sighting, version
-from surehold.stores.base import Store, TrashItem
+from surehold.stores.base import Store
 from surehold.stores.conversations import SessionRow
 from surehold.stores.sightings import PATHS_PER_SESSION
+from surehold.stores.upkeep import TrashItem, TrashQuery, iterate_trash
 
 
 @requirement("engine:trash:list")
@@ -36,7 +40,7 @@ def test_a_restored_item_leaves_the_trash_but_is_remembered(store: Store, author
     author.write("b", b"one", restores="t1")
 
     assert store.list_trash() == ()
-    assert [item.id for item in store.list_trash(state="restored")] == ["t1"]
+    assert [item.id for item in store.list_trash(TrashQuery(state="restored"))] == ["t1"]
     assert store.empty_trash(["t1"]) == 0
 
 
@@ -56,7 +60,27 @@ def test_emptying_counts_what_was_there(store: Store, author: Author) -> None:
 
     assert store.empty_trash(["t1", "t3", "nothing", "t1"]) == 2
     assert [item.id for item in store.list_trash()] == ["t2"]
-    assert [item.id for item in store.list_trash(state="emptied")] == ["t3", "t1"]
+    assert [item.id for item in store.list_trash(TrashQuery(state="emptied"))] == ["t3", "t1"]
+
+
+@requirement("engine:trash:pages")
+def test_the_trash_is_listed_page_by_page_whatever_becomes_of_it(store: Store, author: Author) -> None:
+    for number in range(7):
+        author.write("a" if number % 2 else "b", b"x")
+        author.delete("a" if number % 2 else "b", trash_id=f"t{number}")
+
+    pages = iterate_trash(store, TrashQuery(limit=3))
+    assert [item.id for item in next(pages)] == ["t6", "t5", "t4"]
+    assert store.empty_trash(["t4", "t3"]) == 2
+    author.write("later", b"x")
+    author.delete("later", trash_id="t7")
+    assert [[item.id for item in page] for page in pages] == [["t2", "t1", "t0"]]
+
+    assert store.count_trash() == 6
+    assert [item.id for item in store.list_trash(TrashQuery(path="a"))] == ["t5", "t1"]
+    assert [item.id for item in store.list_trash(TrashQuery(path="a", after="t5", limit=1))] == ["t1"]
+    assert [item.id for item in store.list_trash(TrashQuery(state="emptied"))] == ["t4", "t3"]
+    assert store.list_trash(TrashQuery(after="t0")) == store.list_trash(TrashQuery(after="nothing")) == ()
 
 
 def test_a_session_is_remembered_as_it_was_opened_first(store: Store) -> None:
@@ -105,6 +129,21 @@ def test_a_session_forgets_the_paths_it_saw_longest_ago(store: Store) -> None:
     for path in ("0", "3", "one more", "and another"):
         assert len(store.list_sightings("s", path)) == 1
     assert len(store.list_sightings("t", "other")) == 1
+
+
+@requirement("session:store:bounded")
+def test_what_a_search_showed_is_noted_without_reading_all_of_it_for_each_file(postgres_schema: PostgresSchema) -> None:
+    count = 500
+    shown = [["73", (b"%d" % number).hex(), "00" * 32, "[]", True, "[]", 0, "2026"] for number in range(count)]
+    with postgres_schema.connect() as connection, connection.transaction():
+        connection.execute("SELECT note_sightings(1, %s::jsonb, 8, 400)", (json.dumps(shown),))
+        reads = "SELECT sum(seq_tup_read + idx_tup_fetch) FROM pg_stat_xact_user_tables WHERE relname = 'sightings'"
+        (read,) = connection.execute(reads).fetchone() or (None,)
+        (kept,) = connection.execute("SELECT count(*) FROM sightings").fetchone() or (None,)
+
+    assert kept == 400
+    assert isinstance(read, Decimal)
+    assert read < 10 * count
 
 
 @requirement("engine:store:intent")

@@ -7,21 +7,22 @@ Rules for every store:
 2. `begin`, `finish`, `abort` and what `record` says of a change are durable when they return, and so is a `Replay`. Sightings
    are written together, a moment later, and known to this store at once; one that is lost means that the agent reads again.
 3. The ledger only grows. Every entry carries the hash of the one before it.
-4. An intent of a living owner is never settled by another process.
+4. An intent of a living owner is never settled by another process; a lease counts for owners that cannot be seen.
 5. A blob is immutable, named by its sha256 and checked against it when it is read.
 6. Safe to use from several threads and several processes at once.
 """
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from surehold.stores.approval import ApprovalRecord
 from surehold.stores.conversations import Conversations
 from surehold.stores.owner import Owner
-from surehold.stores.run_records import RunRecords
+from surehold.stores.questions import KeepsQuestions
+from surehold.stores.run_records import FollowedLedger, RefusalRecords, RunRecords
 from surehold.stores.server_runs import ServerRuns
-from surehold.stores.upkeep import LedgerCheck, Pruned
+from surehold.stores.upkeep import KeepsTrash, LedgerCheck, Pruned
 from surehold.text.snapshot import Version
 
 Operation = Literal[
@@ -81,6 +82,8 @@ class Change:
     """The new bytes go into the same inode (hard links, foreign owner), so a crash can leave a torn file."""
     whole: bool = False
     """The entry is switched as a whole: its kind, its facts and its names too."""
+    makes: tuple[str, ...] = ()
+    """The directories above it that were missing, and are made for it."""
 
     @property
     def sets_times_only(self) -> bool:
@@ -158,6 +161,8 @@ class Begun:
     """The intent is open and its paths are ours. `external` are outside edits noticed on the way."""
 
     external: tuple[Entry, ...] = ()
+    reach_disk: Callable[[], None] | None = field(default=None, compare=False, repr=False)
+    """If the disk was not waited for: returns when the intent is on it, or raises, and then the intent is not open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +178,7 @@ class Busy:
 
     intent: Intent
     owner_is_dead: bool
-    """Provably dead, or its lease is over: anybody may settle it."""
+    """Provably dead, or unseen and its lease is over: anybody may settle it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,20 +214,6 @@ class LedgerQuery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrashItem:
-    """A deleted file that can come back."""
-
-    id: str
-    path: str
-    version: Version
-    change_id: str
-    trashed: str
-    agent: str = ""
-    session: str = ""
-    state: Literal["kept", "restored", "emptied"] = "kept"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
     """A session was shown these lines of this version."""
 
@@ -240,12 +231,12 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathRecord:
-    """What the store knows of one path, and what one session was shown of it."""
+    """What the store knows of one path, and what one session was shown of it, newest version first."""
 
     key: str
     head: Head | None = None
-    sightings: tuple[Sighting, ...] = ()
-    """Newest version first."""
+    sightings: Sequence[Sighting] = ()
+    writers: "tuple[WriterSpan, ...] | None" = field(default=None, compare=False)  # where they are known already
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,14 +259,17 @@ class WriterSpan:
     last_seq: int
 
 
-class Store(ServerRuns, Conversations, RunRecords, Protocol):
+class Store(
+    ServerRuns, Conversations, RunRecords, RefusalRecords, FollowedLedger, KeepsQuestions, KeepsTrash, Protocol
+):
     """The memory of a workspace."""
 
     def begin(
-        self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float
+        self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float, early: bool = False
     ) -> Begun | Replay | Busy | StaleRead:
         """Open an intent, or say why not.
 
+        When it returns `early`, the caller waits for `Begun.reach_disk` before anything of the change is visible.
         Notices outside edits: where a head differs from a change's `before`, an `external` entry is written first.
         When that `before` is an older version of ours and the head is younger than `fence` seconds, it is a `StaleRead`.
         """
@@ -329,7 +323,6 @@ class Store(ServerRuns, Conversations, RunRecords, Protocol):
         """Tell whether these bytes were a version of this path, as far as its entries are not archived."""
         ...
 
-    # The ledger.
     def record(
         self, call: Call, change: Change, *, change_id: str, ok: bool, error_kind: str = "", message: str = ""
     ) -> Entry:
@@ -363,22 +356,7 @@ class Store(ServerRuns, Conversations, RunRecords, Protocol):
         ...
 
     def prune(self, *, before: str, dry_run: bool = False) -> Pruned:
-        """Drop bytes that only entries older than `before` need, and archive those entries; they are listed as before.
-
-        Heads, kept trash and open intents keep their bytes.
-        """
-        ...
-
-    def list_trash(self, *, state: str = "kept") -> tuple[TrashItem, ...]:
-        """List trash items, newest first."""
-        ...
-
-    def trash_item(self, trash_id: str) -> TrashItem | None:
-        """Return one item."""
-        ...
-
-    def empty_trash(self, trash_ids: Sequence[str]) -> int:
-        """Mark items as emptied, so that `prune` may drop their bytes; return how many there were."""
+        """Archive entries older than `before`, and drop bytes that only they need: no head, kept trash or open intent."""
         ...
 
     def record_sightings(

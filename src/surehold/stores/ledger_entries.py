@@ -3,15 +3,16 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, cast
 
 from surehold.errors import StateTooNew
 from surehold.stores.approval import ApprovalRecord
-from surehold.stores.base import Call, Change, Entry, Head, Intent, TrashItem
+from surehold.stores.base import Call, Change, Entry, Head, Intent
 from surehold.stores.owner import Owner
+from surehold.stores.upkeep import TrashItem
 from surehold.text.snapshot import Meta, Version
 
 Json = dict[str, Any]
@@ -19,11 +20,14 @@ Json = dict[str, Any]
 _PLAIN_CALL_FIELDS = tuple(field.name for field in fields(Call) if field.name != "approval")
 _VERSION_FIELDS = ("before", "after", "displaced")
 _OTHER_CHANGE_FIELDS = tuple(field.name for field in fields(Change) if field.name not in {"path", *_VERSION_FIELDS})
-_META_FIELDS = len(fields(Meta))
+_META_FIELDS, _NUMBERS = len(fields(Meta)), ("mode", "uid", "gid", "mtime_ns")
 _PLAIN_VERSION_FIELDS = 3
 """How many fields of a version are spelled for a file without links and holes: its sha256, its size and its facts."""
+_Fields = tuple[tuple[str, Any], ...]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 to_canonical_json = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+_read_json = json.JSONDecoder().raw_decode
+_quote = json.encoder.encode_basestring_ascii
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +41,20 @@ class ChainTip:
 def seal_entry(tip: ChainTip, entry: Entry) -> tuple[Entry, str]:
     seq = tip.seq + 1
     body = entry_text(entry, seq)
-    return replace(entry, seq=seq, previous=tip.hash, hash=chain_hash(tip.hash, body.encode("ascii"))), body
+    sealed = Entry(
+        seq=seq,
+        change_id=entry.change_id,
+        index=entry.index,
+        timestamp=entry.timestamp,
+        call=entry.call,
+        change=entry.change,
+        ok=entry.ok,
+        error_kind=entry.error_kind,
+        message=entry.message,
+        previous=tip.hash,
+        hash=chain_hash(tip.hash, body.encode("ascii")),
+    )
+    return sealed, body
 
 
 def chain_hash(previous: str, body: bytes) -> str:
@@ -45,24 +62,21 @@ def chain_hash(previous: str, body: bytes) -> str:
 
 
 def from_json(text: str | bytes) -> Json:
-    return cast("Json", json.loads(text))
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "surrogatepass")
+    value, end = _read_json(text)
+    return cast("Json", value if end == len(text) else json.loads(text))  # which says what is wrong with it
 
 
 def entry_text(entry: Entry, seq: int) -> str:
     """Return the canonical JSON of an entry at its place, without its two hashes; call and change come first in it."""
-    data: Json = {
-        "change_id": entry.change_id,
-        "index": entry.index,
-        "ok": entry.ok,
-        "seq": seq,
-        "timestamp": entry.timestamp,
-    }
-    if entry.error_kind:
-        data["error_kind"] = entry.error_kind
-    if entry.message:
-        data["message"] = entry.message
-    rest = to_canonical_json(data).removeprefix("{")
-    return f'{{"call":{_call_text(entry.call)},"change":{_change_text(entry.change)},{rest}'
+    kind = f'"error_kind":{_quote(entry.error_kind)},' if entry.error_kind else ""
+    message = f'"message":{_quote(entry.message)},' if entry.message else ""
+    ok, when = "true" if entry.ok else "false", _quote(entry.timestamp)
+    return (
+        f'{{"call":{_call_text(entry.call)},"change":{_change_text(entry.change)},"change_id":{_quote(entry.change_id)},'
+        f'{kind}"index":{entry.index},{message}"ok":{ok},"seq":{seq},"timestamp":{when}}}'
+    )
 
 
 def entry_from_json(data: Json, *, previous: str, hash: str) -> Entry:  # noqa: A002 - the field's own name
@@ -99,7 +113,7 @@ def intent_from_text(text: str) -> Intent:
 
 @lru_cache(maxsize=8)
 def owner_text(owner: Owner) -> str:
-    return to_canonical_json(_field_values(owner))
+    return to_canonical_json({field.name: getattr(owner, field.name) for field in fields(owner)})
 
 
 @lru_cache(maxsize=256)
@@ -112,8 +126,21 @@ def _call_text(call: Call) -> str:
     return to_canonical_json(call_to_json(call))
 
 
-@lru_cache(maxsize=8)
 def _change_text(change: Change) -> str:
+    """Return the canonical JSON of a change; that of a plain one in one go, since a command may make very many."""
+    is_plain = not (change.displaced or change.added or change.removed or change.trash_id or change.proposal_sha256)
+    if not is_plain or change.undoes or change.in_place or change.whole or change.makes:
+        return _rich_change_text(change)
+    after = f'"after":{_spell_version(change.after)},' if change.after else ""
+    before = f'"before":{_spell_version(change.before)},' if change.before else ""
+    diff = f'"diff":{_quote(change.diff)},' if change.diff else ""
+    cut = '"diff_truncated":true,' if change.diff_truncated else ""
+    to_path = f',"to_path":{_quote(change.to_path)}' if change.to_path else ""
+    return f'{{{after}{before}{diff}{cut}"path":{_quote(change.path)}{to_path}}}'
+
+
+@lru_cache(maxsize=8)
+def _rich_change_text(change: Change) -> str:
     return to_canonical_json(change_to_json(change))
 
 
@@ -128,9 +155,7 @@ def call_from_json(data: Json) -> Call:
 
 
 @lru_cache(maxsize=64)  # a session says the same again and again
-def _make_call(
-    words: tuple[tuple[str, Any], ...], approval: tuple[tuple[str, Any], ...], argv: tuple[str, ...]
-) -> Call:
+def _make_call(words: _Fields, approval: _Fields, argv: tuple[str, ...]) -> Call:
     return Call(**dict(words), approval=ApprovalRecord(**dict(approval)) if approval else None, argv=argv)
 
 
@@ -144,8 +169,9 @@ def change_from_json(data: Json) -> Change:
     before, after = data.pop("before", None), data.pop("after", None)
     if "displaced" in data:
         data["displaced"] = version_from_json(data["displaced"])
-    if "undoes" in data:
-        data["undoes"] = tuple(data["undoes"])
+    for name in ("undoes", "makes"):
+        if name in data:
+            data[name] = tuple(data[name])
     return Change(
         **data, before=version_from_json(before) if before else None, after=version_from_json(after) if after else None
     )
@@ -162,19 +188,22 @@ def version_to_json(version: Version) -> Json:
         data["holes"] = version.holes
     if (meta := version.meta) is not None:
         xattrs = [[name, value.hex()] for name, value in meta.xattrs] if meta.xattrs else []
-        data["meta"] = {**_field_values(meta), "xattrs": xattrs}
+        data["meta"] = {
+            "gid": meta.gid,
+            "mode": meta.mode,
+            "mtime_ns": meta.mtime_ns,
+            "uid": meta.uid,
+            "xattrs": xattrs,
+        }
     return data
 
 
 def version_from_json(data: Json) -> Version:
     facts = data.get("meta")
     if facts and len(data) == _PLAIN_VERSION_FIELDS and len(facts) == _META_FIELDS and not facts["xattrs"]:
-        numbers = facts["mode"], facts["uid"], facts["gid"], facts["mtime_ns"]
-        return _plain_version(data["sha256"], data["size"], numbers)
-    meta = None
-    if facts:
-        xattrs = tuple((name, bytes.fromhex(value)) for name, value in facts["xattrs"])
-        meta = Meta(**(facts | {"xattrs": xattrs}))
+        return _plain_version(data["sha256"], data["size"], tuple(facts[name] for name in _NUMBERS))
+    xattrs = tuple((name, bytes.fromhex(value)) for name, value in facts["xattrs"]) if facts else ()
+    meta = Meta(**(facts | {"xattrs": xattrs})) if facts else None
     return Version(
         sha256=data["sha256"],
         size=data["size"],
@@ -186,15 +215,11 @@ def version_from_json(data: Json) -> Version:
 
 
 @lru_cache(maxsize=1024)  # what one change leaves, the next one finds
-def _plain_version(sha256: str, size: int, numbers: tuple[int, int, int, int]) -> Version:
-    mode, uid, gid, mtime_ns = numbers
-    return Version(sha256=sha256, size=size, meta=Meta(mode=mode, uid=uid, gid=gid, mtime_ns=mtime_ns))
+def _plain_version(sha256: str, size: int, numbers: tuple[int, ...]) -> Version:
+    return Version(sha256=sha256, size=size, meta=Meta(**dict(zip(_NUMBERS, numbers, strict=True)), xattrs=()))
 
 
-def _field_values(value: Owner | Meta) -> Json:
-    return {field.name: getattr(value, field.name) for field in fields(value)}
-
-
+@lru_cache(maxsize=1024)  # a change writes the same few names into several tables
 def to_key(text: str) -> bytes:
     """Return a path or another's string as bytes; a file name need not be text, so a column of text cannot hold it."""
     try:
@@ -207,10 +232,17 @@ def text_of(stored: bytes) -> str:
     return stored.decode("utf-8", "surrogateescape")
 
 
-@lru_cache(maxsize=64)
 def version_text(version: Version | None) -> str | None:
     """Return a version for a column; None means an absent file."""
-    return None if version is None else to_canonical_json(version_to_json(version))
+    return None if version is None else _spell_version(version)
+
+
+def _spell_version(version: Version) -> str:
+    meta, kind = version.meta, "" if version.kind == "file" else f'"kind":"{version.kind}",'
+    if meta is None or meta.xattrs or version.links or version.holes:
+        return to_canonical_json(version_to_json(version))
+    numbers = f'"gid":{meta.gid},"mode":{meta.mode},"mtime_ns":{meta.mtime_ns},"uid":{meta.uid}'
+    return f'{{{kind}"meta":{{{numbers},"xattrs":[]}},"sha256":{_quote(version.sha256)},"size":{version.size}}}'
 
 
 @lru_cache(maxsize=64)
@@ -218,16 +250,8 @@ def version_from_text(stored: str | None) -> Version | None:
     return None if stored is None else version_from_json(from_json(stored))
 
 
-def entry_columns(entry: Entry) -> tuple[object, ...]:
-    """Return the columns that repeat parts of an entry's body, in the table's order."""
-    call, change = entry.call, entry.change
-    names = entry.change_id, change.path, change.to_path, call.session, call.agent, call.undoes
-    *keys, undoes = [to_key(name) if name else b"" for name in names]
-    return (entry.seq, *keys, call.operation, undoes, int(entry.ok), entry.timestamp)
-
-
 def columns_of_json(data: Json) -> tuple[object, ...]:
-    """Return what `entry_columns` returns of the entry that this data spells, without making it."""
+    """Return the columns of the entry that this data spells, without making it."""
     call, change = data["call"], data["change"]
     words = call.get("session"), call.get("agent"), call.get("undoes")
     names = data["change_id"], change["path"], change.get("to_path"), *words
@@ -323,6 +347,11 @@ def gc_entry(*, blobs: int, sightings: int, before: str, seq: int, timestamp: st
         change=Change(path="", before=None, after=None),
         message=f"Removed {blobs} blobs and {sightings} sightings that only entries before {before} needed.",
     )
+
+
+def pruned_before(entry: Entry) -> str:
+    """Return up to when an entry about a clean-up says that bytes were removed; empty for any other entry."""
+    return entry.message.partition(" only entries before ")[2].partition(" ")[0] if entry.call.operation == "gc" else ""
 
 
 def switched_changes(change: Change) -> tuple[str, ...]:

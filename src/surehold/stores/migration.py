@@ -1,6 +1,7 @@
 """Moves a history from one store to another: entries with their moments, bytes, trash, sessions, turns and answers.
 
 1. The source is checked first, and must have nothing open; the target must be empty. The source is not changed.
+   The target is marked until all of it has arrived: nothing else opens it, and the same move goes on where it ended.
 2. Entries keep their ids, moments and order, so everything can still be undone. Hashes are those of the target's own chain,
    made from the same bodies: back in a store of the same kind and with the same numbers they are what they were.
 3. What agents were shown is not moved: they read again.
@@ -8,11 +9,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Protocol
 
 from surehold.errors import NotFound, StateCorrupt, StateUnavailable
-from surehold.stores.base import Blob, Entry, Head, LedgerQuery, Store, TrashItem
+from surehold.stores.base import Blob, Entry, Head, LedgerQuery, Store
 from surehold.stores.conversations import SessionTurn
+from surehold.stores.upkeep import TrashItem, TrashQuery, iterate_trash
 
 _PAGE_ENTRIES = 500
 _PAGE_BYTES = 8 << 20
@@ -48,6 +51,14 @@ class WholeHistory(Protocol):
         """List finished calls that had an idempotency key."""
         ...
 
+    def is_importing(self) -> bool:
+        """Tell whether only a part of a history was moved here."""
+        ...
+
+    def mark_importing(self, *, unfinished: bool) -> None:
+        """Remember, durably, whether only a part of a history is here."""
+        ...
+
     def import_entries(self, entries: Sequence[Entry]) -> None:
         """Append entries of another store, oldest first, with their own moments."""
         ...
@@ -78,30 +89,34 @@ def copy_history(source: PortableStore, target: PortableStore) -> MovedHistory:
     """Copy a whole history into an empty store, and check it there."""
     _check_ends(source, target)
     into = target.whole_history()
+    arrived = _check_part(source, target) if into.is_importing() else 0
+    into.mark_importing(unfinished=True)
     blobs = _copy_blobs(source, target)
     entries = 0
     for page in _pages_of_entries(source):
-        into.import_entries(page)
+        if missing := page[max(arrived - entries, 0) :]:
+            into.import_entries(missing)
         entries += len(page)
     sessions = source.list_sessions()
     for session in reversed(sessions):
         target.open_session(session)
-    states = ("kept", "restored", "emptied")
+    states = [TrashQuery(state=state) for state in ("kept", "restored", "emptied")]
     into.import_rest(
         HistoryRest(
             heads=source.list_heads(),
-            trash=tuple(item for state in states for item in reversed(source.list_trash(state=state))),
+            trash=tuple(item for query in states for page in iterate_trash(source, query) for item in page),
             turns=tuple(turn for session in sessions for turn in source.list_turns(session.id)),
             answers=source.whole_history().list_answers(),
         )
     )
     _refuse_broken(target, "target")
+    into.mark_importing(unfinished=False)
     return MovedHistory(entries=entries, blobs=blobs, sessions=len(sessions))
 
 
 def _check_ends(source: PortableStore, target: PortableStore) -> None:
     source.flush_sightings()
-    if target.list_entries(LedgerQuery(limit=1)):
+    if target.list_entries(LedgerQuery(limit=1)) and not target.whole_history().is_importing():
         raise StateUnavailable(
             "The target has a history already.",
             reason="target_not_empty",
@@ -114,6 +129,26 @@ def _check_ends(source: PortableStore, target: PortableStore) -> None:
             action="Nothing was written. Stop every server and agent of this workspace, run `surehold recover`, then try again.",
         )
     _refuse_broken(source, "source")
+
+
+def _check_part(source: Store, target: Store) -> int:
+    """Return how many entries of the source have arrived at a target; refuse one that has other entries."""
+    arrived, expected = _pages_of_entries(target), chain.from_iterable(_pages_of_entries(source))
+    count = 0
+    for entry in chain.from_iterable(arrived):
+        wanted = next(expected, None)
+        if wanted is None or (entry.change_id, entry.index, entry.timestamp) != (
+            wanted.change_id,
+            wanted.index,
+            wanted.timestamp,
+        ):
+            raise StateUnavailable(
+                "The target has a part of another history.",
+                reason="target_not_empty",
+                action="Nothing was written. Name a directory or a workspace (?workspace=NAME) without a history.",
+            )
+        count += 1
+    return count
 
 
 def _refuse_broken(store: Store, which: str) -> None:

@@ -15,7 +15,7 @@ _DEFAULT_WINDOW_BYTES = 256 * 1024  # zstd sees at least this far back by itself
 _OBVIOUS_RATIO = 32  # a delta that is this much smaller than the raw bytes needs no comparison with the full form
 
 
-_of_thread = threading.local()  # a decompressor is costly to make, and serves one thread
+_of_thread = threading.local()  # compressors and decompressors are costly to make, and serve one thread
 
 
 class UnpackError(ValueError):
@@ -86,7 +86,9 @@ def _compress(data: bytes, dictionary: bytes | None) -> bytes:
     import zstandard
 
     if dictionary is None:
-        return zstandard.ZstdCompressor(level=1 if len(data) > _LARGE_BYTES else 3).compress(data)
+        if not hasattr(_of_thread, "compressors"):
+            _of_thread.compressors = {level: zstandard.ZstdCompressor(level=level) for level in (1, 3)}
+        return _of_thread.compressors[1 if len(data) > _LARGE_BYTES else 3].compress(data)
     reach = len(dictionary) + len(data)
     window: dict[str, Any] = {"window_log": reach.bit_length()} if reach > _DEFAULT_WINDOW_BYTES else {}
     parameters_of = cast("Any", zstandard.ZstdCompressionParameters)  # its types are incomplete

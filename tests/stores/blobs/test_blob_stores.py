@@ -19,6 +19,7 @@ from surehold.stores.blobs.directory import DirectoryBlobs
 from surehold.stores.blobs.large_versions import LargeVersions, open_blobs
 from surehold.stores.blobs.object_cache import ObjectCache
 from surehold.stores.blobs.s3 import S3Blobs
+from waiting import wait_until
 
 NOISE = random.Random(2).randbytes(150_000)
 TEXT = b"a line of text\n" * 20_000
@@ -124,7 +125,8 @@ def test_a_directory_that_cannot_be_used_is_named(tmp_path: Path) -> None:
 @requirement("fleet:blobs:away")
 @pytest.mark.parametrize("fault", ["failing", "hanging", "away", "no bucket"])
 def test_a_service_that_fails_is_named_and_works_again_afterwards(service: ObjectService, fault: str) -> None:
-    blobs = S3Blobs("s3://missing/x" if fault == "no bucket" else "s3://bucket/x", folder="one", request_seconds=0.2)
+    address, seconds = "s3://missing/x" if fault == "no bucket" else "s3://bucket/x", 0.2 if fault == "hanging" else 60
+    blobs = S3Blobs(address, folder="one", request_seconds=seconds)
     name = f"x/{sha(TEXT)}"
     tries: list[Callable[[], object]] = [
         lambda: blobs.put(sha(TEXT), TEXT),
@@ -143,7 +145,14 @@ def test_a_service_that_fails_is_named_and_works_again_afterwards(service: Objec
 
     assert all("`s3://" in one for one in messages)
     if fault != "no bucket":
-        assert blobs.get(blobs.put(sha(TEXT), TEXT), size=len(TEXT)) == TEXT
+        wait_until(lambda: _is_kept(blobs), "a short patience is kept by a service that has time")
+
+
+def _is_kept(blobs: S3Blobs) -> bool:
+    try:
+        return blobs.get(blobs.put(sha(TEXT), TEXT), size=len(TEXT)) == TEXT
+    except BlobsUnavailable:
+        return False
 
 
 def _refusal(attempt: Callable[[], object]) -> str:
@@ -242,6 +251,28 @@ def test_what_was_put_or_read_lately_is_not_fetched_and_is_checked_all_the_same(
 
 
 @requirement("fleet:blobs:cache")
+def test_without_a_named_place_the_cache_is_where_the_user_keeps_caches(
+    service: ObjectService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    name = open_blobs("s3://bucket/x", folder="one").blobs.put(sha(TEXT), TEXT)
+
+    assert open_blobs("s3://bucket/x", folder="one").blobs.get(name, size=len(TEXT)) == TEXT
+    assert service.count("GET") == 0
+    assert len([*(tmp_path / "surehold" / "blobs" / "objects").glob("??/*")]) == 1
+
+
+@requirement("fleet:blobs:cache")
+def test_a_cache_that_cannot_be_written_keeps_nothing_and_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    cache = ObjectCache(tmp_path / "file" / "objects", limit=100_000)
+
+    cache.add(sha(TEXT), TEXT)
+    cache.drop(sha(TEXT))
+    assert cache.find(sha(TEXT)) is None
+
+
+@requirement("fleet:blobs:cache")
 def test_the_cache_keeps_its_bound_and_what_was_used_last(tmp_path: Path) -> None:
     cache = ObjectCache(tmp_path, limit=100_000)
     for number in range(30):
@@ -321,3 +352,19 @@ def test_threads_that_store_the_same_bytes_put_them_once(service: ObjectService)
 
     assert len(names) == 1
     assert service.count("PUT") == 1
+
+
+@requirement("fleet:blobs:away")
+@pytest.mark.parametrize(("size", "seconds"), [(0, 8), (100_000, 8), (3 << 20, 12), (64 << 20, 136)])
+def test_a_service_that_hangs_is_given_up_before_a_lease_is_over_unless_the_version_is_large(
+    service: ObjectService, monkeypatch: pytest.MonkeyPatch, size: int, seconds: int
+) -> None:
+    opened = list[float]()
+    blobs = S3Blobs("s3://bucket/x", folder="one")
+    monkeypatch.setattr(blobs, "_open", opened.append)
+
+    blobs._store_for(size)  # pyright: ignore[reportPrivateUsage] - the time is not waited for
+    blobs._store_for(size)  # pyright: ignore[reportPrivateUsage]
+
+    assert service.behaviour == "good"
+    assert opened == [seconds]

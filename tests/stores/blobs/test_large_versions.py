@@ -4,7 +4,9 @@ import os
 import random
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,8 @@ from stores.scenes import Clock, blob, sha
 from surehold import Settings, open_workspace
 from surehold.errors import BlobsUnavailable, InvalidArgument, StateCorrupt, StateUnavailable
 from surehold.library.workspace import AgentWorkspace
-from surehold.stores.blobs.large_versions import LargeVersions
+from surehold.stores.blobs import s3
+from surehold.stores.blobs.large_versions import LargeVersions, PutObject
 from surehold.stores.blobs.s3 import S3Blobs
 from surehold.stores.sqlite.blobs import Blobs
 from surehold.stores.sqlite.database import Database
@@ -130,6 +133,35 @@ def test_while_the_service_is_away_only_what_must_store_a_large_version_is_refus
 
 
 @requirement("fleet:blobs:away")
+def test_a_service_that_hangs_refuses_what_must_be_stored_there_and_holds_up_nothing_else(
+    service: ObjectService, opened: Callable[..., AgentWorkspace], root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(s3, "S3Blobs", partial(S3Blobs, request_seconds=1.0))
+    with opened() as workspace:
+        agent = workspace.session(agent="a")
+        agent.edit("large.txt", (LINES[0], "zero"))
+        before = (root / "large.txt").read_bytes()
+        service.behaviour = "hanging"
+
+        with pytest.raises(BlobsUnavailable) as caught:
+            agent.edit("large.txt", (LINES[1], "one"))
+        asked = len(service.requests)
+        agent.edit("small.txt", ("one", "two"))
+        assert agent.read("large.txt").text.startswith("zero")
+        workspace.session(agent="b").read("large.txt")
+
+        assert len(service.requests) == asked
+        assert f"`{PLACE}`" in caught.value.message
+        assert caught.value.action.startswith("Nothing was written.")
+        assert (root / "large.txt").read_bytes() == before
+        service.behaviour = "good"
+        service.released.set()
+        agent.edit("large.txt", (LINES[1], "one"))
+        assert workspace.store.open_intents() == ()
+        assert workspace.history.verify().ok
+
+
+@requirement("fleet:blobs:away")
 def test_a_workspace_opens_while_the_service_is_away(
     service: ObjectService, opened: Callable[..., AgentWorkspace], root: Path
 ) -> None:
@@ -238,6 +270,27 @@ def test_versions_up_to_64_kb_stay_rows_and_larger_ones_are_never_a_base(store: 
     assert row_of(tmp_path, above + b"y")[1:] == (1, 0)
     assert row_of(tmp_path, above[:60_000]) == row_of(tmp_path, above[:50_000]) == (0, 0, 1)
     assert store.verify().blobs == 5
+
+
+@requirement("fleet:blobs:place")
+def test_a_large_version_is_put_before_the_database_is_locked_also_when_its_base_is_at_hand(
+    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, large = b"x" * 60_000, b"x" * 70_000
+    store.keep_blob(blob(small))
+    put, puts = LargeVersions.put, list[str]()
+
+    def put_while_others_may_write(versions: LargeVersions, sha256: str, data: bytes) -> PutObject:
+        with closing(sqlite3.connect(tmp_path / "state" / "state.db", timeout=0)) as other:
+            other.execute("BEGIN IMMEDIATE")
+        puts.append(sha256)
+        return put(versions, sha256, data)
+
+    monkeypatch.setattr(LargeVersions, "put", put_while_others_may_write)
+    store.keep_blobs([blob(small), blob(large, small)])
+
+    assert puts == [sha(large)]
+    assert (row_of(tmp_path, small), row_of(tmp_path, large)[1:]) == ((0, 0, 1), (1, 0))
 
 
 @requirement("fleet:blobs:gc")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from surehold.errors import BlobsUnavailable, InvalidArgument, StateCorrupt
+from surehold.errors import BLOBS, VERIFY, BlobsUnavailable, InvalidArgument, StateCorrupt, spell
 
 LARGE_BYTES = 64 * 1024
 """Versions above this go to a blob store, if there is one."""
@@ -100,7 +100,7 @@ def unpack_object(packed: bytes, sha256: str, *, size: int, address: str) -> byt
 def _damaged_error(sha256: str, address: str, cause: str) -> StateCorrupt:
     return StateCorrupt(
         f"The stored bytes {sha256} in `{address}` are damaged.",
-        action="Run `surehold verify` to see what else is affected, and take this version from a backup.",
+        action=spell("Run {} to see what else is affected, and take this version from a backup.", VERIFY),
         sha256=sha256,
         cause=cause,
     )
@@ -109,7 +109,7 @@ def _damaged_error(sha256: str, address: str, cause: str) -> StateCorrupt:
 def object_missing_error(sha256: str, address: str) -> StateCorrupt:
     return StateCorrupt(
         f"The stored bytes {sha256} are not in `{address}`.",
-        action="Name the directory or bucket that has them with --blobs, or put them back from a backup.",
+        action=spell("Name the directory or bucket that has them with {}, or put them back from a backup.", BLOBS),
         sha256=sha256,
         cause="The object is missing.",
     )
@@ -119,7 +119,9 @@ def blobs_unnamed_error(sha256: str) -> BlobsUnavailable:
     return BlobsUnavailable(
         f"The bytes {sha256} are in a blob store, and none is named.",
         reason="blobs_unnamed",
-        action="Name the directory or bucket of large versions with --blobs, or as `blobs` in your config.toml.",
+        action=spell(
+            "Name the directory or bucket of large versions with {}, or as `blobs` in your config.toml.", BLOBS
+        ),
         sha256=sha256,
     )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from surehold.errors import BlobsUnavailable, missing_extra
+from surehold.errors import BlobsUnavailable, SureholdError, missing_extra
 from surehold.stores.blobs.base import GRACE, LARGE_BYTES, BlobStore, bad_address_error
 
 _REFERRED_WITHIN_SECONDS = GRACE.total_seconds() / 2
@@ -101,6 +101,15 @@ def open_blobs(address: str, *, folder: str, fsync: bool = True, cache: Path | N
         if error.reason == "blobs_unsafe":
             raise
     return LargeVersions(blobs)
+
+
+def probe_blobs(address: str) -> str:
+    """Say what is wrong with a place for large versions; nothing if it can be used."""
+    try:
+        open_blobs(address, folder="probe").blobs.probe()
+    except SureholdError as error:
+        return f"{error.message} {error.details.get('cause', '')}".strip()
+    return ""
 
 
 def _default_cache() -> Path:

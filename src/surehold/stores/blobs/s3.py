@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 _ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 _LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 _CONNECT_SECONDS = 5
-_REQUEST_SECONDS = 60
+_REQUEST_SECONDS = 8
+_MORE_SECONDS_PER_MB = 1
+"""A service that hangs is given up after some seconds; a large version gets the time that a slow line needs."""
 _RETRY_SECONDS = 10
 _RETRIES = 2
 _PROBED_FOR_SECONDS = 24 * 3600
@@ -61,7 +63,7 @@ class S3Blobs:
         self._is_probed = False
         self._bucket, self._prefix = parts.netloc, "/".join(filter(None, (parts.path.strip("/"), folder)))
         self._request_seconds = request_seconds
-        self._opened: S3Store | None = None
+        self._opened: dict[int, S3Store] = {}
 
     def put(self, sha256: str, data: bytes) -> str:
         self.probe_once()
@@ -79,7 +81,7 @@ class S3Blobs:
                 return unpack_object(kept, sha256, size=size, address=self.address)
             except StateCorrupt:
                 self._cache.drop(sha256)
-        packed = self._fetch(name)
+        packed = self._fetch(name, size)
         if packed is None:
             raise object_missing_error(sha256, self.address)
         data = unpack_object(packed, sha256, size=size, address=self.address)
@@ -144,34 +146,40 @@ class S3Blobs:
 
         with self._translated():
             try:
-                obstore.put(self._store, name, packed, mode="create", use_multipart=False)
+                obstore.put(self._store_for(len(packed)), name, packed, mode="create", use_multipart=False)
             except (AlreadyExistsError, PreconditionError):
                 return False
         return True
 
-    def _fetch(self, name: str) -> bytes | None:
+    def _fetch(self, name: str, size: int = 0) -> bytes | None:
         import obstore
 
         with self._translated():
             try:
-                return bytes(obstore.get(self._store, name).bytes())
+                return bytes(obstore.get(self._store_for(size), name).bytes())
             except FileNotFoundError as error:
                 self._check_bucket(error)
                 return None
 
     @property
     def _store(self) -> "S3Store":
-        if self._opened is None:
-            self._opened = self._open()
-        return self._opened
+        return self._store_for(0)
 
-    def _open(self) -> "S3Store":
+    def _store_for(self, size: int) -> "S3Store":
+        """Return the service for a request of some bytes; those of one order of size share one."""
+        step = (size >> 20).bit_length()
+        if step not in self._opened:
+            more = _MORE_SECONDS_PER_MB << step if step else 0
+            self._opened[step] = self._open(self._request_seconds + more)
+        return self._opened[step]
+
+    def _open(self, seconds: float) -> "S3Store":
         from obstore.store import S3Store
 
         endpoint = endpoint_of_environment()
         client: dict[str, Any] = {
-            "connect_timeout": timedelta(seconds=min(_CONNECT_SECONDS, self._request_seconds)),
-            "timeout": timedelta(seconds=self._request_seconds),
+            "connect_timeout": timedelta(seconds=min(_CONNECT_SECONDS, seconds)),
+            "timeout": timedelta(seconds=seconds),
         }
         if urlsplit(endpoint).hostname in _LOOPBACK_HOSTS:
             client["allow_http"] = True

@@ -69,8 +69,6 @@ def entries_of_change(connection: sqlite3.Connection, change_id: str) -> tuple[E
 
 def find_writers(connection: sqlite3.Connection, key: str, after_seq: int) -> tuple[WriterSpan, ...]:
     """List who changed a path after an entry, in the order of their first change."""
-    if not after_seq:
-        return entry_rows.writers_of_path(connection, key)
     later = entry_rows.find_writers(connection, key, after_seq)
     if after_seq >= read_end(connection).seq:
         return later

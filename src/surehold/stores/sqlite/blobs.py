@@ -16,7 +16,7 @@ from surehold.stores.blobs.large_versions import LargeVersions, PutObject
 from surehold.stores.ledger_entries import microseconds
 from surehold.stores.packing import UnpackError, base_of, pack_full, pack_smallest, unpack_blob, with_base, without_base
 from surehold.stores.sqlite import state_errors
-from surehold.stores.sqlite.database import sync_folder
+from surehold.stores.sqlite.database import select_keys, sync_folder
 from surehold.stores.store_errors import blob_damaged_error, blob_missing_error
 
 MAX_DEPTH = 8
@@ -29,6 +29,8 @@ _DELTA_LIMIT_BYTES = 1024 * 1024  # a delta cannot be a file (2), and saves at l
 _LATELY_STORED = 64
 _KEPT_BYTES = 64 * 1024 * 1024
 _PAGE_ROWS = 200
+_FEW_BLOBS = 8
+_SELECT_STATES = "SELECT sha256, depth, data IS NULL AND object IS NULL, packed FROM blobs WHERE sha256 IN"
 _SELECT_PAGE = "SELECT rowid, sha256, size, base, data FROM blobs WHERE rowid > ? ORDER BY rowid LIMIT ?"
 _INSERT = (
     "INSERT OR REPLACE INTO blobs (sha256, size, base, depth, packed, stored, data, object)"
@@ -103,8 +105,9 @@ class Blobs:
         """
         at_hand = {blob.sha256: blob.data for blob in blobs}
         prepared: list[PreparedBlob] = []
+        states = self._blob_states(connection, list(at_hand))
         for blob in blobs:
-            stored = self._blob_state(connection, blob.sha256)
+            stored = states.get(blob.sha256)
             if stored is not None and stored.whole:
                 prepared.append((blob, None))
                 continue
@@ -132,17 +135,21 @@ class Blobs:
         rows = [(when, bytes.fromhex(one.sha256)) for one in blobs]
         connection.executemany("UPDATE blobs SET stored = ? WHERE sha256 = ?", rows)
 
-    def insert_blobs(self, connection: sqlite3.Connection, prepared: Sequence[PreparedBlob], *, stored: str) -> None:
-        states, when = dict[str, _BlobState | None](), microseconds(stored)
+    def insert_blobs(
+        self, connection: sqlite3.Connection, prepared: Sequence[PreparedBlob], *, stored: str
+    ) -> list[Blob]:
+        """Store what was packed; return what was stored before."""
+        when, rows, known = microseconds(stored), list[tuple[object, ...]](), list[Blob]()
+        states = self._blob_states(connection, list(dict.fromkeys(blob.sha256 for blob, _ in prepared)))
         for blob, early in prepared:
-            there = states[blob.sha256] = self._blob_state(connection, blob.sha256)
+            there = states[blob.sha256]
             if there is not None and there.whole:
+                known.append(blob)
                 continue
             if self.outside is not None and self.goes_outside(blob):
                 put = early if isinstance(early, PutObject) else self.outside.put(blob.sha256, blob.data)
                 name = self.outside.name_for(put, blob.data)
-                row = (bytes.fromhex(blob.sha256), len(blob.data), None, MAX_DEPTH, 0, when, None, name)
-                connection.execute(_INSERT, row)
+                rows.append((bytes.fromhex(blob.sha256), len(blob.data), None, MAX_DEPTH, 0, when, None, name))
                 states[blob.sha256] = _BlobState(depth=MAX_DEPTH, whole=True)
                 continue
             packed, depth = None if isinstance(early, PutObject) else early, 0
@@ -152,23 +159,23 @@ class Blobs:
                 depth = MAX_DEPTH + 1 if base is None else base.depth + 1
             if packed is None or depth > MAX_DEPTH or there is not None:
                 packed, depth = pack_full(blob.data), 0
-            self.put_row(connection, blob.sha256, len(blob.data), packed, depth=depth, stored=when)
+            rows.append(self._make_row(blob.sha256, len(blob.data), packed, depth=depth, stored=when))
             states[blob.sha256] = _BlobState(depth=depth, whole=True)
+        connection.executemany(_INSERT, rows)
         for name, state in states.items():
             if state is not None:
                 self._lately[name] = state.depth
         while len(self._lately) > _LATELY_STORED:
             self._lately.pop(next(iter(self._lately)), None)
+        return known
 
-    def put_row(
-        self, connection: sqlite3.Connection, sha256: str, size: int, packed: bytes, *, depth: int, stored: int
-    ) -> None:
-        """Write the row of a packing, and its file if it needs one that is not there."""
+    def _make_row(self, sha256: str, size: int, packed: bytes, *, depth: int, stored: int) -> tuple[object, ...]:
+        """Return the row of a packing, and write its file if it needs one that is not there."""
         in_file, base = _needs_file(packed), base_of(packed)
         if in_file and not self._file_is(sha256, len(packed)):
             self._write_file(sha256, packed)
         row = (bytes.fromhex(sha256), size, bytes.fromhex(base) if base else None, depth, len(packed), stored)
-        connection.execute(_INSERT, (*row, None if in_file else without_base(packed, base), None))
+        return (*row, None if in_file else without_base(packed, base), None)
 
     def pack_alone(self, connection: sqlite3.Connection, sha256: str) -> PackedAlone:
         """Pack stored bytes without their base; nothing is changed by that alone."""
@@ -179,7 +186,7 @@ class Blobs:
         return PackedAlone(sha256=sha256, size=len(data), packed=packed)
 
     def put_alone(self, connection: sqlite3.Connection, alone: PackedAlone, *, stored: int) -> None:
-        self.put_row(connection, alone.sha256, alone.size, alone.packed, depth=0, stored=stored)
+        connection.execute(_INSERT, self._make_row(alone.sha256, alone.size, alone.packed, depth=0, stored=stored))
 
     def has_blob(self, connection: sqlite3.Connection, sha256: str) -> bool:
         """Tell whether these bytes are stored; a row whose file is gone or short does not count."""
@@ -249,6 +256,18 @@ class Blobs:
             return None
         depth, in_file, packed = row
         return _BlobState(depth=depth, whole=not in_file or self._file_is(sha256, packed))
+
+    def _blob_states(self, connection: sqlite3.Connection, names: Sequence[str]) -> dict[str, _BlobState | None]:
+        """Return what is known of many blobs; None for those that are not stored."""
+        if len(names) <= _FEW_BLOBS:
+            return {name: self._blob_state(connection, name) for name in names}
+        states: dict[str, _BlobState | None] = dict.fromkeys(names)
+        for key, depth, in_file, packed in select_keys(
+            connection, _SELECT_STATES, [bytes.fromhex(one) for one in names]
+        ):
+            name = key.hex()
+            states[name] = _BlobState(depth=depth, whole=not in_file or self._file_is(name, packed))
+        return states
 
     def _file_is(self, sha256: str, size: int) -> bool:
         try:

@@ -18,14 +18,14 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from surehold.errors import StateUnavailable, SureholdError
+from surehold.errors import StateUnavailable, SureholdError, WorkspaceClosed
 from surehold.stores.sqlite import schema, state_errors
 from surehold.stores.sqlite.log_sync import LogSync
 from surehold.stores.sqlite.turns import hold_turn
@@ -35,6 +35,7 @@ Durability = Literal["full", "none"]
 _WAIT_SECONDS = 30.0  # seconds; a turn takes milliseconds
 _CHECKPOINT_PAGES = 500  # 2 MB of log: a log that is written over, not longer, is cheaper to bring to the disk
 _LOG_LIMIT_BYTES = 64 * 1024 * 1024
+_KEYS_AT_ONCE = 500
 
 _MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.002, 0.05
 
@@ -49,12 +50,40 @@ class _PooledConnection:
     is_set_up: bool = False
 
 
+class _ConnectionLoan:
+    """Lends a connection of a database to a block; one that raised is closed, and what it raised says why."""
+
+    __slots__ = ("_database", "_link")
+
+    def __init__(self, database: "Database") -> None:
+        self._database = database
+
+    def __enter__(self) -> _PooledConnection:
+        try:
+            self._link = self._database.take_connection()
+        except sqlite3.Error as error:
+            raise state_errors.translate_sqlite_error(error, self._database.path) from error
+        return self._link
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            self._database.give_back(self._link)
+            return
+        _roll_back(self._link.connection)
+        if not isinstance(error, sqlite3.Error):
+            self._database.give_back(self._link)
+            return
+        self._database.close_connection(self._link)
+        if not isinstance(error, sqlite3.ProgrammingError):  # that is a bug of ours, and no news about the database
+            raise state_errors.translate_sqlite_error(error, self._database.path) from error
+
+
 class Database:
     """The SQLite file of one state directory."""
 
     def __init__(self, state_dir: Path, *, durability: Durability) -> None:
-        self.path, self._log_path = state_dir / "state.db", state_dir / "state.db-wal"
-        self._lock = state_dir / "state.lock"
+        self.path, self._log_path = state_dir / "state.db", str(state_dir / "state.db-wal")
+        self._name, self._lock = str(self.path), str(state_dir / "state.lock")
         self._durable = durability == "full"
         self._groups_syncs = self._durable and sys.platform != "win32"
         self._sync = LogSync(state_dir / "state.sync", mend=self._mend_log)
@@ -75,17 +104,20 @@ class Database:
     @contextmanager
     def read_transaction(self) -> Generator[sqlite3.Connection]:
         """Lend a connection whose queries all see the same moment."""
-        with self._lend_connection() as link:
+        with _ConnectionLoan(self) as link:
             link.connection.execute("BEGIN")
             yield link.connection
             link.connection.execute("COMMIT")
 
     @contextmanager
     def write_transaction(
-        self, *, durable: bool = True, patience: float | None = None
+        self, *, durable: bool = True, patience: float | None = None, later: list[int] | None = None
     ) -> Generator[sqlite3.Connection]:
-        """Lend a connection inside the one write transaction; it commits when the body returns."""
-        with self._lend_connection() as link:
+        """Lend a connection inside the one write transaction; it commits when the body returns.
+
+        With `later`, the disk is not waited for: what `sync_ticket` takes is put there.
+        """
+        with _ConnectionLoan(self) as link:
             with self._hold_turn(patience):
                 self._begin_writing(link)
                 before = link.connection.total_changes
@@ -101,8 +133,15 @@ class Database:
                 ticket = self._sync.take_ticket() if wait else None
                 if ticket is None:
                     self._check_log()
-            if ticket is not None:
+            if ticket is not None and later is not None:
+                later.append(ticket)
+            elif ticket is not None:
                 self._reach_disk(partial(self._sync.wait, ticket))
+
+    def sync_ticket(self, ticket: int) -> None:
+        """Return when a transaction that was committed before is on the disk."""
+        with _ConnectionLoan(self):
+            self._reach_disk(partial(self._sync.wait, ticket))
 
     @contextmanager
     def short_turn(self) -> Generator[sqlite3.Connection]:
@@ -121,7 +160,7 @@ class Database:
     def sync(self) -> None:
         """Return when everything that any process has committed is on the disk."""
         if self._groups_syncs:
-            with self._lend_connection() as link:
+            with _ConnectionLoan(self) as link:
                 link.connection.execute("SELECT 1 FROM tip").fetchone()  # only then the log is there
                 self._reach_disk(self._sync.sync_alone)
 
@@ -143,43 +182,27 @@ class Database:
         self._forget_log()
         self._sync.forget()
 
-    @contextmanager
-    def _lend_connection(self) -> Generator[_PooledConnection]:
-        try:
-            link = self._take_connection()
-            try:
-                yield link
-            except BaseException as error:
-                _roll_back(link.connection)
-                if isinstance(error, sqlite3.Error):
-                    self._close_connection(link)
-                else:
-                    self._give_back(link)
-                raise
-            self._give_back(link)
-        except sqlite3.ProgrammingError:
-            raise  # a bug of ours, and no news about the database
-        except sqlite3.Error as error:
-            raise state_errors.translate_sqlite_error(error, self.path) from error
-
-    def _take_connection(self) -> _PooledConnection:
+    def take_connection(self) -> _PooledConnection:
+        """Return a connection for one caller, who gives it back."""
         with self._guard:
             if self._closed:
-                raise StateUnavailable("The store is closed.", reason="store_closed", action="Open it again.")
+                raise WorkspaceClosed("This workspace is closed.")
             if self._replaced:
                 raise state_errors.history_replaced_error(self.path)
             if self._idle:
                 return self._idle.pop()
         return self._connect()
 
-    def _give_back(self, link: _PooledConnection) -> None:
+    def give_back(self, link: _PooledConnection) -> None:
+        """Keep a connection for the next caller, unless it may not be used again."""
         with self._guard:
             if not self._closed and not self._replaced and id(link) in self._all:
                 self._idle.append(link)
                 return
-        self._close_connection(link)
+        self.close_connection(link)
 
-    def _close_connection(self, link: _PooledConnection) -> None:
+    def close_connection(self, link: _PooledConnection) -> None:
+        """Close a connection that no one uses any more."""
         if id(link) in self._all:
             with suppress(sqlite3.Error):
                 link.connection.close()
@@ -193,7 +216,7 @@ class Database:
         with self._guard:
             idle, self._idle = self._idle, []
         for link in idle:
-            self._close_connection(link)
+            self.close_connection(link)
 
     def _mark_replaced(self) -> StateUnavailable:
         self._replaced = True  # connections in use are closed when they come back
@@ -215,7 +238,7 @@ class Database:
                 self._log_file = os.open(self._log_path, os.O_RDWR | os.O_CLOEXEC)
                 facts = os.fstat(self._log_file)
             except OSError as error:
-                raise state_errors.translate_os_error(error, self._log_path) from error
+                raise state_errors.translate_os_error(error, Path(self._log_path)) from error
             self._log = (facts.st_dev, facts.st_ino)
 
     def _forget_log(self) -> None:
@@ -227,7 +250,7 @@ class Database:
         return hold_turn(self._lock, database=self.path, patience=_WAIT_SECONDS if patience is None else patience)
 
     def _begin_writing(self, link: _PooledConnection) -> None:
-        if _file_identity(self.path) != self._file:
+        if _file_identity(self._name) != self._file:
             raise self._mark_replaced()
         if not link.is_set_up:
             # NORMAL syncs the log before it is copied into the database; commits are synced by `LogSync`.
@@ -250,7 +273,7 @@ class Database:
     def _mend_log(self) -> bool:
         """Copy the whole log into the database, sync that, and start the log anew: what a sync lost is written again."""
         for _ in range(2):  # SQLite's own open file may have to report the failure once more
-            with suppress(SureholdError), self._lend_connection() as link, self._hold_turn():
+            with suppress(SureholdError), _ConnectionLoan(self) as link, self._hold_turn():
                 link.connection.execute("PRAGMA synchronous = FULL")
                 link.is_set_up = False
                 busy, _, _ = link.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -267,7 +290,7 @@ class Database:
         return link
 
     def _try_to_connect(self) -> _PooledConnection | None:
-        before = _file_identity(self.path)
+        before = _file_identity(self._name)
         if before is None or before != (self._file or before):
             return None  # SQLite would make a new file, or take a stranger's
         connection = sqlite3.connect(
@@ -276,7 +299,7 @@ class Database:
         try:
             connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
             connection.execute(f"PRAGMA journal_size_limit = {_LOG_LIMIT_BYTES}")
-            unmoved = _file_identity(self.path) == before
+            unmoved = _file_identity(self._name) == before
         except BaseException:
             connection.close()
             raise
@@ -293,13 +316,13 @@ class Database:
         try:
             self._make_folder(state_dir)
             if self.path.exists():
-                with self._lend_connection() as link:
+                with _ConnectionLoan(self) as link:
                     if schema.is_current(link.connection, self.path):
                         return
             with self._hold_turn():
                 if not self.path.exists():
                     self._create_file()
-                with self._lend_connection() as link:
+                with _ConnectionLoan(self) as link:
                     schema.migrate(link.connection, self.path)
         except BaseException as error:
             self.close()
@@ -328,13 +351,13 @@ def sync_folder(folder: Path) -> None:
         os.close(place)
 
 
-def _file_identity(path: Path) -> tuple[int, int] | None:
+def _file_identity(path: str) -> tuple[int, int] | None:
     try:
         facts = os.stat(path)  # noqa: PTH116 - no pathlib in the hot path
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise state_errors.translate_os_error(error, path) from error
+        raise state_errors.translate_os_error(error, Path(path)) from error
     return facts.st_dev, facts.st_ino
 
 
@@ -351,3 +374,10 @@ def _forget_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_in_child)
+
+
+def select_keys(connection: sqlite3.Connection, select: str, keys: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a selection that ends with `IN`, for many keys at a time."""
+    for at in range(0, len(keys), _KEYS_AT_ONCE):
+        some = keys[at : at + _KEYS_AT_ONCE]
+        yield from connection.execute(f"{select} ({', '.join('?' * len(some))})", some)

@@ -13,7 +13,7 @@ from typing import Any
 
 from surehold.stores import ledger_entries
 from surehold.stores.base import Entry, Intent, LedgerQuery, WriterSpan
-from surehold.stores.ledger_entries import entry_columns, to_key
+from surehold.stores.ledger_entries import to_key
 from surehold.stores.store_errors import entry_damaged_error
 
 _COLUMNS = "seq, change_id, path, to_path, session, agent, operation, undoes, ok, timestamp"
@@ -64,13 +64,16 @@ _COMMON_WORDS = (
 )
 """What bodies have in common, the most frequent last; packed rows depend on every byte of it."""
 
+_KEPT_ENTRIES, _KEPT_BODY_BYTES = 1024, 4096
+"""How many entries that were read are kept twice over, and how long one may be: together some megabytes at most."""
+
 EntryRow = tuple[Any, ...]
 """The columns, then the hash before, its own hash, the writer, whether the body is plain, and the body as stored."""
 
 
 def insert_entries(connection: sqlite3.Connection, entries: list[tuple[Entry, str]]) -> None:
     """Write sealed entries, each with its body."""
-    rows = [(entry_columns(entry), entry, body) for entry, body in entries]
+    rows = [(_columns_of(entry), entry, body) for entry, body in entries]
     connection.executemany(
         _INSERT_ENTRY,
         [
@@ -91,6 +94,14 @@ def insert_entries(connection: sqlite3.Connection, entries: list[tuple[Entry, st
         if (word := columns[at])
     }
     connection.executemany(_INSERT_WORD, list(words))
+
+
+def _columns_of(entry: Entry) -> tuple[object, ...]:
+    """Return the columns that repeat parts of an entry's body, in the table's order."""
+    call, change = entry.call, entry.change
+    names = entry.change_id, change.path, change.to_path, call.session, call.agent, call.undoes
+    *keys, undoes = [to_key(name) if name else b"" for name in names]
+    return (entry.seq, *keys, call.operation, undoes, int(entry.ok), entry.timestamp)
 
 
 def _pack(body: bytes, columns: tuple[object, ...]) -> bytes:
@@ -139,9 +150,35 @@ def body_of_row(row: EntryRow) -> bytes:
         raise entry_damaged_error(row[0]) from error
 
 
-def entry_of_row(row: EntryRow) -> Entry:
-    data = ledger_entries.from_json(body_of_row(row))
-    return ledger_entries.entry_from_json(data, previous=_hex(row[10]), hash=_hex(row[11]))
+class ReadEntries:
+    """Entries that were read lately, with their rows: one command, page or undo reads the same ones several times.
+
+    A row that differs from the one that was read, in any byte, is read again.
+    """
+
+    def __init__(self) -> None:
+        self._newer: dict[object, tuple[EntryRow, Entry]] = {}
+        self._older: dict[object, tuple[EntryRow, Entry]] = {}
+
+    def __len__(self) -> int:
+        return len(self._newer) + len(self._older)
+
+    def entry_of(self, row: EntryRow) -> Entry:
+        own = row[11]
+        kept = self._newer.get(own) or self._older.get(own)
+        if kept and kept[0] == row:
+            return kept[1]
+        body = body_of_row(row)
+        data = ledger_entries.from_json(body)
+        entry = ledger_entries.entry_from_json(data, previous=_hex(row[10]), hash=_hex(own))
+        if len(body) <= _KEPT_BODY_BYTES:
+            if len(self._newer) >= _KEPT_ENTRIES:
+                self._older, self._newer = self._newer, {}
+            self._newer[own] = row, entry
+        return entry
+
+
+entry_of_row = ReadEntries().entry_of
 
 
 def _hex(stored: str | bytes) -> str:

@@ -1,12 +1,15 @@
 """Takes the history of another store into an empty state directory."""
 
+import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surehold.stores.base import Entry
 from surehold.stores.ledger_entries import text_of, to_key
 from surehold.stores.migration import HistoryRest, StoredAnswer
 from surehold.stores.sqlite import tables
+from surehold.stores.store_errors import import_unfinished_error
 
 if TYPE_CHECKING:
     from surehold.stores.sqlite.database import Database
@@ -14,11 +17,37 @@ if TYPE_CHECKING:
 _PAGE_ROWS = 1_000
 
 
+MARK_NAME = "importing"
+
+
+def refuse_unfinished(state_dir: Path) -> None:
+    """Refuse a directory to which a history was moved in part."""
+    if (state_dir / MARK_NAME).exists():
+        raise import_unfinished_error(str(state_dir))
+
+
 class HistoryTables:
     """Whole tables of one database, for moving a history."""
 
     def __init__(self, database: "Database") -> None:
         self._database = database
+        self._mark = database.path.with_name(MARK_NAME)
+
+    def is_importing(self) -> bool:
+        return self._mark.exists()
+
+    def mark_importing(self, *, unfinished: bool) -> None:
+        """Say on the disk that only a part of a history is here, or that it is whole."""
+        if unfinished:
+            self._mark.touch(mode=0o600)
+        else:
+            self._database.sync()
+            self._mark.unlink(missing_ok=True)
+        folder = os.open(self._mark.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
     def list_blob_names(self) -> Iterator[str]:
         last, page = 0, [(0, b"")]

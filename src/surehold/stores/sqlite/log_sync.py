@@ -137,15 +137,20 @@ class LogSync:
     def _stop_leading(self, me: object) -> None:
         if self._leader.get("me") is not me:
             return
-        with suppress(OSError):
-            fcntl.flock((self._shared or self._open_shared()).descriptor, fcntl.LOCK_UN)
-        self._leader.pop("me", None)
-        with suppress(OSError):
+        try:
             shared = self._shared or self._open_shared()
+        except OSError:
+            shared = None
+        if shared is not None:
+            with suppress(OSError):
+                fcntl.flock(shared.descriptor, fcntl.LOCK_UN)
+        self._leader.pop("me", None)
+        if shared is not None:
             shared.words[_BELL] = time.monotonic_ns() & 0xFFFF_FFFF
             if shared.words[_WAITING]:
                 shared.words[_WAITING] = 0
-                shared.doorbell.ring()
+                with suppress(OSError):
+                    shared.doorbell.ring()
 
     def _listen(self, bell: int) -> None:
         """Wait until a leader is done; it may be missed if none was there, or it died."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from surehold.errors import StateTooNew, StateUnavailable
+from surehold.errors import STATE_DIR, StateTooNew, StateUnavailable, spell
 from surehold.stores.ledger_entries import from_json, microseconds
 from surehold.stores.sqlite import state_errors
 
@@ -28,6 +28,7 @@ MIGRATIONS = (
     "0010_archive.sql",
     "0011_path_writers.sql",
     "0012_large_versions.sql",
+    "0013_questions.sql",
 )
 LATEST = len(MIGRATIONS)
 
@@ -75,7 +76,7 @@ def migrate(connection: sqlite3.Connection, database: Path) -> None:
         raise StateUnavailable(
             "The file system of the state directory cannot hold the history.",
             path=str(database),
-            action="Name a directory on a local disk with --state-dir.",
+            action=spell("Name a directory on a local disk with {}.", STATE_DIR),
         )
     for number in range(version, LATEST):
         _run_script(connection, MIGRATIONS[number], number + 1)

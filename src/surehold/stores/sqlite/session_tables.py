@@ -1,21 +1,27 @@
 """Rows of sessions: their turns, what they were shown, and which server processes served them; a few statements each."""
 
-import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 from surehold.stores.base import Sighting
 from surehold.stores.conversations import SessionRow, SessionTurn, next_turn_number
-from surehold.stores.ledger_entries import text_of, to_key
-from surehold.stores.server_runs import ServerRun, server_run_columns, server_run_from_row
+from surehold.stores.ledger_entries import text_of, to_key, utc_timestamp
+from surehold.stores.owner import is_dead
+from surehold.stores.server_runs import ServerRun, choose_session, server_run_columns, server_run_from_row
 from surehold.stores.sightings import (
     PATHS_PER_SESSION,
     VERSIONS_PER_PATH,
+    SightingBuffer,
+    SightingRow,
+    StoredSightings,
     merge_sightings,
+    ranges_to_text,
+    rows_to_forget,
     sighting_from_row,
-    versions_to_forget,
 )
+from surehold.stores.sqlite.database import Database
 
 _MAX_SERVER_RUNS = 200
 
@@ -31,6 +37,15 @@ _SELECT_SESSIONS = (
 def known_sessions(connection: sqlite3.Connection) -> tuple[SessionRow, ...]:
     rows = connection.execute(_SELECT_SESSIONS)
     return tuple(SessionRow(id=text_of(id_), agent=text_of(agent), opened=opened) for id_, agent, opened, _ in rows)
+
+
+def put_session(connection: sqlite3.Connection, session: SessionRow, *, used: str) -> None:
+    """Write a session; one that is known is only marked as used."""
+    connection.execute(
+        "INSERT INTO sessions (id, agent, opened, used) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (id) DO UPDATE SET used = excluded.used",
+        (to_key(session.id), to_key(session.agent), session.opened, used),
+    )
 
 
 def add_turn(connection: sqlite3.Connection, turn: SessionTurn) -> SessionTurn:
@@ -53,7 +68,9 @@ def turns_of_session(connection: sqlite3.Connection, session: str) -> tuple[Sess
     )
 
 
-_SELECT_SIGHTINGS = "SELECT sha256, spans, whole, anchored, seq FROM sightings WHERE session = ? AND path = ?"
+_SELECT_SIGHTINGS = (
+    "SELECT sha256, spans, whole, anchored, seq FROM sightings WHERE session = ? AND path = ? ORDER BY number DESC"
+)
 _INSERT_SIGHTING = (
     "INSERT OR REPLACE INTO sightings (session, path, sha256, spans, whole, anchored, seq, shown)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -64,28 +81,29 @@ def add_sightings(connection: sqlite3.Connection, sightings: Iterable[tuple[Sigh
     """Add sightings, each with the moment it was shown, to those of the same version; forget the oldest beyond the bounds."""
     for sighting, shown in sightings:
         place = (to_key(sighting.session), to_key(sighting.path))
-        versions = {one.sha256: one for one in sightings_of_path(connection, sighting.session, sighting.path)}
-        first = min((one.seq for one in versions.values()), default=sighting.seq)
-        known = versions.pop(sighting.sha256, None)
-        merged = merge_sightings(known, sighting, seq=first)
-        spans, anchored = json.dumps(merged.spans), json.dumps(merged.anchored)
-        row = (*place, merged.sha256, spans, int(merged.whole), anchored, merged.seq, shown)
-        connection.execute(_INSERT_SIGHTING, row)
+        rows: list[SightingRow] = connection.execute(_SELECT_SIGHTINGS, place).fetchall()
+        first = min([row[4] for row in rows], default=sighting.seq)
+        known = next((row for row in rows if row[0] == sighting.sha256), None)
+        earlier = sighting_from_row(sighting.session, sighting.path, known) if known else None
+        merged = merge_sightings(earlier, sighting, seq=first)
+        spans, anchored = ranges_to_text(merged.spans), ranges_to_text(merged.anchored)
+        new = (merged.sha256, spans, int(merged.whole), anchored, merged.seq)
+        connection.execute(_INSERT_SIGHTING, (*place, *new, shown))
         if known is None:
-            _forget_surplus(connection, [merged, *versions.values()], place)
+            _forget_surplus(connection, [new, *rows], place)
 
 
-def sightings_of_path(connection: sqlite3.Connection, session: str, path: str) -> tuple[Sighting, ...]:
-    rows = connection.execute(f"{_SELECT_SIGHTINGS} ORDER BY number DESC", (to_key(session), to_key(path)))
-    return tuple(sighting_from_row(session, path, row) for row in rows)
+def sightings_of_path(connection: sqlite3.Connection, session: str, path: str) -> Sequence[Sighting]:
+    rows = connection.execute(_SELECT_SIGHTINGS, (to_key(session), to_key(path))).fetchall()
+    return StoredSightings(session, path, rows) if rows else ()
 
 
-def _forget_surplus(connection: sqlite3.Connection, versions: Sequence[Sighting], place: tuple[bytes, bytes]) -> None:
+def _forget_surplus(connection: sqlite3.Connection, rows: Sequence[SightingRow], place: tuple[bytes, bytes]) -> None:
     """Forget the versions of a path that are too many, newest first; with its first one, paths that are."""
-    if len(versions) > VERSIONS_PER_PATH:
-        for sha256 in versions_to_forget(versions):
+    if len(rows) > VERSIONS_PER_PATH:
+        for sha256 in rows_to_forget(rows):
             connection.execute("DELETE FROM sightings WHERE session = ? AND path = ? AND sha256 = ?", (*place, sha256))
-    elif len(versions) == 1:
+    elif len(rows) == 1:
         _forget_paths(connection, place[0])
 
 
@@ -149,3 +167,59 @@ def forget_idle(connection: sqlite3.Connection, *, cutoff: str) -> None:
     """Forget what sessions were shown that were not used since, and which servers served them."""
     connection.execute(f"DELETE FROM sightings WHERE session IN ({_IDLE_SESSIONS})", {"cutoff": cutoff})  # noqa: S608 - constants
     connection.execute(f"DELETE FROM server_runs WHERE session IN ({_IDLE_SESSIONS})", {"cutoff": cutoff})  # noqa: S608 - constants
+
+
+class SessionRecords:
+    """The part of the store that remembers sessions, their turns, and the servers that had them."""
+
+    _database: Database
+    _buffer: SightingBuffer
+    _clock: Callable[[], datetime]
+    _idle: timedelta
+
+    def open_session(self, session: SessionRow) -> None:
+        """Remember a session; opening it again only shows that it is in use. What idle ones were shown is forgotten."""
+        self._buffer.flush()
+        with self._database.write_transaction(durable=False) as connection:
+            self._forget_idle(connection)
+            put_session(connection, session, used=utc_timestamp(self._clock()))
+
+    def find_session(self, session_id: str) -> SessionRow | None:
+        with self._database.read_transaction() as connection:
+            rows = list(connection.execute("SELECT agent, opened FROM sessions WHERE id = ?", (to_key(session_id),)))
+        return SessionRow(id=session_id, agent=text_of(rows[0][0]), opened=rows[0][1]) if rows else None
+
+    def list_sessions(self) -> tuple[SessionRow, ...]:
+        with self._database.read_transaction() as connection:
+            return known_sessions(connection)
+
+    def begin_turn(self, session_id: str, *, title: str = "", turn_id: str = "") -> SessionTurn:
+        began = utc_timestamp(self._clock())
+        turn = SessionTurn(session=session_id, id=turn_id, title=title, began=began)
+        with self._database.write_transaction(durable=False) as connection:
+            return add_turn(connection, turn)
+
+    def list_turns(self, session_id: str) -> tuple[SessionTurn, ...]:
+        with self._database.read_transaction() as connection:
+            return turns_of_session(connection, session_id)
+
+    def claim_session(self, run: ServerRun, *, fresh: str) -> str:
+        self._buffer.flush()
+        with self._database.write_transaction(durable=False) as connection:
+            self._forget_idle(connection)
+            found = choose_session(run.client, runs_like(connection, run), is_dead=is_dead)
+            session = found.session if found is not None else fresh
+            join_sessions(connection, found.joined if found is not None else (), session)
+            put_run(connection, replace(run, session=session))
+            return session
+
+    def list_servers(self) -> tuple[ServerRun, ...]:
+        with self._database.read_transaction() as connection:
+            return tuple(all_runs(connection))
+
+    def end_server(self, run: ServerRun) -> None:
+        with self._database.write_transaction(durable=False) as connection:
+            put_run(connection, replace(run, ended=utc_timestamp(self._clock())))
+
+    def _forget_idle(self, connection: sqlite3.Connection) -> None:
+        forget_idle(connection, cutoff=utc_timestamp(self._clock() - self._idle))

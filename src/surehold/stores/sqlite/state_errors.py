@@ -4,13 +4,22 @@ import errno
 import sqlite3
 from pathlib import Path
 
-from surehold.errors import DiskFailed, DiskFull, LockTimeout, StateCorrupt, StateUnavailable, SureholdError
+from surehold.errors import (
+    VERIFY,
+    DiskFailed,
+    DiskFull,
+    LockTimeout,
+    StateCorrupt,
+    StateUnavailable,
+    SureholdError,
+    spell,
+)
 
 
 def archive_damaged_error(first: int, last: int, cause: str) -> StateCorrupt:
     return StateCorrupt(
         f"The archive of the entries {first} to {last} is damaged.",
-        action="Run `surehold verify` to see what else is affected, and take the history from a backup.",
+        action=spell("Run {} to see what else is affected, and take the history from a backup.", VERIFY),
         seq=first,
         cause=cause,
     )

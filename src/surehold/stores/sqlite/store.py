@@ -33,20 +33,17 @@ from surehold.stores.base import (
     Sighting,
     StaleRead,
     StoreView,
-    TrashItem,
     WriterSpan,
 )
 from surehold.stores.blobs.large_versions import LargeVersions
-from surehold.stores.conversations import SessionRow, SessionTurn
-from surehold.stores.ledger_entries import text_of, to_key
-from surehold.stores.owner import is_dead
-from surehold.stores.server_runs import ServerRun, choose_session
-from surehold.stores.sighting_buffer import ShownSighting, SightingBuffer
-from surehold.stores.sightings import with_later_sightings
+from surehold.stores.ledger_entries import to_key
+from surehold.stores.run_records import OneWriterAtATime
+from surehold.stores.sightings import ShownSighting, SightingBuffer, with_later_sightings
 from surehold.stores.sqlite import archive, entry_rows, session_tables, tables
 from surehold.stores.sqlite.blobs import Blobs, PreparedBlob, check_blobs
 from surehold.stores.sqlite.database import Database, Durability
-from surehold.stores.upkeep import LedgerCheck, Pruned
+from surehold.stores.sqlite.question_table import QuestionTable
+from surehold.stores.upkeep import ALL_TRASH, LedgerCheck, Pruned, TrashItem, TrashQuery
 from surehold.text.snapshot import Version
 
 if TYPE_CHECKING:
@@ -55,7 +52,7 @@ if TYPE_CHECKING:
 BeginOutcome = Begun | Replay | Busy | StaleRead
 
 
-class SqliteStore:
+class SqliteStore(session_tables.SessionRecords, OneWriterAtATime):
     """The memory of a workspace, in a directory of its own; `Store` says what its methods promise."""
 
     def __init__(
@@ -72,24 +69,43 @@ class SqliteStore:
         outside = open_blobs and open_blobs(self._database.read_name())
         self._blobs = Blobs(state_dir / "blobs", fsync=durability == "full", outside=outside)
         self._buffer = SightingBuffer(self._write_sightings)
+        self.questions = QuestionTable(self._database, clock)
         self._opened = 0  # when the last intent was opened: no two at the same moment
         self._newest: Intent | None = None  # opened last: most often the next to be finished, and then not read again
 
-    def begin(self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float) -> BeginOutcome:
+    def begin(
+        self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float, early: bool = False
+    ) -> BeginOutcome:
+        later = list[int]() if early else None
         try:
-            outcome = self._begin(intent, blobs, lease=lease, fence=fence)
+            outcome = self._begin(intent, blobs, lease=lease, fence=fence, later=later)
         except SureholdError as error:
-            with suppress(SureholdError):  # it may be committed and not on the disk: then it must not stay open
-                if not isinstance(error, LockTimeout):  # without its turn, nothing was committed
-                    self.withdraw(intent.id)
+            self._take_back(intent.id, error)
             raise
         if isinstance(outcome, Replay):
             self.confirm()
+        if later and isinstance(outcome, Begun):
+            return replace(outcome, reach_disk=partial(self._reach_disk, intent.id, later[0]))
         return outcome
 
-    def _begin(self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float) -> BeginOutcome:
+    def _take_back(self, intent_id: str, error: SureholdError) -> None:
+        """Close an intent that may be committed and not on the disk."""
+        with suppress(SureholdError):
+            if not isinstance(error, LockTimeout):  # without its turn, nothing was committed
+                self.withdraw(intent_id)
+
+    def _reach_disk(self, intent_id: str, ticket: int) -> None:
+        try:
+            self._database.sync_ticket(ticket)
+        except SureholdError as error:
+            self._take_back(intent_id, error)
+            raise
+
+    def _begin(
+        self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float, later: list[int] | None
+    ) -> BeginOutcome:
         prepared = self._prepare_blobs(blobs)
-        with self._database.write_transaction() as connection:
+        with self._database.write_transaction(later=later) as connection:
             now = self._clock()
             timestamp = ledger_entries.utc_timestamp(now)
             seen = {
@@ -140,7 +156,7 @@ class SqliteStore:
             if waiting is not None:
                 session_tables.add_sightings(connection, [*waiting, *rows])
         if waiting is None:
-            self._buffer.add(rows, ())
+            self._buffer.add(rows, (), at_once=any(one.anchored for one in shown))
         return entries
 
     def finish_run(self, intent_id: str, call: Call, changes: Sequence[Change]) -> tuple[Entry, ...]:
@@ -167,7 +183,7 @@ class SqliteStore:
         # Before the rows: what is written in between is then seen twice, which changes nothing, but not missed.
         unwritten = {path: self._buffer.sightings_of(session, path) for path in paths if session}
         with self._database.read_transaction() as connection:
-            seen = {path: tables.look_at_path(connection, path) for path in paths}
+            seen = tables.look_at_paths(connection, paths)
             shown = {path: session_tables.sightings_of_path(connection, session, path) for path in paths if session}
             earlier = tables.earlier_attempt(connection, idempotency_key, now)
             holders = dict.fromkeys(holder for _, holder in seen.values() if holder is not None)
@@ -233,8 +249,8 @@ class SqliteStore:
         prepared = self._prepare_blobs((blob,))
         with self._database.write_transaction() as connection:
             timestamp = ledger_entries.utc_timestamp(self._clock())
-            self._blobs.insert_blobs(connection, prepared, stored=timestamp)
-            self._blobs.make_younger(connection, (blob,), stored=timestamp)
+            known = self._blobs.insert_blobs(connection, prepared, stored=timestamp)
+            self._blobs.make_younger(connection, known, stored=timestamp)
             if entry_rows.knows_version(connection, path, blob.sha256):
                 return ()
             version = Version(sha256=blob.sha256, size=len(blob.data))
@@ -246,7 +262,9 @@ class SqliteStore:
 
     def list_writers(self, key: str, *, after_seq: int = 0) -> tuple[WriterSpan, ...]:
         with self._database.read_transaction() as connection:
-            return archive.find_writers(connection, key, after_seq)
+            if after_seq:
+                return archive.find_writers(connection, key, after_seq)
+            return entry_rows.writers_of_path(connection, key)
 
     def verify(self, *, blobs: bool = True) -> LedgerCheck:
         with self._database.read_transaction() as connection:
@@ -264,8 +282,8 @@ class SqliteStore:
         prepared = self._prepare_blobs(blobs)
         with self._database.write_transaction(durable=durable) as connection:
             stored = ledger_entries.utc_timestamp(self._clock())
-            self._blobs.insert_blobs(connection, prepared, stored=stored)
-            self._blobs.make_younger(connection, blobs, stored=stored)
+            known = self._blobs.insert_blobs(connection, prepared, stored=stored)
+            self._blobs.make_younger(connection, known, stored=stored)
 
     def read_blob(self, sha256: str) -> bytes:
         if (waiting := self._buffer.find_blob(sha256)) is not None:
@@ -292,10 +310,13 @@ class SqliteStore:
         sweep = BlobPruner(database=self._database, blobs=self._blobs, before=cutoff, now=self._clock())
         return sweep.prune(dry_run=dry_run)
 
-    def list_trash(self, *, state: str = "kept") -> tuple[TrashItem, ...]:
+    def list_trash(self, query: TrashQuery = ALL_TRASH) -> tuple[TrashItem, ...]:
         with self._database.read_transaction() as connection:
-            rows = connection.execute(f"{tables.SELECT_TRASH} WHERE state = ? ORDER BY number DESC", (state,))
-            return tuple(ledger_entries.trash_item_from_row(row) for row in rows)
+            return tables.list_trash(connection, query)
+
+    def count_trash(self) -> int:
+        with self._database.read_transaction() as connection:
+            return connection.execute("SELECT count(*) FROM trash WHERE state = 'kept'").fetchone()[0]
 
     def trash_item(self, trash_id: str) -> TrashItem | None:
         with self._database.read_transaction() as connection:
@@ -306,37 +327,6 @@ class SqliteStore:
         update = "UPDATE trash SET state = 'emptied' WHERE id = ? AND state = 'kept'"
         with self._database.write_transaction() as connection:
             return sum(connection.execute(update, (to_key(trash_id),)).rowcount for trash_id in trash_ids)
-
-    def open_session(self, session: SessionRow) -> None:
-        """Remember a session; opening it again only shows that it is in use. What idle ones were shown is forgotten."""
-        self._buffer.flush()
-        with self._database.write_transaction(durable=False) as connection:
-            self._forget_idle(connection)
-            now = ledger_entries.utc_timestamp(self._clock())
-            connection.execute(
-                "INSERT INTO sessions (id, agent, opened, used) VALUES (?, ?, ?, ?)"
-                " ON CONFLICT (id) DO UPDATE SET used = excluded.used",
-                (to_key(session.id), to_key(session.agent), session.opened, now),
-            )
-
-    def find_session(self, session_id: str) -> SessionRow | None:
-        with self._database.read_transaction() as connection:
-            rows = list(connection.execute("SELECT agent, opened FROM sessions WHERE id = ?", (to_key(session_id),)))
-        return SessionRow(id=session_id, agent=text_of(rows[0][0]), opened=rows[0][1]) if rows else None
-
-    def list_sessions(self) -> tuple[SessionRow, ...]:
-        with self._database.read_transaction() as connection:
-            return session_tables.known_sessions(connection)
-
-    def begin_turn(self, session_id: str, *, title: str = "", turn_id: str = "") -> SessionTurn:
-        began = ledger_entries.utc_timestamp(self._clock())
-        turn = SessionTurn(session=session_id, id=turn_id, title=title, began=began)
-        with self._database.write_transaction(durable=False) as connection:
-            return session_tables.add_turn(connection, turn)
-
-    def list_turns(self, session_id: str) -> tuple[SessionTurn, ...]:
-        with self._database.read_transaction() as connection:
-            return session_tables.turns_of_session(connection, session_id)
 
     def record_sightings(
         self, sightings: Sequence[Sighting], blobs: Sequence[Blob] = (), *, after_seq: int | None = None
@@ -351,7 +341,7 @@ class SqliteStore:
         self._buffer.flush()
 
     def list_sightings(self, session: str, path: str) -> tuple[Sighting, ...]:
-        return self.look([path], session=session).records[path].sightings
+        return tuple(self.look([path], session=session).records[path].sightings)
 
     def _write_sightings(self, sightings: Sequence[ShownSighting], blobs: Sequence[Blob]) -> None:
         prepared = self._prepare_blobs(blobs, is_optional=True)  # who was shown lost bytes has to read them again
@@ -359,27 +349,9 @@ class SqliteStore:
             self._blobs.insert_blobs(connection, prepared, stored=ledger_entries.utc_timestamp(self._clock()))
             session_tables.add_sightings(connection, sightings)
 
-    def claim_session(self, run: ServerRun, *, fresh: str) -> str:
-        self._buffer.flush()
-        with self._database.write_transaction(durable=False) as connection:
-            self._forget_idle(connection)
-            found = choose_session(run.client, session_tables.runs_like(connection, run), is_dead=is_dead)
-            session = found.session if found is not None else fresh
-            session_tables.join_sessions(connection, found.joined if found is not None else (), session)
-            session_tables.put_run(connection, replace(run, session=session))
-            return session
-
-    def list_servers(self) -> tuple[ServerRun, ...]:
-        with self._database.read_transaction() as connection:
-            return tuple(session_tables.all_runs(connection))
-
     def list_heads(self) -> tuple[Head, ...]:
         with self._database.read_transaction() as connection:
             return tables.read_heads(connection)
-
-    def end_server(self, run: ServerRun) -> None:
-        with self._database.write_transaction(durable=False) as connection:
-            session_tables.put_run(connection, replace(run, ended=ledger_entries.utc_timestamp(self._clock())))
 
     def whole_history(self) -> "WholeHistory":
         from surehold.stores.sqlite.importing import HistoryTables
@@ -389,9 +361,6 @@ class SqliteStore:
     def close(self) -> None:
         self._buffer.close()
         self._database.close()
-
-    def _forget_idle(self, connection: sqlite3.Connection) -> None:
-        session_tables.forget_idle(connection, cutoff=ledger_entries.utc_timestamp(self._clock() - self._idle))
 
     def _prepare_blobs(self, blobs: Sequence[Blob], *, is_optional: bool = False) -> list[PreparedBlob]:
         if (lately := self._blobs.pack_lately(blobs)) is not None:

@@ -1,23 +1,29 @@
 """Rows of the database: ledger entries and heads, open intents. Each function is a few statements."""
 
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from surehold.stores import ledger_entries
-from surehold.stores.base import Busy, Entry, Head, Intent, Replay
+from surehold.stores.base import Busy, Entry, Head, Intent, LedgerQuery, Replay
 from surehold.stores.ledger_entries import text_of, to_key, version_from_text, version_text
-from surehold.stores.owner import is_dead, was_dead_lately
+from surehold.stores.owner import counts_as_dead, is_dead
 from surehold.stores.sqlite import archive, entry_rows
+from surehold.stores.sqlite.database import select_keys
 from surehold.stores.store_errors import intent_gone_error
-from surehold.stores.upkeep import LedgerCheck
+from surehold.stores.upkeep import LedgerCheck, TrashItem, TrashQuery
 from surehold.text.snapshot import Version
+
+_ALL_ENTRIES = 1 << 62
 
 _LOOK_AT_PATH = (
     "SELECT version, writer, seq, timestamp, intent FROM (SELECT ? AS path)"
     " LEFT JOIN heads USING (path) LEFT JOIN locks USING (path)"
 )
+_SELECT_HEADS = "SELECT path, version, writer, seq, timestamp FROM heads WHERE path IN"
+_SELECT_HOLDERS = "SELECT path, intent FROM locks WHERE path IN"
+_FEW_PATHS = 8
 _PUT_HEAD = "INSERT OR REPLACE INTO heads (path, version, writer, seq, timestamp) VALUES (?, ?, ?, ?, ?)"
 _PUT_WRITER = (
     "INSERT INTO path_writers (path, writer, first, last) VALUES (?, ?, ?, ?)"
@@ -57,17 +63,17 @@ def append_entries(connection: sqlite3.Connection, drafts: Iterable[Entry]) -> t
         sealed.append((entry, body))
     entry_rows.insert_entries(connection, sealed)
     connection.execute("UPDATE tip SET seq = ?, hash = ? WHERE id = 1", (tip.seq, tip.hash))
+    _put_many_heads(connection, [entry for entry, _ in sealed])
     for entry, _ in sealed:
-        _put_heads(connection, entry)
-        _put_trash(connection, entry)
+        if entry.change.trash_id or entry.call.undoes or entry.call.restores:
+            _put_trash(connection, entry)
     return tuple(entry for entry, _ in sealed)
 
 
 def append_run(connection: sqlite3.Connection, intent: Intent, *, timestamp: str) -> tuple[Entry, ...]:
     """Record what a command changed, after what others did to the same paths before it."""
-    heads = {
-        path: head for path in ledger_entries.touched_paths(intent.changes) if (head := read_head(connection, path))
-    }
+    found = look_at_paths(connection, ledger_entries.touched_paths(intent.changes))
+    heads = {path: head for path, (head, _) in found.items() if head}
     for one in list(ledger_entries.find_outside_edits(intent, heads)):
         append_outside(connection, one.head, one.found, timestamp=timestamp)
     return append_entries(connection, ledger_entries.entries_of(intent, timestamp=timestamp))
@@ -103,6 +109,19 @@ def look_at_path(connection: sqlite3.Connection, path: str) -> tuple[Head | None
     if seq is None:
         return None, intent
     return Head(path=path, version=version_from_text(version), writer=writer, seq=seq, timestamp=timestamp), intent
+
+
+def look_at_paths(connection: sqlite3.Connection, paths: Sequence[str]) -> dict[str, tuple[Head | None, bytes | None]]:
+    """Look at many paths at the cost of a few statements."""
+    if len(paths) <= _FEW_PATHS:
+        return {path: look_at_path(connection, path) for path in paths}
+    names = {to_key(path): path for path in paths}
+    heads = {
+        names[key]: Head(path=names[key], version=version_from_text(version), writer=writer, seq=seq, timestamp=when)
+        for key, version, writer, seq, when in select_keys(connection, _SELECT_HEADS, list(names))
+    }
+    holders = {names[key]: intent for key, intent in select_keys(connection, _SELECT_HOLDERS, list(names))}
+    return {path: (heads.get(path), holders.get(path)) for path in paths}
 
 
 def read_heads(connection: sqlite3.Connection) -> tuple[Head, ...]:
@@ -151,6 +170,25 @@ def _put_heads(connection: sqlite3.Connection, entry: Entry) -> None:
         connection.execute(_PUT_HEAD, (key, version_text(after), writer, seq, entry.timestamp))
 
 
+def _put_many_heads(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
+    """Do what `_put_heads` does, for many entries at the cost of a few statements."""
+    steps = [(to_key(path), after, entry) for entry in entries for path, _, after in entry.change.transitions()]
+    keys = list(dict.fromkeys(key for key, _, _ in steps))
+    last: dict[bytes, tuple[str, int]] = {
+        key: (writer, seq) for key, _, writer, seq, _ in select_keys(connection, _SELECT_HEADS, keys)
+    }
+    writers, heads = list[tuple[bytes, str, int, int]](), dict[bytes, tuple[object, ...]]()
+    for key, after, entry in steps:
+        writer, seq, before = entry.call.writer, entry.seq, last.get(key)
+        if before is None or before[0] != writer:
+            writers += [(key, *before, before[1])] if before else []
+            writers.append((key, writer, seq, seq))
+        last[key] = writer, seq
+        heads[key] = (key, version_text(after), writer, seq, entry.timestamp)
+    connection.executemany(_PUT_WRITER, writers)
+    connection.executemany(_PUT_HEAD, list(heads.values()))
+
+
 def _put_switches(connection: sqlite3.Connection, entry: Entry) -> None:
     names = [to_key(name) for name in ledger_entries.switched_changes(entry.change)]
     put = "INSERT OR IGNORE INTO switches (change_id, made_by) VALUES (?, ?)"
@@ -158,6 +196,18 @@ def _put_switches(connection: sqlite3.Connection, entry: Entry) -> None:
     for path in (to_key(path) for path, _, after in entry.change.transitions() if after):
         restored = "UPDATE trash SET state = 'restored' WHERE change_id = ? AND path = ? AND state = 'kept'"
         connection.executemany(restored, [(name, path) for name in names])
+
+
+def list_trash(connection: sqlite3.Connection, query: TrashQuery) -> tuple[TrashItem, ...]:
+    conditions, values = ["state = ?"], list[object]([query.state])
+    if query.path:
+        conditions.append("path = ?")
+        values.append(to_key(query.path))
+    if query.after:
+        conditions.append("number < (SELECT number FROM trash WHERE id = ?)")
+        values.append(to_key(query.after))
+    select = f"{SELECT_TRASH} WHERE {' AND '.join(conditions)} ORDER BY number DESC LIMIT ?"
+    return tuple(ledger_entries.trash_item_from_row(row) for row in connection.execute(select, (*values, query.limit)))
 
 
 def _put_trash(connection: sqlite3.Connection, entry: Entry) -> None:
@@ -228,7 +278,12 @@ def earlier_attempt(connection: sqlite3.Connection, idempotency_key: str, now: d
         "SELECT change_id FROM answers WHERE idempotency_key = ?", (to_key(idempotency_key),)
     ).fetchone()
     if row is None:
-        return find_by_key(connection, idempotency_key, now)
+        # The id of a change is its key too, where it was given none: a call of unknown fate is told to use it.
+        made = entry_rows.find_entries(
+            connection, LedgerQuery(change_id=idempotency_key, ok_only=True, limit=_ALL_ENTRIES)
+        )
+        same = find_by_key(connection, idempotency_key, now) or find_by_id(connection, to_key(idempotency_key), now)
+        return Replay(entries=made[::-1]) if made else same
     return Replay(entries=archive.entries_of_change(connection, text_of(row[0])))
 
 
@@ -242,11 +297,12 @@ def list_open(connection: sqlite3.Connection, *, now: datetime) -> tuple[Busy, .
 
 def list_dead(connection: sqlite3.Connection, *, now: datetime, limit: int, skip: Collection[str]) -> tuple[Busy, ...]:
     """List the oldest open intents whose owner is dead; the bodies of others are not read."""
-    owners = [owner for (owner,) in connection.execute("SELECT DISTINCT owner FROM intents WHERE owner != ''")]
-    dead = {owner for owner in owners if was_dead_lately(ledger_entries.owner_from_text(owner))}
+    named = "SELECT DISTINCT owner FROM intents WHERE owner != ''"
+    owners = {owner: ledger_entries.owner_from_text(owner) for (owner,) in connection.execute(named)}
     found = list[Busy]()
-    for key, owner, expires in connection.execute("SELECT id, owner, expires FROM intents ORDER BY opened, id"):
-        if (expires <= now.timestamp() or owner in dead) and text_of(key) not in skip:
+    for key, name, expires in connection.execute("SELECT id, owner, expires FROM intents ORDER BY opened, id"):
+        over, owner = expires <= now.timestamp(), owners.get(name)
+        if (counts_as_dead(owner, lease_over=over) if owner else over) and text_of(key) not in skip:
             (body,) = connection.execute("SELECT body FROM intents WHERE id = ?", (key,)).fetchone()
             found.append(Busy(intent=entry_rows.unpack_intent(body), owner_is_dead=True))
             if len(found) >= limit:
@@ -266,5 +322,6 @@ def _select_intents(connection: sqlite3.Connection, now: datetime, where: str, *
     found = list[Busy]()
     for body, expires in connection.execute(query, values).fetchall():
         intent = entry_rows.unpack_intent(body)
-        found.append(Busy(intent=intent, owner_is_dead=expires <= now.timestamp() or was_dead_lately(intent.owner)))
+        over = expires <= now.timestamp()
+        found.append(Busy(intent=intent, owner_is_dead=counts_as_dead(intent.owner, lease_over=over)))
     return tuple(found)

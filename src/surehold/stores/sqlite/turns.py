@@ -26,7 +26,7 @@ _MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.001, 0.02  # seconds between two atte
 
 
 @contextmanager
-def hold_turn(lock: Path, *, database: Path, patience: float) -> Generator[None]:
+def hold_turn(lock: str | Path, *, database: Path, patience: float) -> Generator[None]:
     if sys.platform == "win32":  # SQLite's own waiting has to do
         yield
         return
@@ -35,7 +35,7 @@ def hold_turn(lock: Path, *, database: Path, patience: float) -> Generator[None]
     except FileNotFoundError:  # the directory is gone
         raise state_errors.history_replaced_error(database) from None
     except OSError as error:
-        raise state_errors.translate_os_error(error, lock) from error
+        raise state_errors.translate_os_error(error, Path(lock)) from error
     try:  # nothing may come before this line: an interrupt there would keep the lock
         if not place.try_lock() and not _wait_in_line(place, patience):
             raise state_errors.history_locked_error(database)
